@@ -1,0 +1,49 @@
+PYTHON ?= python3
+VENV   := .venv
+READY  := $(VENV)/ready
+BIN    := $(VENV)/bin
+OUT    ?= results
+JOBS   ?= 2
+
+# One thread for each process: on a few busy cores, more threads are slower.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help env reproduce test lint format bench clean
+
+help: ## show these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: $(READY) ## build the environment in .venv
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or later is needed; set PYTHON=...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+reproduce: $(READY) ## run the main experiments (quick profile) and write results/report.html
+	$(BIN)/sparsetoken reproduce --profile quick --out $(OUT)
+
+# Compiled JAX code is kept in .cache, so that a second run spends its time on the tests.
+test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+test: lint ## check style and types, then run the tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --durations 10
+
+lint: $(READY) ## check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY) ## format the source and mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY) ## run the benchmarks
+	$(BIN)/python benchmarks/robustness.py
+
+clean: ## remove what the other targets built
+	rm -rf $(VENV) $(OUT) .cache .mypy_cache .ruff_cache .pytest_cache build src/*.egg-info

@@ -1,0 +1,72 @@
+"""Exact predictions and experiments for attention on a few informative tokens.
+
+The public names are loaded on first use, so that importing the package is quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparsetoken.losses import CustomLoss as CustomLoss
+    from sparsetoken.losses import Loss as Loss
+    from sparsetoken.losses import get_loss as get_loss
+    from sparsetoken.problem import SparseTokenProblem as SparseTokenProblem
+    from sparsetoken.results import Alignment as Alignment
+    from sparsetoken.results import Capacity as Capacity
+    from sparsetoken.results import Outcome as Outcome
+    from sparsetoken.results import Overlaps as Overlaps
+    from sparsetoken.results import Prediction as Prediction
+    from sparsetoken.results import Simulation as Simulation
+    from sparsetoken.results import Status as Status
+    from sparsetoken.simulation import draw_training_set as draw_training_set
+    from sparsetoken.simulation import is_separable as is_separable
+    from sparsetoken.simulation import simulate as simulate
+    from sparsetoken.simulation import simulate_alignment as simulate_alignment
+    from sparsetoken.theory import align as align
+    from sparsetoken.theory import capacity as capacity
+    from sparsetoken.theory import predict as predict
+    from sparsetoken.training import FourStageTraining as FourStageTraining
+    from sparsetoken.training import Query as Query
+    from sparsetoken.validation import InvalidInput as InvalidInput
+
+_HOME = {
+    "Alignment": "results",
+    "Capacity": "results",
+    "CustomLoss": "losses",
+    "FourStageTraining": "training",
+    "InvalidInput": "validation",
+    "Loss": "losses",
+    "Outcome": "results",
+    "Overlaps": "results",
+    "Prediction": "results",
+    "Query": "training",
+    "Simulation": "results",
+    "SparseTokenProblem": "problem",
+    "Status": "results",
+    "align": "theory",
+    "capacity": "theory",
+    "draw_training_set": "simulation",
+    "get_loss": "losses",
+    "is_separable": "simulation",
+    "predict": "theory",
+    "simulate": "simulation",
+    "simulate_alignment": "simulation",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("sparsetoken")
+    if name not in _HOME:
+        raise AttributeError(f"module 'sparsetoken' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"sparsetoken.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

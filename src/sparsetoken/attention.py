@@ -1,0 +1,74 @@
+"""Pooling: weights from scores, features from weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import erf, expit, softmax
+
+from sparsetoken.validation import choice
+
+__all__ = ["ACTIVATIONS", "elementwise_weights", "pool", "softmax_weights"]
+
+ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "erf": lambda x: 1 + erf(x),
+    "sigmoid": expit,
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0),
+    "linear": lambda x: 1 + x,
+    "exp": np.exp,
+}
+"""The functions phi of approximate attention."""
+
+
+def softmax_weights(
+    scores: Float[np.ndarray, "*n L"],
+) -> Float[np.ndarray, "*n L"]:
+    """Return softmax(scores) over the last axis; no score is too large.
+
+    Parameters
+    ----------
+    scores : array of shape (..., L)
+        beta X q.
+
+    Returns
+    -------
+    array of shape (..., L), rows adding up to 1
+    """
+    return softmax(scores, axis=-1)
+
+
+def elementwise_weights(
+    scores: Float[np.ndarray, "*n L"], activation: str = "erf"
+) -> Float[np.ndarray, "*n L"]:
+    """Return phi(scores) / L, the weights of approximate attention.
+
+    Parameters
+    ----------
+    scores : array of shape (..., L)
+        beta X q.
+    activation : str
+        erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.
+
+    Raises
+    ------
+    InvalidInput
+        If the activation is unknown.
+    """
+    phi = ACTIVATIONS[choice("activation", activation, ACTIVATIONS)]
+    return phi(scores) / scores.shape[-1]
+
+
+def pool(
+    tokens: Float[np.ndarray, "*n L d"], weights: Float[np.ndarray, "*n L"]
+) -> Float[np.ndarray, "*n d"]:
+    """Return the weighted sum of the tokens, X^T a.
+
+    Parameters
+    ----------
+    tokens : array of shape (..., L, d)
+    weights : array of shape (..., L)
+    """
+    return np.matmul(weights[..., None, :], tokens)[..., 0, :]

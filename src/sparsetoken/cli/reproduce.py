@@ -1,0 +1,76 @@
+"""The command that runs the experiments and writes the report."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sparsetoken.cli import options as o
+from sparsetoken.cli.show import guarded, message, progress_bar, put_json, put_table
+
+if TYPE_CHECKING:
+    from sparsetoken.report import Reproduction
+
+__all__ = ["reproduce"]
+
+
+@guarded
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="alignment, learning-curves, capacity, finite-size; all by default.",
+        ),
+    ] = None,
+    profile: Annotated[
+        str, typer.Option("--profile", help="quick (minutes) or paper (the full sizes).")
+    ] = "quick",
+    out: Annotated[str, typer.Option("--out", help="Folder of the report.")] = "results",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of all experiments.")] = 0,
+    workers: Annotated[int, typer.Option("--workers", help="Processes.")] = 2,
+    as_json: o.AsJson = False,
+) -> None:
+    """Run the experiments against the theory and write report.html.
+
+    Ends with exit code 1 if a claim fails or did not converge.
+
+    Example: [cyan]sparsetoken reproduce alignment --out results[/]
+    """
+    from sparsetoken.experiments.workers import worker_pool
+    from sparsetoken.report.reproduce import reproduce as run
+    from sparsetoken.report.reproduce import total_cost, writable_folder
+    from sparsetoken.validation import integer
+
+    chosen, seed, workers = names or [], integer("seed", seed, 0), integer("workers", workers, 1)
+    total = total_cost(chosen, profile)
+    writable_folder(out)
+    with worker_pool(workers) as executor, progress_bar(counts=False) as bar:
+        task = bar.add_task("experiments", total=total)
+        found = run(
+            chosen,
+            profile=profile,
+            out=out,
+            seed=seed,
+            executor=executor,
+            progress=lambda name, cost: bar.update(task, description=name, advance=cost),
+        )
+    _show(found, as_json)
+    if not found.all_hold:
+        message("Some claims do not hold; the report says which.")
+        raise typer.Exit(1)
+
+
+def _show(found: Reproduction, as_json: bool) -> None:
+    if as_json:
+        claims = [dataclasses.asdict(claim) for claim in found.claims]
+        status = "converged" if found.all_hold else "claims_failed"
+        put_json({"claims": claims, "report": str(found.report), "status": status})
+        return
+    counts = {
+        verdict: sum(claim.verdict == verdict for claim in found.claims)
+        for verdict in ("holds", "fails", "not converged")
+    }
+    put_table("Claims", {**counts, "report": str(found.report)})

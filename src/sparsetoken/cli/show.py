@@ -1,0 +1,140 @@
+"""What the commands print, and the exit codes of what goes wrong.
+
+0: converged; 1: printed, but short of convergence; 2: bad input; 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ParamSpec
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from sparsetoken.results import Status
+
+__all__ = ["finish", "guarded", "message", "progress_bar", "put_json", "put_table"]
+
+P = ParamSpec("P")
+
+
+def message(text: str) -> None:
+    """Write one line to standard error."""
+    typer.echo(text, err=True)
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn bad input and interruption into one message and an exit code."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        from sparsetoken.validation import InvalidInput
+
+        try:
+            command(*args, **kwargs)
+        except InvalidInput as error:
+            message(f"Error: {error}")
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            message("Interrupted.")
+            raise typer.Exit(130) from None
+
+    return run
+
+
+def finish(status: Status) -> None:
+    """End with exit code 1 and the remedy unless the result converged."""
+    if not status.converged:
+        message(f"Not converged ({status.code}). {status.remedy}".rstrip())
+        raise typer.Exit(1)
+
+
+def put_json(values: Mapping[str, Any]) -> None:
+    """Print one JSON object; numbers that JSON lacks become null."""
+    typer.echo(json.dumps(_plain(values), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def put_table(title: str, values: Mapping[str, Any]) -> None:
+    """Print the same values as a table; a pair (mean, standard error) takes two columns."""
+    rows = list(_rows(values))
+    simulated = any(isinstance(value, Mapping) for _, value in rows)
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("quantity")
+    table.add_column("mean" if simulated else "value", justify="right")
+    if simulated:
+        table.add_column("standard error", justify="right")
+    for name, value in rows:
+        pair = value if isinstance(value, Mapping) else {"mean": value}
+        table.add_row(name.replace("_", " "), *(_text(v) for v in pair.values()))
+    Console().print(table)
+
+
+def _rows(values: Mapping[str, Any], prefix: str = "") -> Any:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and "mean" not in value:
+            yield from _rows(value, f"{name[:-1]} " if name.endswith("s") else f"{name} ")
+        else:
+            yield prefix + name, value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if not math.isfinite(value):
+        return "-" if math.isnan(value) else str(value)
+    return f"{value:.3g}" if 0 < abs(value) < 1e-3 else f"{value:.6g}"
+
+
+class _Rate(ProgressColumn):
+    """Finished pieces of work per second."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:.2g}/s", style="progress.data.speed")
+
+
+def progress_bar(*, counts: bool = True) -> Progress:
+    """Return a progress bar on standard error, with rate and time left.
+
+    It is silent where standard error is not a terminal, such as a log file.
+    """
+    console = Console(stderr=True)
+    rate: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), _Rate()) if counts else ()
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *rate,
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )

@@ -1,0 +1,171 @@
+"""The share of separable training sets around the predicted capacity."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.base import Experiment, Job
+from sparsetoken.experiments.claims import Claim, judge
+from sparsetoken.experiments.points import Point, select
+from sparsetoken.experiments.threshold import fit_threshold
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.training import Query
+
+__all__ = ["CAPACITY", "CapacityProfile"]
+
+PROBLEM = SparseTokenProblem(length=4, informative=1, strength=2.0, positive_rate=0.5)
+QUERY = Query(cosine=0.8, sharpness=1.0)
+MODELS = ("attention", "pooled", "vectorized")
+
+
+@dataclasses.dataclass(frozen=True)
+class CapacityProfile:
+    """Sizes of the experiment.
+
+    Attributes
+    ----------
+    features : tuple of int
+        Feature dimensions, the smaller first: d, or L d for the vectorized model.
+    ratios : tuple of float
+        Loads as multiples of the predicted capacity.
+    sets : int
+        Training sets at each load.
+    tensors : float
+        The ratio repeated with real tensors, for attention at the larger dimension.
+    """
+
+    features: tuple[int, int]
+    ratios: tuple[float, ...]
+    sets: int
+    tensors: float = 1.0
+
+
+QUICK = CapacityProfile((40, 160), (0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3), 50)
+PAPER = CapacityProfile(
+    (60, 240), (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3), 100
+)
+
+
+def _dimension(model: str, features: int) -> int:
+    return features // PROBLEM.length if model == "vectorized" else features
+
+
+def _predicted(model: str) -> Point:
+    result = theory.capacity(model, PROBLEM, query=QUERY)
+    return Point(
+        model,
+        "threshold",
+        1.0,
+        result.capacity,
+        result.numerical_error,
+        status=str(result.status.code),
+    )
+
+
+def _theory(model: str) -> list[Point]:
+    return [_predicted(model)]
+
+
+def _jobs(profile: CapacityProfile, seed: int) -> list[Job]:
+    jobs = [Job(_theory, (model,), 2.0) for model in MODELS]
+    for features in profile.features:
+        cost = profile.sets * 0.03 * (features / 120) ** 2
+        for model in MODELS:
+            for ratio in profile.ratios:
+                arguments = (model, features, ratio, "reduced", profile.sets, seed)
+                jobs.append(Job(_simulation, arguments, cost))
+    again = ("attention", profile.features[-1], profile.tensors, "tensors", profile.sets, seed)
+    return [*jobs, Job(_simulation, again, cost)]
+
+
+def _simulation(
+    model: str, features: int, ratio: float, engine: str, sets: int, seed: int
+) -> list[Point]:
+    alpha1 = ratio * _predicted(model).value
+    d = _dimension(model, features)
+    separable = 0
+    for i in range(sets):
+        data = simulation.draw_training_set(
+            model,
+            PROBLEM,
+            query=QUERY,
+            alpha1=alpha1,
+            dimension=d,
+            seed=seed * 1_000_003 + i,
+            engine=engine,
+        )
+        separable += bool(simulation.is_separable(*data))
+    share = separable / sets
+    # The add-one share keeps the error of a count of none or all above 0.
+    smooth = (separable + 1) / (sets + 2)
+    error = math.sqrt(smooth * (1 - smooth) / sets)
+    return [Point(model, "separable", alpha1, share, error, engine, str(features), d, sets)]
+
+
+def _claims(profile: CapacityProfile, points: Sequence[Point]) -> list[Claim]:
+    claims = []
+    for model in MODELS:
+        (predicted,) = select(points, curve=model, quantity="threshold")
+        for features in profile.features:
+            counted = select(
+                points, curve=model, quantity="separable", group=str(features), source="reduced"
+            )
+            measured = _measured(model, counted)
+            key = features == profile.features[-1]
+            claims.append(judge("capacity", predicted, measured, key=key))
+    return [*claims, _engines(profile, points)]
+
+
+def _measured(model: str, counted: Sequence[Point]) -> Point:
+    fit = fit_threshold(
+        [p.x for p in counted], [round(p.value * p.trials) for p in counted], counted[0].trials
+    )
+    first = counted[0]
+    total = sum(p.trials for p in counted)
+    return Point(
+        model,
+        "threshold",
+        1.0,
+        fit.middle,
+        fit.standard_error,
+        first.source,
+        first.group,
+        int(first.group),
+        total,
+        "converged" if fit.converged else "max_iterations",
+    )
+
+
+def _engines(profile: CapacityProfile, points: Sequence[Point]) -> Claim:
+    """Compare the share with real tensors with the share of the reduced engine."""
+    group = str(profile.features[-1])
+    (tensors,) = select(points, curve="attention", quantity="separable", source="tensors")
+    (reduced,) = select(
+        points, curve="attention", group=group, source="reduced", quantity="separable", x=tensors.x
+    )
+    return judge("capacity", reduced, tensors, key=True)
+
+
+def _setting(profile: CapacityProfile) -> str:
+    small, large = profile.features
+    return (
+        "L = 4, R = 1, π = 0.5, θ = 2, and a query with cosine 0.8 and sharpness k = 1. "
+        f"Feature dimension {small} and {large}: that is d for attention and pooled, and L d for "
+        f"vectorized. {profile.sets} training sets at each load, each tested by linear "
+        "programming. The measured threshold is the middle of a probit curve fitted to the counts "
+        f"of the reduced engine. Attention at {profile.tensors:g} α* is repeated with real "
+        "tensors; its claim compares the two engines."
+    )
+
+
+CAPACITY = Experiment(
+    "capacity",
+    "Capacity",
+    {"quick": QUICK, "paper": PAPER},
+    _jobs,
+    _claims,
+    _setting,
+)

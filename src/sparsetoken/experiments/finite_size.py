@@ -1,0 +1,153 @@
+"""How the difference between simulation and theory shrinks with the dimension."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.base import Experiment, Job
+from sparsetoken.experiments.claims import Claim, judge_all
+from sparsetoken.experiments.points import Point, curve, mean_point
+from sparsetoken.losses import get_loss
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.training import FourStageTraining
+
+__all__ = ["FINITE_SIZE", "FiniteSizeProfile", "Shrinkage", "shrinkage"]
+
+PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+ALPHA1 = 2.0
+QUANTITIES = ("cosine", "test_error", "training_loss")
+
+
+@dataclasses.dataclass(frozen=True)
+class FiniteSizeProfile:
+    """Sizes of the experiment.
+
+    Attributes
+    ----------
+    dimensions : tuple of int
+    alignment_trials, trials : int
+        At d = 1000; in inverse proportion to d elsewhere.
+    """
+
+    alignment_trials: int
+    trials: int
+    dimensions: tuple[int, ...] = (250, 500, 1000, 2000)
+
+
+QUICK = FiniteSizeProfile(3000, 48)
+PAPER = FiniteSizeProfile(20000, 400)
+
+
+def _training() -> FourStageTraining:
+    return FourStageTraining(alpha0=1.0, eta_q=7.0, loss=get_loss("square"), ridge=1e-2)
+
+
+def _jobs(profile: FiniteSizeProfile, seed: int) -> list[Job]:
+    jobs = [Job(_theory, (profile.dimensions,), 3.0)]
+    for d in profile.dimensions:
+        many, few = (max(2, n * 1000 // d) for n in (profile.alignment_trials, profile.trials))
+        jobs.append(Job(_alignment, (d, many, seed), many * d * 1e-5))
+        jobs.append(Job(_learned, (d, few, seed), few * 0.5 * (d / 1000) ** 3))
+    return jobs
+
+
+def _theory(dimensions: Sequence[int]) -> list[Point]:
+    query = theory.align(PROBLEM, _training())
+    result = theory.predict("attention", PROBLEM, _training(), ALPHA1)
+    values = {
+        "cosine": (query.cosine, 0.0, query.status),
+        "test_error": (result.test_error, result.numerical_error, result.status),
+        "training_loss": (result.training_loss, 0.0, result.status),
+    }
+    return [
+        Point("attention", name, float(d), value, error, status=str(status.code))
+        for name, (value, error, status) in values.items()
+        for d in dimensions
+    ]
+
+
+def _alignment(d: int, trials: int, seed: int) -> list[Point]:
+    found = simulation.simulate_alignment(
+        PROBLEM, _training(), dimension=d, trials=trials, seed=seed, engine="reduced"
+    )
+    cosines = [float(c) for c in found.cosine]
+    return [mean_point("attention", "cosine", float(d), cosines, source="reduced", dimension=d)]
+
+
+def _learned(d: int, trials: int, seed: int) -> list[Point]:
+    found = simulation.simulate(
+        "attention", PROBLEM, _training(), ALPHA1, dimension=d, trials=trials, seed=seed
+    )
+    return [
+        mean_point(
+            "attention",
+            name,
+            float(d),
+            [getattr(trial, name) for trial in found.trials],
+            source="reduced",
+            dimension=d,
+            status=found.status,
+        )
+        for name in QUANTITIES[1:]
+    ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Shrinkage:
+    """A law c / d^power fitted to differences, with its misfit.
+
+    Attributes
+    ----------
+    quantity : str
+    power : float
+    coefficient, standard_error : float
+        c and its standard error.
+    misfit : float
+        Chi-square, with one degree of freedom less than there are dimensions.
+    """
+
+    quantity: str
+    power: float
+    coefficient: float
+    standard_error: float
+    misfit: float
+
+
+def shrinkage(points: Sequence[Point], quantity: str, power: float) -> Shrinkage:
+    """Fit measured - theory = c / d^power by weighted least squares."""
+    predicted, measured = curve(points, quantity=quantity)
+    rows = [
+        (m.x**-power, m.value - t.value, math.hypot(m.error, t.error))
+        for t, m in zip(predicted, measured, strict=True)
+    ]
+    information = math.fsum((u / e) ** 2 for u, _, e in rows)
+    c = math.fsum(u * difference / e**2 for u, difference, e in rows) / information
+    misfit = math.fsum(((difference - c * u) / e) ** 2 for u, difference, e in rows)
+    return Shrinkage(quantity, power, c, information**-0.5, misfit)
+
+
+def _claims(profile: FiniteSizeProfile, points: Sequence[Point]) -> list[Claim]:
+    return judge_all("finite-size", points, (1000.0,))
+
+
+def _setting(profile: FiniteSizeProfile) -> str:
+    sizes = ", ".join(str(d) for d in profile.dimensions)
+    return (
+        f"Attention, L = 10, R = 1, π = 0.5, θ = 5, square loss, λ = 0.01, α₀ = 1, "
+        f"α₁ = {ALPHA1:g}; d = {sizes}, with trials in inverse proportion to d: "
+        f"at d = 1000, {profile.trials}, and {profile.alignment_trials} for "
+        "the cosine. Reduced engine."
+    )
+
+
+FINITE_SIZE = Experiment(
+    "finite-size",
+    "Finite dimension",
+    {"quick": QUICK, "paper": PAPER},
+    _jobs,
+    _claims,
+    _setting,
+)

@@ -1,0 +1,86 @@
+"""The rows of all figures: one point of one curve."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+
+from sparsetoken.results import Status
+
+__all__ = ["Point", "curve", "mean_point", "select"]
+
+THEORY = "theory"
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """One value of one curve.
+
+    Attributes
+    ----------
+    curve : str
+        The model, or another name of the curve.
+    quantity : str
+        What is measured, such as test_error.
+    x : float
+    value : float
+    error : float
+        Standard error of a simulation, numerical error of a theory.
+    source : str
+        theory, or the engine of a simulation: reduced or tensors.
+    group : str
+        The panel or figure, such as the loss.
+    dimension, trials : int
+        Of a simulation.
+    status : str
+        converged, or what stopped the computation.
+    """
+
+    curve: str
+    quantity: str
+    x: float
+    value: float
+    error: float = 0.0
+    source: str = THEORY
+    group: str = ""
+    dimension: int = 0
+    trials: int = 0
+    status: str = "converged"
+
+    @property
+    def converged(self) -> bool:
+        """Whether the point may be trusted."""
+        return self.status == "converged" and math.isfinite(self.value)
+
+
+def select(points: Iterable[Point], **wanted: object) -> list[Point]:
+    """Return the points whose fields have the wanted values, sorted by x."""
+    kept = (p for p in points if all(getattr(p, key) == value for key, value in wanted.items()))
+    return sorted(kept, key=lambda point: point.x)
+
+
+def curve(points: Iterable[Point], **wanted: object) -> tuple[list[Point], list[Point]]:
+    """Return (theory, simulation) of the wanted points."""
+    kept = select(points, **wanted)
+    return [p for p in kept if p.source == THEORY], [p for p in kept if p.source != THEORY]
+
+
+def mean_point(
+    name: str,
+    quantity: str,
+    x: float,
+    values: Sequence[float],
+    *,
+    source: str,
+    dimension: int,
+    group: str = "",
+    status: Status | None = None,
+) -> Point:
+    """Return mean and standard error of one quantity over trials."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    spread = math.fsum((value - mean) ** 2 for value in values)
+    error = math.sqrt(spread / (n - 1) / n) if n > 1 else math.nan
+    code = str(status.code) if status else "converged"
+    return Point(name, quantity, x, mean, error, source, group, dimension, n, code)

@@ -1,0 +1,1 @@
+"""Figures: pure functions from points to a matplotlib figure."""

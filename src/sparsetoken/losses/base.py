@@ -1,0 +1,155 @@
+"""What a loss is: value, slope, curvature, prox, Moreau envelope, and their Gaussian means."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.quadrature import gaussian_panels
+from sparsetoken.numerics.scalar_root import increasing_root
+
+__all__ = ["Loss", "Smoothed"]
+
+
+class Smoothed(NamedTuple):
+    """Gaussian means of a Moreau envelope and its derivatives.
+
+    With ``omega = m + T g``, g ~ N(0, 1), z = prox_{v l(y, .)}(omega), p = l'(y, z) and
+    D = l''/(1 + v l''), the derivative of p in omega. All entries have the shape of m.
+
+    Attributes
+    ----------
+    M : E[(z - omega)^2 / (2v) + l(y, z)]
+    p, pp : E[p], E[p^2]
+    D, Dg, Dgg : E[D g^j], j = 0, 1, 2
+    pD, pDg : E[p D g^j], j = 0, 1
+    ppD : E[p^2 D]
+    """
+
+    M: Any
+    p: Any
+    pp: Any
+    D: Any
+    Dg: Any
+    Dgg: Any
+    pD: Any
+    pDg: Any
+    ppD: Any
+
+
+class Loss(abc.ABC):
+    """A convex loss l(y, z) of a label y in {-1, +1} and a score z.
+
+    All methods act element by element and broadcast. NumPy in gives NumPy out; JAX in
+    gives JAX out (float64 needs ``jax.enable_x64(True)`` around the call).
+
+    Attributes
+    ----------
+    name : str
+        The word that the command line and JSON use.
+    smooth : bool
+        Whether the slope is continuous in z.
+    """
+
+    name: str
+    smooth: bool = True
+
+    @abc.abstractmethod
+    def value(self, y: Any, z: Any) -> Any:
+        """Return l(y, z)."""
+
+    @abc.abstractmethod
+    def slope(self, y: Any, z: Any) -> Any:
+        """Return the derivative of l in z (a subgradient at a kink)."""
+
+    @abc.abstractmethod
+    def curvature(self, y: Any, z: Any) -> Any:
+        """Return the second derivative of l in z (0 at a kink)."""
+
+    def prox(self, y: Any, omega: Any, v: Any) -> Any:
+        """Return argmin_z (z - omega)^2 / 2 + v l(y, z), for v >= 0.
+
+        The root of z + v l'(y, z) = omega, by Newton kept inside a bracket.
+        """
+        if namespace(y, omega, v) is np:
+            with jax.enable_x64(True):
+                arguments = (jnp.asarray(a, dtype=float) for a in (y, omega, v))
+                return np.asarray(_general_prox(self, *arguments))
+        return _general_prox(self, y, omega, v)
+
+    def dual(self, y: Any, omega: Any, v: Any) -> Any:
+        """Return p = l'(y, prox), the derivative of the Moreau envelope in omega.
+
+        At a kink of l it is the subgradient (omega - prox)/v that the prox selects.
+        """
+        z = self.prox(y, omega, v)
+        if self.smooth:
+            return self.slope(y, z)
+        xp = namespace(y, omega, v)
+        return xp.where(v > 0, (omega - z) / xp.where(v > 0, v, 1.0), self.slope(y, z))
+
+    def prox_slope(self, y: Any, omega: Any, v: Any) -> Any:
+        """Return D, the derivative in omega of p = l'(y, prox).
+
+        For v = 0 it is the curvature.
+        """
+        bend = self.curvature(y, self.prox(y, omega, v))
+        return bend / (1 + v * bend)
+
+    def envelope(self, y: Any, omega: Any, v: Any) -> Any:
+        """Return the Moreau envelope min_z (z - omega)^2 / (2v) + l(y, z).
+
+        For v = 0 it is l(y, omega).
+        """
+        p = self.dual(y, omega, v)
+        return self.value(y, self.prox(y, omega, v)) + 0.5 * v * p**2
+
+    def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
+        """Return the Gaussian means of `Smoothed` at mean m, width T >= 0 and v >= 0.
+
+        This general version integrates over panels in g. Losses whose envelope has
+        closed-form means, or whose bend is known, replace it.
+        """
+        g, weight = gaussian_panels()
+        y, m, T, v = (a[..., None] for a in jnp.broadcast_arrays(y, m, T, v))
+        omega = m + T * g
+        loss = self.value(y, self.prox(y, omega, v))
+        p, D = self.dual(y, omega, v), self.prox_slope(y, omega, v)
+        return smoothed_means(loss, p, D, v, g, weight)
+
+    def __repr__(self) -> str:
+        return f"<loss {self.name}>"
+
+
+def smoothed_means(loss: Any, p: Any, D: Any, v: Any, g: Any, weight: Any) -> Smoothed:
+    """Average the integrands of `Smoothed` over the last axis, with nodes g."""
+
+    def mean(values: Any) -> Any:
+        return jnp.sum(weight * values, axis=-1)
+
+    return Smoothed(
+        M=mean(loss + 0.5 * v * p**2),
+        p=mean(p),
+        pp=mean(p**2),
+        D=mean(D),
+        Dg=mean(D * g),
+        Dgg=mean(D * g**2),
+        pD=mean(p * D),
+        pDg=mean(p * D * g),
+        ppD=mean(p**2 * D),
+    )
+
+
+def _general_prox(loss: Loss, y: Any, omega: Any, v: Any) -> Any:
+    y, omega, v = jnp.broadcast_arrays(y, omega, v)
+    far = omega - v * loss.slope(y, omega)
+    return increasing_root(
+        lambda z: (z + v * loss.slope(y, z) - omega, 1 + v * loss.curvature(y, z)),
+        jnp.minimum(omega, far),
+        jnp.maximum(omega, far),
+    )

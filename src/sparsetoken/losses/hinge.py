@@ -1,0 +1,80 @@
+"""Hinge loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax.scipy.stats import norm
+
+from sparsetoken.losses.base import Loss, Smoothed
+from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.quadrature import RANGE, legendre
+
+__all__ = ["HingeLoss"]
+
+_NODES = 32
+
+
+class HingeLoss(Loss):
+    """l(y, z) = max(0, 1 - y z)."""
+
+    name = "hinge"
+    smooth = False
+
+    def value(self, y: Any, z: Any) -> Any:
+        return namespace(y, z).maximum(0.0, 1.0 - y * z)
+
+    def slope(self, y: Any, z: Any) -> Any:
+        return namespace(y, z).where(y * z < 1, -1.0 * y, 0.0 * y)
+
+    def curvature(self, y: Any, z: Any) -> Any:
+        return namespace(y, z).zeros_like(y * z, dtype=float)
+
+    def prox(self, y: Any, omega: Any, v: Any) -> Any:
+        u = y * omega
+        return y * (u + namespace(u, v).clip(1 - u, 0.0, v))
+
+    def dual(self, y: Any, omega: Any, v: Any) -> Any:
+        xp = namespace(y, omega, v)
+        gap = 1 - y * omega
+        ramp = xp.clip(gap / xp.where(v > 0, v, 1.0), 0.0, 1.0)
+        return -y * xp.where(v > 0, ramp, 1.0 * (gap > 0))
+
+    def prox_slope(self, y: Any, omega: Any, v: Any) -> Any:
+        xp = namespace(y, omega, v)
+        gap = 1 - y * omega
+        bent = (gap > 0) & (gap < v)
+        return xp.where(bent, 1 / xp.where(v > 0, v, 1.0), 0.0)
+
+    def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
+        # In the margin u = y m + T g, the dual is -1 for g < a, -(b - g)/(b - a) up to b,
+        # then 0. The middle is integrated in x = (b - g)/(b - a), cut to |g| <= RANGE.
+        y, m, T, v = jnp.broadcast_arrays(y, m, T, v)
+        T = jnp.maximum(T, 1e-12)
+        b, width = (1 - y * m) / T, v / T
+        a = b - width
+        some = jnp.maximum(width, 1e-200)
+        start, stop = (jnp.clip((b + e) / some, 0.0, 1.0) for e in (-RANGE, RANGE))
+        nodes, weights = legendre(_NODES)
+        x = (0.5 * (start + stop))[..., None] + (0.5 * (stop - start))[..., None] * nodes
+        g = b[..., None] - width[..., None] * x
+        bend = (0.5 * (stop - start) / T)[..., None] * weights * norm.pdf(g)  # D times law of g
+
+        def middle(values: Any) -> Any:
+            return jnp.sum(bend * values, axis=-1)
+
+        D, xD, xxD = middle(1.0), middle(x), middle(x**2)
+        below = norm.cdf(a)
+        linear = T * (b * below + norm.pdf(a)) - 0.5 * v * below
+        return Smoothed(
+            M=linear + 0.5 * v * v * xxD,
+            p=-y * (below + v * xD),
+            pp=below + v * xxD,
+            D=D,
+            Dg=y * middle(g),
+            Dgg=middle(g**2),
+            pD=-y * xD,
+            pDg=-middle(x * g),
+            ppD=xxD,
+        )

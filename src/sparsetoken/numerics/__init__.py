@@ -1,0 +1,1 @@
+"""Quadrature, root finding and convex fitting; knows nothing of attention."""

@@ -1,0 +1,148 @@
+"""Damped Newton's method for the stationary points of smooth potentials, and continuation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["NewtonResult", "damped_newton", "follow"]
+
+Vector = Float[np.ndarray, " n"]
+System = Callable[[Vector], tuple[Vector, Float[np.ndarray, "n n"]]]
+
+_MIN_DAMPING = 1e-4
+_RATIO, _MAX_RATIO, _MIN_RATIO = 10.0, 100.0, 1.05
+
+
+class NewtonResult(NamedTuple):
+    """A point, the relative length of the last Newton step there, and the cost."""
+
+    x: Vector
+    residual: float
+    iterations: int
+    converged: bool
+
+
+def damped_newton(
+    system: System,
+    start: Vector,
+    *,
+    positive: tuple[int, ...] = (),
+    cautious: tuple[int, ...] = (),
+    tolerance: float = 1e-7,
+    max_iterations: int = 40,
+) -> NewtonResult:
+    """Solve gradient(x) = 0 by Newton's method with the natural monotonicity test.
+
+    A step is accepted when the simplified Newton step from the new point is shorter;
+    the test does not change under linear maps of the gradient, so badly scaled
+    equations need no care (P. Deuflhard, Newton Methods for Nonlinear Problems, 3.3).
+    For the gradient of a convex-concave potential the step is a descent direction of
+    its length, so damping cannot get stuck away from the saddle point.
+
+    Parameters
+    ----------
+    system : callable
+        Maps x to (gradient, Jacobian).
+    start : array of shape (n,)
+    positive : tuple of int
+        Unknowns > 0; one step takes away at most nine tenths of them. Their scale is
+        their own size, the other unknowns share one.
+    cautious : tuple of int
+        Unknowns that may have no curvature far from the solution; one step changes
+        them by at most half of 1 + their size.
+    tolerance : float
+        Bound on the relative length of the last step. The step is taken, so that the
+        error is of the order of its square.
+    max_iterations : int
+    """
+    x = np.array(start, dtype=float)
+    gradient, jacobian = system(x)
+    residual = np.inf
+    for iteration in range(1, max_iterations + 1):
+        step = _solve(jacobian, -gradient)
+        scale = _scale(x, positive)
+        residual = float(np.linalg.norm(step / scale))
+        if residual <= tolerance:
+            return NewtonResult(x + step, residual, iteration, True)
+        longest = _longest(x, step, positive, cautious)
+        damping = longest
+        while True:
+            trial = x + damping * step
+            gradient, jacobian = system(trial)
+            length = np.linalg.norm(_solve(jacobian, -gradient) / scale)
+            if length <= (1 - damping / 20) * residual:
+                break
+            damping /= 2
+            if not damping >= _MIN_DAMPING * longest:
+                return NewtonResult(x, residual, iteration, False)
+        x = trial
+    return NewtonResult(x, residual, max_iterations, False)
+
+
+def _solve(jacobian: np.ndarray, right: np.ndarray) -> np.ndarray:
+    if np.all(np.isfinite(jacobian)) and np.all(np.isfinite(right)):
+        try:
+            return np.linalg.solve(jacobian, right)
+        except np.linalg.LinAlgError:
+            pass
+    return np.full_like(right, np.inf)
+
+
+def _scale(x: np.ndarray, positive: tuple[int, ...]) -> np.ndarray:
+    scale = np.full_like(x, max(float(np.linalg.norm(x)), 1e-12))
+    scale[list(positive)] = x[list(positive)]
+    return scale
+
+
+def _longest(
+    x: np.ndarray, step: np.ndarray, positive: tuple[int, ...], cautious: tuple[int, ...]
+) -> float:
+    longest = 1.0
+    for i in positive:
+        if step[i] < 0:
+            longest = min(longest, -0.9 * x[i] / step[i])
+    for i in cautious:
+        if step[i] != 0:
+            longest = min(longest, 0.5 * (1 + abs(x[i])) / abs(step[i]))
+    return longest
+
+
+def follow(
+    solve: Callable[[Vector, float], NewtonResult],
+    at_start: NewtonResult,
+    start: float,
+    stop: float,
+    enough: float | None = None,
+) -> tuple[NewtonResult, float]:
+    """Follow a solution while a positive parameter falls from `start` to `stop`.
+
+    The ratio of successive parameters grows after a success and shrinks after a
+    failure. `stop` may be 0 if `enough` is given: below `enough` the next value is 0.
+
+    Returns
+    -------
+    result : NewtonResult
+        At the last parameter reached, which is `stop` if `converged`; `iterations`
+        counts the whole way, with those of `at_start`.
+    reached : float
+        That parameter.
+    """
+    at, ratio, total = start, _RATIO, at_start.iterations
+    result = at_start
+    while at > stop:
+        target = max(stop, at / ratio)
+        if enough is not None and target < enough:
+            target = stop
+        trial = solve(result.x, target)
+        total += trial.iterations
+        if trial.converged:
+            result, at, ratio = trial, target, min(ratio**1.5, _MAX_RATIO)
+        else:
+            ratio = ratio**0.5
+            if ratio < _MIN_RATIO:
+                return result._replace(iterations=total, converged=False), at
+    return result._replace(iterations=total), at

@@ -1,0 +1,25 @@
+"""Float64 inside our functions, whatever the caller's JAX settings."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import jax
+
+__all__ = ["in_float64"]
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def in_float64(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Run a function with float64 enabled in JAX; the global setting stays as it is."""
+
+    @functools.wraps(function)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return wrapped

@@ -1,0 +1,171 @@
+"""The task: one label, L Gaussian tokens, a signal in R of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sparsetoken.validation import InvalidInput, integer, real
+
+__all__ = ["Letters", "SparseTokenProblem"]
+
+
+class Letters(NamedTuple):
+    """The problem in the letters of the theory: pi, theta, R, L."""
+
+    pi: float
+    theta: float
+    R: int
+    L: int
+
+
+@dataclasses.dataclass(frozen=True)
+class SparseTokenProblem:
+    r"""A signal of given strength in a few of many tokens.
+
+    ``X = theta 1{y=+1} v xi^T + Z`` with ``y`` in {-1, +1}, ``Z`` of shape (L, d) with
+    independent N(0, 1) entries, ``xi`` a unit vector of R^d, and ``v`` in {0, 1}^L with
+    exactly R ones, drawn anew for each sample.
+
+    Parameters
+    ----------
+    length : int
+        L, tokens per sample, at least 1.
+    informative : int
+        R, tokens that carry the signal in a positive sample, 1 <= R <= L.
+    strength : float
+        theta >= 0.
+    positive_rate : float
+        pi = P(y = +1), in (0, 1).
+    position_law : sequence of L floats, optional
+        E[v]: chances in [0, 1] that add up to R. The default is uniform, R / L each.
+        It is used when samples are drawn; the theory assumes the uniform law.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+    """
+
+    length: int
+    informative: int
+    strength: float
+    positive_rate: float = 0.5
+    position_law: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("length", integer("length (L)", self.length, 1))
+        put(
+            "informative",
+            integer(
+                "informative (R)",
+                self.informative,
+                1,
+                self.length,
+                f"R counts tokens among the L = {self.length}.",
+            ),
+        )
+        put("strength", real("strength (theta)", self.strength, 0.0))
+        put(
+            "positive_rate",
+            real(
+                "positive_rate (pi)",
+                self.positive_rate,
+                0.0,
+                1.0,
+                open_low=True,
+                open_high=True,
+                remedy="Both classes must occur.",
+            ),
+        )
+        if self.position_law is not None:
+            put("position_law", self._checked_law())
+
+    def _checked_law(self) -> tuple[float, ...]:
+        law = tuple(real("position_law entry", p, 0.0, 1.0) for p in self.position_law or ())
+        if len(law) != self.length:
+            legal = f"a sequence of L = {self.length} chances"
+            raise InvalidInput("position_law", legal, f"{len(law)} entries")
+        if abs(sum(law) - self.informative) > 1e-9 * self.length:
+            legal = f"chances that add up to R = {self.informative}"
+            raise InvalidInput("position_law", legal, f"sum {sum(law):g}")
+        return law
+
+    @property
+    def letters(self) -> Letters:
+        """The values as (pi, theta, R, L)."""
+        return Letters(self.positive_rate, self.strength, self.informative, self.length)
+
+    def to_json(self) -> str:
+        """Return the problem as one JSON object; `from_json` reads it back."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> SparseTokenProblem:
+        """Read a problem that `to_json` wrote."""
+        fields = json.loads(text)
+        if fields.get("position_law") is not None:
+            fields["position_law"] = tuple(fields["position_law"])
+        return cls(**fields)
+
+    def sample_labels(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
+        """Draw n labels in {-1, +1}."""
+        return np.where(rng.random(n) < self.positive_rate, 1, -1)
+
+    def sample_positions(self, n: int, rng: np.random.Generator) -> Bool[np.ndarray, "n L"]:
+        """Draw n sets of R positions.
+
+        Systematic sampling along a random order of the positions: always R ones, and
+        each position with its chance in the position law. Under the uniform law every
+        set of R positions is equally likely.
+        """
+        L, R = self.length, self.informative
+        order = np.argsort(rng.random((n, L)), axis=1)
+        ones = np.zeros((n, L), dtype=bool)
+        if self.position_law is None:
+            np.put_along_axis(ones, order[:, :R], True, axis=1)
+            return ones
+        chances = np.asarray(self.position_law)[order]
+        reach = np.cumsum(chances, axis=1)
+        reach[:, -1] = R  # rounding must not lose the last crossing
+        reach += rng.random((n, 1))
+        crossed = np.diff(np.floor(reach), axis=1, prepend=0.0) > 0
+        np.put_along_axis(ones, order, crossed, axis=1)
+        return ones
+
+    def sample(
+        self,
+        n: int,
+        signal: Float[np.ndarray, " d"],
+        rng: np.random.Generator,
+        dtype: np.dtype | type = np.float64,
+    ) -> tuple[Float[np.ndarray, "n L d"], Int[np.ndarray, " n"]]:
+        """Draw n samples with real tokens.
+
+        Parameters
+        ----------
+        n : int
+            Number of samples.
+        signal : array of shape (d,)
+            xi, a unit vector.
+        rng : numpy.random.Generator
+        dtype : float32 or float64
+            Type of the tokens.
+
+        Returns
+        -------
+        tokens : array of shape (n, L, d)
+        labels : array of shape (n,), in {-1, +1}
+        """
+        y = self.sample_labels(n, rng)
+        v = self.sample_positions(n, rng) & (y == 1)[:, None]
+        tokens = rng.standard_normal((n, self.length, len(signal)), dtype=dtype)
+        tokens[v] += np.asarray(self.strength * signal, dtype=dtype)
+        return tokens, y

@@ -1,0 +1,190 @@
+"""What theory and simulation return: one Status, one Outcome."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import NamedTuple
+
+from sparsetoken.training import Query
+
+__all__ = [
+    "Alignment",
+    "Capacity",
+    "Code",
+    "MODELS",
+    "Outcome",
+    "Overlaps",
+    "Prediction",
+    "Simulation",
+    "Status",
+]
+
+MODELS = ("attention", "pooled", "vectorized", "elementwise")
+
+
+class Code(enum.StrEnum):
+    """How a computation ended."""
+
+    CONVERGED = "converged"
+    MAX_ITERATIONS = "max_iterations"
+    TOLERANCE_NOT_REACHED = "tolerance_not_reached"
+    NO_LIMIT = "no_limit"
+
+
+class Status(NamedTuple):
+    """How a computation ended and, if it fell short, what to try."""
+
+    code: Code
+    remedy: str = ""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the result can be used."""
+        return self.code is Code.CONVERGED
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.remedy}" if self.remedy else str(self.code)
+
+
+@dataclasses.dataclass(frozen=True)
+class Alignment:
+    """The query after two gradient steps.
+
+    Attributes
+    ----------
+    cosine : float
+        s_q = <q2, xi> / |q2|; 0 if q2 = 0.
+    overlap : float
+        <q2, xi>.
+    norm : float
+        |q2|.
+    sharpness : float
+        k = beta |q2|.
+    readout_cosine : float
+        <w1, xi> / |w1|, of the readout after its first step; 0 if w1 = 0.
+    rate : float
+        C in |s_q| = 1 - C/alpha0 + o(1/alpha0); nan where the query does not align.
+    status : Status
+    """
+
+    cosine: float
+    overlap: float
+    norm: float
+    sharpness: float
+    readout_cosine: float
+    rate: float
+    status: Status
+
+    @property
+    def query(self) -> Query:
+        """The query as (cosine, sharpness)."""
+        return Query(max(-1.0, min(1.0, self.cosine)), self.sharpness)
+
+
+@dataclasses.dataclass(frozen=True)
+class Overlaps:
+    """A trained readout (w, b) in the frame of query and signal.
+
+    Attributes
+    ----------
+    query : float
+        w_1 = <w, q/|q|>; 0 for models without a query.
+    orthogonal : float
+        w_2 = <w, e_2>, e_2 the part of xi orthogonal to q, normalised.
+        For models without a query, e_2 = xi. For ``vectorized`` it is
+        <W, 1 xi^T> / sqrt(L).
+    noise : float
+        nu, the length of the rest of w.
+    bias : float
+        b.
+    """
+
+    query: float
+    orthogonal: float
+    noise: float
+    bias: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """What one trained classifier is worth.
+
+    The common ground of theory and simulation. Simulations use the same class for
+    one trial, for means over trials and for their standard errors.
+
+    Attributes
+    ----------
+    test_error : float
+        P(y sign(score) < 0) on new data.
+    training_loss : float
+        Mean loss over D1, without the ridge term.
+    training_error : float
+        Share of D1 on the wrong side.
+    auc : float
+        Area under the ROC curve on new data.
+    overlaps : Overlaps
+    """
+
+    test_error: float
+    training_loss: float
+    training_error: float
+    auc: float
+    overlaps: Overlaps
+
+
+@dataclasses.dataclass(frozen=True)
+class Prediction(Outcome):
+    """An outcome predicted by theory.
+
+    Attributes
+    ----------
+    numerical_error : float
+        Standard error of `test_error` from independent scrambles of the nodes.
+    residual : float
+        Length of the last Newton step, relative to the unknowns.
+    iterations : int
+        Newton steps in all.
+    status : Status
+    """
+
+    numerical_error: float
+    residual: float
+    iterations: int
+    status: Status
+
+
+@dataclasses.dataclass(frozen=True)
+class Capacity:
+    """The load alpha* = n1/d below which D1 is linearly separable."""
+
+    capacity: float
+    numerical_error: float
+    residual: float
+    iterations: int
+    status: Status
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """Trials of one finite-dimensional experiment.
+
+    Attributes
+    ----------
+    trials : tuple of Outcome
+        One for each trial, in order.
+    queries : tuple of Query
+        The query found by each trial.
+    readout_cosines : tuple of float
+        <w1, xi> / |w1| of each trial.
+    mean, standard_error : Outcome
+        Over trials; standard errors are nan for a single trial.
+    status : Status
+    """
+
+    trials: tuple[Outcome, ...]
+    queries: tuple[Query, ...]
+    readout_cosines: tuple[float, ...]
+    mean: Outcome
+    standard_error: Outcome
+    status: Status

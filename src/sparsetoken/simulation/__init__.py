@@ -1,0 +1,18 @@
+"""Finite-dimensional experiments: real tensors, or the same law without them."""
+
+from sparsetoken.simulation.alignment import (
+    AlignmentMoments,
+    AlignmentSimulation,
+    simulate_alignment,
+)
+from sparsetoken.simulation.separability import is_separable
+from sparsetoken.simulation.trial import draw_training_set, simulate
+
+__all__ = [
+    "AlignmentMoments",
+    "AlignmentSimulation",
+    "draw_training_set",
+    "is_separable",
+    "simulate",
+    "simulate_alignment",
+]

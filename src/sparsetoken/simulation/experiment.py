@@ -1,0 +1,186 @@
+"""One trial: a query, a training set, a fit, its merit."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.numerics.erm import ReadoutFit, fit_readout
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import MODELS, Outcome, Overlaps
+from sparsetoken.simulation.budget import design_bytes, query_bytes, require_memory
+from sparsetoken.simulation.conditional import Merit, conditional_merit, counted_merit
+from sparsetoken.simulation.design import (
+    QUERY_MODELS,
+    Design,
+    Engine,
+    Split,
+    TrainedQuery,
+    training_size,
+)
+from sparsetoken.simulation.reduced import ReducedEngine
+from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.validation import InvalidInput, choice, integer, real
+
+__all__ = ["Experiment", "Setting", "Trial"]
+
+NO_QUERY = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0)
+
+
+class Trial(NamedTuple):
+    """What one trial found; `reason` says why its fit did not converge."""
+
+    outcome: Outcome
+    query: Query
+    readout_cosine: float
+    one_class: bool
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """How an experiment is sampled."""
+
+    dimension: int
+    seed: int
+    engine: str
+    dtype: str
+
+    def __post_init__(self) -> None:
+        low = 3 if self.engine == "reduced" else 1
+        remedy = "Below 3 use engine='tensors'." if low == 3 else ""
+        integer("dimension (d)", self.dimension, low, remedy=remedy)
+        integer("seed", self.seed, 0)
+        choice("engine", self.engine, ("reduced", "tensors"))
+        choice("dtype", self.dtype, ("float32", "float64"))
+
+    def start(self, problem: SparseTokenProblem, **coordinates: object) -> Engine:
+        """Return the engine of one trial, seeded by all its coordinates."""
+        seed = seed_of(
+            problem=json.loads(problem.to_json()),
+            **dataclasses.asdict(self),
+            **coordinates,
+        )
+        if self.engine == "tensors":
+            return TensorEngine(problem, self.dimension, seed, self.dtype)
+        return ReducedEngine(problem, self.dimension, seed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """All that fixes the law of a trial."""
+
+    model: str
+    problem: SparseTokenProblem
+    training: FourStageTraining
+    alpha1: float
+    query: Query | None
+    activation: str
+    setting: Setting
+    memory_budget: int | None = None
+    test_samples: int | None = None
+
+    def __post_init__(self) -> None:
+        choice("model", self.model, MODELS)
+        real("alpha1 (n1/d)", self.alpha1, 0.0, open_low=True)
+        choice("activation", self.activation, ACTIVATIONS)
+        if self.query is not None and not isinstance(self.query, Query):
+            raise InvalidInput("query", "a Query or None", self.query)
+        if self.test_samples is not None:
+            integer("test_samples", self.test_samples, 1)
+            if self.setting.engine != "tensors":
+                remedy = "Fresh samples need real tokens: engine='tensors'."
+                raise InvalidInput(
+                    "test_samples", "None for the reduced engine", self.test_samples, remedy
+                )
+        self._check_memory()
+
+    @property
+    def _trains_query(self) -> bool:
+        return self.model in QUERY_MODELS and self.query is None
+
+    def _check_memory(self) -> None:
+        L, engine = self.problem.length, self.setting.engine
+
+        def need(d: int) -> int:
+            n = training_size(self.alpha1, d)
+            total = design_bytes(self.model, engine, L, n, d)
+            if engine == "tensors":
+                total += query_bytes(engine, L, max(n, self.test_samples or 0), d)
+            if self._trains_query:
+                n0 = training_size(self.training.alpha0, d)
+                total = max(total, query_bytes(engine, L, n0, d))
+            return total
+
+        remedy = "Or raise memory_budget, or lower alpha1."
+        require_memory(need, self.setting.dimension, self.memory_budget, remedy)
+
+    def engine(self, trial: int) -> Engine:
+        """Return the engine of one trial. What the model does not use is no coordinate."""
+        queried = self.model in QUERY_MODELS
+        given = self.query if queried else None
+        return self.setting.start(
+            self.problem,
+            training=json.loads(self.training.to_json()),
+            alpha1=float(self.alpha1),
+            query=given and dataclasses.asdict(given),
+            model=self.model,
+            activation=self.activation if self.model == "elementwise" else None,
+            trial=trial,
+        )
+
+    def draw(self, trial: int) -> tuple[Engine, TrainedQuery, Design]:
+        """Return the engine, the query and the training set of stage 4."""
+        engine = self.engine(trial)
+        if self.model not in QUERY_MODELS:
+            trained = NO_QUERY
+        elif self.query is not None:
+            trained = engine.given_query(self.query)
+        else:
+            trained = engine.train_query(self.training)
+        n = training_size(self.alpha1, self.setting.dimension)
+        return engine, trained, engine.design(self.model, trained, n, self.activation)
+
+    def run(self, trial: int) -> Trial:
+        """Run one trial; its seed is a function of the experiment and its number."""
+        engine, trained, design = self.draw(trial)
+        training, y = self.training, design.labels
+        fit = fit_readout(design.features, y, training.loss, training.ridge)
+        split = design.split(fit.w)
+        merit = self._merit(engine, trained, split, fit)
+        outcome = Outcome(
+            test_error=merit.test_error,
+            training_loss=float(np.mean(training.loss.value(y, fit.scores))),
+            training_error=counted_merit(fit.scores, y).test_error,
+            auc=merit.auc,
+            overlaps=self._overlaps(split, fit.b),
+        )
+        one_class = bool(np.all(y == y[0]))
+        return Trial(outcome, trained.query, trained.readout_cosine, one_class, fit.reason)
+
+    def _merit(self, engine: Engine, trained: TrainedQuery, split: Split, fit: ReadoutFit) -> Merit:
+        if isinstance(engine, TensorEngine) and self.test_samples is not None:
+            return counted_merit(
+                *engine.fresh_scores(
+                    self.model, trained, fit.w, fit.b, self.test_samples, self.activation
+                )
+            )
+        rng = stream(engine.seed, Stream.TEST)
+        return conditional_merit(
+            self.model, self.problem, trained.query, split, fit.b, self.activation, rng
+        )
+
+    def _overlaps(self, split: Split, bias: float) -> Overlaps:
+        if self.model in QUERY_MODELS:
+            w_1, w_2 = split.named
+            return Overlaps(float(w_1), float(w_2), split.rest, bias)
+        profile = split.named
+        mean = float(profile.sum() / np.sqrt(len(profile)))
+        nu = np.hypot(np.linalg.norm(profile - mean / np.sqrt(len(profile))), split.rest)
+        return Overlaps(0.0, mean, float(nu), bias)

@@ -1,0 +1,76 @@
+"""Whether two classes of points are linearly separable: certificates, then a program."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg
+from scipy.optimize import linprog
+
+from sparsetoken.losses import get_loss
+from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["is_separable", "linear_program"]
+
+RIDGE = 1e-7
+
+
+def is_separable(features: Float[np.ndarray, "n m"], labels: Float[np.ndarray, " n"]) -> bool:
+    """Return whether some (w, b) has y_i (<w, f_i> + b) > 0 for all i.
+
+    By Gordan's theorem there is none exactly if ``sum_i u_i y_i (f_i, 1) = 0`` for some
+    u >= 0, u != 0. A squared-hinge fit with a tiny ridge proposes both: its (w, b) for
+    the first, its multipliers for the second. Where neither holds, near the transition,
+    the linear program of `linear_program` decides.
+
+    Parameters
+    ----------
+    features : array of shape (n, m)
+    labels : array of shape (n,), in {-1, +1}
+
+    Raises
+    ------
+    InvalidInput
+        If the shapes differ, a label is not -1 or +1, or a feature is not finite.
+    """
+    F, y = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
+    if F.ndim != 2 or y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):
+        raise InvalidInput("labels", "n values in {-1, +1} for n rows", y.shape)
+    F = F / max(np.sqrt(np.mean(F**2)), np.finfo(float).tiny)
+    fit = fit_readout(F, y, get_loss("squared_hinge"), RIDGE)
+    if np.all(y * fit.scores > 1e-9):
+        return True
+    G = y[:, None] * np.column_stack([F, np.ones(len(F))])
+    if _balances(G, np.maximum(1 - y * fit.scores, 0)):
+        return False
+    return linear_program(G)
+
+
+def _balances(G: np.ndarray, u: np.ndarray) -> bool:
+    """Return whether multipliers near u >= 0 prove that G x > 0 has no solution.
+
+    The nearest u' with G^T u' = 0, in the metric that moves small entries least, is
+    u' = u (1 - G x). It is a proof if no entry is negative.
+    """
+    G, u = G[u > 0], u[u > 0]
+    imbalance = G.T @ u
+    x = linalg.lstsq(G.T @ (u[:, None] * G), imbalance, check_finite=False)[0]
+    corrected = u * (1 - G @ x)
+    left = np.abs(G.T @ corrected).max()
+    return bool(np.all(corrected >= 0) and left < 1e-10 * corrected.sum())
+
+
+def linear_program(G: Float[np.ndarray, "n m"]) -> bool:
+    """Return whether G x > 0 has a solution, by its dual.
+
+    The program maximises ``sum_i u_i`` over ``G^T u = 0, 0 <= u <= 1``. It always has a
+    solution, and its value is 0 (solvable) or at least 1 (not), since a u can be scaled
+    until its largest entry is 1.
+    """
+    rows = G / np.linalg.norm(G, axis=1, keepdims=True)
+    n, m = rows.shape
+    found = linprog(-np.ones(n), A_eq=rows.T, b_eq=np.zeros(m), bounds=(0, 1))
+    if found.status != 0:
+        raise RuntimeError(f"linear program: {found.message}")
+    return bool(-found.fun < 0.5)

@@ -1,0 +1,149 @@
+"""The query after two gradient steps."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from sparsetoken.losses import Loss
+from sparsetoken.numerics.precision import in_float64
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Alignment, Code, Status
+from sparsetoken.training import FourStageTraining
+
+__all__ = ["align", "sign_margin"]
+
+
+class _FirstStep(NamedTuple):
+    """Readout and bias after their first gradient step."""
+
+    overlap: float  # m1 = <w1, xi>
+    norm: float  # |w1|
+    bias: float  # b1
+    own_share: tuple[float, float]  # what a sample's own part of w1 adds to its score, y = +1, -1
+
+
+class _Slopes(NamedTuple):
+    """Means of h = l'(y, omega) and of h^2 in each class."""
+
+    plus: float
+    minus: float
+    plus_squared: float
+    minus_squared: float
+
+
+@in_float64
+def align(problem: SparseTokenProblem, training: FourStageTraining) -> Alignment:
+    """Return the query after two gradient steps, as n0, d -> infinity.
+
+    Equation: query-alignment, at alpha0 = n0/d.
+    Symbols: V = R (1 - R/L), P, Q, N as in docs/notation.md; h = l'(y, omega).
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    training : FourStageTraining
+        Uses alpha0, the step sizes, beta and the loss. The loss may lack the symmetry
+        l'(-1, 0) = -l'(1, 0).
+
+    Returns
+    -------
+    Alignment
+        The cosine is negative when the query turns away from the signal, and 0 with
+        norm 0 when q2 = 0 (one token, or no step).
+    """
+    pi, theta, R, L = problem.letters
+    first = _first_step(problem, training, training.alpha0)
+    h = _slopes(problem, training.loss, first)
+    V = R * (1 - R / L)
+    m1 = first.overlap
+    P = pi * h.plus * theta**2 * V * m1
+    Q = (L - 1) * _mean(pi, h.plus, h.minus)
+    N = _noise(problem, first, h) / training.alpha0
+    step = training.eta_q * training.beta / L
+    overlap = -step * (P + Q * m1)
+    norm = step * math.sqrt(P**2 + 2 * P * Q * m1 + (Q * first.norm) ** 2 + N)
+    return Alignment(
+        cosine=overlap / norm if norm > 0 else 0.0,
+        overlap=overlap,
+        norm=norm,
+        sharpness=training.beta * norm,
+        readout_cosine=m1 / first.norm if first.norm > 0 else 0.0,
+        rate=_rate(problem, training),
+        status=Status(Code.CONVERGED),
+    )
+
+
+@in_float64
+def sign_margin(problem: SparseTokenProblem, training: FourStageTraining) -> float:
+    """Return -(pi E[h|+] theta^2 V + (L - 1) E[h]); the query aligns iff it is > 0.
+
+    Equation: sign-condition. Rare positives make it negative, unless eta_b moves the
+    bias to offset the imbalance of the labels.
+    """
+    pi, theta, R, L = problem.letters
+    h = _slopes(problem, training.loss, _first_step(problem, training, training.alpha0))
+    V = R * (1 - R / L)
+    return -(pi * h.plus * theta**2 * V + (L - 1) * _mean(pi, h.plus, h.minus))
+
+
+def _first_step(
+    problem: SparseTokenProblem, training: FourStageTraining, alpha0: float
+) -> _FirstStep:
+    """Return the readout after its first step.
+
+    Equation: first-step. A sample enters its own readout: D0 is used twice.
+    """
+    pi, theta, R, L = problem.letters
+    eta_w = training.eta_w
+    plus, minus = (float(training.loss.slope(y, 0.0)) for y in (1.0, -1.0))
+    m1 = -eta_w * pi * plus * theta * R / L
+    noise = eta_w**2 * _mean(pi, plus**2, minus**2) / (L * alpha0)
+    share = -eta_w / (L * alpha0)
+    return _FirstStep(
+        overlap=m1,
+        norm=math.sqrt(m1**2 + noise),
+        bias=-training.eta_b * _mean(pi, plus, minus),
+        own_share=(share * plus, share * minus),
+    )
+
+
+def _slopes(problem: SparseTokenProblem, loss: Loss, first: _FirstStep) -> _Slopes:
+    _, theta, R, L = problem.letters
+    signal = theta * R / L * first.overlap
+    centre = jnp.array([signal, 0.0]) + jnp.array(first.own_share) + first.bias
+    width = jnp.full(2, first.norm / math.sqrt(L))
+    h = loss.smoothed(jnp.array([1.0, -1.0]), centre, width, jnp.zeros(2))
+    mean, square = jax.device_get((h.p, h.pp))
+    return _Slopes(float(mean[0]), float(mean[1]), float(square[0]), float(square[1]))
+
+
+def _noise(problem: SparseTokenProblem, first: _FirstStep, h: _Slopes) -> float:
+    """Return alpha0 N: the squared length of what q2 has at random."""
+    pi, theta, R, L = problem.letters
+    spread = (L - 1) * first.norm**2
+    signal = (theta * first.overlap) ** 2 * R * (1 - R / L)
+    return pi * h.plus_squared * (signal + spread) + (1 - pi) * h.minus_squared * spread
+
+
+def _rate(problem: SparseTokenProblem, training: FourStageTraining) -> float:
+    """Return C of |s_q| = 1 - C/alpha0 + o(1/alpha0).
+
+    Equation: alignment-rate, the first order of query-alignment in 1/alpha0.
+    """
+    pi, theta, R, L = problem.letters
+    limit = _first_step(problem, training, math.inf)
+    h = _slopes(problem, training.loss, limit)
+    Q = (L - 1) * _mean(pi, h.plus, h.minus)
+    drift = (pi * h.plus * theta**2 * R * (1 - R / L) + Q) * limit.overlap
+    if drift == 0:
+        return math.nan
+    noise = _first_step(problem, training, 1.0).norm ** 2 - limit.norm**2
+    return 0.5 * (Q**2 * noise + _noise(problem, limit, h)) / drift**2
+
+
+def _mean(pi: float, plus: float, minus: float) -> float:
+    return pi * plus + (1 - pi) * minus

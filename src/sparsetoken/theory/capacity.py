@@ -1,0 +1,146 @@
+"""How many samples can be separated in feature space."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.stats import norm
+
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
+from sparsetoken.numerics.precision import in_float64
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import MODELS, Capacity, Code, Status
+from sparsetoken.theory.feature_law import FeatureLaw, feature_law
+from sparsetoken.theory.predict import FIRST_POINTS, LAST_POINTS, query_of
+from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.validation import choice, real
+
+__all__ = ["capacity"]
+
+
+@in_float64
+def capacity(
+    model: str,
+    problem: SparseTokenProblem,
+    training: FourStageTraining | None = None,
+    *,
+    query: Query | None = None,
+    activation: str = "erf",
+    tolerance: float = 1e-4,
+) -> Capacity:
+    """Return the load n1/d below which D1 is linearly separable in feature space.
+
+    Equation: capacity,
+    ``1/alpha* = min over (w_1, w_2, b) of E[(sqrt(1 + w_2^2) g - y (mu + b)/C)_+^2]``,
+    times L for ``vectorized``. The transition has width O(d^(-1/2)).
+
+    Parameters
+    ----------
+    model : {"attention", "pooled", "vectorized", "elementwise"}
+    problem : SparseTokenProblem
+    training : FourStageTraining, optional
+        Gives the query if none is given; the default training if both are left out.
+    query : Query, optional
+        The frozen query.
+    activation : str
+        phi of ``elementwise``.
+    tolerance : float
+        Relative error of the capacity that is acceptable, in (0, 1).
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+    """
+    choice("model", model, MODELS)
+    real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
+    query = query_of(model, problem, training or FourStageTraining(), query)
+    points, iterations, x = FIRST_POINTS, 0, np.zeros(3)
+    while True:
+        law = feature_law(model, problem, query, activation, points)
+        if (law.C == 0).any():
+            return _not_separable()
+        solution = _minimum(law, x)
+        iterations += solution.iterations
+        x = solution.x
+        loads = np.array(_violation(x, *_nodes(law)))
+        mean = loads.mean()
+        spread = 0.0 if law.exact else np.std(loads, ddof=1) / math.sqrt(len(loads)) / mean
+        done = not solution.converged or 2 * spread <= tolerance
+        if done or points >= LAST_POINTS:
+            break
+        points *= 4
+    alpha = law.weights_per_dimension / float(mean)
+    return Capacity(
+        capacity=alpha,
+        numerical_error=alpha * float(spread),
+        residual=solution.residual,
+        iterations=iterations,
+        status=_status(solution.converged, float(spread), tolerance),
+    )
+
+
+def _status(converged: bool, spread: float, tolerance: float) -> Status:
+    if not converged:
+        return Status(Code.MAX_ITERATIONS, "The minimum was not reached; change the query.")
+    if 2 * spread <= tolerance:
+        return Status(Code.CONVERGED)
+    return Status(
+        Code.TOLERANCE_NOT_REACHED,
+        f"twice the relative standard error is {2 * spread:.1e}; ask for a tolerance above it.",
+    )
+
+
+def _not_separable() -> Capacity:
+    """Return capacity 0: samples of both classes have the same feature, 0."""
+    return Capacity(0.0, 0.0, 0.0, 0, Status(Code.CONVERGED))
+
+
+def _nodes(law: FeatureLaw) -> tuple[Any, ...]:
+    columns = (law.along, law.across, law.C, law.y, law.weight)
+    return (*(jnp.asarray(c) for c in columns), law.shared)
+
+
+@jax.jit
+def _violation(x: Any, X1: Any, X2: Any, C: Any, y: Any, weight: Any, shared: Any) -> Any:
+    """Return E[(M + T g)_+^2] for each scramble, the mean over g in closed form."""
+    w1, w2, b = x
+    M = -y * (w1 * X1 + w2 * X2 + b) / C
+    T = jnp.sqrt(1 + w2**2 + shared * (w1 / C) ** 2)
+    excess = (T**2 + M**2) * norm.cdf(M / T) + M * T * norm.pdf(M / T)
+    return jnp.sum(weight * excess, axis=1)
+
+
+@jax.jit
+def _derivatives(x: Any, *nodes: Any) -> tuple[Any, Any]:
+    def mean(at: Any) -> Any:
+        return jnp.mean(_violation(at, *nodes))
+
+    return jax.grad(mean)(x), jax.hessian(mean)(x)
+
+
+def _minimum(law: FeatureLaw, x: np.ndarray) -> NewtonResult:
+    """Minimise from x; if that fails, from 0 along a falling penalty (t/2) |x|^2."""
+    nodes = _nodes(law)
+
+    def newton(start: np.ndarray, t: float) -> NewtonResult:
+        def system(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            gradient, hessian = jax.device_get(_derivatives(jnp.asarray(at), *nodes))
+            # Without a query w_1 is free: any curvature keeps it at 0.
+            curvature = max(t, 1e-14 * np.trace(hessian))
+            return gradient + t * at, hessian + curvature * np.eye(3)
+
+        return damped_newton(system, start)
+
+    near = newton(x, 0.0)
+    if near.converged:
+        return near
+    _, hessian = jax.device_get(_derivatives(jnp.zeros(3), *nodes))
+    large = 10 * float(np.trace(hessian))
+    first = newton(np.zeros(3), large)
+    result, _ = follow(newton, first, large, 0.0, enough=1e-12 * large)
+    return result

@@ -1,0 +1,179 @@
+"""The readout that stage 4 learns, its test error and its training loss."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sparsetoken.losses import Loss
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
+from sparsetoken.results import Outcome, Overlaps
+from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.potential import Potential
+from sparsetoken.theory.score_law import ScoreLaw
+
+__all__ = ["Readout", "best_bias", "outcome", "solve_readout", "test_error_spread"]
+
+_B, _NU, _R = 2, 3, 4
+_FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
+
+
+@dataclasses.dataclass(frozen=True)
+class Readout:
+    """A saddle point x = (w_1, w_2, b, nu, r) and how it was reached.
+
+    At infinite alpha it is the minimum over (w_1, w_2, b), with nu = 0 and r = 1.
+
+    `smoothing` is the mu of the potential: 0, or at most 1e-7 where a loss with kinks
+    has its solution on a kink (the hinge loss that gives up and always answers with
+    the larger class); the training loss then moves by less than mu.
+    """
+
+    x: np.ndarray
+    smoothing: float
+    residual: float
+    iterations: int
+    converged: bool
+
+    @property
+    def overlaps(self) -> Overlaps:
+        """The readout as overlaps."""
+        w1, w2, b, nu, _ = (float(value) for value in self.x)
+        return Overlaps(query=w1, orthogonal=w2, noise=nu, bias=b)
+
+
+def solve_readout(potential: Potential, ridge: float, start: Readout | None = None) -> Readout:
+    """Solve for the readout of stage 4 in the limit n1, d -> infinity.
+
+    Equation: learned-readout. Without a start the solution is followed from a ridge so
+    large that it is explicit, and then, for a loss with kinks, along its smoothing.
+
+    Parameters
+    ----------
+    potential : Potential
+    ridge : float
+        lambda > 0.
+    start : Readout, optional
+        A solution nearby, for the same smoothing.
+    """
+
+    def newton(x: np.ndarray, ridge: float, mu: float) -> NewtonResult:
+        free = x[: potential.size]  # at infinite alpha nu = 0 and r = 1 are fixed
+        result = damped_newton(
+            lambda at: potential.system(at, ridge, mu),
+            free,
+            positive=(_NU, _R)[: potential.size - 3],
+            cautious=(_B,),
+        )
+        return result._replace(x=np.append(result.x, x[potential.size :]))
+
+    spent = 0 if start is None else start.iterations
+    if start is not None and start.converged:
+        near = newton(start.x, ridge, start.smoothing)
+        spent += near.iterations
+        if near.converged:
+            return Readout(near.x, start.smoothing, near.residual, spent, True)
+    mu = 0.0 if potential.loss.smooth else _FIRST_SMOOTHING
+    x, large = _explicit_start(potential, ridge, mu)
+    first = newton(x, large, mu)
+    if not first.converged:
+        return Readout(first.x, mu, first.residual, spent + first.iterations, False)
+    down, _ = follow(lambda at, t: newton(at, t, mu), first, large, ridge)
+    iterations = spent + down.iterations
+    if mu == 0 or not down.converged:
+        return Readout(down.x, mu, down.residual, iterations, down.converged)
+    sharp, mu = follow(lambda at, t: newton(at, ridge, t), down, mu, 0.0, enough=_LAST_SMOOTHING)
+    iterations = spent + sharp.iterations
+    # A solution on a kink is reached only as mu -> 0: the last mu > 0 serves.
+    near_enough = sharp.converged or mu <= 10 * _LAST_SMOOTHING
+    return Readout(sharp.x, mu, sharp.residual, iterations, near_enough)
+
+
+def _explicit_start(potential: Potential, ridge: float, mu: float) -> tuple[np.ndarray, float]:
+    """Return a ridge so large that w is explicit to first order, and the solution there."""
+    law, loss, sqrt_alpha = potential.law, potential.loss, potential.sqrt_alpha
+    mean = law.weight / len(law.C)
+    size = float(np.sum(mean * (law.along**2 + law.across**2 + law.C**2))) + law.shared
+    large = max(ridge, 10 * size)
+    bias = best_bias(loss, float(np.sum(mean * (law.y > 0))), mu)
+    slope = loss.dual(law.y, bias + 0 * law.y, mu + 0 * law.y)
+    w1, w2 = (-np.sum(mean * slope * f) / large for f in (law.along, law.across))
+    if math.isinf(sqrt_alpha):
+        return np.array([w1, w2, bias, 0.0, 1.0]), large
+    r = math.sqrt(np.sum(mean * law.C**2 * slope**2))
+    return np.array([w1, w2, bias, r / (sqrt_alpha * large), r]), large
+
+
+def best_bias(loss: Loss, pi: float, mu: float = 0.0) -> float:
+    """Return the b that minimises E[M_mu(b)], the loss when there are no features."""
+    y, chance = np.array([1.0, -1.0]), np.array([pi, 1 - pi])
+
+    def slope(b: float) -> float:
+        return float(np.sum(chance * loss.dual(y, np.full(2, b), np.full(2, mu))))
+
+    reach = 1.0
+    while slope(-reach) * slope(reach) > 0 and reach < 1e6:
+        reach *= 2
+    return float(brentq(slope, -reach, reach, xtol=1e-12))
+
+
+def outcome(potential: Potential, readout: Readout) -> Outcome:
+    """Return test error, training loss, training error and AUC of a solution.
+
+    Equation: learned-error.
+    """
+    law, w, r, mu = potential.law, readout.overlaps, readout.x[_R], readout.smoothing
+    scores = ScoreLaw.of(law, w)
+    sums = potential.node_sums(readout.x, mu)
+    # l(y, z*) is the envelope less v p^2/2, whose mean is r times the r-gradient.
+    loss_on_training = float(np.mean(sums.value - r * sums.gradient[:, _R]))
+    # y z* < 0 where omega is beyond the point that the prox maps to 0.
+    v = law.C**2 * w.noise / (r * potential.sqrt_alpha) + mu
+    turn = v * potential.loss.slope(law.y, 0 * law.y)
+    training = dataclasses.replace(scores, mean=scores.mean - turn)
+    return Outcome(
+        test_error=scores.test_error(),
+        training_loss=loss_on_training,
+        training_error=training.test_error(),
+        auc=scores.auc(),
+        overlaps=w,
+    )
+
+
+def test_error_spread(potential: Potential, ridge: float, readout: Readout) -> float:
+    """Return the standard error of the test error, from independent scrambles.
+
+    Each scramble has its own solution; to first order it is one Newton step of the
+    common system away, and so is its test error.
+    """
+    if potential.law.exact:
+        return 0.0
+    x, mu = readout.x, readout.smoothing
+    _, hessian = potential.system(x, ridge, mu)
+    gradients = potential.node_sums(x, mu).gradient
+    apart = (gradients - gradients.mean(axis=0))[:, : potential.size]
+    steps = -np.linalg.solve(hessian, apart.T).T
+    errors, slopes = _error_and_slopes(potential.law, readout.overlaps)
+    moved = min(potential.size, len(slopes))
+    estimates = errors + steps[:, :moved] @ slopes[:moved]
+    return float(np.std(estimates, ddof=1) / math.sqrt(len(estimates)))
+
+
+def _error_and_slopes(law: FeatureLaw, w: Overlaps) -> tuple[np.ndarray, np.ndarray]:
+    """Return the test error by scramble and its mean slopes in (w_1, w_2, b, nu)."""
+    scores = ScoreLaw.of(law, w)
+    width = np.maximum(scores.width, 1e-100)
+    ratio = scores.mean / width
+    density = law.weight * np.exp(-0.5 * ratio**2) / math.sqrt(2 * math.pi)
+    toward = -law.y * density / width  # change of P(error) with the mean
+    wider = -toward * ratio / width  # with half the variance
+    slopes = [
+        np.sum(toward * law.along + wider * law.shared * w.query),
+        np.sum(toward * law.across + wider * law.C**2 * w.orthogonal),
+        np.sum(toward),
+        np.sum(wider * law.C**2 * w.noise),
+    ]
+    return np.sum(law.weight * scores.errors(), axis=1), np.array(slopes) / len(law.C)

@@ -1,0 +1,67 @@
+"""Checks at the boundary: one clear error for each bad value.
+
+Every check names the value, the legal range, the value got and a remedy.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+__all__ = ["InvalidInput", "choice", "integer", "real"]
+
+
+class InvalidInput(ValueError):
+    """A value outside its legal range.
+
+    The command line turns it into one message and exit code 2.
+    """
+
+    def __init__(self, name: str, legal: str, got: Any, remedy: str = "") -> None:
+        message = f"{name} must be {legal}; got {got!r}."
+        super().__init__(f"{message} {remedy}".rstrip())
+
+
+def integer(name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:
+    """Return `value` as an int in [low, high], or raise `InvalidInput`."""
+    legal = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):
+        raise InvalidInput(name, legal, value, remedy)
+    return int(value)
+
+
+def real(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    remedy: str = "",
+) -> float:
+    """Return `value` as a finite float in the interval, or raise `InvalidInput`."""
+    legal = "a finite number"
+    if low > -math.inf or high < math.inf:
+        left = "(" if open_low or low == -math.inf else "["
+        right = ")" if open_high or high == math.inf else "]"
+        legal += f" in {left}{low:g}, {high:g}{right}"
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise InvalidInput(name, legal, value, remedy)
+    number = float(value)
+    inside = (low < number if open_low else low <= number) and (
+        number < high if open_high else number <= high
+    )
+    if not (math.isfinite(number) and inside):
+        raise InvalidInput(name, legal, value, remedy)
+    return number
+
+
+def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> str:
+    """Return `value` if it is one of the `legal` words, or raise `InvalidInput`."""
+    if not isinstance(value, str) or value not in legal:
+        raise InvalidInput(name, "one of " + ", ".join(sorted(legal)), value, remedy)
+    return value

@@ -1,0 +1,33 @@
+"""The probit fit finds the threshold it was drawn from, with an honest error."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from sparsetoken.experiments.threshold import fit_threshold
+
+LOADS = np.linspace(2.0, 4.0, 9)
+
+
+@pytest.mark.parametrize(("middle", "width"), [(3.1, 0.3), (2.6, 0.15), (3.4, 0.6)])
+def test_exact_shares_give_back_the_curve(middle, width):
+    counts = 1000 * ndtr((middle - LOADS) / width)
+    fit = fit_threshold(LOADS, counts, 1000)
+    assert fit.converged
+    assert fit.middle == pytest.approx(middle, abs=1e-3)
+    assert fit.width == pytest.approx(width, rel=1e-2)
+
+
+def test_the_standard_error_is_the_spread_of_the_fits():
+    rng = np.random.default_rng(3)
+    shares = ndtr((3.1 - LOADS) / 0.3)
+    fits = [fit_threshold(LOADS, rng.binomial(50, shares), 50) for _ in range(200)]
+    errors = np.array([(fit.middle - 3.1) / fit.standard_error for fit in fits])
+    # 200 fits: the standard error of a standard deviation is 5 %, of a mean 7 %.
+    assert np.std(errors) == pytest.approx(1, abs=0.2)
+    assert np.mean(errors) == pytest.approx(0, abs=0.25)
+
+
+@pytest.mark.parametrize("count", [0, 50])
+def test_counts_without_a_fall_do_not_converge(count):
+    assert not fit_threshold(LOADS, [count] * len(LOADS), 50).converged

@@ -1,0 +1,227 @@
+"""One suite for every loss: value, slope, curvature, prox, envelope, Gaussian means."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.numerics.precision import in_float64
+from sparsetoken.validation import InvalidInput
+
+mpmath.mp.dps = 50
+
+BUILT_IN = ["square", "logistic", "hinge", "squared_hinge"]
+COPY = CustomLoss("logistic_copy", lambda y, z: jnp.logaddexp(0.0, -y * z))
+LOSSES = [get_loss(name) for name in BUILT_IN] + [COPY]
+SMOOTH = [loss for loss in LOSSES if loss.smooth]
+
+EXACT_VALUE = {
+    "square": lambda y, z: (z - y) ** 2 / 2,
+    "logistic": lambda y, z: mpmath.log1p(mpmath.exp(-y * z)),
+    "hinge": lambda y, z: max(mpmath.mpf(0), 1 - y * z),
+    "squared_hinge": lambda y, z: max(mpmath.mpf(0), 1 - y * z) ** 2 / 2,
+}
+EXACT_SLOPE = {
+    "square": lambda y, z: z - y,
+    "logistic": lambda y, z: -y / (1 + mpmath.exp(y * z)),
+    "squared_hinge": lambda y, z: -y * max(mpmath.mpf(0), 1 - y * z),
+}
+for table in (EXACT_VALUE, EXACT_SLOPE):
+    table["logistic_copy"] = table["logistic"]
+
+FAR = [0.0, 1e-3, 0.7, 1.0, 3.0, 40.0, 1e4]
+WIDE = [1e-8, 1e-3, 0.4, 25.0, 1e3, 1e8]
+
+
+def exact_prox(loss, y, omega, v):
+    """Root of z + v l'(y, z) = omega by bisection in 50 digits."""
+    if loss.name == "hinge":
+        u = y * mpmath.mpf(omega)
+        return y * (u + min(max(1 - u, 0), mpmath.mpf(v)))
+    slope = EXACT_SLOPE[loss.name]
+    low, high = mpmath.mpf(-1e9), mpmath.mpf(1e9)
+    for _ in range(150):
+        middle = (low + high) / 2
+        if middle + v * slope(y, middle) < omega:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda l: l.name)
+def test_value_and_slope_at_extreme_scores(loss):
+    for y, size, sign in itertools.product([-1.0, 1.0], FAR, [-1, 1]):
+        z = sign * size
+        value = float(EXACT_VALUE[loss.name](y, mpmath.mpf(z)))
+        # A few units of rounding.
+        assert loss.value(y, z) == pytest.approx(value, rel=1e-14, abs=1e-300)
+        if loss.smooth:
+            slope = float(EXACT_SLOPE[loss.name](y, mpmath.mpf(z)))
+            assert loss.slope(y, z) == pytest.approx(slope, rel=1e-14, abs=1e-300)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda l: l.name)
+def test_prox_against_bisection_in_50_digits(loss):
+    omegas = [sign * size for size in FAR for sign in (-1, 1)]
+    points = list(itertools.product([-1.0, 1.0], omegas, WIDE))
+    columns = np.array(points).T
+    exact = [exact_prox(loss, *point) for point in points]
+    # z carries the rounding of omega and v; a relative error elsewhere.
+    np.testing.assert_allclose(
+        loss.prox(*columns), [float(z) for z in exact], rtol=1e-12, atol=1e-12
+    )
+    if loss.smooth:
+        slope = EXACT_SLOPE[loss.name]
+        dual = [float(slope(y, z)) for (y, _, _), z in zip(points, exact, strict=True)]
+    else:
+        dual = [float((omega - z) / v) for (_, omega, v), z in zip(points, exact, strict=True)]
+    np.testing.assert_allclose(loss.dual(*columns), dual, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda l: l.name)
+def test_prox_residual_on_every_node(loss):
+    """A prox that cycles on a few nodes spoils the training loss but no equation."""
+    rng = np.random.default_rng(3)
+    y = rng.choice([-1.0, 1.0], 20_000)
+    omega = rng.normal(0, 10, y.shape)
+    v = 10 ** rng.uniform(-2, 4, y.shape)
+    z, p = loss.prox(y, omega, v), loss.dual(y, omega, v)
+    # Rounding of the largest term.
+    assert np.max(np.abs(z + v * p - omega) / (np.abs(omega) + v + 1)) < 1e-14
+
+
+@pytest.mark.parametrize("loss", LOSSES[:-1], ids=lambda l: l.name)
+def test_envelope_is_the_minimum(loss):
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        y, omega, v = rng.choice([-1.0, 1.0]), rng.normal(0, 3), 10 ** rng.uniform(-1, 1)
+        brute = minimize_scalar(
+            lambda z, y=y, omega=omega, v=v: (z - omega) ** 2 / (2 * v) + loss.value(y, z),
+            bracket=(omega - 1, omega + 1),
+            options={"xtol": 1e-10},
+        )
+        # At a kink the value errs in proportion to the place, that is by xtol.
+        tolerance = 1e-12 if loss.smooth else 1e-8
+        assert loss.envelope(y, omega, v) == pytest.approx(brute.fun, rel=tolerance, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda l: l.name)
+def test_gradient_identity_and_prox_slope(loss):
+    """The envelope's derivative is the dual; the dual's derivative is D."""
+    rng = np.random.default_rng(5)
+    y, omega = rng.choice([-1.0, 1.0], 300), rng.normal(0, 3, 300)
+    v, h = 10 ** rng.uniform(-2, 2, 300), 1e-5
+    bend = np.abs(y * omega - 1) < 1e-3  # central differences straddle the kinks
+    bend |= np.abs(y * omega - 1 + v) < 1e-3
+
+    def slope_of(f):
+        return (f(y, omega + h, v) - f(y, omega - h, v)) / (2 * h)
+
+    # Errors of central differences: h^2/6 times the third derivative, and rounding / h.
+    tolerance = 1e-8 * (1 + 1 / v)
+    dual = loss.dual(y, omega, v)
+    assert np.all(np.abs(slope_of(loss.envelope) - dual)[~bend] < tolerance[~bend])
+    D = loss.prox_slope(y, omega, v)
+    assert np.all(np.abs(slope_of(loss.dual) - D)[~bend] < tolerance[~bend])
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda l: l.name)
+def test_zero_v_is_the_loss_itself(loss):
+    y, z = np.array([1.0, -1.0, 1.0]), np.array([0.3, 2.0, -4.0])
+    np.testing.assert_allclose(loss.prox(y, z, 0 * z), z, rtol=1e-15)
+    np.testing.assert_allclose(loss.envelope(y, z, 0 * z), loss.value(y, z), rtol=1e-14)
+    np.testing.assert_allclose(loss.dual(y, z, 0 * z), loss.slope(y, z), rtol=1e-14)
+
+
+def brute_means(loss, y, m, T, v):
+    """Means of Smoothed on 100 000 nodes, panels split where the dual may bend."""
+    reach = np.log1p(v)
+    bends = [0.0, y, y * (1 - v), y * reach, -y * (v + reach), -y * v / 2]
+    splits = np.clip([(b - m) / T for b in bends], -9, 9)
+    edges = np.unique(np.concatenate([np.linspace(-9, 9, 5001), splits]))
+    x, w = np.polynomial.legendre.leggauss(20)
+    half = 0.5 * np.diff(edges)[:, None]
+    g = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel()
+    weight = (half * w).ravel() * np.exp(-(g**2) / 2) / np.sqrt(2 * np.pi)
+    at = np.full_like(g, y), m + T * g, np.full_like(g, v)
+    M, p, D = loss.envelope(*at), loss.dual(*at), loss.prox_slope(*at)
+    values = [M, p, p**2, D, D * g, D * g**2, p * D, p * D * g, p**2 * D]
+    return [np.sum(weight * f) for f in values]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize(
+    ("m", "T", "v"),
+    [(0.3, 1.2, 0.8), (-2.0, 3.0, 40.0), (1.5, 0.05, 2.0), (-1.0, 8.0, 5.0), (4.0, 2.5, 0.1)],
+)
+def test_gaussian_means(name, m, T, v):
+    loss = get_loss(name)
+    for y in (-1.0, 1.0):
+        with jax.enable_x64(True):
+            means = loss.smoothed(*(jnp.asarray([a]) for a in (y, m, T, v)))
+            ours = np.array([float(a[0]) for a in means])
+        # The logistic rule is made for 1e-6 and better; the others are closed forms.
+        np.testing.assert_allclose(ours, brute_means(loss, y, m, T, v), rtol=2e-6, atol=2e-8)
+
+
+@in_float64
+def test_general_route_agrees_with_the_special_one():
+    """A custom logistic loss goes through bracketed prox and panel quadrature."""
+    rng = np.random.default_rng(6)
+    y = jnp.asarray(rng.choice([-1.0, 1.0], 50))
+    m, T = jnp.asarray(rng.normal(0, 2, 50)), jnp.asarray(10 ** rng.uniform(-1, 0.5, 50))
+    v = jnp.asarray(10 ** rng.uniform(-2, 1, 50))
+    special, general = (loss.smoothed(y, m, T, v) for loss in (get_loss("logistic"), COPY))
+    for name, a, b in zip(special._fields, special, general, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-9, err_msg=name)
+
+
+@in_float64
+def test_kinked_custom_loss():
+    """A hinge given by its value alone has the means of the built-in hinge."""
+    mine = CustomLoss("hinge_copy", lambda y, z: jnp.maximum(0.0, 1.0 - y * z), smooth=False)
+    arguments = [jnp.asarray([a]) for a in (1.0, 0.2, 1.5, 0.7)]
+    general, special = mine.smoothed(*arguments), get_loss("hinge").smoothed(*arguments)
+    # Kinks inside panels: h^2 times the jump of slope, h = 0.7.
+    for field in ("M", "p", "pp"):
+        ours, exact = getattr(general, field)[0], getattr(special, field)[0]
+        assert float(ours) == pytest.approx(float(exact), abs=2e-3)
+    assert float(mine.prox(1.0, 0.2, 0.7)) == pytest.approx(0.9)
+    assert float(mine.prox(1.0, 0.8, 0.7)) == pytest.approx(1.0, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        (lambda y, z: 1 / (1 + jnp.exp(y * z)), "convex"),
+        (lambda y, z: jnp.minimum(2.0, jnp.maximum(0.0, 1 - y * z)), "near l"),
+        (lambda y, z: -((z - y) ** 2), "slope falls"),
+        (lambda y, z: jnp.log(y * z), "finite"),
+    ],
+)
+def test_bad_custom_losses_are_refused(value, complaint):
+    with pytest.raises(InvalidInput, match=complaint):
+        CustomLoss("bad", value)
+    with pytest.raises(InvalidInput):
+        get_loss("bad")
+
+
+def test_exponential_loss_is_accepted():
+    loss = CustomLoss("exponential", lambda y, z: jnp.exp(-y * z))
+    assert get_loss("exponential") is loss
+    assert float(loss.slope(1.0, 0.0)) == -1.0
+
+
+def test_names():
+    first, second = (CustomLoss("twice", lambda y, z: (y - z) ** 2) for _ in range(2))
+    assert get_loss("twice") is second is not first
+    with pytest.raises(InvalidInput, match="one of"):
+        get_loss("nonesuch")
+    with pytest.raises(InvalidInput, match="other than"):
+        CustomLoss("square", lambda y, z: (y - z) ** 2)

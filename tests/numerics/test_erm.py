@@ -1,0 +1,175 @@
+"""The readout solver against closed forms, independent solvers and its own certificate."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from sparsetoken.losses import get_loss
+from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.validation import InvalidInput
+
+SHAPES = [(120, 30), (90, 85), (40, 100)]
+LOSSES = ["square", "logistic", "squared_hinge", "hinge"]
+
+
+def problem(n, m, seed=0, shift=1.5, offset=0.0):
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.3, 1, -1)
+    F = rng.standard_normal((n, m)) / 2 + offset
+    F[:, 0] += shift * (y == 1)
+    return F, y
+
+
+def objective(F, y, loss, ridge, w, b):
+    return np.mean(loss.value(y, F @ w + b)) + ridge / 2 * w @ w
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ridge", [1.0, 1e-3])
+def test_square_loss_has_a_closed_form_and_takes_one_solve(shape, ridge):
+    F, y = problem(*shape)
+    fit = fit_readout(F, y, get_loss("square"), ridge)
+    centred = F - F.mean(axis=0)
+    H = centred.T @ centred / len(y) + ridge * np.eye(F.shape[1])
+    w = np.linalg.solve(H, centred.T @ (y - y.mean()) / len(y))
+    # condition number 1e4 at most, so 1e-10 leaves four digits of room
+    np.testing.assert_allclose(fit.w, w, atol=1e-10)
+    assert fit.b == pytest.approx(y.mean() - F.mean(axis=0) @ w, abs=1e-10)
+    assert fit.converged
+    assert fit.iterations <= 2
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ridge", [0.3, 1e-3])
+def test_logistic_agrees_with_scikit_learn(shape, ridge):
+    F, y = problem(*shape)
+    fit = fit_readout(F, y, get_loss("logistic"), ridge)
+    other = LogisticRegression(C=1 / (len(y) * ridge), tol=1e-12, max_iter=10000)
+    other.fit(F, y)
+    # LBFGS stops at a gradient of about 1e-9 / ridge
+    np.testing.assert_allclose(fit.w, other.coef_[0], atol=2e-5)
+    assert fit.b == pytest.approx(other.intercept_[0], abs=2e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_squared_hinge_agrees_with_scipy(shape):
+    F, y = problem(*shape)
+    loss, ridge = get_loss("squared_hinge"), 0.05
+    fit = fit_readout(F, y, loss, ridge)
+
+    def risk(x):
+        p = loss.slope(y, F @ x[:-1] + x[-1])
+        gradient = np.append(F.T @ p / len(y) + ridge * x[:-1], p.mean())
+        return objective(F, y, loss, ridge, x[:-1], x[-1]), gradient
+
+    found = minimize(
+        risk, np.zeros(F.shape[1] + 1), jac=True, method="BFGS", options={"gtol": 1e-9}
+    )
+    # a gradient of 1e-9 and a ridge of 0.05 put BFGS within about 1e-7
+    np.testing.assert_allclose(np.append(fit.w, fit.b), found.x, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ridge", [0.1, 1e-3, 1e-5])
+def test_hinge_agrees_with_a_support_vector_machine(shape, ridge):
+    F, y = problem(*shape)
+    loss = get_loss("hinge")
+    fit = fit_readout(F, y, loss, ridge)
+    svc = SVC(kernel="linear", C=1 / (len(y) * ridge), tol=1e-9).fit(F, y)
+    assert fit.converged
+    # libsvm stops at a dual violation of 1e-9, which the small ridge magnifies
+    np.testing.assert_allclose(fit.w, svc.coef_[0], atol=1e-5, rtol=1e-4)
+    mine = objective(F, y, loss, ridge, fit.w, fit.b)
+    theirs = objective(F, y, loss, ridge, svc.coef_[0], svc.intercept_[0])
+    assert mine <= theirs + 1e-12
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ridge", [1.0, 1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize(("shift", "offset"), [(1.5, 0.0), (6.0, -2.0), (0.0, 3.0)])
+def test_converges_on_separable_and_other_data(loss, shape, ridge, shift, offset):
+    F, y = problem(*shape, shift=shift, offset=offset)
+    fit = fit_readout(F, y, get_loss(loss), ridge)
+    assert fit.converged
+    assert fit.gradient_norm <= 1e-8
+    np.testing.assert_allclose(fit.scores, F @ fit.w + fit.b, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_residual_is_that_of_the_optimality_conditions(loss):
+    F, y = problem(120, 30)
+    law, ridge = get_loss(loss), 0.01
+    fit = fit_readout(F, y, law, ridge)
+    rng = np.random.default_rng(1)
+    best = objective(F, y, law, ridge, fit.w, fit.b)
+    for size in (1e-1, 1e-3):
+        for _ in range(20):
+            step, shift = size * rng.standard_normal(30), size * rng.standard_normal()
+            moved = objective(F, y, law, ridge, fit.w + step, fit.b + shift)
+            # strong convexity: leaving the minimiser costs at least ridge/2 |step|^2
+            assert moved >= best + ridge / 2 * step @ step - 1e-10
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_rotating_features_into_more_dimensions_changes_nothing(loss):
+    """Primal and rotated forms solve one problem: n > m, then n < m."""
+    F, y = problem(80, 50)
+    rng = np.random.default_rng(2)
+    Q = np.linalg.qr(rng.standard_normal((200, 50)))[0]
+    low = fit_readout(F, y, get_loss(loss), 1e-2)
+    high = fit_readout(F @ Q.T, y, get_loss(loss), 1e-2)
+    # both are within 1e-8 (1 + |w|) of the minimiser
+    np.testing.assert_allclose(high.w, Q @ low.w, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_flipping_labels_flips_the_readout(loss):
+    F, y = problem(100, 20)
+    one = fit_readout(F, y, get_loss(loss), 1e-2)
+    two = fit_readout(F, -y, get_loss(loss), 1e-2)
+    np.testing.assert_allclose(two.w, -one.w, atol=1e-7)
+
+
+def test_one_class_and_a_falling_loss_stops_with_a_reason():
+    F, _y = problem(30, 5)
+    fit = fit_readout(F, np.ones(30), get_loss("logistic"), 0.1)
+    assert not fit.converged
+    assert "one class" in fit.reason
+    assert fit.b > 0
+    assert np.isfinite(fit.b)
+    assert not fit.w.any()
+
+
+@pytest.mark.parametrize("loss", ["square", "squared_hinge", "hinge"])
+@pytest.mark.parametrize("label", [-1, 1])
+def test_one_class_with_a_minimum_is_solved(loss, label):
+    F, _ = problem(30, 5)
+    fit = fit_readout(F, np.full(30, label), get_loss(loss), 0.1)
+    assert fit.converged
+    np.testing.assert_allclose(fit.w, 0, atol=1e-8)
+    assert label * fit.b >= 1 - 1e-8
+
+
+def test_features_without_information_leave_only_the_bias():
+    _, y = problem(50, 4)
+    fit = fit_readout(np.zeros((50, 4)), y, get_loss("logistic"), 0.1)
+    rate = np.mean(y == 1)
+    assert fit.b == pytest.approx(np.log(rate / (1 - rate)), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("F", "y", "ridge", "word"),
+    [
+        (np.ones((3, 2)), np.array([1, -1, 0]), 0.1, "labels"),
+        (np.ones((3, 2)), np.array([1, -1]), 0.1, "labels"),
+        (np.ones(3), np.array([1, -1, 1]), 0.1, "features"),
+        (np.full((2, 2), np.nan), np.array([1, -1]), 0.1, "features"),
+        (np.ones((2, 2)), np.array([1, -1]), 0.0, "ridge"),
+    ],
+)
+def test_bad_input(F, y, ridge, word):
+    with pytest.raises(InvalidInput, match=word):
+        fit_readout(F, y, get_loss("square"), ridge)

@@ -1,0 +1,33 @@
+import dataclasses
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.base import Job
+
+_SPEC = importlib.util.spec_from_file_location("fakes", Path(__file__).with_name("fakes.py"))
+_FAKES = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_FAKES)
+
+
+@pytest.fixture
+def fakes():
+    """Made-up points by experiment."""
+    return {name: make() for name, make in _FAKES.POINTS.items()}
+
+
+@pytest.fixture(scope="module")
+def fake_experiments():
+    """Let the experiments return the made-up points at once."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _replace_experiments(monkeypatch)
+        yield
+
+
+def _replace_experiments(monkeypatch):
+    for name, make in _FAKES.POINTS.items():
+        jobs = [Job(make, (), 1.0)]
+        fake = dataclasses.replace(EXPERIMENTS[name], jobs=lambda *_, jobs=jobs: jobs)
+        monkeypatch.setitem(EXPERIMENTS, name, fake)

@@ -1,0 +1,172 @@
+"""The report: complete, self-contained, and never half written."""
+
+import html.parser
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sparsetoken.cli import app
+from sparsetoken.report import reproduce
+from sparsetoken.report.page import number
+from sparsetoken.validation import InvalidInput
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class _Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        if "id" in values:
+            self.ids.append(values["id"])
+        self.links += [values[key] for key in ("href", "src", "xlink:href") if key in values]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def written(fake_experiments, tmp_path_factory):
+    steps = []
+    found = reproduce(
+        out=tmp_path_factory.mktemp("new") / "out", progress=lambda *step: steps.append(step)
+    )
+    return found, steps
+
+
+def test_files(written):
+    found, _ = written
+    names = {path.name for path in found.report.parent.iterdir()}
+    assert names == {
+        "report.html",
+        "claims.json",
+        "alignment.png",
+        "learning_curves_logistic.png",
+        "learning_curves_square.png",
+        "training_choice.png",
+        "capacity.png",
+        "finite_size.png",
+    }
+
+
+def test_the_page_is_well_formed_and_needs_no_network(written):
+    text = written[0].report.read_text(encoding="utf-8")
+    page = _Page()
+    page.feed(text)
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
+    assert not re.search(r"@import|url\((?!#)", text)
+    for word in ("Claims", "allowance", "seed", "jax", "wall time", "holds"):
+        assert word in text
+
+
+def test_claims_file(written):
+    found, _ = written
+    document = json.loads((found.report.parent / "claims.json").read_text(encoding="utf-8"))
+    assert len(document["claims"]) == len(found.claims)
+    assert {"theory", "measured", "standard_error", "z", "verdict"} <= set(document["claims"][0])
+    assert document["run"]["seed"] == "0"
+
+
+def test_progress_names_each_experiment_and_adds_up(written):
+    _, steps = written
+    assert [name for name, cost in steps if cost == 0] == [
+        "alignment",
+        "learning-curves",
+        "capacity",
+        "finite-size",
+    ]
+    assert sum(cost for _, cost in steps) == 4
+
+
+def test_chosen_experiments_only(fake_experiments, tmp_path):
+    found = reproduce(["capacity"], out=tmp_path)
+    assert {claim.experiment for claim in found.claims} == {"capacity"}
+    assert "shrink with d" not in found.report.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "word"),
+    [
+        (["weather"], {}, "experiment"),
+        ([], {"profile": "slow"}, "profile"),
+        ([], {"seed": -1}, "seed"),
+    ],
+)
+def test_bad_input_leaves_no_folder(tmp_path, names, options, word):
+    with pytest.raises(InvalidInput, match=word):
+        reproduce(names, out=tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="Choose another"):
+        reproduce(out=tmp_path / "file" / "out")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
+def test_a_folder_without_the_right_to_write(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(InvalidInput, match="Choose another"):
+        reproduce(out=tmp_path)
+
+
+def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_path, monkeypatch):
+    reproduce(["alignment"], out=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(["alignment"], out=tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_command(fake_experiments, tmp_path, monkeypatch):
+    import contextlib
+
+    from sparsetoken.experiments import workers
+
+    monkeypatch.setattr(workers, "worker_pool", lambda n: contextlib.nullcontext(None))
+    found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
+    values = json.loads(found.stdout)
+    assert list(values) == ["claims", "report", "status"]
+    assert Path(values["report"]).exists()
+    fails = any(claim["verdict"] != "holds" for claim in values["claims"])
+    assert found.exit_code == int(fails)
+    assert values["status"] == ("claims_failed" if fails else "converged")
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.12345, 4, "0.1235"),
+        (-0.5, 2, "−0.50"),
+        (0.000147, 4, "1.5·10⁻⁴"),
+        (-4.8e-14, 4, "−4.8·10⁻¹⁴"),
+        (-0.01, 1, "0.0"),
+        (0.0, 4, "0.0000"),
+        (float("nan"), 4, "–"),
+        (float("-inf"), 4, "−∞"),
+    ],
+)
+def test_numbers_in_the_table(value, digits, text):
+    assert number(value, digits) == text

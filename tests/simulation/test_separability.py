@@ -1,0 +1,56 @@
+"""Separability against the linear program, and cases built from their answer."""
+
+import numpy as np
+import pytest
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation import draw_training_set, is_separable
+from sparsetoken.simulation.separability import linear_program
+from sparsetoken.training import Query
+from sparsetoken.validation import InvalidInput
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_agrees_with_the_linear_program_around_the_transition(seed):
+    problem = SparseTokenProblem(4, 1, 2.0, 0.5)
+    F, y = draw_training_set(
+        "attention",
+        problem,
+        alpha1=2.2 + 0.08 * seed,
+        query=Query(0.8, 1.0),
+        dimension=30,
+        seed=seed,
+    )
+    G = y[:, None] * np.column_stack([F, np.ones(len(F))])
+    assert is_separable(F, y) == linear_program(G)
+
+
+@pytest.mark.parametrize("offset", [0.0, 50.0])
+def test_separable_by_construction(offset):
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((200, 30)) + offset
+    scores = (F - offset) @ rng.standard_normal(30) + 0.3
+    F, scores = F[np.abs(scores) > 0.2], scores[np.abs(scores) > 0.2]
+    y = np.sign(scores)
+    assert is_separable(F, y)
+    # the midpoint of two positives, called negative, is in their convex hull
+    two = F[y == 1][:2]
+    assert not is_separable(np.vstack([F, two.mean(axis=0)]), np.append(y, -1))
+
+
+def test_small_cases():
+    square = np.array([[0.0, 0], [1, 1], [0, 1], [1, 0]])
+    assert not is_separable(square, np.array([1, 1, -1, -1]))
+    assert is_separable(square, np.array([1, 1, 1, -1]))
+    assert is_separable(square, np.ones(4))
+    assert not is_separable(np.zeros((2, 1)), np.array([1, -1]))
+
+
+def test_fewer_points_than_dimensions_are_separable():
+    rng = np.random.default_rng(0)
+    assert is_separable(rng.standard_normal((20, 30)), np.sign(rng.standard_normal(20)))
+
+
+def test_bad_labels():
+    with pytest.raises(InvalidInput, match="labels"):
+        is_separable(np.ones((2, 2)), np.array([0, 1]))

@@ -1,0 +1,157 @@
+"""The direct engine against the definitions it implements."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sparsetoken.attention import pool, softmax_weights
+from sparsetoken.losses import get_loss
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation import budget, simulate
+from sparsetoken.simulation.seeds import Stream
+from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.training import FourStageTraining, Query
+
+PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
+
+
+def whole(engine, source, n):
+    tokens, labels = zip(*engine.chunks(source, n), strict=True)
+    return np.concatenate(tokens), np.concatenate(labels)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
+@pytest.mark.parametrize("chunk_bytes", [1, 1000, 2**25])
+def test_query_is_minus_the_gradient_of_the_risk(loss, chunk_bytes, monkeypatch):
+    """Stages 1-3 by finite differences of the risk itself, whatever the chunks."""
+    monkeypatch.setattr(budget, "CHUNK_BYTES", chunk_bytes)
+    training = FourStageTraining(alpha0=4.0, eta_w=0.7, eta_b=0.3, eta_q=2.0, beta=1.5, loss=loss)
+    engine = TensorEngine(PROBLEM, 5, seed=3)
+    X, y = whole(engine, Stream.D0, 20)
+    law = get_loss(loss)
+
+    def risk(w, b, q):
+        features = pool(X, softmax_weights(training.beta * X @ q))
+        return np.mean(law.value(y, features @ w + b))
+
+    def gradient(f, at, h=1e-5):
+        rows = np.eye(len(at)) * h
+        return np.array([(f(at + e) - f(at - e)) / (2 * h) for e in rows])
+
+    zero = np.zeros(5)
+    w1 = -training.eta_w * gradient(lambda w: risk(w, 0.0, zero), zero)
+    b1 = -training.eta_b * gradient(lambda b: risk(zero, b[0], zero), np.zeros(1))[0]
+    q2 = -training.eta_q * gradient(lambda q: risk(w1, b1, q), zero)
+    found = engine.train_query(training)
+    # central differences with h = 1e-5 are good to about 1e-10
+    np.testing.assert_allclose(found.norm * found.direction, q2, atol=1e-8)
+    assert found.overlap == pytest.approx(q2 @ engine.signal, abs=1e-8)
+    assert found.readout_cosine == pytest.approx(w1 @ engine.signal / np.linalg.norm(w1), abs=1e-8)
+
+
+def test_a_second_pass_draws_the_same_data(monkeypatch):
+    monkeypatch.setattr(budget, "CHUNK_BYTES", 2000)
+    engine = TensorEngine(PROBLEM, 7, seed=1)
+    first, second = (whole(engine, Stream.D0, 50) for _ in range(2))
+    np.testing.assert_array_equal(first[0], second[0])
+    np.testing.assert_array_equal(first[1], second[1])
+
+
+def test_the_budget_does_not_change_the_data():
+    training = FourStageTraining()
+    results = [
+        simulate(
+            "attention", PROBLEM, training, 1.0, dimension=12, trials=2,
+            engine="tensors", memory_budget=bytes_,
+        )
+        for bytes_ in (50_000, 2**32)
+    ]  # fmt: skip
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("cosine", [-1.0, -0.3, 0.0, 0.8, 1.0])
+def test_a_given_query_has_exactly_its_cosine(cosine):
+    engine = TensorEngine(PROBLEM, 6, seed=2)
+    found = engine.given_query(Query(cosine, 2.0))
+    assert np.linalg.norm(found.direction) == pytest.approx(1, abs=1e-14)
+    assert found.direction @ engine.signal == pytest.approx(cosine, abs=1e-14)
+
+
+@pytest.mark.parametrize("model", ["attention", "pooled", "vectorized"])
+def test_splits_rebuild_the_readout(model):
+    engine = TensorEngine(PROBLEM, 6, seed=2)
+    trained = engine.given_query(Query(0.6, 1.0))
+    design = engine.design(model, trained, 10, "erf")
+    w = np.random.default_rng(0).standard_normal(design.features.shape[1])
+    split, xi = design.split(w), engine.signal
+    assert np.hypot(np.linalg.norm(split.named), split.rest) == pytest.approx(np.linalg.norm(w))
+    if model == "attention":
+        rebuilt = 0.6 * split.named[0] + 0.8 * split.named[1]
+        assert rebuilt == pytest.approx(w @ xi)
+    else:
+        np.testing.assert_allclose(split.named, w.reshape(-1, 6) @ xi)
+
+
+@pytest.mark.parametrize(
+    ("model", "activation", "law"),
+    [
+        ("attention", "erf", None),
+        ("elementwise", "erf", None),
+        ("elementwise", "relu", None),
+        ("pooled", "erf", None),
+        ("vectorized", "erf", None),
+        ("vectorized", "erf", (0.8, 0.1, 0.1)),
+    ],
+)
+def test_conditional_merit_is_that_of_fresh_samples(model, activation, law):
+    """The training is the same; only the way of measuring differs."""
+    problem = SparseTokenProblem(3, 1, 2.5, 0.3, position_law=law)
+    training = FourStageTraining(ridge=0.05)
+    n = 40_000
+    one, two = (
+        simulate(
+            model, problem, training, 3.0, query=Query(0.7, 1.5), activation=activation,
+            dimension=15, trials=3, engine="tensors", test_samples=samples,
+        )
+        for samples in (None, n)
+    )  # fmt: skip
+    for a, b in zip(one.trials, two.trials, strict=True):
+        assert a.overlaps == b.overlaps
+        # 4.5 binomial standard errors of the count, and as many of 65536 draws
+        error = 4.5 * np.sqrt(b.test_error * (1 / n + 1 / 65536))
+        assert a.test_error == pytest.approx(b.test_error, abs=error)
+        # the variance of an AUC is at most auc (1 - auc) / min(n+, n-)
+        spread = np.sqrt(b.auc * (1 - b.auc) * (1 / (0.3 * n) + 1 / 65536))
+        assert a.auc == pytest.approx(b.auc, abs=4.5 * spread)
+
+
+def test_conditional_vectorized_error_enumerates_positions():
+    """A readout built by hand, and the sum over the three positions."""
+    from scipy.special import ndtr
+
+    from sparsetoken.simulation.conditional import conditional_merit
+    from sparsetoken.simulation.design import Split
+
+    problem, profile = SparseTokenProblem(3, 2, 2.0, 0.4), np.array([1.0, 0.5, -0.2])
+    found = conditional_merit(
+        "vectorized", problem, Query(0, 0), Split(profile, 1.2), -0.3, "erf",
+        np.random.default_rng(0),
+    )  # fmt: skip
+    width = np.sqrt(profile @ profile + 1.2**2)
+    pairs = itertools.combinations(range(3), 2)
+    shifts = np.array([2.0 * profile[list(pair)].sum() for pair in pairs])
+    error = 0.4 * np.mean(ndtr(-(shifts - 0.3) / width)) + 0.6 * ndtr(-0.3 / width)
+    assert found.test_error == pytest.approx(error, abs=1e-14)
+    assert found.auc == pytest.approx(np.mean(ndtr(shifts / width / np.sqrt(2))), abs=1e-14)
+
+
+def test_ties_count_one_half():
+    from sparsetoken.simulation.conditional import conditional_merit, counted_merit
+    from sparsetoken.simulation.design import Split
+
+    nothing = Split(np.zeros(1), 0.0)
+    rng = np.random.default_rng(0)
+    found = conditional_merit("pooled", PROBLEM, Query(0, 0), nothing, 0.0, "erf", rng)
+    assert found == (0.5, 0.5)
+    assert counted_merit(np.zeros(4), np.array([1, 1, -1, -1])) == (0.5, 0.5)

@@ -1,0 +1,287 @@
+"""The contract of the command line: keys, exit codes, and what goes to which stream."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sparsetoken import FourStageTraining, SparseTokenProblem, predict, theory
+from sparsetoken.cli import app
+from sparsetoken.cli.cache import cache_folder, use_compilation_cache
+from sparsetoken.results import Code, Status
+
+TASK = ["--length", "4", "--informative", "1", "--strength", "2"]
+SMALL = [*TASK, "--dimension", "20", "--trials", "2", "--alpha1", "1.5"]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def strict_json(text):
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_align_keys():
+    found = run("align", *TASK, "--json")
+    assert found.exit_code == 0
+    keys = ["cosine", "overlap", "norm", "sharpness", "readout_cosine", "status"]
+    assert list(strict_json(found.stdout)) == keys
+    assert strict_json(found.stdout)["status"] == "converged"
+
+
+def test_align_meets_the_reference_point():
+    task = ["--length", 10, "--informative", 3, "--positive-rate", 0.2, "--strength", 6]
+    found = run("align", *task, "--alpha0", 2, "--json")
+    values = strict_json(found.stdout)
+    assert values["cosine"] == pytest.approx(0.9075, abs=1e-4)
+    assert values["readout_cosine"] == pytest.approx(0.8495, abs=1e-4)
+
+
+def test_align_warns_of_a_query_that_turns_away():
+    rare = ["--positive-rate", "0.05", "--eta-b", "0", "--strength", "1"]
+    found = run("align", *rare, "--json")
+    assert found.exit_code == 0
+    assert strict_json(found.stdout)["cosine"] < 0
+    assert "turns away" in found.stderr
+
+
+def test_predict_keys_and_values():
+    found = run("predict", "pooled", *TASK, "--alpha1", 3, "--ridge", 0.1, "--json")
+    values = strict_json(found.stdout)
+    expected = predict("pooled", SparseTokenProblem(4, 1, 2.0), FourStageTraining(ridge=0.1), 3.0)
+    assert found.exit_code == 0
+    assert list(values) == [
+        "test_error",
+        "training_loss",
+        "training_error",
+        "auc",
+        "overlaps",
+        "numerical_error",
+        "status",
+    ]
+    assert list(values["overlaps"]) == ["query", "orthogonal", "noise", "bias"]
+    assert values["test_error"] == pytest.approx(expected.test_error, rel=1e-9)
+
+
+def test_predict_takes_infinite_data_and_prints_no_nan():
+    found = run("predict", "pooled", *TASK, "--alpha1", "inf", "--json")
+    assert found.exit_code == 0
+    assert 0 < strict_json(found.stdout)["test_error"] < 0.5
+
+
+def test_capacity_meets_the_reference_point():
+    found = run("capacity", "pooled", *TASK, "--json")
+    assert list(strict_json(found.stdout)) == ["capacity", "status"]
+    assert strict_json(found.stdout)["capacity"] == pytest.approx(2.341, abs=1e-3)
+
+
+@pytest.mark.parametrize("model", ["attention", "pooled"])
+def test_simulate_keys(model):
+    found = run("simulate", model, *SMALL, "--json")
+    values = strict_json(found.stdout)
+    assert found.exit_code == 0
+    assert values.pop("status") == "converged"
+    overlaps = values.pop("overlaps")
+    assert list(overlaps) == ["query", "orthogonal", "noise", "bias"]
+    assert list(values) == [
+        "test_error",
+        "training_loss",
+        "training_error",
+        "auc",
+        "cosine",
+        "sharpness",
+        "readout_cosine",
+    ]
+    for pair in [*values.values(), *overlaps.values()]:
+        assert list(pair) == ["mean", "standard_error"]
+
+
+def test_one_trial_has_no_standard_error():
+    found = run("simulate", "pooled", *SMALL[:-4], "--trials", 1, "--json")
+    assert strict_json(found.stdout)["test_error"]["standard_error"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "column"),
+    [
+        (["align"], "value"),
+        (["capacity", "pooled"], "value"),
+        (["predict", "pooled"], "value"),
+        (["simulate", "pooled", "--dimension", "20", "--trials", "2"], "standard error"),
+    ],
+)
+def test_without_json_a_table(arguments, column):
+    found = run(*arguments, *TASK)
+    assert found.exit_code == 0
+    assert column in found.stdout
+    assert "converged" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["align", "--length", "3", "--informative", "4"], "informative"),
+        (["align", "--positive-rate", "1"], "positive_rate"),
+        (["align", "--strength", "-1"], "strength"),
+        (["align", "--strength", "nan"], "strength"),
+        (["align", "--alpha0", "0"], "alpha0"),
+        (["align", "--loss", "cubic"], "loss"),
+        (["predict", "median"], "median"),
+        (["predict", "pooled", "--alpha1", "-1"], "alpha1"),
+        (["predict", "attention", "--cosine", "1.5", "--sharpness", "1"], "cosine"),
+        (["predict", "attention", "--cosine", "0.5"], "given together"),
+        (["predict", "attention", "--sharpness", "1"], "given together"),
+        (["predict", "elementwise", "--activation", "sine"], "activation"),
+        (["capacity", "attention", "--cosine", "nan", "--sharpness", "1"], "cosine"),
+        (["simulate", "pooled", "--dimension", "0"], "dimension"),
+        (["simulate", "pooled", "--trials", "0"], "trials"),
+        (["simulate", "pooled", "--workers", "0"], "workers"),
+        (["simulate", "pooled", "--engine", "magic"], "engine"),
+        (["simulate", "pooled", "--seed", "-1"], "seed"),
+        (["simulate", "pooled", "--alpha1", "inf"], "alpha1"),
+        (["reproduce", "everything"], "everything"),
+        (["reproduce", "--profile", "slow"], "profile"),
+        (["reproduce", "--seed", "-1"], "seed"),
+        (["align", "--length", "ten"], "--length"),
+        (["align", "--colour", "red"], "--colour"),
+        (["predict"], "MODEL"),
+        (["forecast"], "forecast"),
+    ],
+)
+def test_bad_input_is_one_message_and_exit_code_2(arguments, word, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = run(*arguments)
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert word in found.stderr
+    assert "Traceback" not in found.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_output_folder_that_is_a_file_is_refused(tmp_path):
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    found = run("reproduce", "--out", taken, "--json")
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert "--out" in found.stderr
+    assert taken.read_text() == "mine"
+
+
+def test_a_result_short_of_convergence_is_printed_with_exit_code_1(monkeypatch):
+    import dataclasses
+
+    fallen = Status(Code.MAX_ITERATIONS, "Raise the ridge.")
+    result = dataclasses.replace(theory.capacity("pooled", SparseTokenProblem(4, 1, 2.0)))
+    result = dataclasses.replace(result, status=fallen, capacity=float("nan"))
+    monkeypatch.setattr(theory, "capacity", lambda *a, **k: result)
+    found = run("capacity", "pooled", "--json")
+    assert found.exit_code == 1
+    assert strict_json(found.stdout) == {"capacity": None, "status": "max_iterations"}
+    assert "Raise the ridge." in found.stderr
+
+
+def test_an_interrupt_in_a_command_ends_with_130(monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(theory, "align", interrupted)
+    found = run("align")
+    assert found.exit_code == 130
+    assert found.stderr.strip() == "Interrupted."
+
+
+def test_ctrl_c_in_a_real_process(tmp_path):
+    command = [sys.executable, "-m", "sparsetoken", "reproduce", "--out", str(tmp_path / "out")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "out").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == b""
+    assert b"Traceback" not in err
+    assert b"Interrupted." in err
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_version():
+    found = run("--version")
+    assert found.exit_code == 0
+    assert found.stdout.startswith("sparsetoken ")
+
+
+@pytest.mark.parametrize("command", ["align", "predict", "capacity", "simulate", "reproduce"])
+def test_help_has_an_example(command):
+    found = run(command, "--help")
+    assert found.exit_code == 0
+    assert f"sparsetoken {command}" in found.stdout
+
+
+def test_help_does_not_load_the_heavy_packages():
+    code = (
+        "import sys; from sparsetoken.cli import app; "
+        "sys.exit(any(m in sys.modules for m in ('jax', 'scipy', 'matplotlib')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_import_changes_no_jax_setting():
+    code = (
+        "import jax; before = dict(jax.config.values); "
+        "import sparsetoken; [getattr(sparsetoken, n) for n in sparsetoken.__all__]; "
+        "sparsetoken.align(sparsetoken.SparseTokenProblem(4, 1, 2.0), "
+        "sparsetoken.FourStageTraining()); "
+        "assert dict(jax.config.values) == before"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_cache_folder_follows_the_user():
+    assert cache_folder({"XDG_CACHE_HOME": "/there"}) == Path("/there/sparsetoken/jax")
+    assert cache_folder({}).parts[-3:] == (".cache", "sparsetoken", "jax")
+
+
+def test_cache_settings_leave_the_user_his_choice(tmp_path):
+    own = {"JAX_COMPILATION_CACHE_DIR": "mine", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "9"}
+    environ = {**own, "XDG_CACHE_HOME": str(tmp_path)}
+    use_compilation_cache(environ)
+    assert own.items() <= environ.items()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_cache_folder_the_commands_still_work(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
+    command = [sys.executable, "-m", "sparsetoken", "align", "--json"]
+    found = subprocess.run(
+        command, env={**environ, "XDG_CACHE_HOME": str(blocked)}, capture_output=True, check=True
+    )
+    assert found.stderr == b""
+    assert strict_json(found.stdout)["status"] == "converged"
+
+
+def test_the_cache_serves_the_next_run(tmp_path):
+    environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
+    environ["XDG_CACHE_HOME"] = str(tmp_path)
+    command = [sys.executable, "-m", "sparsetoken", "predict", "pooled", "--json"]
+    first = subprocess.run(command, env=environ, capture_output=True, check=True)
+    made = sorted(p.name for p in cache_folder(environ).iterdir() if p.name.endswith("-cache"))
+    second = subprocess.run(command, env=environ, capture_output=True, check=True)
+    again = sorted(p.name for p in cache_folder(environ).iterdir() if p.name.endswith("-cache"))
+    assert made
+    assert made == again
+    assert (first.stdout, second.stderr) == (second.stdout, b"")

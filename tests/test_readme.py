@@ -1,0 +1,36 @@
+"""The examples of the README do what it says."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sparsetoken.cli import app
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_example_prints_its_comments():
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    expected = [float(value) for value in re.findall(r"# ([\d.]+)$", code, re.MULTILINE)]
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert [float(value) for value in found.stdout.split()] == pytest.approx(expected, abs=1e-4)
+
+
+def test_the_command_prints_what_the_page_shows():
+    (block,) = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    *_, command, output = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)
+    found = CliRunner().invoke(app, command.split()[1:])
+    number = re.compile(r"\d+\.\d+")
+    assert number.sub("#", found.stdout) == number.sub("#", output)
+    assert float(number.findall(found.stdout)[0]) == pytest.approx(
+        float(number.findall(output)[0]), rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("target", re.findall(r"\]\((?!http)([^)]+)\)", README))
+def test_links_lead_somewhere(target):
+    assert (Path(__file__).parent.parent / target).exists()

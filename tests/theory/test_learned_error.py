@@ -1,0 +1,324 @@
+"""The learned error against reference points, limits, and routes of its own."""
+
+import dataclasses
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.optimize import brentq, root
+from scipy.special import ndtr
+
+from sparsetoken import (
+    CustomLoss,
+    FourStageTraining,
+    InvalidInput,
+    Query,
+    SparseTokenProblem,
+    predict,
+)
+from sparsetoken.results import Code
+
+LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
+
+
+def prediction(model, L, R, pi, theta, s, k, alpha, ridge, loss, **options):
+    return predict(
+        model,
+        SparseTokenProblem(L, R, theta, pi),
+        FourStageTraining(loss=loss, ridge=ridge),
+        alpha,
+        query=Query(s, k),
+        **options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("point", "error", "training_loss", "digits"),
+    [
+        (("attention", 10, 1, 0.5, 5, 0.9, 1, 2, 1e-2, "logistic"), 0.0352, 0.0342, 1e-4),
+        (("attention", 10, 1, 0.5, 5, 0.9, 1, 2, 1e-2, "square"), 0.0944, 0.0481, 1e-4),
+        (("attention", 10, 3, 0.2, 2, 0.5, 0.7, 3, 1e-2, "logistic"), 0.1380, 0.1837, 1e-4),
+        (("attention", 5, 1, 0.3, 3, 0.3, 2, 1, 1e-3, "square"), 0.4397, 0.00702, 1e-4),
+        (("pooled", 10, 1, 0.5, 5, 0, 0, 4, 0.1, "logistic"), 0.2529, 0.5644, 1e-4),
+        (("vectorized", 10, 1, 0.5, 5, 0, 0, 4, 0.1, "logistic"), 0.3718, 0.1047, 1e-4),
+        (("pooled", 1, 1, 0.5, 2, 0, 0, 2, 5e-3, "logistic"), 0.258611415, 0.068775524, 2e-9),
+        (("pooled", 1, 1, 0.5, 2, 0, 0, 2, 5e-3, "square"), 0.2799612361, 0.1250266133, 2e-10),
+    ],
+)
+def test_reference_points(point, error, training_loss, digits):
+    found = prediction(*point)
+    assert found.status.converged
+    # "Good to about 1 in the last digit".
+    assert found.test_error == pytest.approx(error, abs=digits)
+    assert found.training_loss == pytest.approx(training_loss, abs=digits)
+
+
+def sampled_law(L, R, pi, theta, s, k, n, seed):
+    """Plain draws of (X_1, X_2, C, y); positives in their share exactly."""
+    rng = np.random.default_rng(seed)
+    g = rng.standard_normal((n, L))
+    y = np.where(np.arange(n) < round(pi * n), 1.0, -1.0)
+    v = (np.arange(L) < R) * (y > 0)[:, None]
+    t = k * (g + theta * s * v)
+    a = np.exp(t - t.max(axis=1, keepdims=True))
+    a /= a.sum(axis=1, keepdims=True)
+    A, B, C = (a * v).sum(axis=1), (a * g).sum(axis=1), np.sqrt((a**2).sum(axis=1))
+    return theta * s * A + B, theta * math.sqrt(1 - s**2) * A, C, y
+
+
+def test_square_loss_by_one_scalar_root():
+    """Given chi the square loss is linear: an independent route, on plain draws."""
+    L, R, pi, theta, s, k, alpha, ridge = 6, 2, 0.35, 2.5, 0.7, 1.3, 1.7, 1e-3
+    X1, X2, C, y = sampled_law(L, R, pi, theta, s, k, 400_000, 1)
+
+    def solve(chi):
+        D = 1 / (1 + chi * C**2)
+        F = np.stack([X1, X2, np.ones_like(y)])
+        H = (F * D) @ F.T / len(y) + np.diag([ridge, ridge + np.mean(C**2 * D), 0.0])
+        w = np.linalg.solve(H, (F * D) @ y / len(y))
+        # nu^2 (1/ (alpha chi^2) - E[C^4 D^2]) = E[C^2 D^2 ((m - y)^2 + C^2 w_2^2)]
+        residual = w @ F - y
+        top = np.mean((C * D) ** 2 * (residual**2 + C**2 * w[1] ** 2))
+        return w, math.sqrt(top / (1 / (alpha * chi**2) - np.mean(C**4 * D**2)))
+
+    # chi = 1/(alpha (ridge + E[C^2 D])).
+    chi = brentq(lambda c: c * alpha * (ridge + np.mean(C**2 / (1 + c * C**2))) - 1, 1e-3, 1e9)
+    w, nu = solve(chi)
+    found = prediction("attention", L, R, pi, theta, s, k, alpha, ridge, "square")
+    width = C * np.hypot(w[1], nu)
+    error = np.mean(ndtr(-y * (w[0] * X1 + w[1] * X2 + w[2]) / width))
+    # 400 000 draws: standard errors near 5e-4 for the error, 1% for the overlaps.
+    assert found.test_error == pytest.approx(error, abs=1.5e-3)
+    assert found.overlaps.query == pytest.approx(w[0], rel=0.02)
+    assert found.overlaps.orthogonal == pytest.approx(w[1], rel=0.02)
+    assert found.overlaps.noise == pytest.approx(nu, rel=0.02)
+    assert found.overlaps.bias == pytest.approx(w[2], rel=0.02)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
+def test_pooled_by_a_general_root_finder(loss):
+    """The self-consistent equations as written, means over g by a fine trapezoid."""
+    L, R, pi, theta, alpha, ridge = 3, 1, 0.3, 4.0, 2.0, 0.05
+    from sparsetoken.losses import get_loss
+
+    rule = get_loss(loss)
+    g = np.linspace(-8, 8, 20_001)
+    weight = np.exp(-(g**2) / 2) / math.sqrt(2 * math.pi) * (g[1] - g[0])
+    C, law = 1 / math.sqrt(L), [(1.0, pi, theta * R / L), (-1.0, 1 - pi, 0.0)]
+
+    def equations(x):
+        w2, b, nu, chi = x
+        v, T = chi * C**2, C * math.hypot(w2, nu)
+        p1 = p0 = pp = Vh = 0.0
+        for y, chance, mean in law:
+            omega = w2 * mean + b + T * g
+            p = rule.dual(y, omega, v * np.ones_like(g))
+            p1 += chance * mean * np.sum(weight * p)
+            p0 += chance * np.sum(weight * p)
+            pp += chance * C**2 * np.sum(weight * p**2)
+            Vh += chance * C**2 * np.sum(weight * p * g) / T  # E[D], by parts
+        return [
+            (ridge + Vh) * w2 + p1,
+            p0,
+            nu**2 * alpha * (ridge + Vh) ** 2 - pp,
+            chi * alpha * (ridge + Vh) - 1,
+        ]
+
+    found = prediction("pooled", L, R, pi, theta, 0, 0, alpha, ridge, loss)
+    w = found.overlaps
+    solution = root(equations, [w.orthogonal * 0.9, w.bias * 1.1, w.noise * 0.9, 1.0], tol=1e-12)
+    assert solution.success
+    # The trapezoid errs by 1e-7 at the kinks of the hinge losses.
+    np.testing.assert_allclose([w.orthogonal, w.bias, w.noise], solution.x[:3], rtol=1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_zero_sharpness_is_pooling_for_any_cosine(loss):
+    pooled = prediction("pooled", 7, 2, 0.3, 4.0, 0, 0, 1.5, 1e-2, loss)
+    for s in (-1.0, -0.4, 0.0, 0.8, 1.0):
+        uniform = prediction("attention", 7, 2, 0.3, 4.0, s, 0.0, 1.5, 1e-2, loss)
+        # Both laws are exact; the quadrature of the logistic loss gives 1e-9.
+        assert uniform.test_error == pytest.approx(pooled.test_error, abs=1e-8)
+        assert uniform.training_loss == pytest.approx(pooled.training_loss, abs=1e-8)
+
+
+def test_sampled_nodes_tend_to_the_exact_law():
+    """A sharpness of 1e-6 takes the sampled route to the same place as 0."""
+    exact, sampled = (
+        prediction("attention", 7, 2, 0.3, 4.0, 0.5, k, 1.5, 1e-2, "logistic") for k in (0.0, 1e-6)
+    )
+    assert sampled.test_error == pytest.approx(exact.test_error, abs=1e-6)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_one_token_and_all_tokens(loss):
+    pooled = prediction("pooled", 1, 1, 0.4, 1.5, 0, 0, 2.0, 1e-2, loss)
+    single = prediction("attention", 1, 1, 0.4, 1.5, 0.3, 5.0, 2.0, 1e-2, loss)
+    assert single.test_error == pytest.approx(pooled.test_error, abs=1e-8)
+    # R = L: every token carries the signal, so the query sees no difference between
+    # tokens; any cosine with s fixed along q must give a valid, monotone answer.
+    full = prediction("attention", 4, 4, 0.4, 1.5, 1.0, 1.0, math.inf, 1e-6, loss)
+    none = prediction("pooled", 4, 4, 0.4, 1.5, 0, 0, math.inf, 1e-6, loss)
+    # Pooling averages the noise of all tokens and softmax wastes some of it.
+    assert full.test_error > none.test_error
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("cosine", [-1.0, 0.4, 1.0])
+def test_no_signal(loss, cosine):
+    found = prediction("attention", 5, 2, 0.5, 0.0, cosine, 2.0, 1.0, 0.1, loss)
+    # Labels are coin tosses: 1/2 by symmetry of the law, up to the nodes.
+    assert found.test_error == pytest.approx(0.5, abs=1e-4)
+    assert found.auc == pytest.approx(0.5, abs=5e-4)
+
+
+def test_vectorized_is_a_linear_problem_in_more_dimensions():
+    L, R, theta = 9, 2, 4.0
+    vectorized = prediction("vectorized", L, R, 0.3, theta, 0, 0, 6.0, 1e-2, "logistic")
+    one = prediction("pooled", 1, 1, 0.3, theta * R / math.sqrt(L), 0, 0, 6.0 / L, 1e-2, "logistic")
+    assert vectorized.test_error == pytest.approx(one.test_error, rel=1e-10)
+    assert vectorized.training_loss == pytest.approx(one.training_loss, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_infinite_data(loss):
+    """Balanced Gaussian classes: every loss finds the midpoint and Phi(-theta R/(2 sqrt L))."""
+    limit = prediction("pooled", 4, 1, 0.5, 3.0, 0, 0, math.inf, 1e-6, loss)
+    assert limit.test_error == pytest.approx(ndtr(-3.0 / 4), abs=1e-6)
+    assert limit.overlaps.noise == 0
+    vectorized = prediction("vectorized", 4, 1, 0.5, 3.0, 0, 0, math.inf, 1e-6, loss)
+    assert vectorized.test_error == pytest.approx(ndtr(-3.0 / 4), abs=1e-6)
+
+
+def test_infinite_data_is_approached_as_one_over_alpha():
+    def error(alpha):
+        point = ("attention", 5, 1, 0.5, 3.0, 0.8, 1.0, alpha, 1e-6, "square")
+        return prediction(*point, tolerance=2e-5).test_error
+
+    gaps = np.array([error(a) for a in (100, 200, 400)]) - error(math.inf)
+    # First order in 1/alpha, with a second order of relative size 1/alpha; all answers
+    # share their nodes, whose error cancels in the differences.
+    assert gaps[0] / gaps[1] == pytest.approx(2, rel=0.05)
+    assert gaps[1] / gaps[2] == pytest.approx(2, rel=0.05)
+
+
+def test_hinge_gives_up():
+    """With a weak signal and many samples the hinge readout is 0: it answers one class."""
+    found = prediction("attention", 460, 7, 0.82, 0.43, -0.88, 19.0, 18.0, 1e-3, "hinge")
+    assert found.status.converged
+    assert found.test_error == pytest.approx(0.18, abs=1e-6)
+    assert found.training_loss == pytest.approx(0.36, abs=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_vanishing_features(activation):
+    """phi(0) = 0: a query of length 0 leaves only the bias."""
+    found = prediction(
+        "elementwise", 6, 2, 0.2, 3.0, 0.5, 0.0, 2.0, 1e-2, "logistic", activation=activation
+    )
+    assert found.test_error == pytest.approx(0.2)
+    assert found.overlaps.bias == pytest.approx(math.log(0.2 / 0.8))
+
+
+def test_elementwise_at_zero_sharpness_is_scaled_pooling():
+    """1 + erf(0) = 1 makes f the mean token, sigmoid(0) half of it: ridge 4 times less."""
+    pooled = prediction("pooled", 6, 2, 0.2, 3.0, 0, 0, 2.0, 4e-2, "logistic")
+    for activation, ridge in (("erf", 4e-2), ("linear", 4e-2), ("exp", 4e-2), ("sigmoid", 1e-2)):
+        found = prediction(
+            "elementwise", 6, 2, 0.2, 3.0, 0.5, 0.0, 2.0, ridge, "logistic", activation=activation
+        )
+        assert found.test_error == pytest.approx(pooled.test_error, abs=1e-4)
+
+
+def test_the_stated_error_is_the_real_one():
+    """More nodes move the answer by a few of its stated standard errors."""
+    point = ("attention", 40, 3, 0.3, 3.0, 0.7, 3.0, 2.0, 1e-2, "square")
+    rough, fine = prediction(*point, tolerance=0.1), prediction(*point, tolerance=3e-5)
+    assert 0 < fine.numerical_error <= 1.5e-5 < rough.numerical_error
+    assert abs(rough.test_error - fine.test_error) < 4 * rough.numerical_error
+
+
+def test_tolerance_that_cannot_be_met():
+    point = ("attention", 5, 1, 0.5, 3.0, 0.8, 20.0, 2.0, 1e-2, "square")
+    found = prediction(*point, tolerance=1e-9)
+    assert found.status.code is Code.TOLERANCE_NOT_REACHED
+    assert "tolerance" in found.status.remedy
+
+
+def test_custom_loss_agrees_with_the_built_in():
+    copy = CustomLoss("logistic_again", lambda y, z: jnp.logaddexp(0.0, -y * z))
+    point = ("pooled", 4, 1, 0.3, 3.0, 0, 0, 2.0, 1e-2)
+    mine, built_in = prediction(*point, copy), prediction(*point, "logistic")
+    # Panel quadrature: 1e-6 at this ridge.
+    assert mine.test_error == pytest.approx(built_in.test_error, abs=1e-6)
+    assert mine.training_loss == pytest.approx(built_in.training_loss, abs=1e-6)
+
+
+def test_scores_follow_the_law():
+    """AUC and ROC against draws of the predicted scores."""
+    from sparsetoken.theory import ScoreLaw, feature_law
+
+    problem = SparseTokenProblem(8, 2, 2.5, 0.3)
+    law = feature_law("attention", problem, Query(0.8, 1.0), "erf", 2048)
+    found = prediction("attention", 8, 2, 0.3, 2.5, 0.8, 1.0, 2.0, 1e-2, "logistic")
+    scores = ScoreLaw.of(law, found.overlaps)
+    rng = np.random.default_rng(0)
+    drawn = scores.mean + scores.width * rng.standard_normal(scores.mean.shape)
+    plus, minus = (np.sort(drawn[law.y == y]) for y in (1, -1))
+    auc = np.searchsorted(minus, plus).mean() / len(minus)
+    # 16 384 draws of each class: standard error about 0.4 / sqrt(16 384) = 3e-3.
+    assert found.auc == pytest.approx(auc, abs=0.01)
+    false, true = scores.roc()
+    assert (false[0], true[0], false[-1], true[-1]) == (0, 0, 1, 1)
+    assert np.all(np.diff(false) >= 0)
+    assert np.all(np.diff(true) >= 0)
+    at_zero_false, at_zero_true = scores.rates(np.array([0.0]))
+    error = 0.3 * (1 - at_zero_true[0]) + 0.7 * at_zero_false[0]
+    assert error == pytest.approx(scores.test_error(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"model": "transformer"},
+        {"alpha1": 0.0},
+        {"alpha1": -1.0},
+        {"alpha1": math.nan},
+        {"tolerance": 0.0},
+        {"activation": "swish", "model": "elementwise"},
+    ],
+)
+def test_bad_input(change):
+    arguments = {
+        "model": "attention",
+        "alpha1": 1.0,
+        "tolerance": 1e-4,
+        "activation": "erf",
+    } | change
+    with pytest.raises(InvalidInput, match="must be"):
+        predict(
+            arguments["model"],
+            SparseTokenProblem(4, 1, 1.0),
+            FourStageTraining(),
+            arguments["alpha1"],
+            query=Query(0.5, 1.0),
+            activation=arguments["activation"],
+            tolerance=arguments["tolerance"],
+        )
+
+
+def test_more_data_and_more_signal_help():
+    base = SparseTokenProblem(10, 2, 2.0, 0.4)
+    training = FourStageTraining(ridge=0.1)
+
+    def error(problem, alpha):
+        query = Query(0.9, 1.0)
+        return predict(
+            "attention", problem, training, alpha, query=query, tolerance=1e-3
+        ).test_error
+
+    errors = [error(base, alpha) for alpha in (1, 4, 16)]
+    assert errors == sorted(errors, reverse=True)
+    errors = [error(dataclasses.replace(base, strength=t), 2.0) for t in (1.0, 2.0, 4.0)]
+    assert errors == sorted(errors, reverse=True)
