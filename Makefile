@@ -43,6 +43,7 @@ format: $(READY) ## format the source and mend what ruff can mend
 	$(BIN)/ruff format .
 
 bench: $(READY) ## run the benchmarks
+	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/robustness.py
 
 clean: ## remove what the other targets built

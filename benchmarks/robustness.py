@@ -1,30 +1,27 @@
-"""Predict at random points of the whole domain; count what converges.
+"""Predict at 500 random points of the whole domain; count what converges.
 
-    python benchmarks/robustness.py [--points 500] [--seed 0] [--out results/robustness.jsonl]
-
-One row for each point is appended to the file; a second run goes on where the first stopped.
+python benchmarks/robustness.py [--out results/robustness.jsonl]
 """
 
 from __future__ import annotations
 
-import argparse
 import collections
-import json
 import time
-from pathlib import Path
 
 import numpy as np
 
+from resumable import rows
 from sparsetoken import FourStageTraining, InvalidInput, Query, SparseTokenProblem, predict
 from sparsetoken.attention import ACTIVATIONS
 
+POINTS, SEED = 500, 0
 MODELS = {"attention": 0.5, "elementwise": 0.3, "pooled": 0.1, "vectorized": 0.1}
 LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 
 
-def draw(seed: int, index: int) -> dict:
+def draw(index: int) -> dict:
     """Return the point with that index; k is drawn half evenly, half on a log scale."""
-    rng = np.random.default_rng([seed, index])
+    rng = np.random.default_rng([SEED, index])
     length = int(np.floor(2 ** rng.uniform(0, 10.0005)))
     sharpness = rng.uniform(0, 20) if rng.random() < 0.5 else 10 ** rng.uniform(-3, 1.3)
     return {
@@ -42,8 +39,9 @@ def draw(seed: int, index: int) -> dict:
     }
 
 
-def run(point: dict) -> dict:
+def run(index: int) -> dict:
     """Return the point with the prediction's status, error and time."""
+    point = draw(index)
     problem = SparseTokenProblem(
         point["length"], point["informative"], point["strength"], point["positive_rate"]
     )
@@ -74,26 +72,13 @@ def run(point: dict) -> dict:
 
 def main() -> None:
     """Run what is missing, then print the counts."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--points", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("results/robustness.jsonl"))
-    args = parser.parse_args()
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    done = args.out.read_text().splitlines() if args.out.exists() else []
-    with args.out.open("a") as file:
-        for index in range(len(done), args.points):
-            row = json.dumps({"index": index, **run(draw(args.seed, index))})
-            done.append(row)
-            file.write(row + "\n")
-            file.flush()
-    rows = [json.loads(line) for line in done]
+    found = rows(__doc__, POINTS, run)
     for model in MODELS:
-        mine = [r for r in rows if r["model"] == model]
-        counts = collections.Counter(r["status"] for r in mine)
+        mine = [r for r in found if r["model"] == model]
+        counts = dict(collections.Counter(r["status"] for r in mine))
         seconds = np.median([r["seconds"] for r in mine if "seconds" in r])
-        print(f"{model:12} {len(mine):4} points  {dict(counts)}  median {seconds:.2f} s")
-    for row in rows:
+        print(f"{model:12} {len(mine):4} points  {counts}  median {seconds:.2f} s")
+    for row in found:
         if row["status"] != "converged":
             print(row)
 

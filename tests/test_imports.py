@@ -14,7 +14,7 @@ SOURCES = sorted(HOME.rglob("*.py"))
 BASE = {"validation", "problem", "training", "results", "losses", "numerics"}
 ALLOWED = {
     "validation": set(),
-    "numerics": {"validation", "losses"},  # one level: losses use its integrals and roots
+    "numerics": {"validation"},
     "losses": {"validation", "numerics"},
     "problem": {"validation"},
     "training": {"validation", "losses"},

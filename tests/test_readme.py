@@ -1,4 +1,4 @@
-"""The examples of the README do what it says."""
+"""The examples of the README and the docs do what they say."""
 
 import re
 import subprocess
@@ -10,13 +10,21 @@ from typer.testing import CliRunner
 
 from sparsetoken.cli import app
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+EXAMPLES = [
+    code
+    for page in PAGES
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+]
 
 
-def test_the_python_example_prints_its_comments():
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_a_python_example_prints_its_comments(code):
     expected = [float(value) for value in re.findall(r"# ([\d.]+)$", code, re.MULTILINE)]
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert expected
     assert [float(value) for value in found.stdout.split()] == pytest.approx(expected, abs=1e-4)
 
 
@@ -33,4 +41,4 @@ def test_the_command_prints_what_the_page_shows():
 
 @pytest.mark.parametrize("target", re.findall(r"\]\((?!http)([^)]+)\)", README))
 def test_links_lead_somewhere(target):
-    assert (Path(__file__).parent.parent / target).exists()
+    assert (ROOT / target).exists()

@@ -82,6 +82,11 @@ def test_prox_against_bisection_in_50_digits(loss):
     else:
         dual = [float((omega - z) / v) for (_, omega, v), z in zip(points, exact, strict=True)]
     np.testing.assert_allclose(loss.dual(*columns), dual, rtol=1e-10, atol=1e-12)
+    envelope = [
+        float((z - omega) ** 2 / (2 * v) + EXACT_VALUE[loss.name](y, z))
+        for (y, omega, v), z in zip(points, exact, strict=True)
+    ]
+    np.testing.assert_allclose(loss.envelope(*columns), envelope, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda l: l.name)

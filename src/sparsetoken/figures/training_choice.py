@@ -20,7 +20,7 @@ PANELS = (
 
 def draw(points: Sequence[Point]) -> Figure:
     """Draw the predicted test error of attention for several choices."""
-    figure, panels = style.new_figure(8.6, 3.7, 2)
+    figure, panels = style.new_figure(8.6, 4.1, 2)
     for axes, (group, letter, title) in zip(panels, PANELS, strict=True):
         kept = select(points, group=group, quantity="test_error")
         values = sorted({p.curve for p in kept}, key=float)
@@ -30,7 +30,8 @@ def draw(points: Sequence[Point]) -> Figure:
             axes.plot([], [], color=colour, label=f"{letter} = {name}{chosen}")
         load_axis(axes, kept)
         style.axis_text(axes, x="α₁ = n₁ / d", y="test error, attention", title=title)
-        axes.legend()
+        # Below the axes, where no line can run through it.
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)
     top = max(axes.get_ylim()[1] for axes in panels)
     for axes in panels:
         axes.set_ylim(0, top)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float
@@ -12,15 +12,26 @@ from scipy import linalg
 from sparsetoken.numerics.newton_readout import Point, Pointwise, newton
 from sparsetoken.validation import InvalidInput, real
 
-if TYPE_CHECKING:
-    from sparsetoken.losses import Loss
-
-__all__ = ["ReadoutFit", "fit_readout"]
+__all__ = ["ConvexLoss", "ReadoutFit", "fit_readout"]
 
 MAX_NEWTON = 200
 MAX_OUTER = 100
 SLOW = 0.2
 FAR = 500.0  # exp(-FAR) is still above zero in float64
+
+
+class ConvexLoss(Protocol):
+    """What the fit asks of a loss; see `sparsetoken.losses.Loss`."""
+
+    smooth: bool
+
+    def slope(self, y: Any, z: Any) -> Any: ...  # noqa: D102
+
+    def curvature(self, y: Any, z: Any) -> Any: ...  # noqa: D102
+
+    def prox(self, y: Any, omega: Any, v: Any) -> Any: ...  # noqa: D102
+
+    def prox_slope(self, y: Any, omega: Any, v: Any) -> Any: ...  # noqa: D102
 
 
 class ReadoutFit(NamedTuple):
@@ -53,7 +64,7 @@ class ReadoutFit(NamedTuple):
 def fit_readout(
     features: Float[np.ndarray, "n m"],
     labels: Float[np.ndarray, " n"],
-    loss: Loss,
+    loss: ConvexLoss,
     ridge: float,
     tolerance: float = 1e-8,
 ) -> ReadoutFit:
@@ -68,7 +79,7 @@ def fit_readout(
     ----------
     features : array of shape (n, m), finite
     labels : array of shape (n,), in {-1, +1}
-    loss : Loss
+    loss : ConvexLoss
     ridge : float > 0
     tolerance : float > 0
         With F centred and ``p_i = l'(y_i, z_i)`` (for a kinked loss: the multiplier p_i,
@@ -132,11 +143,11 @@ def _rotated(F: np.ndarray) -> tuple[np.ndarray, Callable]:
     return np.ascontiguousarray(R.T), lambda w: Q @ w
 
 
-def _falls_for_ever(loss: Loss, label: float) -> bool:
+def _falls_for_ever(loss: ConvexLoss, label: float) -> bool:
     return bool(label * loss.slope(label, np.asarray(FAR * label)) < 0)
 
 
-def _one_class(F: np.ndarray, label: float, loss: Loss, tolerance: float) -> ReadoutFit:
+def _one_class(F: np.ndarray, label: float, loss: ConvexLoss, tolerance: float) -> ReadoutFit:
     """With one class w -> 0 and b -> infinity: stop where the slope is negligible."""
     b = label
     while abs(loss.slope(label, np.asarray(b))) > tolerance and abs(b) < FAR:
@@ -148,7 +159,7 @@ def _one_class(F: np.ndarray, label: float, loss: Loss, tolerance: float) -> Rea
 
 
 def _smooth(
-    F: np.ndarray, y: np.ndarray, loss: Loss, ridge: float, tolerance: float
+    F: np.ndarray, y: np.ndarray, loss: ConvexLoss, ridge: float, tolerance: float
 ) -> tuple[Point, float, int]:
     return newton(
         F,
@@ -162,7 +173,7 @@ def _smooth(
 
 
 def _kinked(
-    F: np.ndarray, y: np.ndarray, loss: Loss, ridge: float, tolerance: float
+    F: np.ndarray, y: np.ndarray, loss: ConvexLoss, ridge: float, tolerance: float
 ) -> tuple[Point, float, int]:
     """Proximal method of multipliers.
 
@@ -186,7 +197,7 @@ def _kinked(
 
 
 def _envelope_slopes(
-    loss: Loss, y: np.ndarray, p: np.ndarray, v: float
+    loss: ConvexLoss, y: np.ndarray, p: np.ndarray, v: float
 ) -> tuple[Pointwise, Pointwise]:
     """Return the slope and the curvature in z of the envelope M_v(y, z + v p)."""
 

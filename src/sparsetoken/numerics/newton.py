@@ -15,6 +15,7 @@ System = Callable[[Vector], tuple[Vector, Float[np.ndarray, "n n"]]]
 
 _MIN_DAMPING = 1e-4
 _RATIO, _MAX_RATIO, _MIN_RATIO = 10.0, 100.0, 1.05
+_MAX_TOTAL = 1000  # the longest successful way seen on 500 random problems took 460
 
 
 class NewtonResult(NamedTuple):
@@ -32,7 +33,7 @@ def damped_newton(
     *,
     positive: tuple[int, ...] = (),
     cautious: tuple[int, ...] = (),
-    tolerance: float = 1e-7,
+    tolerance: float = 1e-6,
     max_iterations: int = 40,
 ) -> NewtonResult:
     """Solve gradient(x) = 0 by Newton's method with the natural monotonicity test.
@@ -143,6 +144,6 @@ def follow(
             result, at, ratio = trial, target, min(ratio**1.5, _MAX_RATIO)
         else:
             ratio = ratio**0.5
-            if ratio < _MIN_RATIO:
+            if ratio < _MIN_RATIO or total > _MAX_TOTAL:
                 return result._replace(iterations=total, converged=False), at
     return result._replace(iterations=total), at

@@ -19,6 +19,7 @@ from sparsetoken.validation import InvalidInput, choice
 __all__ = ["FeatureLaw", "feature_law"]
 
 SCRAMBLES = 8
+_COARSE = 64
 _SEED = 20250929  # any fixed number: the same nodes in every run
 
 _LARGEST_EXPONENT = 300.0  # e^300 squared is still a float64
@@ -70,9 +71,17 @@ class FeatureLaw:
         return not self.C.any()
 
     def coarse(self) -> FeatureLaw:
-        """Return the law of the first scramble alone."""
-        first = {f: getattr(self, f)[:1] for f in ("along", "across", "C", "y", "weight")}
-        return dataclasses.replace(self, **first)
+        """Return a law of few nodes that stands for this one, to start from.
+
+        The first points of a Sobol sequence are spread evenly themselves.
+        """
+        if self.exact:
+            return self
+        points = self.C.shape[1] // 2  # positives first, then negatives
+        few = [*range(_COARSE), *range(points, points + _COARSE)]
+        columns = {f: getattr(self, f)[:1, few] for f in ("along", "across", "C", "y", "weight")}
+        columns["weight"] = columns["weight"] * (points / _COARSE)
+        return dataclasses.replace(self, **columns)
 
 
 def feature_law(

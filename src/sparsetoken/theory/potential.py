@@ -15,8 +15,7 @@ from sparsetoken.theory.feature_law import FeatureLaw
 
 __all__ = ["NodeSums", "Potential"]
 
-_BLOCK = 1024  # nodes in one call: one compiled shape for every law
-_SMALL_BLOCK = 8
+_BLOCK, _SMALL_BLOCK = 1024, 128  # nodes in one call: two compiled shapes for all laws
 
 
 class NodeSums(NamedTuple):

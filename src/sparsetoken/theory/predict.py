@@ -27,7 +27,10 @@ __all__ = ["predict", "query_of"]
 
 FIRST_POINTS, LAST_POINTS = 512, 2**15
 
-_NOT_SOLVED = Status(Code.MAX_ITERATIONS, "The saddle point was not reached; try a larger ridge.")
+_NOT_SOLVED = Status(
+    Code.MAX_ITERATIONS,
+    "The saddle point was not reached; try a larger ridge or a smaller sharpness.",
+)
 
 
 @in_float64
