@@ -47,12 +47,41 @@ def test_align_meets_the_reference_point():
     assert values["readout_cosine"] == pytest.approx(0.8495, abs=1e-4)
 
 
-def test_align_warns_of_a_query_that_turns_away():
-    rare = ["--positive-rate", "0.05", "--eta-b", "0", "--strength", "1"]
-    found = run("align", *rare, "--json")
+RARE = ["--positive-rate", "0.05", "--eta-b", "0", "--strength", "1"]
+SMALLEST = ["--dimension", "60", "--trials", "2", "--alpha1", "2"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["align"],
+        ["predict", "attention"],
+        ["predict", "elementwise"],
+        ["capacity", "attention"],
+        ["simulate", "attention", *SMALLEST],
+    ],
+)
+def test_a_query_that_turns_away_gets_a_warning(arguments):
+    found = run(*arguments, *RARE, "--json")
     assert found.exit_code == 0
-    assert strict_json(found.stdout)["cosine"] < 0
+    assert strict_json(found.stdout)["status"] == "converged"
     assert "turns away" in found.stderr
+    assert "--eta-b" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "pooled", *RARE],
+        ["predict", "attention", *RARE, "--cosine", "-0.5", "--sharpness", "1"],
+        ["predict", "attention"],
+    ],
+)
+def test_no_warning_where_the_training_sets_no_query_or_a_good_one(arguments):
+    found = run(*arguments, "--json")
+    assert found.exit_code == 0
+    assert found.stderr == ""
 
 
 def test_predict_keys_and_values():
@@ -152,6 +181,7 @@ def test_without_json_a_table(arguments, column):
         (["reproduce", "everything"], "everything"),
         (["reproduce", "--profile", "slow"], "profile"),
         (["reproduce", "--seed", "-1"], "seed"),
+        (["reproduce", "--out", ""], "--out"),
         (["align", "--length", "ten"], "--length"),
         (["align", "--colour", "red"], "--colour"),
         (["predict"], "MODEL"),
@@ -228,6 +258,12 @@ def test_help_has_an_example(command):
     found = run(command, "--help")
     assert found.exit_code == 0
     assert f"sparsetoken {command}" in found.stdout
+
+
+def test_tolerance_is_explained_for_each_command():
+    wide = {"COLUMNS": "200"}
+    assert "in the test error" in CliRunner().invoke(app, ["predict", "--help"], env=wide).stdout
+    assert "in the capacity" in CliRunner().invoke(app, ["capacity", "--help"], env=wide).stdout
 
 
 def test_help_does_not_load_the_heavy_packages():

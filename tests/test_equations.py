@@ -48,3 +48,10 @@ def test_each_name_has_one_implementation() -> None:
 def test_the_page_says_where_each_equation_lives() -> None:
     listed = ROW.findall(PAGE.read_text(encoding="utf-8"))
     assert sorted(listed) == sorted(_implementations())
+
+
+def test_each_equation_has_a_test():
+    tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    lists = [found for text in tests for found in re.findall(r"^Equations: ([^.]*)\.", text, re.M)]
+    named = {name for found in lists for name in re.split(r",\s+", found)}
+    assert {equation for equation, *_ in _implementations()} <= named

@@ -66,9 +66,10 @@ def test_theory_and_simulation_share_no_computation() -> None:
             assert "theory" not in _imported(path)
         if _part(path) == "theory":
             assert "simulation" not in _imported(path)
-            # The functions phi define a model; the weights made of them are a computation.
+            # The functions phi and their range define a model; weights are a computation.
             shared = {name for name in _names(path) if name.startswith("sparsetoken.attention")}
-            assert shared <= {"sparsetoken.attention.ACTIVATIONS"}
+            names = ("ACTIVATIONS", "check_exponent")
+            assert shared <= {f"sparsetoken.attention.{name}" for name in names}
 
 
 def test_every_public_name_loads() -> None:

@@ -128,3 +128,31 @@ def test_token_type():
     problem = SparseTokenProblem(2, 1, 1.0)
     X, _ = problem.sample(3, np.ones(1), np.random.default_rng(0), np.float32)
     assert X.dtype == np.float32
+
+
+@pytest.mark.parametrize("law", [0.5, np.array([[0.5, 0.5]]), (0.5,), (0.7, 0.7), (1.2, -0.2)])
+def test_bad_position_laws(law):
+    with pytest.raises(InvalidInput, match="position_law"):
+        SparseTokenProblem(2, 1, 1.0, position_law=law)
+
+
+def test_a_position_law_may_be_an_array():
+    problem = SparseTokenProblem(2, 1, 1.0, position_law=np.array([0.25, 0.75]))
+    assert problem.position_law == (0.25, 0.75)
+    assert SparseTokenProblem.from_json(problem.to_json()) == problem
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"alpha": 1}'])
+@pytest.mark.parametrize("kind", [SparseTokenProblem, FourStageTraining])
+def test_bad_json(kind, text):
+    with pytest.raises(InvalidInput, match="JSON object"):
+        kind.from_json(text)
+
+
+def test_values_whose_products_overflow_are_refused():
+    with pytest.raises(InvalidInput, match="strength"):
+        SparseTokenProblem(2, 1, 1e200)
+    with pytest.raises(InvalidInput, match="eta_w"):
+        FourStageTraining(eta_w=1e200)
+    with pytest.raises(InvalidInput, match="alpha0"):
+        FourStageTraining(alpha0=1e308)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sparsetoken.theory import align as align
     from sparsetoken.theory import capacity as capacity
     from sparsetoken.theory import predict as predict
+    from sparsetoken.theory import sign_margin as sign_margin
     from sparsetoken.training import FourStageTraining as FourStageTraining
     from sparsetoken.training import Query as Query
     from sparsetoken.validation import InvalidInput as InvalidInput
@@ -51,6 +52,7 @@ _HOME = {
     "get_loss": "losses",
     "is_separable": "simulation",
     "predict": "theory",
+    "sign_margin": "theory",
     "simulate": "simulation",
     "simulate_alignment": "simulation",
 }

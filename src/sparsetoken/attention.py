@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import erf, expit, softmax
+from scipy.special import erfc, expit, softmax
 
-from sparsetoken.validation import choice
+from sparsetoken.validation import InvalidInput, choice
 
-__all__ = ["ACTIVATIONS", "elementwise_weights", "pool", "softmax_weights"]
+__all__ = ["ACTIVATIONS", "check_exponent", "elementwise_weights", "pool", "softmax_weights"]
 
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "erf": lambda x: 1 + erf(x),
+    "erf": lambda x: erfc(-x),  # 1 + erf(x) without cancellation
     "sigmoid": expit,
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
@@ -21,6 +21,35 @@ ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "exp": np.exp,
 }
 """The functions phi of approximate attention."""
+
+
+_LARGEST_EXPONENT = 300.0  # e^300 squared is still a float64
+
+
+def check_exponent(activation: str, sharpness: float, shift: float) -> None:
+    """Refuse exponential weights that overflow.
+
+    Parameters
+    ----------
+    activation : str
+    sharpness : float
+        k.
+    shift : float
+        theta |s|, the mean of the largest projection; noise adds up to 7.
+
+    Raises
+    ------
+    InvalidInput
+        If the activation is exp and k (theta |s| + 7) exceeds 300.
+    """
+    exponent = sharpness * (shift + 7)
+    if activation == "exp" and exponent > _LARGEST_EXPONENT:
+        raise InvalidInput(
+            "sharpness with activation exp",
+            f"small enough that k (theta |s| + 7) <= {_LARGEST_EXPONENT:g}",
+            f"k = {sharpness:g}, where it is {exponent:g}",
+            "exp(k t) overflows; take a smaller sharpness or a bounded activation.",
+        )
 
 
 def softmax_weights(

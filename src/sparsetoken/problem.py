@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sparsetoken.validation import InvalidInput, integer, real
+from sparsetoken.validation import LARGEST_VALUE, InvalidInput, integer, read_json, real
 
 __all__ = ["Letters", "SparseTokenProblem"]
 
@@ -38,7 +38,7 @@ class SparseTokenProblem:
     informative : int
         R, tokens that carry the signal in a positive sample, 1 <= R <= L.
     strength : float
-        theta >= 0.
+        theta in [0, 1e6].
     positive_rate : float
         pi = P(y = +1), in (0, 1).
     position_law : sequence of L floats, optional
@@ -72,7 +72,7 @@ class SparseTokenProblem:
                 f"R counts tokens among the L = {self.length}.",
             ),
         )
-        put("strength", real("strength (theta)", self.strength, 0.0))
+        put("strength", real("strength (theta)", self.strength, 0.0, LARGEST_VALUE))
         put(
             "positive_rate",
             real(
@@ -89,10 +89,11 @@ class SparseTokenProblem:
             put("position_law", self._checked_law())
 
     def _checked_law(self) -> tuple[float, ...]:
-        law = tuple(real("position_law entry", p, 0.0, 1.0) for p in self.position_law or ())
-        if len(law) != self.length:
-            legal = f"a sequence of L = {self.length} chances"
-            raise InvalidInput("position_law", legal, f"{len(law)} entries")
+        legal = f"a sequence of L = {self.length} chances"
+        given = np.asarray(self.position_law)
+        if given.shape != (self.length,):
+            raise InvalidInput("position_law", legal, self.position_law)
+        law = tuple(real("position_law entry", p, 0.0, 1.0) for p in given.tolist())
         if abs(sum(law) - self.informative) > 1e-9 * self.length:
             legal = f"chances that add up to R = {self.informative}"
             raise InvalidInput("position_law", legal, f"sum {sum(law):g}")
@@ -110,10 +111,7 @@ class SparseTokenProblem:
     @classmethod
     def from_json(cls, text: str) -> SparseTokenProblem:
         """Read a problem that `to_json` wrote."""
-        fields = json.loads(text)
-        if fields.get("position_law") is not None:
-            fields["position_law"] = tuple(fields["position_law"])
-        return cls(**fields)
+        return cls(**read_json(cls, text))
 
     def sample_labels(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
         """Draw n labels in {-1, +1}."""

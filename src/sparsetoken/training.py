@@ -6,7 +6,7 @@ import dataclasses
 import json
 
 from sparsetoken.losses import Loss, get_loss
-from sparsetoken.validation import real
+from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, read_json, real
 
 __all__ = ["FourStageTraining", "Query"]
 
@@ -46,11 +46,11 @@ class FourStageTraining:
     Parameters
     ----------
     alpha0 : float
-        n0 / d > 0, samples of D0 per dimension.
+        n0 / d in (0, 1e9], samples of D0 per dimension.
     eta_w, eta_b, eta_q : float
-        Step sizes >= 0 of readout, bias and query.
+        Step sizes in [0, 1e6] of readout, bias and query.
     beta : float
-        Inverse temperature > 0 of the softmax.
+        Inverse temperature of the softmax, in (0, 1e6].
     loss : Loss or str
         The loss of all stages, or its name: square, logistic, hinge, squared_hinge,
         or the name of a loss of your own (see `sparsetoken.losses.CustomLoss`).
@@ -75,10 +75,10 @@ class FourStageTraining:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("alpha0", real("alpha0 (n0/d)", self.alpha0, 0.0, open_low=True))
+        put("alpha0", real("alpha0 (n0/d)", self.alpha0, 0.0, LARGEST_LOAD, open_low=True))
         for name in ("eta_w", "eta_b", "eta_q"):
-            put(name, real(name, getattr(self, name), 0.0))
-        put("beta", real("beta", self.beta, 0.0, open_low=True))
+            put(name, real(name, getattr(self, name), 0.0, LARGEST_VALUE))
+        put("beta", real("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
         put("loss", get_loss(self.loss))
         put(
             "ridge",
@@ -103,4 +103,4 @@ class FourStageTraining:
     @classmethod
     def from_json(cls, text: str) -> FourStageTraining:
         """Read a training that `to_json` wrote."""
-        return cls(**json.loads(text))
+        return cls(**read_json(cls, text))

@@ -5,12 +5,25 @@ Every check names the value, the legal range, the value got and a remedy.
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 import numbers
 from collections.abc import Collection
 from typing import Any
 
-__all__ = ["InvalidInput", "choice", "integer", "real"]
+__all__ = [
+    "LARGEST_LOAD",
+    "LARGEST_VALUE",
+    "InvalidInput",
+    "choice",
+    "integer",
+    "read_json",
+    "real",
+]
+
+LARGEST_VALUE = 1e6  # of strengths, steps and temperatures: products of a few stay finite
+LARGEST_LOAD = 1e9  # of n/d
 
 
 class InvalidInput(ValueError):
@@ -65,3 +78,16 @@ def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> s
     if not isinstance(value, str) or value not in legal:
         raise InvalidInput(name, "one of " + ", ".join(sorted(legal)), value, remedy)
     return value
+
+
+def read_json(kind: type, text: str) -> dict[str, Any]:
+    """Return the fields of a dataclass from a JSON object, or raise `InvalidInput`."""
+    legal = f"a JSON object with the fields of {kind.__name__}"
+    try:
+        fields = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidInput("text", legal, text, f"It is not JSON: {error}.") from None
+    known = {f.name for f in dataclasses.fields(kind)}
+    if not isinstance(fields, dict) or not fields.keys() <= known:
+        raise InvalidInput("text", legal, text, "Fields: " + ", ".join(sorted(known)) + ".")
+    return fields

@@ -6,8 +6,7 @@ import pytest
 
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.base import Job, run_jobs
-from sparsetoken.experiments.points import Point, curve, mean_point, select
-from sparsetoken.results import Code, Status
+from sparsetoken.experiments.points import Point, curve, select
 
 
 def _work(number):
@@ -48,17 +47,6 @@ def test_both_profiles_keep_the_dimension_of_the_paper(name, profile):
 def test_the_paper_profile_has_the_sizes_of_the_paper():
     assert EXPERIMENTS["alignment"].profiles["paper"].trials == 10
     assert EXPERIMENTS["learning-curves"].profiles["paper"].trials == 8
-
-
-def test_mean_point():
-    fallen = Status(Code.MAX_ITERATIONS)
-    point = mean_point(
-        "a", "test_error", 1.0, [1.0, 2.0, 3.0], source="reduced", dimension=5, status=fallen
-    )
-    assert point.value == 2
-    assert point.error == pytest.approx(1 / 3**0.5)
-    assert point.trials == 3
-    assert not point.converged
 
 
 def test_select_sorts_and_curve_splits():

@@ -1,5 +1,7 @@
 """The report: complete, self-contained, and never half written."""
 
+import contextlib
+import errno
 import html.parser
 import json
 import os
@@ -10,8 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from sparsetoken.cli import app
+from sparsetoken.experiments.finite_size import Shrinkage
 from sparsetoken.report import reproduce
-from sparsetoken.report.page import number
+from sparsetoken.report.page import lesson, number
 from sparsetoken.validation import InvalidInput
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -71,6 +74,8 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
     assert len(page.ids) == len(set(page.ids))
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
     assert not re.search(r"@import|url\((?!#)", text)
+    assert "The last section measures how the differences shrink with d." in text
+    assert "c is more than two standard errors from 0" in text
     for word in ("Claims", "allowance", "seed", "jax", "wall time", "holds"):
         assert word in text
 
@@ -127,6 +132,71 @@ def test_a_folder_without_the_right_to_write(tmp_path):
         reproduce(out=tmp_path)
 
 
+def test_the_current_folder_needs_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="--out"):
+        reproduce(out="")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["report.html", "claims.json", "capacity.png"])
+def test_a_folder_in_the_place_of_a_file_is_found_before_any_work(fake_experiments, tmp_path, name):
+    (tmp_path / name).mkdir()
+    steps = []
+    with pytest.raises(InvalidInput, match=name):
+        reproduce(["capacity"], out=tmp_path, progress=lambda *step: steps.append(step))
+    assert steps == []
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert len(found.stderr.splitlines()) == 1
+
+
+def test_a_folder_in_the_place_of_a_file_that_is_not_written_may_stay(fake_experiments, tmp_path):
+    (tmp_path / "capacity.png").mkdir()
+    assert reproduce(["alignment"], out=tmp_path).report.exists()
+
+
+def test_a_full_disk_keeps_the_old_report_and_is_one_message(
+    fake_experiments, tmp_path, monkeypatch
+):
+    from sparsetoken.experiments import workers
+
+    monkeypatch.setattr(workers, "worker_pool", lambda n: contextlib.nullcontext(None))
+    reproduce(["alignment"], out=tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    write = Path.write_bytes
+
+    def full(path, content):
+        if path.name == "report.html":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert "No space left" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def _fits(name, c, misfits):
+    return tuple(Shrinkage(name, p, c, 1.0, m) for p, m in zip((1.0, 0.5), misfits, strict=True))
+
+
+def test_the_note_names_the_laws_that_the_fits_resolve():
+    resolved, unseen = _fits("cosine", -5.0, (1.0, 9.0)), _fits("test_error", 1.9, (4.0, 2.0))
+    assert lesson([resolved]) == (
+        "For cos(q₂, ξ), c is more than two standard errors from 0, and c/d fits better."
+    )
+    assert "c/√d fits better" in lesson([_fits("cosine", 5.0, (9.0, 1.0))])
+    text = lesson([resolved, unseen, _fits("training_loss", 0.0, (1.0, 2.0))])
+    assert "For test error and training loss, c is within two standard errors of 0" in text
+    assert "misfit decides nothing" in text
+
+
 def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_path, monkeypatch):
     reproduce(["alignment"], out=tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -141,8 +211,6 @@ def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_p
 
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
-    import contextlib
-
     from sparsetoken.experiments import workers
 
     monkeypatch.setattr(workers, "worker_pool", lambda n: contextlib.nullcontext(None))

@@ -65,7 +65,7 @@ def test_the_budget_does_not_change_the_data():
             "attention", PROBLEM, training, 1.0, dimension=12, trials=2,
             engine="tensors", memory_budget=bytes_,
         )
-        for bytes_ in (50_000, 2**32)
+        for bytes_ in (5_000_000, 2**32)
     ]  # fmt: skip
     assert results[0] == results[1]
 
@@ -126,13 +126,15 @@ def test_conditional_merit_is_that_of_fresh_samples(model, activation, law):
         assert a.auc == pytest.approx(b.auc, abs=4.5 * spread)
 
 
-def test_conditional_vectorized_error_enumerates_positions():
+@pytest.mark.parametrize("scalar_bytes", [1, 50, 2**19])
+def test_conditional_vectorized_error_enumerates_positions(scalar_bytes, monkeypatch):
     """A readout built by hand, and the sum over the three positions."""
     from scipy.special import ndtr
 
     from sparsetoken.simulation.conditional import conditional_merit
     from sparsetoken.simulation.design import Split
 
+    monkeypatch.setattr(budget, "SCALAR_BYTES", scalar_bytes)
     problem, profile = SparseTokenProblem(3, 2, 2.0, 0.4), np.array([1.0, 0.5, -0.2])
     found = conditional_merit(
         "vectorized", problem, Query(0, 0), Split(profile, 1.2), -0.3, "erf",

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import multiprocessing
+import tracemalloc
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
@@ -16,6 +17,7 @@ from sparsetoken.simulation import (
     draw_training_set,
     simulate,
     simulate_alignment,
+    trial,
 )
 from sparsetoken.training import FourStageTraining, Query
 from sparsetoken.validation import InvalidInput
@@ -60,6 +62,11 @@ def test_every_coordinate_changes_the_seed(change):
 
 def test_what_a_model_does_not_use_changes_nothing():
     assert run("pooled", query=Query(0.5, 1.0), activation="relu") == run("pooled")
+
+
+def test_the_type_of_tokens_is_a_coordinate_of_tensors_only():
+    assert run(dtype="float32") == run()
+    assert run(engine="tensors", dtype="float32") != run(engine="tensors")
 
 
 def test_executors_and_their_order_change_nothing():
@@ -132,9 +139,11 @@ def test_one_class_is_reported():
         ({"model": "transformer"}, "model"),
         ({"alpha1": 0.0}, "alpha1"),
         ({"alpha1": math.nan}, "alpha1"),
+        ({"alpha1": 1e308}, "alpha1"),
         ({"dimension": 0}, "dimension"),
         ({"dimension": 2}, "tensors"),
         ({"dimension": 2.5}, "dimension"),
+        ({"dimension": 10**400}, "dimension"),
         ({"trials": 0}, "trials"),
         ({"seed": -1}, "seed"),
         ({"engine": "fast"}, "engine"),
@@ -155,6 +164,109 @@ def test_bad_input(options, word):
 def test_training_set_needs_a_query():
     with pytest.raises(InvalidInput, match="query"):
         draw_training_set("attention", PROBLEM, alpha1=1.0, dimension=10)
+
+
+@pytest.mark.parametrize("trial", [-1, 0.5])
+def test_bad_number_of_a_training_set(trial):
+    with pytest.raises(InvalidInput, match="trial"):
+        draw_training_set("pooled", PROBLEM, alpha1=1.0, dimension=10, trial=trial)
+
+
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+def test_training_sets_are_numbered(engine):
+    def draw(trial, seed=0):
+        return draw_training_set(
+            "pooled", PROBLEM, alpha1=2.0, dimension=10, engine=engine, seed=seed, trial=trial
+        )
+
+    sets = [draw(0), draw(1), draw(2), draw(0, seed=1), draw(1, seed=1)]
+    assert len({features.tobytes() for features, _ in sets}) == 5
+    for one, two in zip(draw(1), sets[1], strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+EXP = {"model": "elementwise", "activation": "exp"}
+
+
+def test_exponential_weights_of_a_given_query_are_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(trial.TrialPlan, "run", lambda *_: pytest.fail("work"))
+    problem = SparseTokenProblem(4, 1, 20.0)
+    with pytest.raises(InvalidInput, match="sharpness"):
+        run(problem=problem, query=Query(-1.0, 20.0), **EXP)
+
+
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+def test_exponential_weights_of_a_trained_query_are_refused(engine):
+    training = dataclasses.replace(TRAINING, eta_q=1e5)
+    with pytest.raises(InvalidInput, match="sharpness"):
+        run(training=training, engine=engine, **EXP)
+    for options in ({"model": "elementwise"}, {"model": "attention", "activation": "exp"}):
+        assert np.isfinite(run(training=training, engine=engine, **options).mean.test_error)
+
+
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+def test_exponential_weights_below_the_bound_are_finite(engine):
+    query = Query(1.0, 299.0 / (3.0 + 7.0))
+    assert np.isfinite(run(query=query, engine=engine, **EXP).mean.training_loss)
+
+
+def peak(call):
+    """Return the most bytes that a second call holds."""
+    call()
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("law", [None, (4 / 1024,) * 1024])
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+@pytest.mark.parametrize("model", MODELS)
+def test_a_trial_of_many_tokens_keeps_to_its_budget(model, engine, law):
+    problem = SparseTokenProblem(1024, 4, 3.0, position_law=law)
+    options = {"dimension": 3, "alpha1": 5.0, "trials": 1, "memory_budget": 10_000_000}
+    used = peak(lambda: run(model, problem=problem, engine=engine, **options))
+    assert used < 10_000_000
+
+
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("d", "alpha1"), [(3, 2000.0), (150, 3.0), (300, 0.3)])
+def test_memory_that_just_fits_is_not_exceeded(model, engine, d, alpha1):
+    options = {"dimension": d, "alpha1": alpha1, "engine": engine, "trials": 1}
+    with pytest.raises(InvalidInput) as refusal:
+        run(model, memory_budget=1, **options)
+    need = int(str(refusal.value).split("at least ")[1].split(" ")[0].replace(",", ""))
+    assert peak(lambda: run(model, memory_budget=need, **options)) < need
+
+
+def test_the_scalars_of_stages_1_to_3_keep_to_their_budget():
+    training = dataclasses.replace(TRAINING, alpha0=1e4)
+    options = {"dimension": 10, "trials": 1, "memory_budget": 160 * 10**5}
+    used = peak(lambda: simulate_alignment(PROBLEM, training, **options))
+    assert used < options["memory_budget"]
+    with pytest.raises(InvalidInput, match="dimension <= 9 would fit"):
+        simulate_alignment(PROBLEM, training, **{**options, "memory_budget": 159 * 10**5})
+
+
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+@pytest.mark.parametrize("model", ["attention", "vectorized", "elementwise"])
+def test_one_row_of_too_many_tokens_is_refused(model, engine):
+    problem = SparseTokenProblem(10**9, 1, 3.0)
+    options = {"engine": engine, "memory_budget": 10**7}
+    with pytest.raises(InvalidInput, match="length <= ") as refusal:
+        run(model, problem=problem, **options)
+    fits = int(str(refusal.value).split("length <= ")[1].split(" ")[0])
+    run(model, problem=SparseTokenProblem(fits, 1, 3.0), trials=1, **options)
+    with pytest.raises(InvalidInput, match="memory_budget"):
+        run(model, problem=SparseTokenProblem(fits + 1, 1, 3.0), **options)
+
+
+def test_too_many_fresh_samples_are_refused():
+    with pytest.raises(InvalidInput, match="memory_budget"):
+        run(engine="tensors", test_samples=10**9)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])

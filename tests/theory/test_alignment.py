@@ -1,4 +1,7 @@
-"""The query after two gradient steps."""
+"""The query after two gradient steps.
+
+Equations: first-step, query-alignment, sign-condition, alignment-rate.
+"""
 
 import dataclasses
 import math

@@ -1,4 +1,7 @@
-"""Capacity against reference points, limits and plain sampling."""
+"""Capacity against reference points, limits and plain sampling.
+
+Equations: capacity, feature-law.
+"""
 
 import math
 
@@ -36,7 +39,7 @@ def test_well_aligned_query_against_plain_sampling():
     """
     found = load("attention", 10, 1, 0.5, 5, 0.9, 1, tolerance=2e-3)
     rng = np.random.default_rng(0)
-    w1, w2, b = 0.753, 0.670, -1.735  # minimiser on 400 000 draws of an earlier seed
+    w1, w2, b = 0.753, 0.670, -1.735  # minimiser on 400 000 plain draws
     values = []
     for y in (1, -1):
         g = rng.standard_normal((2_000_000, 10))
@@ -78,9 +81,18 @@ def test_rare_labels_are_easier():
     assert load("pooled", 3, 1, 0.2, 0.0).capacity == pytest.approx(exact, rel=1e-8)
 
 
-def test_features_that_vanish_cannot_be_separated():
-    found = load("elementwise", 2, 1, 0.4, 1.0, 0.5, 1.0, activation="relu")
+@pytest.mark.parametrize("L", [2, 12, 40])
+def test_features_that_vanish_cannot_be_separated(L):
+    found = load("elementwise", L, 1, 0.4, 1.0, 0.5, 1.0, activation="relu")
     assert found.capacity == 0
+    assert load("elementwise", L, 1, 0.4, 1.0, 0.5, 0.0, activation="tanh").capacity == 0
+
+
+def test_tiny_features_can_be_separated():
+    """1 + erf(-3 t) is tiny at times, not 0: only the direction of a feature matters."""
+    found = load("elementwise", 1, 1, 0.5, 0.0, 0.5, 3.0, activation="erf", tolerance=1e-2)
+    # Without signal: Cover's two samples per dimension.
+    assert found.capacity == pytest.approx(2, rel=0.02)
 
 
 def test_bad_input():

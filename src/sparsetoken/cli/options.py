@@ -12,6 +12,7 @@ __all__ = [
     "Alpha1",
     "AsJson",
     "Beta",
+    "CapacityTolerance",
     "Cosine",
     "EtaB",
     "EtaQ",
@@ -85,6 +86,9 @@ Activation = Annotated[
 ]
 Tolerance = Annotated[
     float, typer.Option("--tolerance", help="Numerical error accepted in the test error.")
+]
+CapacityTolerance = Annotated[
+    float, typer.Option("--tolerance", help="Relative numerical error accepted in the capacity.")
 ]
 AsJson = Annotated[
     bool,

@@ -40,13 +40,13 @@ def reproduce(
     Example: [cyan]sparsetoken reproduce alignment --out results[/]
     """
     from sparsetoken.experiments.workers import worker_pool
+    from sparsetoken.report.reproduce import checked, total_cost, writable_folder
     from sparsetoken.report.reproduce import reproduce as run
-    from sparsetoken.report.reproduce import total_cost, writable_folder
     from sparsetoken.validation import integer
 
     chosen, seed, workers = names or [], integer("seed", seed, 0), integer("workers", workers, 1)
+    writable_folder(out, checked(chosen, profile))
     total = total_cost(chosen, profile)
-    writable_folder(out)
     with worker_pool(workers) as executor, progress_bar(counts=False) as bar:
         task = bar.add_task("experiments", total=total)
         found = run(

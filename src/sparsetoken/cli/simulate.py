@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.show import finish, guarded, progress_bar, put_json, put_table
-from sparsetoken.cli.theory import chosen_query, four_stages
+from sparsetoken.cli.theory import chosen_query, four_stages, warn_of_trained_query
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -116,6 +115,7 @@ def simulate(
         put_json(values)
     else:
         put_table(f"{model}, d = {dimension}, {trials} trials, {engine} engine", values)
+    warn_of_trained_query(model, problem, training, query)
     finish(result.status)
 
 
@@ -149,7 +149,6 @@ def _pair(mean: float, standard_error: float) -> dict[str, float]:
 
 
 def _over_trials(values: list[float]) -> dict[str, float]:
-    n = len(values)
-    mean = math.fsum(values) / n
-    spread = math.fsum((value - mean) ** 2 for value in values)
-    return _pair(mean, math.sqrt(spread / (n - 1) / n) if n > 1 else math.nan)
+    from sparsetoken.simulation.moments import mean, standard_error
+
+    return _pair(mean(values), standard_error(values))

@@ -9,9 +9,17 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.show import finish, guarded, message, put_json, put_table
 
 if TYPE_CHECKING:
+    from sparsetoken.problem import SparseTokenProblem
     from sparsetoken.training import FourStageTraining, Query
 
-__all__ = ["align", "capacity", "chosen_query", "four_stages", "predict"]
+__all__ = [
+    "align",
+    "capacity",
+    "chosen_query",
+    "four_stages",
+    "predict",
+    "warn_of_trained_query",
+]
 
 
 def chosen_query(cosine: float | None, sharpness: float | None) -> Query | None:
@@ -36,6 +44,25 @@ def four_stages(
     from sparsetoken.training import FourStageTraining
 
     return FourStageTraining(alpha0, eta_w, eta_b, eta_q, beta, loss=get_loss(loss), ridge=ridge)
+
+
+def warn_of_anti_alignment(cosine: float) -> None:
+    """Say so if the query turns away from the signal, with the remedy."""
+    if cosine < 0:
+        message(
+            "Warning: the query turns away from the signal (cosine < 0). "
+            "Rare positives do this; a larger --eta-b or --positive-rate can turn it back."
+        )
+
+
+def warn_of_trained_query(
+    model: str, problem: SparseTokenProblem, training: FourStageTraining, query: Query | None
+) -> None:
+    """Warn of anti-alignment if the model takes its query from the training."""
+    from sparsetoken import theory
+
+    if query is None and model in ("attention", "elementwise"):
+        warn_of_anti_alignment(theory.align(problem, training).cosine)
 
 
 def _show(title: str, values: dict[str, Any], as_json: bool) -> None:
@@ -73,11 +100,7 @@ def align(
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
     values = {name: getattr(result, name) for name in names}
     _show("Query after two gradient steps", {**values, "status": str(result.status.code)}, as_json)
-    if result.cosine < 0:
-        message(
-            "Warning: the query turns away from the signal (cosine < 0). "
-            "Rare positives do this; a larger --eta-b or --positive-rate can turn it back."
-        )
+    warn_of_anti_alignment(result.cosine)
     finish(result.status)
 
 
@@ -109,12 +132,15 @@ def predict(
     from sparsetoken import theory
     from sparsetoken.problem import SparseTokenProblem
 
+    problem = SparseTokenProblem(length, informative, strength, positive_rate)
+    training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
+    query = chosen_query(cosine, sharpness)
     result = theory.predict(
         model,
-        SparseTokenProblem(length, informative, strength, positive_rate),
-        four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta),
+        problem,
+        training,
         alpha1,
-        query=chosen_query(cosine, sharpness),
+        query=query,
         activation=activation,
         tolerance=tolerance,
     )
@@ -128,6 +154,7 @@ def predict(
         "status": str(result.status.code),
     }
     _show(f"Prediction for {model}", values, as_json)
+    warn_of_trained_query(model, problem, training, query)
     finish(result.status)
 
 
@@ -148,7 +175,7 @@ def capacity(
     eta_q: o.EtaQ = 1.0,
     beta: o.Beta = 1.0,
     activation: o.Activation = "erf",
-    tolerance: o.Tolerance = 1e-4,
+    tolerance: o.CapacityTolerance = 1e-4,
     as_json: o.AsJson = False,
 ) -> None:
     """Predict the load n1/d up to which the training set is separable.
@@ -158,14 +185,18 @@ def capacity(
     from sparsetoken import theory
     from sparsetoken.problem import SparseTokenProblem
 
+    problem = SparseTokenProblem(length, informative, strength, positive_rate)
+    training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
+    query = chosen_query(cosine, sharpness)
     result = theory.capacity(
         model,
-        SparseTokenProblem(length, informative, strength, positive_rate),
-        four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta),
-        query=chosen_query(cosine, sharpness),
+        problem,
+        training,
+        query=query,
         activation=activation,
         tolerance=tolerance,
     )
     values = {"capacity": result.capacity, "status": str(result.status.code)}
     _show(f"Capacity of {model}", values, as_json)
+    warn_of_trained_query(model, problem, training, query)
     finish(result.status)

@@ -10,7 +10,7 @@ import numpy as np
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.base import Experiment, Job
 from sparsetoken.experiments.claims import Claim, judge_all
-from sparsetoken.experiments.points import Point, mean_point
+from sparsetoken.experiments.points import Point
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.training import FourStageTraining
 
@@ -82,13 +82,15 @@ def _simulation(alpha0: float, engine: str, profile: AlignmentProfile, seed: int
         engine=engine,
     )
     return [
-        mean_point(
+        Point(
             name,
             name,
             alpha0,
-            list(getattr(result, name)),
+            getattr(result.mean, name),
+            getattr(result.standard_error, name),
             source=engine,
             dimension=profile.dimension,
+            trials=profile.trials,
         )
         for name in QUANTITIES
     ]

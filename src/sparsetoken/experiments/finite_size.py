@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.base import Experiment, Job
 from sparsetoken.experiments.claims import Claim, judge_all
-from sparsetoken.experiments.points import Point, curve, mean_point
+from sparsetoken.experiments.points import Point, curve
 from sparsetoken.losses import get_loss
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Simulation
 from sparsetoken.training import FourStageTraining
 
 __all__ = ["FINITE_SIZE", "FiniteSizeProfile", "Shrinkage", "shrinkage"]
@@ -73,25 +74,36 @@ def _alignment(d: int, trials: int, seed: int) -> list[Point]:
     found = simulation.simulate_alignment(
         PROBLEM, _training(), dimension=d, trials=trials, seed=seed, engine="reduced"
     )
-    cosines = [float(c) for c in found.cosine]
-    return [mean_point("attention", "cosine", float(d), cosines, source="reduced", dimension=d)]
+    return _points(("cosine",), d, trials, found)
 
 
 def _learned(d: int, trials: int, seed: int) -> list[Point]:
     found = simulation.simulate(
         "attention", PROBLEM, _training(), ALPHA1, dimension=d, trials=trials, seed=seed
     )
+    return _points(QUANTITIES[1:], d, trials, found, str(found.status.code))
+
+
+def _points(
+    names: Sequence[str],
+    d: int,
+    trials: int,
+    found: simulation.AlignmentSimulation | Simulation,
+    status: str = "converged",
+) -> list[Point]:
     return [
-        mean_point(
+        Point(
             "attention",
             name,
             float(d),
-            [getattr(trial, name) for trial in found.trials],
+            getattr(found.mean, name),
+            getattr(found.standard_error, name),
             source="reduced",
             dimension=d,
-            status=found.status,
+            trials=trials,
+            status=status,
         )
-        for name in QUANTITIES[1:]
+        for name in names
     ]
 
 

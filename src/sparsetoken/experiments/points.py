@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from sparsetoken.results import Status
-
-__all__ = ["Point", "curve", "mean_point", "select"]
+__all__ = ["Point", "curve", "select"]
 
 THEORY = "theory"
 
@@ -64,23 +62,3 @@ def curve(points: Iterable[Point], **wanted: object) -> tuple[list[Point], list[
     """Return (theory, simulation) of the wanted points."""
     kept = select(points, **wanted)
     return [p for p in kept if p.source == THEORY], [p for p in kept if p.source != THEORY]
-
-
-def mean_point(
-    name: str,
-    quantity: str,
-    x: float,
-    values: Sequence[float],
-    *,
-    source: str,
-    dimension: int,
-    group: str = "",
-    status: Status | None = None,
-) -> Point:
-    """Return mean and standard error of one quantity over trials."""
-    n = len(values)
-    mean = math.fsum(values) / n
-    spread = math.fsum((value - mean) ** 2 for value in values)
-    error = math.sqrt(spread / (n - 1) / n) if n > 1 else math.nan
-    code = str(status.code) if status else "converged"
-    return Point(name, quantity, x, mean, error, source, group, dimension, n, code)

@@ -26,5 +26,5 @@ def draw(points: Sequence[Point]) -> Figure:
     axes.minorticks_off()
     axes.set_ylim(None, 1.0)
     style.axis_text(axes, x="α₀ = n₀ / d", y="cosine with the signal")
-    style.key(figure, [(NAMES[n], style.COLOURS[n]) for n in NAMES], points, ncols=2)
+    style.legend(figure, [(NAMES[n], style.COLOURS[n]) for n in NAMES], points, ncols=2)
     return figure

@@ -31,7 +31,7 @@ def draw(points: Sequence[Point], loss: str) -> Figure:
             axes.set_ylim(0, None)
         name = quantity.replace("_", " ")
         style.axis_text(axes, x="α₁ = n₁ / d", y=name, title=f"{name}, {loss} loss")
-    style.key(figure, [(model, style.COLOURS[model]) for model in MODELS], kept)
+    style.legend(figure, [(model, style.COLOURS[model]) for model in MODELS], kept)
     return figure
 
 

@@ -21,7 +21,7 @@ __all__ = [
     "COLOURS",
     "SEQUENCE",
     "axis_text",
-    "key",
+    "legend",
     "measured",
     "new_figure",
     "predicted",
@@ -116,7 +116,7 @@ def measured(axes: Axes, points: Sequence[Point], colour: str, alpha: float = 1.
         )
 
 
-def key(
+def legend(
     figure: Figure, curves: Sequence[tuple[str, str]], points: Sequence[Point], ncols: int = 0
 ) -> None:
     """Put one legend above the axes: the curves by colour, then what the marks mean."""

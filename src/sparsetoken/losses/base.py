@@ -53,7 +53,8 @@ class Loss(abc.ABC):
     name : str
         The word that the command line and JSON use.
     smooth : bool
-        Whether the slope is continuous in z.
+        Whether the slope is continuous in z. If not, the class gives prox, dual,
+        dual_slope and smoothed itself: the versions here rely on slope and curvature.
     """
 
     name: str
@@ -83,17 +84,10 @@ class Loss(abc.ABC):
         return _general_prox(self, y, omega, v)
 
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
-        """Return p = l'(y, prox), the derivative of the Moreau envelope in omega.
+        """Return p = l'(y, prox), the derivative of the Moreau envelope in omega."""
+        return self.slope(y, self.prox(y, omega, v))
 
-        At a kink of l it is the subgradient (omega - prox)/v that the prox selects.
-        """
-        z = self.prox(y, omega, v)
-        if self.smooth:
-            return self.slope(y, z)
-        xp = namespace(y, omega, v)
-        return xp.where(v > 0, (omega - z) / xp.where(v > 0, v, 1.0), self.slope(y, z))
-
-    def prox_slope(self, y: Any, omega: Any, v: Any) -> Any:
+    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
         """Return D, the derivative in omega of p = l'(y, prox).
 
         For v = 0 it is the curvature.
@@ -119,7 +113,7 @@ class Loss(abc.ABC):
         y, m, T, v = (a[..., None] for a in jnp.broadcast_arrays(y, m, T, v))
         omega = m + T * g
         loss = self.value(y, self.prox(y, omega, v))
-        p, D = self.dual(y, omega, v), self.prox_slope(y, omega, v)
+        p, D = self.dual(y, omega, v), self.dual_slope(y, omega, v)
         return smoothed_means(loss, p, D, v, g, weight)
 
     def __repr__(self) -> str:

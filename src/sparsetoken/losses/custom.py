@@ -15,6 +15,7 @@ from sparsetoken.validation import InvalidInput
 
 __all__ = ["CustomLoss"]
 
+_JUMP = 1e-3  # relative rise of the slope over 1e-11: more is no curvature
 _GRID = np.concatenate([-np.geomspace(1e4, 1e-3, 400), [0.0], np.geomspace(1e-3, 1e4, 400)])
 
 
@@ -30,31 +31,33 @@ class CustomLoss(Loss):
         A word; `get_loss(name)` finds the loss afterwards.
     value : callable
         Maps scalars (y, z) to l(y, z), written with ``jax.numpy``.
-    smooth : bool
-        False if the slope jumps somewhere.
 
     Raises
     ------
     InvalidInput
-        If the value is not finite or not convex in z on a grid of |z| <= 1e4, with the
-        place where it fails; or if the name is that of a built-in loss.
+        If the value is not finite, not convex in z or has a kink on a grid of
+        |z| <= 1e4, with the place; if it is not written with ``jax.numpy``; or if the
+        name is that of a built-in loss.
 
     Examples
     --------
     >>> import jax.numpy as jnp
     >>> from sparsetoken import CustomLoss
-    >>> exponential = CustomLoss("soft", lambda y, z: jnp.logaddexp(0.0, 1.0 - y * z))
+    >>> soft_hinge = CustomLoss("soft_hinge", lambda y, z: jnp.logaddexp(0.0, 1.0 - y * z))
     """
 
-    def __init__(self, name: str, value: Callable[[Any, Any], Any], *, smooth: bool = True) -> None:
+    def __init__(self, name: str, value: Callable[[Any, Any], Any]) -> None:
         self.name = name
-        self.smooth = smooth
-        self._value = value
         slope = jax.grad(value, argnums=1)
-        self._values = jnp.vectorize(value)
-        self._slopes = jnp.vectorize(slope)
-        self._curvatures = jnp.vectorize(jax.grad(slope, argnums=1))
-        self._check_convex()
+        self._values = jax.jit(jnp.vectorize(value))
+        self._slopes = jax.jit(jnp.vectorize(slope))
+        self._curvatures = jax.jit(jnp.vectorize(jax.grad(slope, argnums=1)))
+        try:
+            self._check_convex()
+            self._check_kinks()
+        except jax.errors.TracerArrayConversionError:
+            remedy = "Use jnp.exp in place of np.exp, and so on."
+            raise InvalidInput("loss value", "written with jax.numpy", value, remedy) from None
         from sparsetoken.losses import register
 
         register(self)
@@ -86,6 +89,23 @@ class CustomLoss(Loss):
                     f"{self.name!r}, whose slope falls near l({y:+g}, {z[1:-1][falls][0]:g})",
                     "Only convex losses have the theory used here.",
                 )
+
+    def _check_kinks(self) -> None:
+        """Follow the larger rise of the slope into each interval of the grid."""
+        remedy = "Round it, as logaddexp rounds a maximum; see docs/losses.md."
+        for y in (-1.0, 1.0):
+            near = _GRID[np.abs(_GRID) <= 100]
+            low, high = near[:-1], near[1:]
+            for _ in range(40):
+                middle = 0.5 * (low + high)
+                left, centre, right = (self.slope(y, z) for z in (low, middle, high))
+                first = centre - left > right - centre
+                low, high = np.where(first, low, middle), np.where(first, middle, high)
+            before = self.slope(y, low)
+            jumps = self.slope(y, high) - before > _JUMP * (1 + np.abs(before))
+            if jumps.any():
+                got = f"{self.name!r}, whose slope jumps near l({y:+g}, {low[jumps][0]:.6g})"
+                raise InvalidInput("loss", "without kinks", got, remedy)
 
 
 def _evaluate(function: Callable[..., Any], y: Any, z: Any) -> Any:

@@ -41,7 +41,7 @@ class HingeLoss(Loss):
         ramp = xp.clip(gap / xp.where(v > 0, v, 1.0), 0.0, 1.0)
         return -y * xp.where(v > 0, ramp, 1.0 * (gap > 0))
 
-    def prox_slope(self, y: Any, omega: Any, v: Any) -> Any:
+    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
         xp = namespace(y, omega, v)
         gap = 1 - y * omega
         bent = (gap > 0) & (gap < v)

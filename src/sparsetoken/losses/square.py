@@ -30,7 +30,7 @@ class SquareLoss(Loss):
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
         return (omega - y) / (1 + v)
 
-    def prox_slope(self, y: Any, omega: Any, v: Any) -> Any:
+    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
         return 1 / (1 + v + 0 * omega)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:

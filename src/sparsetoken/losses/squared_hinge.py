@@ -34,7 +34,7 @@ class SquaredHingeLoss(Loss):
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
         return -y * namespace(y, omega, v).maximum(0.0, 1 - y * omega) / (1 + v)
 
-    def prox_slope(self, y: Any, omega: Any, v: Any) -> Any:
+    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
         return namespace(y, omega, v).where(y * omega < 1, 1 / (1 + v), 0.0)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:

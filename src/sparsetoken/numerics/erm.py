@@ -31,7 +31,7 @@ class ConvexLoss(Protocol):
 
     def prox(self, y: Any, omega: Any, v: Any) -> Any: ...  # noqa: D102
 
-    def prox_slope(self, y: Any, omega: Any, v: Any) -> Any: ...  # noqa: D102
+    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any: ...  # noqa: D102
 
 
 class ReadoutFit(NamedTuple):
@@ -205,7 +205,7 @@ def _envelope_slopes(
         omega = z + v * p
         return (omega - loss.prox(y, omega, v)) / v
 
-    return slope, lambda z: loss.prox_slope(y, z + v * p, v)
+    return slope, lambda z: loss.dual_slope(y, z + v * p, v)
 
 
 def _first_width(F: np.ndarray, ridge: float) -> float:

@@ -24,6 +24,11 @@ NAMES = {
     "separable": "share separable",
 }
 
+UNSEEN = (
+    "c is within two standard errors of 0: the difference is too small to see, "
+    "and the misfit decides nothing"
+)
+
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -58,7 +63,7 @@ def page(sections: Sequence[Section], claims: Sequence[Claim], facts: Mapping[st
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"number": number, "place": place, "words": words}
+    environment.filters |= {"lesson": lesson, "number": number, "place": place, "words": words}
     verdicts = ("holds", "fails", "not converged")
     return environment.get_template("report.html").render(
         sections=sections,
@@ -87,6 +92,24 @@ def number(value: float, digits: int = 4) -> str:
 def words(quantity: str) -> str:
     """Return the name of a quantity for readers."""
     return NAMES.get(quantity, quantity.replace("_", " "))
+
+
+def lesson(fits: Sequence[tuple[Shrinkage, Shrinkage]]) -> str:
+    """Return which law each difference follows, or that it is too small to tell."""
+    said: dict[str, list[str]] = {}
+    for whole, root in fits:
+        better = min(whole, root, key=lambda fit: fit.misfit)
+        law = "c/d" if better is whole else "c/√d"
+        seen = abs(better.coefficient) > 2 * better.standard_error
+        text = (
+            f"c is more than two standard errors from 0, and {law} fits better" if seen else UNSEEN
+        )
+        said.setdefault(text, []).append(words(whole.quantity))
+    return " ".join(f"For {_listed(names)}, {text}." for text, names in said.items())
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def place(claim: Claim) -> str:

@@ -33,8 +33,8 @@ class Picture:
 
 
 _MARKS = (
-    "Lines: theory. Points: simulation, mean and one standard error. "
-    "Squares: the same experiment with real tensors."
+    "Lines: theory. Points: simulation, mean and one standard error; an error bar smaller than the "
+    "point is not seen. Squares: the same experiment with real tensors."
 )
 
 PICTURES: dict[str, tuple[Picture, ...]] = {
@@ -68,9 +68,10 @@ PICTURES: dict[str, tuple[Picture, ...]] = {
         Picture(
             "capacity",
             capacity.draw,
-            "Share of training sets that a hyperplane separates, by linear programming, at two "
-            "feature dimensions. The fall sharpens at the predicted capacity as the "
-            "dimension grows.",
+            "Share of training sets that a hyperplane separates, at two feature "
+            "dimensions. Each answer is proved by a hyperplane or by multipliers that exclude one, "
+            "or found by linear programming where neither proof is at hand. "
+            "The fall sharpens at the predicted capacity as the dimension grows.",
         ),
     ),
     "finite-size": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import json
@@ -10,7 +11,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from importlib import metadata
@@ -24,9 +25,10 @@ from sparsetoken.report.page import Section, page
 from sparsetoken.report.pictures import PICTURES, png, svg
 from sparsetoken.validation import InvalidInput, choice, integer
 
-__all__ = ["Reproduction", "reproduce", "total_cost", "writable_folder"]
+__all__ = ["Reproduction", "checked", "reproduce", "total_cost", "writable_folder"]
 
 PROFILES = ("quick", "paper")
+REMEDY = "Choose another with --out."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,7 +82,7 @@ def reproduce(
     """
     chosen = checked(names, profile)
     seed = integer("seed", seed, 0)
-    folder = writable_folder(out)
+    folder = writable_folder(out, chosen)
     facts, start = _facts(profile, seed), time.monotonic()
     found: dict[str, tuple[list[Point], list[Claim]]] = {}
     for name in chosen:
@@ -90,8 +92,7 @@ def reproduce(
     claims = tuple(claim for _, judged in found.values() for claim in judged)
     facts["wall time"] = f"{seconds:.0f} s"
     files = _files(found, profile, claims, facts)
-    for name, content in files.items():
-        _write(folder / name, content)
+    _write(folder, files)
     return Reproduction(claims, folder / "report.html", seconds)
 
 
@@ -109,18 +110,33 @@ def total_cost(names: Sequence[str], profile: str) -> float:
     return sum(job.cost for e in chosen for job in e.jobs(e.profiles[profile], 0))
 
 
-def writable_folder(out: str | os.PathLike[str]) -> Path:
-    """Return the folder, made if need be, or raise `InvalidInput`."""
+def writable_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Path:
+    """Return the folder, made if need be, or raise `InvalidInput`.
+
+    It must take the files of the experiments in `names`.
+    """
+    if not os.fspath(out):
+        raise InvalidInput("out", "the name of a folder", "", "Give one with --out; . is this one.")
     folder = Path(out)
-    try:
+    with _explained(out):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        reason = f"({error.strerror})." if error.strerror else ""
-        remedy = f"{reason} Choose another with --out."
-        raise InvalidInput("out", "a folder that can be written", str(out), remedy) from None
+    pictures = [f"{picture.name}.png" for name in names for picture in PICTURES[name]]
+    for name in ("report.html", "claims.json", *pictures):
+        if (folder / name).is_dir():
+            raise InvalidInput("out", f"a folder where {name} is no folder", str(out), REMEDY)
     return folder
+
+
+@contextlib.contextmanager
+def _explained(out: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn the refusal of the system to write into `InvalidInput`."""
+    try:
+        yield
+    except OSError as error:
+        remedy = f"({error.strerror}). {REMEDY}" if error.strerror else REMEDY
+        raise InvalidInput("out", "a folder that can be written", str(out), remedy) from None
 
 
 def _files(
@@ -160,20 +176,13 @@ def _facts(profile: str, seed: int) -> dict[str, str]:
     }
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file in one stroke, so that an interruption leaves the old one or the new."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write all files aside, then move them: a full disk leaves the old report whole."""
+    with (
+        _explained(folder),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside,
+    ):
+        for name, content in files.items():
+            (Path(aside) / name).write_bytes(content)
+        for name in files:
+            os.replace(Path(aside) / name, folder / name)

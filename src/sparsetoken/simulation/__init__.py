@@ -6,7 +6,8 @@ from sparsetoken.simulation.alignment import (
     simulate_alignment,
 )
 from sparsetoken.simulation.separability import is_separable
-from sparsetoken.simulation.trial import draw_training_set, simulate
+from sparsetoken.simulation.simulate import simulate
+from sparsetoken.simulation.training_set import draw_training_set
 
 __all__ = [
     "AlignmentMoments",

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.budget import query_bytes, require_memory
+from sparsetoken.simulation.budget import Size, query_bytes, require_memory
 from sparsetoken.simulation.design import TrainedQuery, training_size
-from sparsetoken.simulation.experiment import Setting
-from sparsetoken.simulation.moments import mean_error
+from sparsetoken.simulation.moments import mean, standard_error
 from sparsetoken.simulation.parallel import run_all
+from sparsetoken.simulation.trial import Setting
 from sparsetoken.training import FourStageTraining
 from sparsetoken.validation import integer
 
@@ -25,7 +25,7 @@ __all__ = ["AlignmentMoments", "AlignmentSimulation", "simulate_alignment"]
 
 @dataclasses.dataclass(frozen=True)
 class AlignmentMoments:
-    """A mean, or a standard error, of each quantity of `AlignmentSimulation`."""
+    """One trial of `AlignmentSimulation`, or a mean or a standard error over them."""
 
     cosine: float
     overlap: float
@@ -43,26 +43,16 @@ class AlignmentSimulation:
     overlap : array of shape (trials,), <q2, xi>
     norm : array of shape (trials,), |q2|
     readout_cosine : array of shape (trials,), <w1, xi> / |w1|
+    mean, standard_error : AlignmentMoments
+        Over trials; standard errors are nan for a single trial.
     """
 
     cosine: Float[np.ndarray, " trials"]
     overlap: Float[np.ndarray, " trials"]
     norm: Float[np.ndarray, " trials"]
     readout_cosine: Float[np.ndarray, " trials"]
-
-    @property
-    def mean(self) -> AlignmentMoments:
-        """The mean of each quantity over the trials."""
-        return self._each(lambda values: float(np.mean(values)))
-
-    @property
-    def standard_error(self) -> AlignmentMoments:
-        """The standard error of each mean; nan for a single trial."""
-        return self._each(mean_error)
-
-    def _each(self, reduce: Callable[[np.ndarray], float]) -> AlignmentMoments:
-        names = [field.name for field in dataclasses.fields(AlignmentMoments)]
-        return AlignmentMoments(**{name: reduce(getattr(self, name)) for name in names})
+    mean: AlignmentMoments
+    standard_error: AlignmentMoments
 
 
 def simulate_alignment(
@@ -98,12 +88,14 @@ def simulate_alignment(
     """
     setting = Setting(dimension, seed, engine, dtype)
     trials = integer("trials", trials, 1)
-    L, alpha0 = problem.length, training.alpha0
     require_memory(
-        lambda d: query_bytes(engine, L, training_size(alpha0, d), d),
-        dimension,
+        lambda size: query_bytes(
+            engine, size.length, training_size(training.alpha0, size.dimension), size.dimension
+        ),
+        Size(dimension, problem.length),
+        Size(setting.least_dimension, problem.informative),
         memory_budget,
-        "Or raise memory_budget.",
+        "Or raise memory_budget, or lower alpha0.",
     )
 
     def report(number: int, trained: TrainedQuery) -> None:
@@ -112,11 +104,10 @@ def simulate_alignment(
 
     run = functools.partial(_find_query, problem, training, setting)
     found = run_all(run, trials, executor, report)
+    rows = [AlignmentMoments(t.query.cosine, t.overlap, t.norm, t.readout_cosine) for t in found]
+    cosine, overlap, norm, readout = np.array([dataclasses.astuple(row) for row in rows]).T
     return AlignmentSimulation(
-        cosine=np.array([t.query.cosine for t in found]),
-        overlap=np.array([t.overlap for t in found]),
-        norm=np.array([t.norm for t in found]),
-        readout_cosine=np.array([t.readout_cosine for t in found]),
+        cosine, overlap, norm, readout, mean=mean(rows), standard_error=standard_error(rows)
     )
 
 

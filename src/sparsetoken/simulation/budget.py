@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["CHUNK_BYTES", "DEFAULT_BUDGET", "chunk_rows", "require_memory"]
+__all__ = [
+    "CHUNK_BYTES",
+    "DEFAULT_BUDGET",
+    "SCALAR_BYTES",
+    "Size",
+    "chunk_rows",
+    "chunk_sizes",
+    "require_memory",
+    "scalar_rows",
+]
 
 DEFAULT_BUDGET = 4 * 2**30
-CHUNK_BYTES = 2**25
+CHUNK_BYTES = 2**25  # of tokens
+SCALAR_BYTES = 2**19  # of one scalar per token
 FLOAT = 8
+TOKEN_SCALARS = 8  # arrays of one scalar per token that are alive at once
+SAMPLE_SCALARS = 20  # arrays of one scalar per sample that are alive at once
+
+
+class Size(NamedTuple):
+    """What memory depends on."""
+
+    dimension: int
+    length: int
 
 
 def chunk_rows(row_bytes: int) -> int:
-    """Return the rows of a chunk.
+    """Return the rows of a chunk of tokens.
 
     The layout does not depend on the budget, since chunks are seeded by their number.
     """
     return max(1, CHUNK_BYTES // row_bytes)
+
+
+def scalar_rows(length: int) -> int:
+    """Return the rows of a chunk with one scalar per token, whatever the budget."""
+    return max(1, SCALAR_BYTES // (FLOAT * length))
+
+
+def chunk_sizes(n: int, rows: int) -> Iterator[int]:
+    """Yield the sizes of the chunks of n rows."""
+    return (min(rows, n - first) for first in range(0, n, rows))
 
 
 def columns(model: str, engine: str, length: int, n: int, d: int) -> int:
@@ -33,35 +63,55 @@ def columns(model: str, engine: str, length: int, n: int, d: int) -> int:
 def design_bytes(model: str, engine: str, length: int, n: int, d: int) -> int:
     """Return the peak memory of stage 4: the features, three copies, two Gram matrices."""
     m = columns(model, engine, length, n, d)
-    return FLOAT * (4 * n * m + 2 * min(n, m) ** 2)
+    return FLOAT * (4 * n * m + 2 * min(n, m) ** 2 + SAMPLE_SCALARS * n)
+
+
+def scalar_bytes(length: int) -> int:
+    """Return the peak memory of a chunk of scalars per token: one row at least."""
+    return TOKEN_SCALARS * max(SCALAR_BYTES, FLOAT * length)
 
 
 def query_bytes(engine: str, length: int, n: int, d: int) -> int:
     """Return the peak memory of stages 1-3 (or of one pass over D1), by chunks."""
     if engine == "reduced":
-        return 10 * FLOAT * n
+        return SAMPLE_SCALARS * FLOAT * n
     row = FLOAT * length * d
-    return 2 * row * min(n, chunk_rows(row))
+    return 2 * min(n * row, max(CHUNK_BYTES, row)) + TOKEN_SCALARS * min(
+        n * FLOAT * length, max(CHUNK_BYTES, FLOAT * length)
+    )
 
 
 def require_memory(
-    need: Callable[[int], int], dimension: int, budget: int | None, remedy: str = ""
+    need: Callable[[Size], int], size: Size, least: Size, budget: int | None, remedy: str
 ) -> None:
-    """Raise `InvalidInput` if ``need(dimension)`` bytes exceed the budget.
+    """Raise `InvalidInput` if ``need(size)`` bytes exceed the budget.
 
-    The message names the largest dimension that fits; `need` rises with d.
+    The message names the largest dimension and the largest length, from `least` on,
+    that would fit with the other unchanged; `need` rises with both.
     """
     limit = DEFAULT_BUDGET if budget is None else integer("memory_budget", budget, 1)
-    if need(dimension) <= limit:
+    if need(size) <= limit:
         return
-    low, high = 0, dimension
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if need(middle) <= limit else (low, middle)
-    fits = f"dimension <= {low} would fit" if low else "No dimension would fit"
+    fits = []
+    for name, low, high in zip(Size._fields, least, size, strict=True):
+
+        def fit(value: int, name: str = name) -> bool:
+            return need(size._replace(**{name: value})) <= limit
+
+        if fit(low):
+            fits.append(f"{name} <= {_last(fit, low, high)}")
+    would = " or ".join(fits) if fits else "No dimension or length alone"
     raise InvalidInput(
         "memory_budget",
-        f"at least {need(dimension):,} bytes at dimension {dimension}",
+        f"at least {need(size):,} bytes at dimension {size.dimension}, length {size.length}",
         limit,
-        f"{fits}. {remedy}",
+        f"{would} would fit. {remedy}",
     )
+
+
+def _last(fit: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the last value that fits, between one that does and one that does not."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fit(middle) else (low, middle)
+    return low

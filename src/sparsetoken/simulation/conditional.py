@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,9 @@ from scipy.special import ndtr
 from scipy.stats import rankdata
 
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
 from sparsetoken.simulation.design import Split
-from sparsetoken.simulation.scalars import draw_scalars
+from sparsetoken.simulation.scalars import draw_positions, draw_scalars
 from sparsetoken.training import Query
 
 __all__ = ["Merit", "conditional_merit", "counted_merit"]
@@ -32,11 +34,15 @@ class Merit(NamedTuple):
     auc: float
 
 
-class ScoreLaw(NamedTuple):
+class NormalScores(NamedTuple):
     """Gaussian scores of one class: means m and widths T, one for each draw."""
 
     m: np.ndarray
     T: np.ndarray
+
+
+Classes = tuple[NormalScores, NormalScores]
+"""Scores of positives and of negatives."""
 
 
 def conditional_merit(
@@ -51,21 +57,22 @@ def conditional_merit(
     """Return test error and AUC given the readout.
 
     Pooled is exact. Vectorized is exact where the sets of positions are few. Otherwise
-    the mean runs over 65536 draws per class.
+    the mean runs over 65536 draws per class, chunk by chunk.
     """
     if model == "vectorized":
-        plus, minus = _vectorized_laws(problem, split, bias, rng)
+        chunks = _vectorized(problem, split, bias, rng)
     elif model == "pooled":
-        plus, minus = _pooled_laws(problem, split, bias)
+        chunks = iter([_pooled(problem, split, bias)])
     else:
-        laws = (
-            _queried_law(model, problem, query, split, bias, activation, rng, positive)
-            for positive in (True, False)
-        )
-        plus, minus = laws
-    pi = problem.positive_rate
-    error = pi * _above_zero(-plus.m, plus.T) + (1 - pi) * _above_zero(minus.m, minus.T)
-    return Merit(error, _above_zero(plus.m - minus.m, np.hypot(plus.T, minus.T)))
+        chunks = _queried(model, problem, query, split, bias, activation, rng)
+    pi, total, count = problem.positive_rate, np.zeros(2), 0
+    for plus, minus in chunks:
+        missed, wrong = _above_zero(-plus.m, plus.T), _above_zero(minus.m, minus.T)
+        auc = _above_zero(plus.m - minus.m, np.hypot(plus.T, minus.T))
+        total += len(plus.m) * np.array([pi * missed + (1 - pi) * wrong, auc])
+        count += len(plus.m)
+    error, auc = total / count
+    return Merit(float(error), float(auc))
 
 
 def _above_zero(m: np.ndarray, T: np.ndarray) -> float:
@@ -74,7 +81,7 @@ def _above_zero(m: np.ndarray, T: np.ndarray) -> float:
     return float(np.mean(np.where(T > 0, ndtr(m / np.where(T > 0, T, 1.0)), sure)))
 
 
-def _queried_law(
+def _queried(
     model: str,
     problem: SparseTokenProblem,
     query: Query,
@@ -82,44 +89,49 @@ def _queried_law(
     bias: float,
     activation: str,
     rng: np.random.Generator,
-    positive: bool,
-) -> ScoreLaw:
+) -> Iterator[Classes]:
     """Scores are N(w_1 (theta s A + B) + w_2 theta sqrt(1-s^2) A + b, C^2 tau^2)."""
     (w_1, w_2), theta, s = split.named, problem.strength, query.cosine
-    classes = np.full(DRAWS, positive)
-    A, B, C = draw_scalars(model, problem, query, classes, activation, rng)
-    m = w_1 * (theta * s * A + B) + w_2 * theta * np.sqrt(1 - s**2) * A + bias
-    return ScoreLaw(m, C * np.hypot(w_2, split.rest))
+
+    def scores(positive: bool, n: int) -> NormalScores:
+        A, B, C = draw_scalars(model, problem, query, np.full(n, positive), activation, rng)
+        m = w_1 * (theta * s * A + B) + w_2 * theta * np.sqrt(1 - s**2) * A + bias
+        return NormalScores(m, C * np.hypot(w_2, split.rest))
+
+    for n in chunk_sizes(DRAWS, scalar_rows(problem.length)):
+        yield scores(True, n), scores(False, n)
 
 
-def _pooled_laws(
-    problem: SparseTokenProblem, split: Split, bias: float
-) -> tuple[ScoreLaw, ScoreLaw]:
+def _pooled(problem: SparseTokenProblem, split: Split, bias: float) -> Classes:
     _, theta, R, L = problem.letters
     T = np.array([np.hypot(split.named[0], split.rest) / np.sqrt(L)])
     return (
-        ScoreLaw(theta * R / L * split.named + bias, T),
-        ScoreLaw(np.array([float(bias)]), T),
+        NormalScores(theta * R / L * split.named + bias, T),
+        NormalScores(np.array([float(bias)]), T),
     )
 
 
-def _vectorized_laws(
+def _vectorized(
     problem: SparseTokenProblem, split: Split, bias: float, rng: np.random.Generator
-) -> tuple[ScoreLaw, ScoreLaw]:
-    m = problem.strength * (_positions(problem, rng) @ split.named) + bias
-    T = np.full(len(m), np.hypot(np.linalg.norm(split.named), split.rest))
-    return ScoreLaw(m, T), ScoreLaw(np.full(len(m), float(bias)), T)
+) -> Iterator[Classes]:
+    width = np.hypot(np.linalg.norm(split.named), split.rest)
+    for positions in _positions(problem, rng):
+        T = np.full(len(positions), width)
+        m = problem.strength * (positions @ split.named) + bias
+        yield NormalScores(m, T), NormalScores(np.full(len(T), float(bias)), T)
 
 
-def _positions(problem: SparseTokenProblem, rng: np.random.Generator) -> np.ndarray:
-    """Return all sets of positions if they are few and equally likely, else draws."""
+def _positions(problem: SparseTokenProblem, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Yield all sets of positions if they are few and equally likely, else draws."""
     L, R = problem.length, problem.informative
     if problem.position_law is not None or math.comb(L, R) > ENUMERATED:
-        return problem.sample_positions(DRAWS, rng)
-    sets = list(itertools.combinations(range(L), R))
-    v = np.zeros((len(sets), L), dtype=bool)
-    np.put_along_axis(v, np.array(sets), True, axis=1)
-    return v
+        yield from draw_positions(problem, DRAWS, rng)
+        return
+    sets = itertools.combinations(range(L), R)
+    while some := list(itertools.islice(sets, scalar_rows(L))):
+        v = np.zeros((len(some), L), dtype=bool)
+        np.put_along_axis(v, np.array(some), True, axis=1)
+        yield v
 
 
 def counted_merit(scores: np.ndarray, labels: np.ndarray) -> Merit:

@@ -8,10 +8,9 @@ import numpy as np
 
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.design import Split, TrainedQuery, training_size
-from sparsetoken.simulation.scalars import draw_scalars
+from sparsetoken.simulation.scalars import draw_positions, draw_scalars
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.training import FourStageTraining, Query
-from sparsetoken.validation import integer
 
 __all__ = ["ReducedDesign", "ReducedEngine", "noise_block"]
 
@@ -42,16 +41,13 @@ class ReducedEngine:
     ----------
     problem : SparseTokenProblem
     dimension : int, at least 3
+        Two directions are named, and a third is needed.
     seed : int
     """
 
     problem: SparseTokenProblem
     dimension: int
     seed: int
-
-    def __post_init__(self) -> None:
-        remedy = "The reduced engine names two directions and needs a third; use engine='tensors'."
-        integer("dimension", self.dimension, 3, remedy=remedy)
 
     def train_query(self, training: FourStageTraining) -> TrainedQuery:
         """Run stages 1-3 on the sufficient scalars of a fresh D0.
@@ -166,7 +162,7 @@ class ReducedEngine:
 
     def _vectorized(self, y: np.ndarray, rng: np.random.Generator) -> ReducedDesign:
         L, n = self.problem.length, len(y)
-        v = self.problem.sample_positions(n, rng) & (y == 1)[:, None]
+        v = np.concatenate(list(draw_positions(self.problem, n, rng))) & (y == 1)[:, None]
         xi = self.problem.strength * v + rng.standard_normal((n, L))
         rest = noise_block(n, L * (self.dimension - 1), rng)
         return ReducedDesign(np.hstack([xi, rest]), y, L)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,10 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.attention import elementwise_weights, softmax_weights
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.budget import chunk_rows
+from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
 from sparsetoken.training import Query
 
-__all__ = ["Scalars", "draw_scalars", "pooling_weights"]
+__all__ = ["Scalars", "draw_positions", "draw_scalars", "pooling_weights"]
 
 
 class Scalars(NamedTuple):
@@ -28,6 +29,14 @@ def pooling_weights(model: str, scores: np.ndarray, activation: str) -> np.ndarr
     if model == "attention":
         return softmax_weights(scores)
     return elementwise_weights(scores, activation)
+
+
+def draw_positions(
+    problem: SparseTokenProblem, n: int, rng: np.random.Generator
+) -> Iterator[Bool[np.ndarray, "rows L"]]:
+    """Draw n sets of positions, in chunks."""
+    for rows in chunk_sizes(n, scalar_rows(problem.length)):
+        yield problem.sample_positions(rows, rng)
 
 
 def draw_scalars(
@@ -48,7 +57,7 @@ def draw_scalars(
     ----------
     positive : bool array of shape (n,)
     """
-    rows = chunk_rows(8 * problem.length)
+    rows = scalar_rows(problem.length)
     chunks = [positive[i : i + rows] for i in range(0, len(positive), rows)]
     drawn = [_draw_chunk(model, problem, query, c, activation, rng) for c in chunks]
     return Scalars(*(np.concatenate(parts) for parts in zip(*drawn, strict=True)))

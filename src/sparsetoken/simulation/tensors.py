@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsetoken.attention import pool
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.budget import chunk_rows
+from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
 from sparsetoken.simulation.design import Split, TrainedQuery, training_size
 from sparsetoken.simulation.scalars import pooling_weights
 from sparsetoken.simulation.seeds import Stream, stream
@@ -66,9 +66,9 @@ class TensorEngine:
         """Yield n samples as (tokens, labels), in chunks."""
         xi, dtype = self.signal, np.dtype(self.dtype)
         rows = chunk_rows(8 * self.problem.length * self.dimension)
-        for number, first in enumerate(range(0, n, rows)):
+        for number, size in enumerate(chunk_sizes(n, rows)):
             rng = stream(self.seed, source, number)
-            yield self.problem.sample(min(rows, n - first), xi, rng, dtype)
+            yield self.problem.sample(size, xi, rng, dtype)
 
     def train_query(self, training: FourStageTraining) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on a fresh D0."""

@@ -1,176 +1,218 @@
-"""Finite-dimensional trials of the four stages."""
+"""One trial of the four stages: a query, a training set, a fit, its merit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Executor
+import dataclasses
+import json
+from typing import NamedTuple
 
-from jaxtyping import Float, Int
-from numpy import ndarray
+import numpy as np
 
+from sparsetoken.attention import ACTIVATIONS, check_exponent
+from sparsetoken.numerics.erm import ReadoutFit, fit_readout
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS, Code, Outcome, Simulation, Status
-from sparsetoken.simulation.design import QUERY_MODELS
-from sparsetoken.simulation.experiment import Experiment, Setting, Trial
-from sparsetoken.simulation.moments import mean, standard_error
-from sparsetoken.simulation.parallel import run_all
+from sparsetoken.results import MODELS, Outcome, Overlaps
+from sparsetoken.simulation.budget import (
+    FLOAT,
+    SAMPLE_SCALARS,
+    Size,
+    design_bytes,
+    query_bytes,
+    require_memory,
+    scalar_bytes,
+)
+from sparsetoken.simulation.conditional import Merit, conditional_merit, counted_merit
+from sparsetoken.simulation.design import (
+    QUERY_MODELS,
+    Design,
+    Engine,
+    Split,
+    TrainedQuery,
+    training_size,
+)
+from sparsetoken.simulation.reduced import ReducedEngine
+from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.training import FourStageTraining, Query
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer, real
 
-__all__ = ["draw_training_set", "simulate"]
+__all__ = ["Setting", "Trial", "TrialPlan"]
 
-
-def simulate(
-    model: str,
-    problem: SparseTokenProblem,
-    training: FourStageTraining,
-    alpha1: float,
-    *,
-    query: Query | None = None,
-    activation: str = "erf",
-    dimension: int = 1000,
-    trials: int = 8,
-    seed: int = 0,
-    engine: str = "reduced",
-    dtype: str = "float64",
-    memory_budget: int | None = None,
-    test_samples: int | None = None,
-    executor: Executor | None = None,
-    on_trial: Callable[[int, Outcome], None] | None = None,
-) -> Simulation:
-    """Run the experiment at finite dimension; report means and standard errors.
-
-    D0 has round(alpha0 d) samples and D1 round(alpha1 d), each at least 1. Training
-    error and loss are those of D1; test error and AUC are conditional expectations
-    given the trained classifier. A trial is seeded by its number and by the arguments
-    that change its law, so that other trials, the executor and the memory budget
-    change nothing.
-
-    Parameters
-    ----------
-    model : str
-        attention, pooled, vectorized or elementwise. The last takes the query that
-        stages 1-3 find for softmax attention, and pools with phi(beta X q) / L.
-    problem : SparseTokenProblem
-    training : FourStageTraining
-    alpha1 : float > 0
-        n1 / d.
-    query : Query, optional
-        Skip stages 1-3 and use a query with exactly this cosine and sharpness.
-    activation : str
-        phi of the elementwise model: erf, sigmoid, tanh, relu, linear or exp.
-    dimension : int
-        d; at least 3 for the reduced engine.
-    trials : int >= 1
-    seed : int >= 0
-    engine : str
-        "reduced" samples the law without tokens, "tensors" draws real tokens.
-    dtype : str
-        float64 or float32, the type of real tokens.
-    memory_budget : int, optional
-        Bytes that one trial may use; 4 GiB by default.
-    test_samples : int, optional
-        Tensors only: measure test error and AUC on so many fresh samples instead.
-    executor : concurrent.futures.Executor, optional
-        Runs the trials; by default they run here, one after another.
-    on_trial : callable, optional
-        Called as on_trial(number, outcome) after each trial, in order of completion.
-
-    Returns
-    -------
-    Simulation
-        Its status says if a training set had one class or a fit did not converge.
-        Models without a query report ``Query(0, 0)``.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is illegal, or the memory needed exceeds the budget (before anything
-        is allocated).
-    """
-    experiment = Experiment(
-        model,
-        problem,
-        training,
-        alpha1,
-        query,
-        activation,
-        Setting(dimension, seed, engine, dtype),
-        memory_budget,
-        test_samples,
-    )
-    trials = integer("trials", trials, 1)
-
-    def report(number: int, trial: Trial) -> None:
-        if on_trial is not None:
-            on_trial(number, trial.outcome)
-
-    done = run_all(experiment.run, trials, executor, report)
-    outcomes = tuple(trial.outcome for trial in done)
-    return Simulation(
-        trials=outcomes,
-        queries=tuple(trial.query for trial in done),
-        readout_cosines=tuple(trial.readout_cosine for trial in done),
-        mean=mean(outcomes),
-        standard_error=standard_error(outcomes),
-        status=_status(done),
-    )
+LARGEST = 10**12  # dimension, so that sizes are floats
+NO_QUERY = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0)
 
 
-def _status(trials: list[Trial]) -> Status:
-    single = [i for i, trial in enumerate(trials) if trial.one_class]
-    if single:
-        remedy = "raise alpha1 or the dimension, or bring positive_rate nearer 1/2"
-        return Status(Code.NO_LIMIT, f"D1 holds one class only in trials {single}; {remedy}")
-    stuck = [i for i, trial in enumerate(trials) if trial.reason]
-    if stuck:
-        what = f"the readout of trials {stuck} did not converge"
-        return Status(
-            Code.TOLERANCE_NOT_REACHED, f"{what} ({trials[stuck[0]].reason}); raise the ridge"
+class Trial(NamedTuple):
+    """What one trial found; `reason` says why its fit did not converge."""
+
+    outcome: Outcome
+    query: Query
+    readout_cosine: float
+    one_class: bool
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """How an experiment is sampled."""
+
+    dimension: int
+    seed: int
+    engine: str
+    dtype: str
+
+    def __post_init__(self) -> None:
+        choice("engine", self.engine, ("reduced", "tensors"))
+        low = self.least_dimension
+        remedy = "Two directions are named, and a third is needed: below 3 use engine='tensors'."
+        integer("dimension (d)", self.dimension, low, LARGEST, remedy if low == 3 else "")
+        integer("seed", self.seed, 0)
+        choice("dtype", self.dtype, ("float32", "float64"))
+
+    @property
+    def least_dimension(self) -> int:
+        """The smallest dimension of the engine."""
+        return 3 if self.engine == "reduced" else 1
+
+    def start(self, problem: SparseTokenProblem, **coordinates: object) -> Engine:
+        """Return the engine of one trial, seeded by all its coordinates.
+
+        The reduced engine has no tokens, so their type is no coordinate of it.
+        """
+        own = dataclasses.asdict(self)
+        if self.engine == "reduced":
+            del own["dtype"]
+        seed = seed_of(problem=json.loads(problem.to_json()), **own, **coordinates)
+        if self.engine == "tensors":
+            return TensorEngine(problem, self.dimension, seed, self.dtype)
+        return ReducedEngine(problem, self.dimension, seed)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrialPlan:
+    """All that fixes the law of a trial."""
+
+    model: str
+    problem: SparseTokenProblem
+    training: FourStageTraining
+    alpha1: float
+    query: Query | None
+    activation: str
+    setting: Setting
+    memory_budget: int | None = None
+    test_samples: int | None = None
+
+    def __post_init__(self) -> None:
+        choice("model", self.model, MODELS)
+        real("alpha1 (n1/d)", self.alpha1, 0.0, LARGEST_LOAD, open_low=True)
+        choice("activation", self.activation, ACTIVATIONS)
+        if self.query is not None and not isinstance(self.query, Query):
+            raise InvalidInput("query", "a Query or None", self.query)
+        if self.query is not None:
+            self._check_exponent(self.query)
+        if self.test_samples is not None:
+            integer("test_samples", self.test_samples, 1)
+            if self.setting.engine != "tensors":
+                remedy = "Fresh samples need real tokens: engine='tensors'."
+                raise InvalidInput(
+                    "test_samples", "None for the reduced engine", self.test_samples, remedy
+                )
+        self._check_memory()
+
+    @property
+    def _trains_query(self) -> bool:
+        return self.model in QUERY_MODELS and self.query is None
+
+    def _check_exponent(self, query: Query) -> None:
+        if self.model == "elementwise":
+            shift = self.problem.strength * abs(query.cosine)
+            check_exponent(self.activation, query.sharpness, shift)
+
+    def _check_memory(self) -> None:
+        engine, fresh = self.setting.engine, self.test_samples or 0
+
+        def need(size: Size) -> int:
+            d, L = size
+            n = training_size(self.alpha1, d)
+            total = design_bytes(self.model, engine, L, n, d) + SAMPLE_SCALARS * FLOAT * fresh
+            if self.model != "pooled":
+                total += scalar_bytes(L)
+            if engine == "tensors":
+                total += query_bytes(engine, L, max(n, fresh), d)
+            if self._trains_query:
+                n0 = training_size(self.training.alpha0, d)
+                total = max(total, query_bytes(engine, L, n0, d))
+            return total
+
+        require_memory(
+            need,
+            Size(self.setting.dimension, self.problem.length),
+            Size(self.setting.least_dimension, self.problem.informative),
+            self.memory_budget,
+            "Or raise memory_budget, or lower alpha1.",
         )
-    return Status(Code.CONVERGED)
 
+    def engine(self, trial: int) -> Engine:
+        """Return the engine of one trial. What the model does not use is no coordinate."""
+        queried = self.model in QUERY_MODELS
+        given = self.query if queried else None
+        return self.setting.start(
+            self.problem,
+            training=json.loads(self.training.to_json()),
+            alpha1=float(self.alpha1),
+            query=given and dataclasses.asdict(given),
+            model=self.model,
+            activation=self.activation if self.model == "elementwise" else None,
+            trial=trial,
+        )
 
-def draw_training_set(
-    model: str,
-    problem: SparseTokenProblem,
-    *,
-    alpha1: float,
-    query: Query | None = None,
-    activation: str = "erf",
-    dimension: int = 1000,
-    seed: int = 0,
-    engine: str = "reduced",
-    memory_budget: int | None = None,
-) -> tuple[Float[ndarray, "n m"], Int[ndarray, " n"]]:
-    """Draw D1 as stage 4 sees it: pooled features and labels, for a given query.
+    def draw(self, trial: int) -> tuple[Engine, TrainedQuery, Design]:
+        """Return the engine, the query and the training set of stage 4."""
+        engine = self.engine(trial)
+        if self.model not in QUERY_MODELS:
+            trained = NO_QUERY
+        elif self.query is not None:
+            trained = engine.given_query(self.query)
+        else:
+            trained = engine.train_query(self.training)
+            self._check_exponent(trained.query)
+        n = training_size(self.alpha1, self.setting.dimension)
+        return engine, trained, engine.design(self.model, trained, n, self.activation)
 
-    The reduced engine gives features in a rotated frame; neither a fit with a ridge nor
-    the question of separability can tell the difference.
+    def run(self, trial: int) -> Trial:
+        """Run one trial; its seed is a function of the plan and its number."""
+        engine, trained, design = self.draw(trial)
+        training, y = self.training, design.labels
+        fit = fit_readout(design.features, y, training.loss, training.ridge)
+        split = design.split(fit.w)
+        merit = self._merit(engine, trained, split, fit)
+        outcome = Outcome(
+            test_error=merit.test_error,
+            training_loss=float(np.mean(training.loss.value(y, fit.scores))),
+            training_error=counted_merit(fit.scores, y).test_error,
+            auc=merit.auc,
+            overlaps=self._overlaps(split, fit.b),
+        )
+        one_class = bool(np.all(y == y[0]))
+        return Trial(outcome, trained.query, trained.readout_cosine, one_class, fit.reason)
 
-    Parameters
-    ----------
-    model, problem, alpha1, activation, dimension, seed, engine, memory_budget
-        As for `simulate`.
-    query : Query
-        Needed for attention and elementwise.
+    def _merit(self, engine: Engine, trained: TrainedQuery, split: Split, fit: ReadoutFit) -> Merit:
+        if isinstance(engine, TensorEngine) and self.test_samples is not None:
+            return counted_merit(
+                *engine.fresh_scores(
+                    self.model, trained, fit.w, fit.b, self.test_samples, self.activation
+                )
+            )
+        rng = stream(engine.seed, Stream.TEST)
+        return conditional_merit(
+            self.model, self.problem, trained.query, split, fit.b, self.activation, rng
+        )
 
-    Returns
-    -------
-    features : array of shape (n1, m)
-    labels : array of shape (n1,), in {-1, +1}
-
-    Raises
-    ------
-    InvalidInput
-        If a value is illegal, the query is missing, or memory does not suffice.
-    """
-    if choice("model", model, MODELS) in QUERY_MODELS and query is None:
-        raise InvalidInput("query", f"a Query for model {model!r}", query)
-    setting = Setting(dimension, seed, engine, "float64")
-    training = FourStageTraining()  # plays no part where the query is given
-    experiment = Experiment(
-        model, problem, training, alpha1, query, activation, setting, memory_budget
-    )
-    _, _, design = experiment.draw(0)
-    return design.features, design.labels
+    def _overlaps(self, split: Split, bias: float) -> Overlaps:
+        if self.model in QUERY_MODELS:
+            w_1, w_2 = split.named
+            return Overlaps(float(w_1), float(w_2), split.rest, bias)
+        profile = split.named
+        mean = float(profile.sum() / np.sqrt(len(profile)))
+        nu = np.hypot(np.linalg.norm(profile - mean / np.sqrt(len(profile))), split.rest)
+        return Overlaps(0.0, mean, float(nu), bias)

@@ -13,11 +13,11 @@ from jax.scipy.stats import norm
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.numerics.precision import in_float64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS, Capacity, Code, Status
+from sparsetoken.results import Capacity, Code, Status
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
-from sparsetoken.theory.predict import FIRST_POINTS, LAST_POINTS, query_of
+from sparsetoken.theory.predict import FIRST_POINTS, LAST_POINTS, checked_query
 from sparsetoken.training import FourStageTraining, Query
-from sparsetoken.validation import choice, real
+from sparsetoken.validation import real
 
 __all__ = ["capacity"]
 
@@ -56,13 +56,14 @@ def capacity(
     InvalidInput
         If a value is outside its range.
     """
-    choice("model", model, MODELS)
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
-    query = query_of(model, problem, training or FourStageTraining(), query)
+    query = checked_query(model, problem, training or FourStageTraining(), query, activation)
+    if model == "elementwise" and activation == "relu":
+        return _not_separable()
     points, iterations, x = FIRST_POINTS, 0, np.zeros(3)
     while True:
         law = feature_law(model, problem, query, activation, points)
-        if (law.C == 0).any():
+        if law.featureless:
             return _not_separable()
         solution = _minimum(law, x)
         iterations += solution.iterations
@@ -96,7 +97,11 @@ def _status(converged: bool, spread: float, tolerance: float) -> Status:
 
 
 def _not_separable() -> Capacity:
-    """Return capacity 0: samples of both classes have the same feature, 0."""
+    """Return capacity 0: a share of both classes has the same feature, 0.
+
+    So it is with relu at every L, since all projections are negative at times, and with
+    tanh at sharpness 0.
+    """
     return Capacity(0.0, 0.0, 0.0, 0, Status(Code.CONVERGED))
 
 

@@ -11,10 +11,10 @@ from jaxtyping import Float
 from scipy.special import ndtri_exp
 from scipy.stats import qmc
 
-from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.training import Query
-from sparsetoken.validation import InvalidInput, choice
+from sparsetoken.validation import InvalidInput
 
 __all__ = ["FeatureLaw", "feature_law"]
 
@@ -22,7 +22,7 @@ SCRAMBLES = 8
 _COARSE = 64
 _SEED = 20250929  # any fixed number: the same nodes in every run
 
-_LARGEST_EXPONENT = 300.0  # e^300 squared is still a float64
+_MOST_TOKENS = qmc.Sobol.MAXDIM
 
 Nodes = Float[np.ndarray, "scrambles nodes"]
 
@@ -50,6 +50,8 @@ class FeatureLaw:
         Variance of the Gaussian part of B that is independent of (A, C).
     weights_per_dimension : int
         Number of trained weights divided by d: L for ``vectorized``, else 1.
+    exact : bool
+        Whether the nodes are the law itself, not a sample of it.
     """
 
     along: Nodes
@@ -59,11 +61,7 @@ class FeatureLaw:
     weight: Nodes
     shared: float = 0.0
     weights_per_dimension: int = 1
-
-    @property
-    def exact(self) -> bool:
-        """Whether the nodes are the law itself, not a sample of it."""
-        return len(self.C) == 1
+    exact: bool = False
 
     @property
     def featureless(self) -> bool:
@@ -132,6 +130,7 @@ def _two_nodes(problem: SparseTokenProblem, along: float, across: float, C: floa
         C=np.full((1, 2), C),
         y=np.array([[1.0, -1.0]]),
         weight=np.array([[pi, 1 - pi]]),
+        exact=True,
     )
 
 
@@ -139,6 +138,9 @@ def _sampled(
     model: str, problem: SparseTokenProblem, query: Query, activation: str, points: int
 ) -> FeatureLaw:
     pi, theta, R, L = problem.letters
+    if L > _MOST_TOKENS:
+        remedy = "Sobol sequences have no more dimensions; simulate instead."
+        raise InvalidInput("length (L) of a predicted query model", f"<= {_MOST_TOKENS}", L, remedy)
     s = query.cosine
     softmax = model == "attention"
     weigh = _softmax if softmax else _elementwise(problem, query, activation)
@@ -199,13 +201,6 @@ def _softmax(scores: np.ndarray) -> np.ndarray:
 def _elementwise(
     problem: SparseTokenProblem, query: Query, activation: str
 ) -> Callable[[np.ndarray], np.ndarray]:
-    phi = ACTIVATIONS[choice("activation", activation, ACTIVATIONS)]
-    reach = query.sharpness * (problem.strength * abs(query.cosine) + 7)
-    if activation == "exp" and reach > _LARGEST_EXPONENT:
-        raise InvalidInput(
-            "sharpness with activation exp",
-            f"small enough that k (theta |s| + 7) <= {_LARGEST_EXPONENT:g}",
-            f"{reach:g}",
-            "exp(k t) overflows; take a smaller sharpness or a bounded activation.",
-        )
+    check_exponent(activation, query.sharpness, problem.strength * abs(query.cosine))
+    phi = ACTIVATIONS[activation]
     return lambda scores: phi(scores) / problem.length

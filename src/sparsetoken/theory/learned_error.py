@@ -14,11 +14,13 @@ from sparsetoken.results import Outcome, Overlaps
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.potential import Potential
 from sparsetoken.theory.score_law import ScoreLaw
+from sparsetoken.validation import InvalidInput
 
 __all__ = ["Readout", "best_bias", "outcome", "solve_readout", "test_error_spread"]
 
 _B, _NU, _R = 2, 3, 4
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
+_MANY_NODES = 2**16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Readout:
 
     At infinite alpha it is the minimum over (w_1, w_2, b), with nu = 0 and r = 1.
 
-    `smoothing` is the mu of the potential: 0, or at most 1e-7 where a loss with kinks
+    `smoothing` is the mu of the potential: 0, or at most 1e-6 where a loss with kinks
     has its solution on a kink (the hinge loss that gives up and always answers with
     the larger class); the training loss then moves by less than mu.
     """
@@ -74,8 +76,9 @@ def solve_readout(potential: Potential, ridge: float, start: Readout | None = No
     if start is not None and start.converged:
         near = newton(start.x, ridge, start.smoothing)
         spent += near.iterations
-        if near.converged:
-            return Readout(near.x, start.smoothing, near.residual, spent, True)
+        # A law so rough that a start from fewer nodes fails is not worth a long way.
+        if near.converged or potential.law.C.size > _MANY_NODES:
+            return Readout(near.x, start.smoothing, near.residual, spent, near.converged)
     mu = 0.0 if potential.loss.smooth else _FIRST_SMOOTHING
     x, large = _explicit_start(potential, ridge, mu)
     first = newton(x, large, mu)
@@ -115,7 +118,10 @@ def best_bias(loss: Loss, pi: float, mu: float = 0.0) -> float:
         return float(np.sum(chance * loss.dual(y, np.full(2, b), np.full(2, mu))))
 
     reach = 1.0
-    while slope(-reach) * slope(reach) > 0 and reach < 1e6:
+    while not slope(-reach) <= 0 <= slope(reach):
+        if reach > 1e6:
+            legal = "one whose mean over the labels has a minimum in the bias"
+            raise InvalidInput("loss", legal, loss.name)
         reach *= 2
     return float(brentq(slope, -reach, reach, xtol=1e-12))
 

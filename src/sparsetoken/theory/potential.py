@@ -38,8 +38,8 @@ class Potential:
     mu >= 0 replaces the loss by its own Moreau envelope, since the envelope of an
     envelope adds its parameters; a loss with kinks is approached as mu -> 0.
 
-    At alpha = inf, nu and chi vanish and Phi is the population risk of (w_1, w_2, b)
-    with the ridge (equation: population-risk); it has three unknowns.
+    Equation: population-risk. At alpha = inf, nu and chi vanish and Phi is the
+    population risk of (w_1, w_2, b) with the ridge; it has three unknowns.
 
     Parameters
     ----------

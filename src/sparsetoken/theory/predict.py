@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.precision import in_float64
 from sparsetoken.problem import SparseTokenProblem
@@ -21,15 +22,15 @@ from sparsetoken.theory.learned_error import (
 )
 from sparsetoken.theory.potential import Potential
 from sparsetoken.training import FourStageTraining, Query
-from sparsetoken.validation import choice, real
+from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, real
 
-__all__ = ["predict", "query_of"]
+__all__ = ["checked_query", "predict"]
 
 FIRST_POINTS, LAST_POINTS = 512, 2**15
 
 _NOT_SOLVED = Status(
     Code.MAX_ITERATIONS,
-    "The saddle point was not reached; try a larger ridge or a smaller sharpness.",
+    "The saddle point was not reached; try a larger ridge or, with a query, less sharpness.",
 )
 
 
@@ -50,11 +51,11 @@ def predict(
     ----------
     model : {"attention", "pooled", "vectorized", "elementwise"}
     problem : SparseTokenProblem
-        Positions are taken as uniform.
+        Its position law plays no part but for ``vectorized``, where it must be uniform.
     training : FourStageTraining
         Its loss and ridge define stage 4; the rest gives the query.
     alpha1 : float
-        n1 / d > 0; ``inf`` for the limit of infinite data.
+        n1 / d in [1e-6, 1e9]; ``inf`` for the limit of infinite data.
     query : Query, optional
         The frozen query; by default that of `align`. ``pooled`` and ``vectorized``
         have none. ``elementwise`` uses the query that the softmax stages find.
@@ -74,11 +75,11 @@ def predict(
     InvalidInput
         If a value is outside its range.
     """
-    choice("model", model, MODELS)
     if alpha1 != math.inf:
-        alpha1 = real("alpha1 (n1/d)", alpha1, 0.0, open_low=True, remedy="inf is allowed.")
+        remedy = "inf is allowed."
+        alpha1 = real("alpha1 (n1/d)", alpha1, 1e-6, LARGEST_LOAD, remedy=remedy)
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
-    query = query_of(model, problem, training, query)
+    query = checked_query(model, problem, training, query, activation)
     loss, ridge = training.loss, training.ridge
     law = feature_law(model, problem, query, activation, FIRST_POINTS)
     if law.featureless:
@@ -104,10 +105,24 @@ def predict(
     )
 
 
-def query_of(
-    model: str, problem: SparseTokenProblem, training: FourStageTraining, query: Query | None
+def checked_query(
+    model: str,
+    problem: SparseTokenProblem,
+    training: FourStageTraining,
+    query: Query | None,
+    activation: str,
 ) -> Query:
-    """Return the query a model works with: the given one, that of `align`, or none."""
+    """Check model, query and activation; return the query the model works with.
+
+    That is the given one, that of `align`, or none (cosine and sharpness 0).
+    """
+    choice("model", model, MODELS)
+    choice("activation", activation, ACTIVATIONS)
+    if query is not None and not isinstance(query, Query):
+        raise InvalidInput("query", "a Query or None", query)
+    if model == "vectorized" and problem.position_law is not None:
+        remedy = "The theory of vectorized takes positions as uniform; simulate instead."
+        raise InvalidInput("position_law", "None", problem.position_law, remedy)
     if model in ("pooled", "vectorized"):
         return Query(0.0, 0.0)
     return query if query is not None else align(problem, training).query

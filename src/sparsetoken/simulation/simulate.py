@@ -1,0 +1,127 @@
+"""Finite-dimensional trials of the four stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Code, Outcome, Simulation, Status
+from sparsetoken.simulation.moments import mean, standard_error
+from sparsetoken.simulation.parallel import run_all
+from sparsetoken.simulation.trial import Setting, Trial, TrialPlan
+from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.validation import integer
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    model: str,
+    problem: SparseTokenProblem,
+    training: FourStageTraining,
+    alpha1: float,
+    *,
+    query: Query | None = None,
+    activation: str = "erf",
+    dimension: int = 1000,
+    trials: int = 8,
+    seed: int = 0,
+    engine: str = "reduced",
+    dtype: str = "float64",
+    memory_budget: int | None = None,
+    test_samples: int | None = None,
+    executor: Executor | None = None,
+    on_trial: Callable[[int, Outcome], None] | None = None,
+) -> Simulation:
+    """Run the experiment at finite dimension; report means and standard errors.
+
+    D0 has round(alpha0 d) samples and D1 round(alpha1 d), each at least 1. Training
+    error and loss are those of D1; test error and AUC are conditional expectations
+    given the trained classifier. A trial is seeded by its number and by the arguments
+    that change its law, so that other trials, the executor and the memory budget
+    change nothing.
+
+    Parameters
+    ----------
+    model : str
+        attention, pooled, vectorized or elementwise. The last takes the query that
+        stages 1-3 find for softmax attention, and pools with phi(beta X q) / L.
+    problem : SparseTokenProblem
+    training : FourStageTraining
+    alpha1 : float
+        n1 / d in (0, 1e9].
+    query : Query, optional
+        Skip stages 1-3 and use a query with exactly this cosine and sharpness.
+    activation : str
+        phi of the elementwise model: erf, sigmoid, tanh, relu, linear or exp.
+    dimension : int
+        d; at least 3 for the reduced engine.
+    trials : int >= 1
+    seed : int >= 0
+    engine : str
+        "reduced" samples the law without tokens, "tensors" draws real tokens.
+    dtype : str
+        float64 or float32, the type of real tokens.
+    memory_budget : int, optional
+        Bytes that one trial may use; 4 GiB by default.
+    test_samples : int, optional
+        Tensors only: measure test error and AUC on so many fresh samples instead.
+    executor : concurrent.futures.Executor, optional
+        Runs the trials; by default they run here, one after another.
+    on_trial : callable, optional
+        Called as on_trial(number, outcome) after each trial, in order of completion.
+
+    Returns
+    -------
+    Simulation
+        Its status says if a training set had one class or a fit did not converge.
+        Models without a query report ``Query(0, 0)``.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is illegal, or the memory needed exceeds the budget (before anything
+        is allocated), or exponential weights would overflow at the query.
+    """
+    plan = TrialPlan(
+        model,
+        problem,
+        training,
+        alpha1,
+        query,
+        activation,
+        Setting(dimension, seed, engine, dtype),
+        memory_budget,
+        test_samples,
+    )
+    trials = integer("trials", trials, 1)
+
+    def report(number: int, trial: Trial) -> None:
+        if on_trial is not None:
+            on_trial(number, trial.outcome)
+
+    done = run_all(plan.run, trials, executor, report)
+    outcomes = tuple(trial.outcome for trial in done)
+    return Simulation(
+        trials=outcomes,
+        queries=tuple(trial.query for trial in done),
+        readout_cosines=tuple(trial.readout_cosine for trial in done),
+        mean=mean(outcomes),
+        standard_error=standard_error(outcomes),
+        status=_status(done),
+    )
+
+
+def _status(trials: list[Trial]) -> Status:
+    single = [i for i, trial in enumerate(trials) if trial.one_class]
+    if single:
+        remedy = "raise alpha1 or the dimension, or bring positive_rate nearer 1/2"
+        return Status(Code.NO_LIMIT, f"D1 holds one class only in trials {single}; {remedy}")
+    stuck = [i for i, trial in enumerate(trials) if trial.reason]
+    if stuck:
+        what = f"the readout of trials {stuck} did not converge"
+        return Status(
+            Code.TOLERANCE_NOT_REACHED, f"{what} ({trials[stuck[0]].reason}); raise the ridge"
+        )
+    return Status(Code.CONVERGED)
