@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -156,3 +157,10 @@ def test_values_whose_products_overflow_are_refused():
         FourStageTraining(eta_w=1e200)
     with pytest.raises(InvalidInput, match="alpha0"):
         FourStageTraining(alpha0=1e308)
+
+
+def test_an_error_survives_the_way_between_processes():
+    with pytest.raises(InvalidInput) as caught:
+        Query(2.0, 1.0)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) == "cosine must be a finite number in [-1, 1]; got 2.0."

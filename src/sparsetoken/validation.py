@@ -33,8 +33,11 @@ class InvalidInput(ValueError):
     """
 
     def __init__(self, name: str, legal: str, got: Any, remedy: str = "") -> None:
-        message = f"{name} must be {legal}; got {got!r}."
-        super().__init__(f"{message} {remedy}".rstrip())
+        super().__init__(name, legal, got, remedy)  # all, so that it survives pickling
+
+    def __str__(self) -> str:
+        name, legal, got, remedy = self.args
+        return f"{name} must be {legal}; got {got!r}. {remedy}".rstrip()
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:
