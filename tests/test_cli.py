@@ -231,8 +231,15 @@ def test_an_interrupt_in_a_command_ends_with_130(monkeypatch):
     assert found.stderr.strip() == "Interrupted."
 
 
+# A shell starts background jobs with SIGINT ignored, and children inherit that.
+LISTENING = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from sparsetoken.cli import main; main()"
+)
+
+
 def test_ctrl_c_in_a_real_process(tmp_path):
-    command = [sys.executable, "-m", "sparsetoken", "reproduce", "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-c", LISTENING, "reproduce", "--out", str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         while not (tmp_path / "out").exists() and time.monotonic() < deadline:
