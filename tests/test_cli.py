@@ -269,8 +269,14 @@ def test_help_has_an_example(command):
 
 def test_tolerance_is_explained_for_each_command():
     wide = {"COLUMNS": "200"}
-    assert "in the test error" in CliRunner().invoke(app, ["predict", "--help"], env=wide).stdout
-    assert "in the capacity" in CliRunner().invoke(app, ["capacity", "--help"], env=wide).stdout
+    assert (
+        "numerical error of the test error"
+        in CliRunner().invoke(app, ["predict", "--help"], env=wide).stdout
+    )
+    assert (
+        "numerical error of the capacity"
+        in CliRunner().invoke(app, ["capacity", "--help"], env=wide).stdout
+    )
 
 
 def test_help_does_not_load_the_heavy_packages():

@@ -85,10 +85,13 @@ Activation = Annotated[
     ),
 ]
 Tolerance = Annotated[
-    float, typer.Option("--tolerance", help="Numerical error accepted in the test error.")
+    float, typer.Option("--tolerance", help="Bound on twice the numerical error of the test error.")
 ]
 CapacityTolerance = Annotated[
-    float, typer.Option("--tolerance", help="Relative numerical error accepted in the capacity.")
+    float,
+    typer.Option(
+        "--tolerance", help="Bound on twice the relative numerical error of the capacity."
+    ),
 ]
 AsJson = Annotated[
     bool,

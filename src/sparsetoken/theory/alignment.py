@@ -64,7 +64,7 @@ def align(problem: SparseTokenProblem, training: FourStageTraining) -> Alignment
     Q = (L - 1) * _mean(pi, h.plus, h.minus)
     N = _noise(problem, first, h) / training.alpha0
     step = training.eta_q * training.beta / L
-    overlap = -step * (P + Q * m1)
+    overlap = 0.0 - step * (P + Q * m1)
     norm = step * math.sqrt(P**2 + 2 * P * Q * m1 + (Q * first.norm) ** 2 + N)
     return Alignment(
         cosine=overlap / norm if norm > 0 else 0.0,

@@ -92,7 +92,8 @@ def _status(converged: bool, spread: float, tolerance: float) -> Status:
         return Status(Code.CONVERGED)
     return Status(
         Code.TOLERANCE_NOT_REACHED,
-        f"twice the relative standard error is {2 * spread:.1e}; ask for a tolerance above it.",
+        f"Twice the relative standard error is {2 * spread:.2e}; "
+        f"ask for a tolerance of {2.2 * spread:.1e}.",
     )
 
 

@@ -131,8 +131,10 @@ def checked_query(
 def _status(law: FeatureLaw, spread: float, tolerance: float) -> Status:
     if 2 * spread <= tolerance:
         return Status(Code.CONVERGED)
-    reached = f"twice the standard error is {2 * spread:.1e} with {law.C.size} nodes"
-    return Status(Code.TOLERANCE_NOT_REACHED, f"{reached}; ask for a tolerance above it.")
+    reached = f"Twice the standard error is {2 * spread:.2e} with {law.C.size} nodes"
+    return Status(
+        Code.TOLERANCE_NOT_REACHED, f"{reached}; ask for a tolerance of {2.2 * spread:.1e}."
+    )
 
 
 def _failed(readout: Readout) -> Prediction:
