@@ -171,7 +171,7 @@ def test_gaussian_means(name, m, T, v):
         with jax.enable_x64(True):
             means = loss.smoothed(*(jnp.asarray([a]) for a in (y, m, T, v)))
             ours = np.array([float(a[0]) for a in means])
-        # The logistic rule is made for 1e-6 and better; the others are closed forms, which
+        # The logistic rule is made for 1e-6 and better; the others are exact to rounding, which
         # the brute force knows to the mass beyond |g| = 9 and its rounding.
         rough = name == "logistic"
         rtol, atol = (2e-6, 2e-8) if rough else (1e-9, 1e-12)

@@ -27,9 +27,9 @@ def test_clustered_nodes_give_the_moments(bends, scale):
     left, right = (jnp.array([b]) for b in bends)
     g, weight = clustered_gaussian(0.5 * (left + right), (left, right), jnp.array([scale]))
     for power, moment in MOMENTS.items():
-        # Crowding at a sharp bend thins the nodes in the tails: measured 5e-4 of the
-        # sixth moment at the sharpest, 1e-5 of the others.
-        tolerance = 1e-3 if scale < 0.01 else 1e-6
+        # Crowding at a sharp bend thins the nodes in the tails: at the sharpest up to 5e-4
+        # of the sixth moment and 1e-5 of those up to the second; else below 1e-8.
+        tolerance = 1e-3 if scale < 0.01 else 2e-8
         found = float(jnp.sum(weight * g**power))
         assert found == pytest.approx(moment, abs=tolerance * max(1, moment))
 
