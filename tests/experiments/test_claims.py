@@ -5,7 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.claims import ALLOWANCE, judge, judge_all, normal_score
+from sparsetoken.experiments.claims import (
+    ALLOWANCE,
+    compare,
+    judge,
+    judge_all,
+    normal_score,
+    observed,
+    verdict_of,
+)
 from sparsetoken.experiments.points import Point
 
 THEORY = Point("attention", "test_error", 2.0, 0.1)
@@ -17,7 +25,7 @@ ALLOWED = ALLOWANCE["test_error"] / 1000 * 0.1
 
 def _verdict(theory=None, **changes):
     measured = dataclasses.replace(MEASURED, **changes)
-    return judge("learning-curves", theory or THEORY, measured)
+    return judge("learned-error", theory or THEORY, measured)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -72,14 +80,79 @@ def test_judge_all_pairs_points_and_marks_the_key_ones():
     other = dataclasses.replace(MEASURED, x=3.0)
     tensors = dataclasses.replace(MEASURED, source="tensors")
     points = [THEORY, MEASURED, tensors, other, dataclasses.replace(THEORY, x=3.0)]
-    claims = judge_all("learning-curves", points, key_x=())
+    claims = judge_all("learned-error", points, key_x=())
     assert [(c.x, c.engine, c.key) for c in claims] == [
         (2, "reduced", False),
         (2, "tensors", True),
         (3, "reduced", False),
     ]
-    assert judge_all("learning-curves", points, key_x=(3.0,))[2].key
+    assert judge_all("learned-error", points, key_x=(3.0,))[2].key
 
 
 def test_points_without_theory_are_not_judged():
-    assert judge_all("learning-curves", [MEASURED]) == []
+    assert judge_all("learned-error", [MEASURED]) == []
+
+
+def test_points_of_a_map_are_paired_by_both_coordinates():
+    theory, apart = dataclasses.replace(THEORY, y=1.0), dataclasses.replace(THEORY, y=2.0)
+    measured = dataclasses.replace(MEASURED, y=2.0)
+    assert len(judge_all("learned-error", [theory, apart, measured])) == 1
+    assert judge_all("learned-error", [theory, measured]) == []
+
+
+def test_the_allowance_of_an_auc_is_relative_to_what_is_missing_to_1():
+    theory = dataclasses.replace(THEORY, quantity="auc", value=0.99)
+    claim = judge("score-law", theory, dataclasses.replace(MEASURED, quantity="auc"))
+    assert claim.allowance == pytest.approx(ALLOWANCE["auc"] / 1000 * 0.01)
+
+
+@pytest.mark.parametrize(
+    ("found", "error", "converged", "verdict"),
+    [
+        (1.05, 0.0, True, "holds"),
+        (0.95, 0.0, True, "holds"),
+        (1.15, 0.0, True, "fails"),
+        (1.15, 0.02, True, "holds"),
+        (1.0, 0.0, False, "not converged"),
+        (float("nan"), 0.0, True, "not converged"),
+    ],
+)
+def test_computed_numbers_are_compared_by_the_allowance(found, error, converged, verdict):
+    claim = compare(
+        "alignment-rate",
+        "query",
+        "slope",
+        where="",
+        expected=1.0,
+        found=found,
+        allowance=0.1,
+        error=error,
+        converged=converged,
+    )
+    assert claim.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "whole"),
+    [
+        (["holds", "holds"], "holds"),
+        (["holds", "fails", "not converged"], "fails"),
+        (["holds", "not converged"], "not converged"),
+        (["by experiment", "by experiment"], "by experiment"),
+        (["by experiment", "holds"], "holds"),
+        ([], "not converged"),
+    ],
+)
+def test_a_statement_is_as_good_as_its_worst_comparison(verdicts, whole):
+    claims = [dataclasses.replace(_verdict(), verdict=verdict) for verdict in verdicts]
+    assert verdict_of(claims) == whole
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(0.1, "by experiment"), (float("nan"), "not converged")]
+)
+def test_a_measurement_without_theory_is_by_experiment(value, verdict):
+    claim = observed(
+        "reuse", "a", "test_error", where="", value=value, error=0.1, dimension=9, trials=3
+    )
+    assert claim.verdict == verdict

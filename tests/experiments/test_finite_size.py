@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.finite_size import shrinkage
+from sparsetoken.experiments.finite_size import Shrinkage, _lesson, shrinkage
 from sparsetoken.experiments.points import Point
 
 
@@ -21,3 +21,14 @@ def test_the_law_that_made_the_points_has_the_smaller_misfit(power):
     assert right.standard_error == pytest.approx(
         1e-4 / np.sqrt(sum(d ** (-2 * power) for d in (250, 500, 1000, 2000)))
     )
+
+
+def _fits(c, misfits):
+    powers = (1.0, 0.5)
+    return [Shrinkage("cosine", p, c, 1.0, m) for p, m in zip(powers, misfits, strict=True)]
+
+
+def test_the_text_names_the_law_that_the_fits_resolve():
+    assert _lesson(*_fits(-5.0, (1.0, 9.0))) == "For the cosine c is not 0, and c/d fits better."
+    assert "c/√d fits better" in _lesson(*_fits(5.0, (9.0, 1.0)))
+    assert "misfit decides nothing" in _lesson(*_fits(1.9, (4.0, 2.0)))

@@ -27,6 +27,8 @@ def fake_experiments():
 
 
 def _replace_experiments(monkeypatch):
+    for name in EXPERIMENTS.keys() - _FAKES.POINTS.keys():
+        monkeypatch.delitem(EXPERIMENTS, name)
     for name, make in _FAKES.POINTS.items():
         jobs = [Job(make, (), 1.0)]
         fake = dataclasses.replace(EXPERIMENTS[name], jobs=lambda *_, jobs=jobs: jobs)

@@ -25,6 +25,8 @@ def alignment():
         for x in (0.25, 1.0, 10.0):
             points += _both(Point(name, name, x, 0.5 + x / 30))
         points.append(dataclasses.replace(points[-3], source="tensors"))
+    points.append(Point("steps", "moved cosine", 2.0, 0.0, group="steps"))
+    points.append(Point("steps", "sharpness over η_q β²", 2.0, 1.0, group="steps"))
     return points
 
 
@@ -32,9 +34,10 @@ def learning_curves():
     points = []
     for loss in ("logistic", "square"):
         for model in MODELS:
-            for quantity in ("test_error", "training_loss"):
+            for quantity in ("test_error", "training_loss", "training_error", "auc"):
                 for x in (0.5, 1.0, 2.0, 4.0):
                     points += _both(Point(model, quantity, x, 0.3 / x, group=loss))
+                points.append(dataclasses.replace(points[-1], source="tensors"))
     for group in ("effect of alpha0", "effect of sharpness"):
         for name in ("0.25", "0.5", "1", "2", "4"):
             points += [Point(name, "test_error", x, 0.1 / x, group=group) for x in (0.5, 1, 4)]

@@ -1,6 +1,7 @@
 """The report: complete, self-contained, and never half written."""
 
 import contextlib
+import dataclasses
 import errno
 import html.parser
 import json
@@ -12,9 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from sparsetoken.cli import app
-from sparsetoken.experiments.finite_size import Shrinkage
+from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.base import Job
 from sparsetoken.report import reproduce
-from sparsetoken.report.page import lesson, number
+from sparsetoken.report.page import number
 from sparsetoken.validation import InvalidInput
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -40,6 +42,12 @@ class _Page(html.parser.HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+
+
+def _written(folder):
+    """Return the content of the folder but for the journal, which a stopped run leaves."""
+    paths = [path for path in folder.iterdir() if path.name != "unfinished.jsonl"]
+    return {path.name: path.read_bytes() for path in paths}
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +82,39 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
     assert len(page.ids) == len(set(page.ids))
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
     assert not re.search(r"@import|url\((?!#)", text)
-    assert "The last section measures how the differences shrink with d." in text
-    assert "c is more than two standard errors from 0" in text
+    assert "c/d fits better" in text
     for word in ("Claims", "allowance", "seed", "jax", "wall time", "holds"):
         assert word in text
+
+
+def test_each_statement_has_a_row_with_its_verdict(written):
+    found, _ = written
+    text = found.report.read_text(encoding="utf-8")
+    table = text[text.index('<table class="statements">') : text.index("</table>")]
+    names = [finding.statement.name for finding in found.findings]
+    assert len(names) == len(set(names)) > 0
+    for finding in found.findings:
+        assert finding.claims, finding.statement.name
+        assert f">{finding.statement.name}</a>" in table
+    assert table.count('class="verdict') == len(names)
+    assert sum(found.counts.values()) == len(names)
+
+
+def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatch, fakes):
+    points = fakes["alignment"]
+    theory = next(p for p in points if p.source == "theory" and p.quantity == "cosine")
+    measured = next(p for p in points if p.source == "reduced" and p.x == theory.x)
+    wrong = dataclasses.replace(measured, value=theory.value + 0.2)
+    jobs = [Job(lambda: [wrong if p is measured else p for p in points], (), 1.0)]
+    fake = dataclasses.replace(EXPERIMENTS["alignment"], jobs=lambda *_: jobs)
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    found = reproduce(["alignment"], out=tmp_path)
+    by_name = {finding.statement.name: finding for finding in found.findings}
+    assert by_name["query-alignment"].verdict == "fails"
+    assert by_name["query-alignment"].example.measured == wrong.value
+    assert by_name["steps-set-sharpness-only"].verdict == "holds"
+    assert not found.all_hold
+    assert ">1 fails<" in found.report.read_text(encoding="utf-8")
 
 
 def test_claims_file(written):
@@ -86,23 +123,51 @@ def test_claims_file(written):
     assert len(document["claims"]) == len(found.claims)
     assert {"theory", "measured", "standard_error", "z", "verdict"} <= set(document["claims"][0])
     assert document["run"]["seed"] == "0"
+    statements = {row["name"]: row["verdict"] for row in document["statements"]}
+    assert {claim["statement"] for claim in document["claims"]} == set(statements)
 
 
 def test_progress_names_each_experiment_and_adds_up(written):
     _, steps = written
-    assert [name for name, cost in steps if cost == 0] == [
-        "alignment",
-        "learning-curves",
-        "capacity",
-        "finite-size",
+    assert sorted(steps) == [
+        ("alignment", 1.0),
+        ("capacity", 1.0),
+        ("finite-size", 1.0),
+        ("learning-curves", 1.0),
     ]
-    assert sum(cost for _, cost in steps) == 4
 
 
 def test_chosen_experiments_only(fake_experiments, tmp_path):
     found = reproduce(["capacity"], out=tmp_path)
     assert {claim.experiment for claim in found.claims} == {"capacity"}
-    assert "shrink with d" not in found.report.read_text(encoding="utf-8")
+    assert 'id="finite-size"' not in found.report.read_text(encoding="utf-8")
+
+
+def test_a_stopped_run_goes_on_where_it_was(fake_experiments, tmp_path, monkeypatch, fakes):
+    ran = []
+
+    def first():
+        ran.append("first")
+        return fakes["alignment"]
+
+    def second():
+        ran.append("second")
+        if len(ran) == 2:
+            raise KeyboardInterrupt
+        return []
+
+    jobs = [Job(first, (), 2.0), Job(second, (), 1.0)]
+    fake = dataclasses.replace(EXPERIMENTS["alignment"], jobs=lambda *_: jobs)
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(["alignment"], out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["unfinished.jsonl"]
+    steps = []
+    found = reproduce(["alignment"], out=tmp_path, progress=lambda *step: steps.append(step))
+    assert ran == ["first", "second", "second"]
+    assert steps == [("alignment", 2.0), ("alignment", 1.0)]
+    assert "1 of 2 pieces of work" in found.report.read_text(encoding="utf-8")
+    assert not (tmp_path / "unfinished.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +204,7 @@ def test_the_current_folder_needs_a_name(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["report.html", "claims.json", "capacity.png"])
+@pytest.mark.parametrize("name", ["report.html", "claims.json", "capacity.png", "unfinished.jsonl"])
 def test_a_folder_in_the_place_of_a_file_is_found_before_any_work(fake_experiments, tmp_path, name):
     (tmp_path / name).mkdir()
     steps = []
@@ -165,7 +230,7 @@ def test_a_full_disk_keeps_the_old_report_and_is_one_message(
 
     monkeypatch.setattr(workers, "worker_pool", lambda n: contextlib.nullcontext(None))
     reproduce(["alignment"], out=tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = _written(tmp_path)
     write = Path.write_bytes
 
     def full(path, content):
@@ -179,27 +244,12 @@ def test_a_full_disk_keeps_the_old_report_and_is_one_message(
     assert found.stdout == ""
     assert "No space left" in found.stderr
     assert len(found.stderr.splitlines()) == 1
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-
-
-def _fits(name, c, misfits):
-    return tuple(Shrinkage(name, p, c, 1.0, m) for p, m in zip((1.0, 0.5), misfits, strict=True))
-
-
-def test_the_note_names_the_laws_that_the_fits_resolve():
-    resolved, unseen = _fits("cosine", -5.0, (1.0, 9.0)), _fits("test_error", 1.9, (4.0, 2.0))
-    assert lesson([resolved]) == (
-        "For cos(q₂, ξ), c is more than two standard errors from 0, and c/d fits better."
-    )
-    assert "c/√d fits better" in lesson([_fits("cosine", 5.0, (9.0, 1.0))])
-    text = lesson([resolved, unseen, _fits("training_loss", 0.0, (1.0, 2.0))])
-    assert "For test error and training loss, c is within two standard errors of 0" in text
-    assert "misfit decides nothing" in text
+    assert _written(tmp_path) == before
 
 
 def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_path, monkeypatch):
     reproduce(["alignment"], out=tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = _written(tmp_path)
 
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -207,7 +257,7 @@ def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_p
     monkeypatch.setattr(os, "replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         reproduce(["alignment"], out=tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert _written(tmp_path) == before
 
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
@@ -216,7 +266,7 @@ def test_the_command(fake_experiments, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "worker_pool", lambda n: contextlib.nullcontext(None))
     found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
     values = json.loads(found.stdout)
-    assert list(values) == ["claims", "report", "status"]
+    assert list(values) == ["claims", "statements", "report", "status"]
     assert Path(values["report"]).exists()
     fails = any(claim["verdict"] != "holds" for claim in values["claims"])
     assert found.exit_code == int(fails)
@@ -232,6 +282,7 @@ def test_the_command(fake_experiments, tmp_path, monkeypatch):
         (-4.8e-14, 4, "−4.8·10⁻¹⁴"),
         (-0.01, 1, "0.0"),
         (0.0, 4, "0.0000"),
+        (2.5e7, 4, "2.5·10⁷"),
         (float("nan"), 4, "–"),
         (float("-inf"), 4, "−∞"),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,7 +21,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="alignment, learning-curves, capacity, finite-size; all by default.",
+            help="Experiments, by the name of their section; all by default.",
         ),
     ] = None,
     profile: Annotated[
@@ -64,13 +63,16 @@ def reproduce(
 
 
 def _show(found: Reproduction, as_json: bool) -> None:
+    from sparsetoken.report.reproduce import claim_row, statement_row
+
     if as_json:
-        claims = [dataclasses.asdict(claim) for claim in found.claims]
-        status = "converged" if found.all_hold else "claims_failed"
-        put_json({"claims": claims, "report": str(found.report), "status": status})
+        put_json(
+            {
+                "claims": [claim_row(claim) for claim in found.claims],
+                "statements": [statement_row(finding) for finding in found.findings],
+                "report": str(found.report),
+                "status": "converged" if found.all_hold else "claims_failed",
+            }
+        )
         return
-    counts = {
-        verdict: sum(claim.verdict == verdict for claim in found.claims)
-        for verdict in ("holds", "fails", "not converged")
-    }
-    put_table("Claims", {**counts, "report": str(found.report)})
+    put_table("Claims", {**found.counts, "report": str(found.report)})

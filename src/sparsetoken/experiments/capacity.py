@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.base import Experiment, Job
-from sparsetoken.experiments.claims import Claim, judge
+from sparsetoken.experiments.claims import Claim, Statement, judge
 from sparsetoken.experiments.points import Point, select
 from sparsetoken.experiments.threshold import fit_threshold
 from sparsetoken.problem import SparseTokenProblem
@@ -20,6 +20,19 @@ __all__ = ["CAPACITY", "CapacityProfile"]
 PROBLEM = SparseTokenProblem(length=4, informative=1, strength=2.0, positive_rate=0.5)
 QUERY = Query(cosine=0.8, sharpness=1.0)
 MODELS = ("attention", "pooled", "vectorized")
+
+STATEMENTS = (
+    Statement(
+        "capacity",
+        "D1 is linearly separable in feature space below a load α*, and not above; α* is known for "
+        "all three models.",
+    ),
+    Statement(
+        "same-law",
+        "The experiment can be sampled without its tokens, with the same law: real tensors and "
+        "the reduced engine separate equally often.",
+    ),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +134,8 @@ def _claims(profile: CapacityProfile, points: Sequence[Point]) -> list[Claim]:
             )
             measured = _measured(model, counted)
             key = features == profile.features[-1]
-            claims.append(judge("capacity", predicted, measured, key=key))
+            where = f"{features} features"
+            claims.append(judge("capacity", predicted, measured, where=where, key=key))
     return [*claims, _engines(profile, points)]
 
 
@@ -152,7 +166,17 @@ def _engines(profile: CapacityProfile, points: Sequence[Point]) -> Claim:
     (reduced,) = select(
         points, curve="attention", group=group, source="reduced", quantity="separable", x=tensors.x
     )
-    return judge("capacity", reduced, tensors, key=True)
+    where = f"α₁ = {tensors.x:.4g}, two engines"
+    return judge("same-law", reduced, tensors, where=where, key=True)
+
+
+def _result(points: Sequence[Point], claims: Sequence[Claim]) -> str:
+    found = "; ".join(
+        f"{c.curve} {c.measured:.3f} ± {c.standard_error:.3f} ({c.theory:.3f} predicted)"
+        for c in claims
+        if c.statement == "capacity" and c.key
+    )
+    return f"Measured thresholds at the larger dimension: {found}."
 
 
 def _setting(profile: CapacityProfile) -> str:
@@ -172,8 +196,11 @@ def _setting(profile: CapacityProfile) -> str:
 CAPACITY = Experiment(
     "capacity",
     "Capacity",
+    STATEMENTS,
     {"quick": QUICK, "paper": PAPER},
     _jobs,
     _claims,
     _setting,
+    _result,
+    left="60 and 240 features and twice the training sets.",
 )

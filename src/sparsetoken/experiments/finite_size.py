@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.base import Experiment, Job
-from sparsetoken.experiments.claims import Claim, judge_all
+from sparsetoken.experiments.claims import Claim, Statement, judge_all
 from sparsetoken.experiments.points import Point, curve
 from sparsetoken.losses import get_loss
 from sparsetoken.problem import SparseTokenProblem
@@ -20,6 +20,19 @@ __all__ = ["FINITE_SIZE", "FiniteSizeProfile", "Shrinkage", "shrinkage"]
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 ALPHA1 = 2.0
 QUANTITIES = ("cosine", "test_error", "training_loss")
+
+
+STATEMENTS = (
+    Statement(
+        "finite-size",
+        "The limits are reached: what the experiment differs by shrinks as the dimension grows.",
+    ),
+)
+
+UNSEEN = (
+    "c is within two standard errors of 0: the difference is too small to see, "
+    "and the misfit decides nothing"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +155,30 @@ def shrinkage(points: Sequence[Point], quantity: str, power: float) -> Shrinkage
 
 
 def _claims(profile: FiniteSizeProfile, points: Sequence[Point]) -> list[Claim]:
-    return judge_all("finite-size", points, (1000.0,))
+    return judge_all("finite-size", points, where=lambda p: f"d = {p.dimension}", key_x=(1000.0,))
+
+
+def _result(points: Sequence[Point], claims: Sequence[Claim]) -> str:
+    fits = [(shrinkage(points, name, 1.0), shrinkage(points, name, 0.5)) for name in QUANTITIES]
+    said = [f"{_fitted(whole)}, {_fitted(root)}" for whole, root in fits]
+    law = "Fits of measured − theory, with the misfit χ² (about 3 is good): "
+    return law + "; ".join(said) + ". " + " ".join(_lesson(*pair) for pair in fits)
+
+
+def _fitted(fit: Shrinkage) -> str:
+    law = "c/d" if fit.power == 1.0 else "c/√d"
+    name = f"{fit.quantity.replace('_', ' ')}: " if fit.power == 1.0 else ""
+    c = f"{fit.coefficient:.2f} ± {fit.standard_error:.2f}"
+    return f"{name}{law} with c = {c} (χ² {fit.misfit:.1f})"
+
+
+def _lesson(whole: Shrinkage, root: Shrinkage) -> str:
+    """Return which law a difference follows, or that it is too small to tell."""
+    better = min(whole, root, key=lambda fit: fit.misfit)
+    name, law = whole.quantity.replace("_", " "), "c/d" if better is whole else "c/√d"
+    if abs(better.coefficient) > 2 * better.standard_error:
+        return f"For the {name} c is not 0, and {law} fits better."
+    return f"For the {name} {UNSEEN}."
 
 
 def _setting(profile: FiniteSizeProfile) -> str:
@@ -158,8 +194,11 @@ def _setting(profile: FiniteSizeProfile) -> str:
 FINITE_SIZE = Experiment(
     "finite-size",
     "Finite dimension",
+    STATEMENTS,
     {"quick": QUICK, "paper": PAPER},
     _jobs,
     _claims,
     _setting,
+    _result,
+    left="seven to eight times the trials, which resolve the test error too.",
 )

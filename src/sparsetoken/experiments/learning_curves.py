@@ -9,8 +9,8 @@ import numpy as np
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.base import Experiment, Job
-from sparsetoken.experiments.claims import Claim, judge_all
-from sparsetoken.experiments.points import Point
+from sparsetoken.experiments.claims import Claim, Statement, judge_all
+from sparsetoken.experiments.points import Point, select
 from sparsetoken.losses import get_loss
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Outcome
@@ -25,8 +25,27 @@ ETA_Q = {"logistic": 25.0, "square": 7.0}
 """Chosen, with beta = 1, so that the query has sharpness k near 1."""
 JUDGED, LINE = 1e-4, 1e-3
 """Tolerances of the theory, where a claim is judged and on the rest of a line."""
-QUANTITIES = ("test_error", "training_loss")
+AUC_ERROR = 1e-4  # of the rule that integrates a predicted ROC curve
+QUANTITIES = ("test_error", "training_loss", "training_error", "auc")
 MODELS = ("attention", "pooled", "vectorized")
+
+STATEMENTS = (
+    Statement(
+        "learned-error",
+        "After the readout is fitted on n₁ = α₁ d samples, test error and training loss of all "
+        "three models have exact limits, solutions of a few equations.",
+    ),
+    Statement(
+        "score-law",
+        "The law of the score is known as well: it gives the share of the training set that is "
+        "misjudged, and the ROC curve with its area.",
+    ),
+    Statement(
+        "feature-law",
+        "The softmax acts through L scalars only: pooled features have a law with three random "
+        "scalars, exact at every d. Real tensors must give what that law predicts.",
+    ),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,8 +176,8 @@ def _predictions(
         result = theory.predict(model, PROBLEM, training, alpha1, query=query, tolerance=tolerance)
         code = str(result.status.code)
         found = _points(curve, group, alpha1, result, status=code)
-        # The theory states a numerical error for the test error alone.
-        points += [dataclasses.replace(found[0], error=result.numerical_error), *found[1:]]
+        errors = {"test_error": result.numerical_error, "auc": AUC_ERROR}
+        points += [dataclasses.replace(p, error=errors.get(p.quantity, 0.0)) for p in found]
     return points
 
 
@@ -193,7 +212,32 @@ def _simulation(
 
 
 def _claims(profile: LearningCurvesProfile, points: Sequence[Point]) -> list[Claim]:
-    return judge_all("learning-curves", points, profile.key)
+    tensors = [p for p in points if p.source in ("theory", "tensors")]
+    reduced = [p for p in points if p.source != "tensors"]
+
+    def judged(statement: str, some: Sequence[Point], quantities: Sequence[str]) -> list[Claim]:
+        kept = [p for p in some if p.quantity in quantities]
+        return judge_all(statement, kept, where=_where, key_x=profile.key)
+
+    return [
+        *judged("learned-error", reduced, QUANTITIES[:2]),
+        *judged("score-law", reduced, QUANTITIES[2:]),
+        *judged("feature-law", tensors, QUANTITIES),
+    ]
+
+
+def _where(point: Point) -> str:
+    return f"{point.group}, α₁ = {point.x:g}, d = {point.dimension}"
+
+
+def _result(points: Sequence[Point], claims: Sequence[Claim]) -> str:
+    at = select(points, group="logistic", quantity="test_error", source="reduced", x=2.0)
+    errors = ", ".join(f"{p.curve} {p.value:.3f} ± {p.error:.3f}" for p in at)
+    far = sum(abs(c.z) > 2 for c in claims)
+    return (
+        f"At α₁ = 2 with the logistic loss the measured test errors are: {errors}. Of "
+        f"{len(claims)} comparisons {far} have |z| &gt; 2."
+    )
 
 
 def _setting(profile: LearningCurvesProfile) -> str:
@@ -211,8 +255,11 @@ def _setting(profile: LearningCurvesProfile) -> str:
 LEARNING_CURVES = Experiment(
     "learning-curves",
     "Learning curves",
+    STATEMENTS,
     {"quick": QUICK, "paper": PAPER},
     _jobs,
     _claims,
     _setting,
+    _result,
+    left="α₁ up to 8 (to 4 for vectorized).",
 )

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-__all__ = ["Point", "curve", "select"]
+__all__ = ["THEORY", "Point", "curve", "select"]
 
 THEORY = "theory"
 
@@ -33,6 +33,8 @@ class Point:
         Of a simulation.
     status : str
         converged, or what stopped the computation.
+    y : float
+        Second coordinate, for a map.
     """
 
     curve: str
@@ -45,6 +47,7 @@ class Point:
     dimension: int = 0
     trials: int = 0
     status: str = "converged"
+    y: float = 0.0
 
     @property
     def converged(self) -> bool:

@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from sparsetoken.experiments.points import Point, curve
 from sparsetoken.figures import style
+from sparsetoken.figures.picture import MARKS, Picture
 
-__all__ = ["draw"]
+__all__ = ["PICTURES", "draw"]
 
 NAMES = {"cosine": "query, cos(q₂, ξ)", "readout_cosine": "readout, cos(w₁, ξ)"}
 
@@ -28,3 +29,13 @@ def draw(points: Sequence[Point]) -> Figure:
     style.axis_text(axes, x="α₀ = n₀ / d", y="cosine with the signal")
     style.legend(figure, [(NAMES[n], style.COLOURS[n]) for n in NAMES], points, ncols=2)
     return figure
+
+
+PICTURES = (
+    Picture(
+        "alignment",
+        draw,
+        "Cosine with the signal of the query and of the readout after the two gradient "
+        f"steps, against the load of the first data set. {MARKS}",
+    ),
+)

@@ -9,8 +9,9 @@ from matplotlib.lines import Line2D
 
 from sparsetoken.experiments.points import Point, select
 from sparsetoken.figures import style
+from sparsetoken.figures.picture import Picture
 
-__all__ = ["draw"]
+__all__ = ["PICTURES", "draw"]
 
 MODELS = ("attention", "pooled", "vectorized")
 
@@ -57,3 +58,15 @@ def _legend(figure: Figure, groups: Sequence[str], points: Sequence[Point]) -> N
         square.set_label("real tensors")
         entries.append(square)
     figure.legend(handles=entries, loc="outside upper center", ncols=len(entries))
+
+
+PICTURES = (
+    Picture(
+        "capacity",
+        draw,
+        "Share of training sets that a hyperplane separates, at two feature "
+        "dimensions. Each answer is proved by a hyperplane or by multipliers that exclude one, "
+        "or found by linear programming where neither proof is at hand. "
+        "The fall sharpens at the predicted capacity as the dimension grows.",
+    ),
+)

@@ -11,8 +11,9 @@ from sparsetoken.experiments.claims import ALLOWANCE
 from sparsetoken.experiments.finite_size import QUANTITIES, shrinkage
 from sparsetoken.experiments.points import Point, curve
 from sparsetoken.figures import style
+from sparsetoken.figures.picture import Picture
 
-__all__ = ["draw"]
+__all__ = ["PICTURES", "draw"]
 
 
 def draw(points: Sequence[Point]) -> Figure:
@@ -45,3 +46,12 @@ def draw(points: Sequence[Point]) -> Figure:
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(names))
     return figure
+
+
+PICTURES = (
+    Picture(
+        "finite_size",
+        draw,
+        "Measured less theory against the dimension. Grey: the allowance of the verdict rule.",
+    ),
+)

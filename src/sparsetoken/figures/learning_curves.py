@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments.points import Point, curve, select
-from sparsetoken.figures import style
+from sparsetoken.figures import style, training_choice
+from sparsetoken.figures.picture import MARKS, Picture
 
-__all__ = ["draw", "load_axis"]
+__all__ = ["PICTURES", "draw"]
 
 MODELS = ("attention", "pooled", "vectorized")
 
@@ -24,7 +25,7 @@ def draw(points: Sequence[Point], loss: str) -> Figure:
             theory, simulation = curve(kept, curve=model, quantity=quantity)
             style.predicted(axes, theory, style.COLOURS[model])
             style.measured(axes, simulation, style.COLOURS[model])
-        load_axis(axes, kept)
+        style.load_axis(axes, kept)
         if quantity == "training_loss" and loss == "logistic":
             axes.set_yscale("log")  # it never reaches 0
         else:
@@ -35,10 +36,21 @@ def draw(points: Sequence[Point], loss: str) -> Figure:
     return figure
 
 
-def load_axis(axes: Axes, points: Sequence[Point]) -> None:
-    """Give alpha1 a logarithmic axis with plain numbers."""
-    low, high = min(p.x for p in points), max(p.x for p in points)
-    axes.set_xscale("log")
-    ticks = [t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if low <= t <= high]
-    axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
-    axes.minorticks_off()
+PICTURES = (
+    *(
+        Picture(
+            f"learning_curves_{loss}",
+            partial(draw, loss=loss),
+            f"Test error (left) and training loss (right) with the {loss} loss, against "
+            f"the load of the second data set. {MARKS}",
+        )
+        for loss in ("logistic", "square")
+    ),
+    Picture(
+        "training_choice",
+        training_choice.draw,
+        "Theory only: what the choice of training changes, logistic loss. Left: more data in "
+        "the first two steps, a better aligned query. Right: the same query direction "
+        "with another sharpness.",
+    ),
+)

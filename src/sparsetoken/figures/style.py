@@ -22,6 +22,7 @@ __all__ = [
     "SEQUENCE",
     "axis_text",
     "legend",
+    "load_axis",
     "measured",
     "new_figure",
     "predicted",
@@ -33,6 +34,7 @@ COLOURS = {
     "pooled": "#E69F00",
     "vectorized": "#009E73",
     "elementwise": "#CC79A7",
+    "bayes": "#000000",
     "cosine": "#0072B2",
     "readout_cosine": "#D55E00",
 }
@@ -81,6 +83,15 @@ def axis_text(axes: Axes, *, x: str, y: str, title: str = "") -> None:
     axes.set_ylabel(y)
     if title:
         axes.set_title(title, loc="left")
+
+
+def load_axis(axes: Axes, points: Sequence[Point]) -> None:
+    """Give alpha1 a logarithmic axis with plain numbers."""
+    low, high = min(p.x for p in points), max(p.x for p in points)
+    axes.set_xscale("log")
+    ticks = [t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if low <= t <= high]
+    axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
+    axes.minorticks_off()
 
 
 def predicted(axes: Axes, points: Sequence[Point], colour: str, line: str = "-") -> None:

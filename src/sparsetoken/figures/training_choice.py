@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 
 from sparsetoken.experiments.points import Point, select
 from sparsetoken.figures import style
-from sparsetoken.figures.learning_curves import load_axis
 
 __all__ = ["draw"]
 
@@ -28,7 +27,7 @@ def draw(points: Sequence[Point]) -> Figure:
             style.predicted(axes, select(kept, curve=name), colour)
             chosen = " (chosen)" if name == "1" else ""
             axes.plot([], [], color=colour, label=f"{letter} = {name}{chosen}")
-        load_axis(axes, kept)
+        style.load_axis(axes, kept)
         style.axis_text(axes, x="α₁ = n₁ / d", y="test error, attention", title=title)
         # Below the axes, where no line can run through it.
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3)

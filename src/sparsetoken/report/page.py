@@ -8,53 +8,87 @@ from collections.abc import Mapping, Sequence
 
 import jinja2
 
-from sparsetoken.experiments.claims import ALLOWANCE, RULE, Claim
-from sparsetoken.experiments.finite_size import QUANTITIES, Shrinkage, shrinkage
-from sparsetoken.experiments.points import Point
-from sparsetoken.report.pictures import Picture
+from sparsetoken.experiments.base import Experiment
+from sparsetoken.experiments.claims import ALLOWANCE, RULE, VERDICTS, Claim, Statement, verdict_of
+from sparsetoken.figures.picture import Picture
 
-__all__ = ["Section", "page"]
+__all__ = ["Finding", "Section", "findings", "page"]
 
 NAMES = {
     "cosine": "cos(q₂, ξ)",
     "readout_cosine": "cos(w₁, ξ)",
-    "test_error": "test error",
-    "training_loss": "training loss",
     "threshold": "capacity",
     "separable": "share separable",
+    "auc": "AUC",
 }
 
-UNSEEN = (
-    "c is within two standard errors of 0: the difference is too small to see, "
-    "and the misfit decides nothing"
-)
-
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A statement with the comparisons that bear on it.
+
+    Attributes
+    ----------
+    statement : Statement
+    claims : sequence of Claim
+    """
+
+    statement: Statement
+    claims: Sequence[Claim]
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the statement."""
+        return verdict_of(self.claims)
+
+    @property
+    def example(self) -> Claim | None:
+        """The comparison shown for all: a failing one, else the key one furthest off."""
+
+        def standing(claim: Claim) -> tuple[bool, bool, float]:
+            off = abs(claim.z) if math.isfinite(claim.z) else 0.0
+            return claim.verdict == self.verdict, claim.key, off
+
+        return max(self.claims, key=standing, default=None)
+
+    @property
+    def holding(self) -> int:
+        """Number of comparisons that share the verdict of a statement that stands."""
+        return sum(claim.verdict in ("holds", "by experiment") for claim in self.claims)
 
 
 @dataclasses.dataclass(frozen=True)
 class Section:
     """One experiment on the page."""
 
-    name: str
-    title: str
+    experiment: Experiment
     setting: str
+    result: str
     pictures: Sequence[tuple[Picture, str]]
-    points: Sequence[Point]
-    claims: Sequence[Claim]
+    findings: Sequence[Finding]
 
     @property
-    def fits(self) -> list[tuple[Shrinkage, Shrinkage]]:
-        """For the finite-size section: the fits c/d and c/sqrt(d) of each quantity."""
-        if self.name != "finite-size":
-            return []
-        return [
-            (shrinkage(self.points, name, 1.0), shrinkage(self.points, name, 0.5))
-            for name in QUANTITIES
-        ]
+    def open(self) -> bool:
+        """Whether all it asks is beyond the theorems."""
+        return all(statement.open for statement in self.experiment.statements)
+
+    @property
+    def verdict(self) -> str:
+        """The worst verdict of its findings."""
+        return verdict_of(claim for finding in self.findings for claim in finding.claims)
 
 
-def page(sections: Sequence[Section], claims: Sequence[Claim], facts: Mapping[str, str]) -> str:
+def findings(experiment: Experiment, claims: Sequence[Claim]) -> list[Finding]:
+    """Return the statements of an experiment, each with its comparisons."""
+    return [
+        Finding(statement, [c for c in claims if c.statement == statement.name])
+        for statement in experiment.statements
+    ]
+
+
+def page(sections: Sequence[Section], facts: Mapping[str, str], profile: str) -> str:
     """Return the page as HTML."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("sparsetoken.report", "."),
@@ -63,26 +97,33 @@ def page(sections: Sequence[Section], claims: Sequence[Claim], facts: Mapping[st
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"lesson": lesson, "number": number, "place": place, "words": words}
-    verdicts = ("holds", "fails", "not converged")
+    environment.filters |= {"number": number, "words": words}
+    found = [finding for section in sections for finding in section.findings]
     return environment.get_template("report.html").render(
-        sections=sections,
-        key=[claim for claim in claims if claim.key],
+        parts=[
+            (title, some)
+            for title, some in (
+                ("The theory, checked", [s for s in sections if not s.open]),
+                ("Beyond the theorems", [s for s in sections if s.open]),
+            )
+            if some
+        ],
         allowances=[(words(name), c) for name, c in ALLOWANCE.items() if c > 0],
-        counts={v: sum(c.verdict == v for c in claims) for v in verdicts},
-        total=len(claims),
+        counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
+        comparisons=sum(len(f.claims) for f in found),
         rule=RULE,
         facts=facts,
+        profile=profile,
     )
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with so many decimals, or as a power of ten below 0.001."""
+    """Return a number with so many decimals, or as a power of ten if it is small or large."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    if 0 < abs(value) < 1e-3 and digits > 1:
+    if digits > 1 and value != 0 and not 1e-3 <= abs(value) < 1e5:
         mantissa, power = f"{value:.1e}".split("e")
         return f"{mantissa}·10{str(int(power)).translate(_RAISED)}".replace("-", "−")
     text = f"{value:.{digits}f}"
@@ -92,34 +133,3 @@ def number(value: float, digits: int = 4) -> str:
 def words(quantity: str) -> str:
     """Return the name of a quantity for readers."""
     return NAMES.get(quantity, quantity.replace("_", " "))
-
-
-def lesson(fits: Sequence[tuple[Shrinkage, Shrinkage]]) -> str:
-    """Return which law each difference follows, or that it is too small to tell."""
-    said: dict[str, list[str]] = {}
-    for whole, root in fits:
-        better = min(whole, root, key=lambda fit: fit.misfit)
-        law = "c/d" if better is whole else "c/√d"
-        seen = abs(better.coefficient) > 2 * better.standard_error
-        text = (
-            f"c is more than two standard errors from 0, and {law} fits better" if seen else UNSEEN
-        )
-        said.setdefault(text, []).append(words(whole.quantity))
-    return " ".join(f"For {_listed(names)}, {text}." for text, names in said.items())
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
-def place(claim: Claim) -> str:
-    """Return where on its curve a claim stands."""
-    if claim.experiment == "alignment":
-        return f"α₀ = {claim.x:g}, d = {claim.dimension}"
-    if claim.experiment == "learning-curves":
-        return f"α₁ = {claim.x:g}, d = {claim.dimension}"
-    if claim.quantity == "separable":
-        return f"α₁ = {claim.x:.4g}, two engines"
-    if claim.experiment == "capacity":
-        return f"{claim.dimension} features"
-    return f"d = {claim.dimension}"

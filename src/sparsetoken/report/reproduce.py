@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import hashlib
 import json
 import math
 import os
@@ -13,36 +14,68 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.claims import Claim
+from sparsetoken.experiments.base import Job, run_jobs
+from sparsetoken.experiments.claims import HOLDS, VERDICTS, Claim
+from sparsetoken.experiments.journal import Journal
 from sparsetoken.experiments.points import Point
-from sparsetoken.report.page import Section, page
-from sparsetoken.report.pictures import PICTURES, png, svg
+from sparsetoken.report.page import Finding, Section, findings, page
+from sparsetoken.report.pictures import pictures_of, png, svg
 from sparsetoken.validation import InvalidInput, choice, integer
 
-__all__ = ["Reproduction", "checked", "reproduce", "total_cost", "writable_folder"]
+__all__ = [
+    "Reproduction",
+    "checked",
+    "claim_row",
+    "reproduce",
+    "statement_row",
+    "total_cost",
+    "writable_folder",
+]
 
 PROFILES = ("quick", "paper")
+PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
 REMEDY = "Choose another with --out."
+
+
+JOURNAL = "unfinished.jsonl"
 
 
 @dataclasses.dataclass(frozen=True)
 class Reproduction:
-    """What a run found and where it wrote it."""
+    """What a run found and where it wrote it.
 
-    claims: tuple[Claim, ...]
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Statements with their verdicts.
+    report : Path
+    seconds : float
+        Of this run.
+    """
+
+    findings: tuple[Finding, ...]
     report: Path
     seconds: float
 
     @property
+    def claims(self) -> list[Claim]:
+        """All comparisons."""
+        return [claim for finding in self.findings for claim in finding.claims]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Number of statements by verdict."""
+        return {v: sum(f.verdict == v for f in self.findings) for v in VERDICTS}
+
+    @property
     def all_hold(self) -> bool:
-        """Whether every claim holds."""
-        return all(claim.verdict == "holds" for claim in self.claims)
+        """Whether no statement of the theory fails or was left undecided."""
+        return all(f.verdict == HOLDS for f in self.findings if not f.statement.open)
 
 
 def reproduce(
@@ -56,10 +89,13 @@ def reproduce(
 ) -> Reproduction:
     """Run experiments and write report.html, claims.json and the figures as PNG.
 
+    What has ended is kept in unfinished.jsonl until the report is written. A run that is
+    stopped goes on from there if code and versions are the same.
+
     Parameters
     ----------
     names : sequence of str
-        Experiments, all by default: alignment, learning-curves, capacity, finite-size.
+        Experiments, all of `sparsetoken.experiments.EXPERIMENTS` by default.
     profile : str
         quick or paper.
     out : path
@@ -68,8 +104,8 @@ def reproduce(
     executor : concurrent.futures.Executor, optional
         Where the work runs; in this process by default.
     progress : callable
-        Called with the name of the experiment and the cost of each piece of work:
-        0 at the start of an experiment.
+        Called with the name of the experiment and the cost of each piece of work that
+        has ended.
 
     Returns
     -------
@@ -84,16 +120,42 @@ def reproduce(
     seed = integer("seed", seed, 0)
     folder = writable_folder(out, chosen)
     facts, start = _facts(profile, seed), time.monotonic()
-    found: dict[str, tuple[list[Point], list[Claim]]] = {}
-    for name in chosen:
-        progress(name, 0.0)
-        found[name] = EXPERIMENTS[name].run(profile, executor, partial(progress, name), seed)
+    jobs = {name: _jobs(name, profile, seed) for name in chosen}
+    owners = {id(job): name for name, some in jobs.items() for job in some}
+    with _explained(folder):
+        journal = Journal(folder / JOURNAL, source_and_versions())
+        resumed = len(journal)
+        done = iter(
+            run_jobs(
+                [job for some in jobs.values() for job in some],
+                executor,
+                lambda job: progress(owners[id(job)], job.cost),
+                journal,
+            )
+        )
+    points = {name: [p for _ in some for p in next(done)] for name, some in jobs.items()}
     seconds = time.monotonic() - start
-    claims = tuple(claim for _, judged in found.values() for claim in judged)
     facts["wall time"] = f"{seconds:.0f} s"
-    files = _files(found, profile, claims, facts)
-    _write(folder, files)
-    return Reproduction(claims, folder / "report.html", seconds)
+    if resumed:
+        facts["taken from a stopped run"] = f"{resumed} of {len(owners)} pieces of work"
+    sections = {name: _section(name, profile, some) for name, some in points.items()}
+    _write(folder, _files(sections, points, profile, facts))
+    journal.remove()
+    found = tuple(f for section in sections.values() for f in section.findings)
+    return Reproduction(found, folder / "report.html", seconds)
+
+
+def _jobs(name: str, profile: str, seed: int) -> list[Job]:
+    experiment = EXPERIMENTS[name]
+    return experiment.jobs(experiment.profiles[profile], seed)
+
+
+def source_and_versions() -> str:
+    """Return a text that differs when the code or a version does."""
+    source = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
+        source.update(path.read_bytes())
+    return " ".join([source.hexdigest(), *(f"{n} {metadata.version(n)}" for n in PACKAGES)])
 
 
 def checked(names: Sequence[str], profile: str) -> list[str]:
@@ -106,8 +168,7 @@ def checked(names: Sequence[str], profile: str) -> list[str]:
 
 def total_cost(names: Sequence[str], profile: str) -> float:
     """Return the expected cost of all jobs, in the units of `progress`."""
-    chosen = [EXPERIMENTS[name] for name in checked(names, profile)]
-    return sum(job.cost for e in chosen for job in e.jobs(e.profiles[profile], 0))
+    return sum(job.cost for name in checked(names, profile) for job in _jobs(name, profile, 0))
 
 
 def writable_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Path:
@@ -122,8 +183,8 @@ def writable_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    pictures = [f"{picture.name}.png" for name in names for picture in PICTURES[name]]
-    for name in ("report.html", "claims.json", *pictures):
+    pictures = [f"{picture.name}.png" for name in names for picture in pictures_of(name)]
+    for name in ("report.html", "claims.json", JOURNAL, *pictures):
         if (folder / name).is_dir():
             raise InvalidInput("out", f"a folder where {name} is no folder", str(out), REMEDY)
     return folder
@@ -139,25 +200,49 @@ def _explained(out: str | os.PathLike[str]) -> Iterator[None]:
         raise InvalidInput("out", "a folder that can be written", str(out), remedy) from None
 
 
+def _section(name: str, profile: str, points: Sequence[Point]) -> Section:
+    experiment = EXPERIMENTS[name]
+    claims = experiment.judged(profile, points)
+    return Section(
+        experiment,
+        experiment.setting(experiment.profiles[profile]),
+        experiment.result(points, claims),
+        [(picture, svg(picture, points)) for picture in pictures_of(name)],
+        findings(experiment, claims),
+    )
+
+
 def _files(
-    found: Mapping[str, tuple[list[Point], list[Claim]]],
+    sections: Mapping[str, Section],
+    points: Mapping[str, Sequence[Point]],
     profile: str,
-    claims: Sequence[Claim],
     facts: Mapping[str, str],
 ) -> dict[str, bytes]:
-    sections: list[Section] = []
-    files: dict[str, bytes] = {}
-    for name, (points, judged) in found.items():
-        experiment = EXPERIMENTS[name]
-        pictures = [(picture, svg(picture, points)) for picture in PICTURES[name]]
-        setting = experiment.setting(experiment.profiles[profile])
-        sections.append(Section(name, experiment.title, setting, pictures, points, judged))
-        files |= {f"{picture.name}.png": png(picture, points) for picture, _ in pictures}
-    rows = [{k: _json(v) for k, v in dataclasses.asdict(claim).items()} for claim in claims]
-    document = {"run": dict(facts), "claims": rows}
+    files = {
+        f"{picture.name}.png": png(picture, points[name])
+        for name, section in sections.items()
+        for picture, _ in section.pictures
+    }
+    found = [finding for section in sections.values() for finding in section.findings]
+    document = {
+        "run": dict(facts),
+        "statements": [statement_row(finding) for finding in found],
+        "claims": [claim_row(claim) for finding in found for claim in finding.claims],
+    }
     files["claims.json"] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-    files["report.html"] = page(sections, claims, facts).encode()
+    files["report.html"] = page(list(sections.values()), facts, profile).encode()
     return files
+
+
+def statement_row(finding: Finding) -> dict[str, Any]:
+    """Return a statement and its verdict as JSON values."""
+    row = dataclasses.asdict(finding.statement)
+    return {**row, "comparisons": len(finding.claims), "verdict": finding.verdict}
+
+
+def claim_row(claim: Claim) -> dict[str, Any]:
+    """Return a comparison as JSON values; what is not finite is null."""
+    return {name: _json(value) for name, value in dataclasses.asdict(claim).items()}
 
 
 def _json(value: Any) -> Any:
@@ -165,14 +250,13 @@ def _json(value: Any) -> Any:
 
 
 def _facts(profile: str, seed: int) -> dict[str, str]:
-    names = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
     now = datetime.datetime.now(datetime.UTC)
     return {
         "profile": profile,
         "seed": str(seed),
         "date": now.strftime("%Y-%m-%d %H:%M UTC"),
         "Python": platform.python_version(),
-        **{name: metadata.version(name) for name in names},
+        **{name: metadata.version(name) for name in PACKAGES},
     }
 
 
