@@ -38,6 +38,7 @@ def reproduce(
 
     Example: [cyan]sparsetoken reproduce alignment --out results[/]
     """
+    from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
     from sparsetoken.experiments.workers import worker_pool
     from sparsetoken.report.reproduce import checked, total_cost, writable_folder
     from sparsetoken.report.reproduce import reproduce as run
@@ -57,8 +58,11 @@ def reproduce(
             progress=lambda name, cost: bar.update(task, description=name, advance=cost),
         )
     _show(found, as_json)
+    if found.resumed:
+        message(f"{found.resumed} of {found.pieces} pieces of work came from a stopped run.")
     if not found.all_hold:
-        message("Some claims do not hold; the report says which.")
+        names = [f.statement.name for f in found.findings if f.verdict in (FAILS, NOT_CONVERGED)]
+        message(f"Claims that do not hold: {', '.join(names)}. The report says why.")
         raise typer.Exit(1)
 
 

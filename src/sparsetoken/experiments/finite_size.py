@@ -168,7 +168,7 @@ def _result(points: Sequence[Point], claims: Sequence[Claim]) -> str:
 def _fitted(fit: Shrinkage) -> str:
     law = "c/d" if fit.power == 1.0 else "c/√d"
     name = f"{fit.quantity.replace('_', ' ')}: " if fit.power == 1.0 else ""
-    c = f"{fit.coefficient:.2f} ± {fit.standard_error:.2f}"
+    c = f"{fit.coefficient:.2g} ± {fit.standard_error:.1g}"
     return f"{name}{law} with c = {c} (χ² {fit.misfit:.1f})"
 
 

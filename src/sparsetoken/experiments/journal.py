@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Collection
 from pathlib import Path
 
 from sparsetoken.experiments.points import Point
@@ -40,15 +41,26 @@ class Journal:
         """Add a finished job."""
         self._known[job] = points
         if self._path is not None:
-            rows = [dataclasses.astuple(point) for point in points]
-            line = json.dumps({"setting": self._setting, "job": job, "points": rows})
             with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"\n{line}")  # a line cut short by a kill ends here
+                file.write(self._line(job))
 
-    def remove(self) -> None:
-        """Delete the file: the run is complete."""
-        if self._path is not None:
+    def forget(self, jobs: Collection[str]) -> None:
+        """Drop the jobs of a run that is complete, and the file if nothing is left."""
+        self._known = {job: points for job, points in self._known.items() if job not in jobs}
+        if self._path is None:
+            return
+        if not self._known:
             self._path.unlink(missing_ok=True)
+            return
+        aside = self._path.with_suffix(".new")
+        text = "".join(self._line(job) for job in self._known)
+        aside.write_text(text, encoding="utf-8")
+        aside.replace(self._path)
+
+    def _line(self, job: str) -> str:
+        rows = [dataclasses.astuple(point) for point in self._known[job]]
+        line = json.dumps({"setting": self._setting, "job": job, "points": rows})
+        return f"\n{line}\n"  # what a kill cut short before it ends here
 
 
 def _read(path: Path, setting: str) -> dict[str, list[Point]]:

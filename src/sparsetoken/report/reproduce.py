@@ -56,11 +56,15 @@ class Reproduction:
     report : Path
     seconds : float
         Of this run.
+    resumed, pieces : int
+        Pieces of work taken from a run that was stopped, of so many in all.
     """
 
     findings: tuple[Finding, ...]
     report: Path
     seconds: float
+    resumed: int
+    pieces: int
 
     @property
     def claims(self) -> list[Claim]:
@@ -124,7 +128,7 @@ def reproduce(
     owners = {id(job): name for name, some in jobs.items() for job in some}
     with _explained(folder):
         journal = Journal(folder / JOURNAL, source_and_versions())
-        resumed = len(journal)
+        resumed = sum(journal.find(job.name) is not None for some in jobs.values() for job in some)
         done = iter(
             run_jobs(
                 [job for some in jobs.values() for job in some],
@@ -140,9 +144,9 @@ def reproduce(
         facts["taken from a stopped run"] = f"{resumed} of {len(owners)} pieces of work"
     sections = {name: _section(name, profile, some) for name, some in points.items()}
     _write(folder, _files(sections, points, profile, facts))
-    journal.remove()
+    journal.forget({job.name for some in jobs.values() for job in some})
     found = tuple(f for section in sections.values() for f in section.findings)
-    return Reproduction(found, folder / "report.html", seconds)
+    return Reproduction(found, folder / "report.html", seconds, resumed, len(owners))
 
 
 def _jobs(name: str, profile: str, seed: int) -> list[Job]:
