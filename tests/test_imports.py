@@ -22,6 +22,8 @@ ALLOWED = {
     "attention": {"validation"},
     "theory": {*BASE, "attention"},
     "simulation": {*BASE, "attention"},
+    "bags": {"validation"},
+    "estimators": {*BASE, "attention", "theory", "bags"},
     "beyond": {*BASE, "attention", "simulation"},
     "experiments": {*BASE, "theory", "simulation", "beyond"},
     "figures": {"experiments", "results"},

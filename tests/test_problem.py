@@ -47,7 +47,7 @@ def test_bad_problem(values, word):
         ({"eta_q": "1"}, "eta_q"),
         ({"beta": 0.0}, "beta"),
         ({"loss": "absolute"}, "loss"),
-        ({"ridge": 0.0}, "ridgeless"),
+        ({"ridge": -0.1}, "ridge"),
     ],
 )
 def test_bad_training(values, word):

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from sparsetoken.losses import CustomLoss as CustomLoss
     from sparsetoken.losses import Loss as Loss
     from sparsetoken.losses import get_loss as get_loss
+    from sparsetoken.numerics.leave_one_out import LeaveOneOut as LeaveOneOut
+    from sparsetoken.numerics.leave_one_out import leave_one_out as leave_one_out
     from sparsetoken.problem import SparseTokenProblem as SparseTokenProblem
     from sparsetoken.results import Alignment as Alignment
     from sparsetoken.results import Capacity as Capacity
@@ -24,9 +26,14 @@ if TYPE_CHECKING:
     from sparsetoken.simulation import is_separable as is_separable
     from sparsetoken.simulation import simulate as simulate
     from sparsetoken.simulation import simulate_alignment as simulate_alignment
+    from sparsetoken.theory import QueryVerdict as QueryVerdict
+    from sparsetoken.theory import QueryWarning as QueryWarning
     from sparsetoken.theory import align as align
     from sparsetoken.theory import capacity as capacity
+    from sparsetoken.theory import check_query as check_query
+    from sparsetoken.theory import critical_cosine as critical_cosine
     from sparsetoken.theory import predict as predict
+    from sparsetoken.theory import sign_boundary as sign_boundary
     from sparsetoken.theory import sign_margin as sign_margin
     from sparsetoken.training import FourStageTraining as FourStageTraining
     from sparsetoken.training import Query as Query
@@ -38,20 +45,27 @@ _HOME = {
     "CustomLoss": "losses",
     "FourStageTraining": "training",
     "InvalidInput": "validation",
+    "LeaveOneOut": "numerics.leave_one_out",
     "Loss": "losses",
     "Outcome": "results",
     "Overlaps": "results",
     "Prediction": "results",
     "Query": "training",
+    "QueryVerdict": "theory",
+    "QueryWarning": "theory",
     "Simulation": "results",
     "SparseTokenProblem": "problem",
     "Status": "results",
     "align": "theory",
     "capacity": "theory",
+    "check_query": "theory",
+    "critical_cosine": "theory",
     "draw_training_set": "simulation",
     "get_loss": "losses",
     "is_separable": "simulation",
+    "leave_one_out": "numerics.leave_one_out",
     "predict": "theory",
+    "sign_boundary": "theory",
     "sign_margin": "theory",
     "simulate": "simulation",
     "simulate_alignment": "simulation",

@@ -139,6 +139,10 @@ class Prediction(Outcome):
 
     Attributes
     ----------
+    susceptibility : float
+        chi, by which the score of a training sample answers a pull: its step is chi C^2.
+        It is 0 at infinite alpha1 and, at ridge 0, infinite up to the interpolation
+        threshold.
     numerical_error : float
         Standard error of `test_error` from independent scrambles of the nodes.
     residual : float
@@ -148,6 +152,7 @@ class Prediction(Outcome):
     status : Status
     """
 
+    susceptibility: float
     numerical_error: float
     residual: float
     iterations: int

@@ -55,7 +55,9 @@ class FourStageTraining:
         The loss of all stages, or its name: square, logistic, hinge, squared_hinge,
         or the name of a loss of your own (see `sparsetoken.losses.CustomLoss`).
     ridge : float
-        lambda > 0 of stage 4. The bias is not penalised.
+        lambda >= 0 of stage 4. The bias is not penalised. 0 stands for the limit
+        lambda -> 0+: with data that can be fitted exactly, the shortest readout that does
+        (least norm, or largest margin).
 
     Raises
     ------
@@ -80,16 +82,7 @@ class FourStageTraining:
             put(name, real(name, getattr(self, name), 0.0, LARGEST_VALUE))
         put("beta", real("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
         put("loss", get_loss(self.loss))
-        put(
-            "ridge",
-            real(
-                "ridge (lambda)",
-                self.ridge,
-                0.0,
-                open_low=True,
-                remedy="For the ridgeless limit take a small value such as 1e-6.",
-            ),
-        )
+        put("ridge", real("ridge (lambda)", self.ridge, 0.0))
 
     def to_json(self) -> str:
         """Return the training as one JSON object; `from_json` reads it back.

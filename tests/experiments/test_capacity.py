@@ -18,7 +18,7 @@ def test_the_capacity_is_solved_once_for_each_model(monkeypatch):
     monkeypatch.setattr(
         simulation, "draw_training_set", lambda *a, **k: (drawn.append(k), draw(*a, **k))[1]
     )
-    points = run_jobs(capacity._jobs(SMALL, 7), None, lambda _: None)
+    points = [p for some in run_jobs(capacity._jobs(SMALL, 7)) for p in some]
     assert sorted(solved) == sorted(capacity.MODELS)
     assert {(k["seed"], k["trial"]) for k in drawn} == {(7, 0), (7, 1), (7, 2)}
     for model in capacity.MODELS:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken.experiments.threshold import fit_threshold
+from sparsetoken.experiments.threshold import fit_power, fit_threshold, limit_of
 
 LOADS = np.linspace(2.0, 4.0, 9)
 
@@ -31,3 +31,33 @@ def test_the_standard_error_is_the_spread_of_the_fits():
 @pytest.mark.parametrize("count", [0, 50])
 def test_counts_without_a_fall_do_not_converge(count):
     assert not fit_threshold(LOADS, [count] * len(LOADS), 50).converged
+
+
+def test_a_fall_between_two_loads_does_not_converge():
+    assert not fit_threshold(LOADS, [50] * 4 + [0] * 5, 50).converged
+
+
+def test_the_error_of_the_width_is_the_spread_of_the_fits():
+    rng = np.random.default_rng(4)
+    shares = ndtr((3.1 - LOADS) / 0.4)
+    fits = [fit_threshold(LOADS, rng.binomial(200, shares), 200) for _ in range(200)]
+    errors = np.array([(fit.width - 0.4) / fit.width_error for fit in fits])
+    # As above; the small bias of a fitted width is below its error.
+    assert np.std(errors) == pytest.approx(1, abs=0.2)
+    assert np.mean(errors) == pytest.approx(0, abs=0.35)
+
+
+def test_lines_give_back_limit_and_power():
+    sizes, errors = (10, 20, 80), (0.1, 0.2, 0.1)
+    limit = limit_of(sizes, [3.0 - 4.0 / m for m in sizes], errors)
+    assert limit.value == pytest.approx(3.0, abs=1e-12)
+    power = fit_power(sizes, [2.0 * m**-0.5 for m in sizes], errors)
+    assert power.value == pytest.approx(-0.5, abs=1e-12)
+
+
+def test_the_error_of_a_limit_is_the_spread_of_the_fits():
+    rng = np.random.default_rng(5)
+    sizes, errors = (10, 20, 80), np.array([0.1, 0.2, 0.1])
+    found = [limit_of(sizes, 3.0 + errors * rng.standard_normal(3), errors) for _ in range(400)]
+    # 400 draws: a standard deviation is known to 3.5 %.
+    assert np.std([f.value for f in found]) == pytest.approx(found[0].error, rel=0.12)

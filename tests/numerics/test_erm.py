@@ -167,9 +167,57 @@ def test_features_without_information_leave_only_the_bias():
         (np.ones((3, 2)), np.array([1, -1]), 0.1, "labels"),
         (np.ones(3), np.array([1, -1, 1]), 0.1, "features"),
         (np.full((2, 2), np.nan), np.array([1, -1]), 0.1, "features"),
-        (np.ones((2, 2)), np.array([1, -1]), 0.0, "ridge"),
+        (np.ones((2, 2)), np.array([1, -1]), -0.1, "ridge"),
     ],
 )
 def test_bad_input(F, y, ridge, word):
     with pytest.raises(InvalidInput, match=word):
         fit_readout(F, y, get_loss("square"), ridge)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (60, 60), (61, 60), (30, 45)])
+@pytest.mark.parametrize("offset", [0.0, 4.0])
+def test_ridge_zero_is_least_squares_of_least_norm(shape, offset):
+    """Against the pseudo-inverse of centred features, and the limit of a small ridge."""
+    F, y = problem(*shape, offset=offset)
+    fit = fit_readout(F, y, get_loss("square"), 0.0)
+    centred = F - F.mean(axis=0)
+    # Centring leaves a singular value of rounding size where n <= m + 1.
+    w = np.linalg.pinv(centred, rcond=1e-10) @ (y - y.mean())
+    # Condition numbers up to 1e3 (n near m), rounding of 1e-15 in the data.
+    np.testing.assert_allclose(fit.w, w, atol=1e-9 * (1 + np.linalg.norm(w)))
+    assert fit.converged
+    np.testing.assert_allclose(fit.scores, F @ fit.w + fit.b, atol=1e-9)
+    if shape[0] <= shape[1]:
+        np.testing.assert_allclose(fit.scores, y, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_small_ridge_tends_to_ridge_zero(shape):
+    F, y = problem(*shape)
+    limit = fit_readout(F, y, get_loss("square"), 0.0)
+    distances = [
+        np.linalg.norm(fit_readout(F, y, get_loss("square"), ridge).w - limit.w)
+        for ridge in (1e-5, 1e-6)
+    ]
+    # First order in the ridge: ten times less; the next order is below a tenth of it, and
+    # the fits themselves are good to 1e-8.
+    assert distances[0] / distances[1] == pytest.approx(10, rel=0.1)
+
+
+def test_ridge_zero_with_one_class_or_no_information():
+    F, y = problem(30, 5)
+    one = fit_readout(F, np.ones(30), get_loss("square"), 0.0)
+    assert one.converged
+    assert one.b == pytest.approx(1.0)
+    np.testing.assert_allclose(one.w, 0, atol=1e-12)
+    none = fit_readout(np.zeros((30, 5)), y, get_loss("square"), 0.0)
+    assert none.converged
+    assert none.b == pytest.approx(y.mean())
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge", "hinge"])
+def test_ridge_zero_is_refused_for_losses_that_may_have_no_minimum(loss):
+    F, y = problem(40, 10)
+    with pytest.raises(InvalidInput, match=r"small ridge such as 1e-6"):
+        fit_readout(F, y, get_loss(loss), 0.0)

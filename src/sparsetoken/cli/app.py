@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sparsetoken.cli.cache import use_compilation_cache
+from sparsetoken.cli.represent import represent
 from sparsetoken.cli.reproduce import reproduce
 from sparsetoken.cli.simulate import simulate
 from sparsetoken.cli.theory import align, capacity, predict
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (align, predict, capacity, simulate, reproduce):
+for command in (align, predict, capacity, simulate, represent, reproduce):
     app.command()(command)
 
 

@@ -53,9 +53,7 @@ PositiveRate = Annotated[
 LossName = Annotated[str, _option("--loss", "square, logistic, hinge or squared_hinge.", TRAINING)]
 Ridge = Annotated[
     float,
-    _option(
-        "--ridge", "lambda > 0 in (1/n1) sum loss + (lambda/2)|w|^2; the bias is free.", TRAINING
-    ),
+    _option("--ridge", "lambda >= 0 in (1/n1) sum loss + (lambda/2)|w|^2; 0: its limit.", TRAINING),
 ]
 Alpha0 = Annotated[
     float, _option("--alpha0", "n0/d > 0, samples of the two gradient steps.", TRAINING)

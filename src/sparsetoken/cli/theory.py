@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from sparsetoken.cli import options as o
@@ -46,13 +49,27 @@ def four_stages(
     return FourStageTraining(alpha0, eta_w, eta_b, eta_q, beta, loss=get_loss(loss), ridge=ridge)
 
 
-def warn_of_anti_alignment(cosine: float) -> None:
-    """Say so if the query turns away from the signal, with the remedy."""
-    if cosine < 0:
-        message(
-            "Warning: the query turns away from the signal (cosine < 0). "
-            "Rare positives do this; a larger --eta-b or --positive-rate can turn it back."
-        )
+def tell(text: str) -> None:
+    """Write advice about the query, with the names of the options."""
+    if text:
+        for field, option in (("eta_b", "--eta-b"), ("positive_rate", "--positive-rate")):
+            text = text.replace(field, option)
+        message(f"Warning: {text}")
+
+
+@contextlib.contextmanager
+def query_warnings_told() -> Iterator[None]:
+    """Write the warnings about the query as messages, after what is printed in the block."""
+    from sparsetoken.theory import QueryWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", QueryWarning)
+        yield
+    for one in caught:
+        if issubclass(one.category, QueryWarning):
+            tell(str(one.message))
+        else:
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 def warn_of_trained_query(
@@ -60,9 +77,10 @@ def warn_of_trained_query(
 ) -> None:
     """Warn of anti-alignment if the model takes its query from the training."""
     from sparsetoken import theory
+    from sparsetoken.theory.advice import anti_alignment
 
     if query is None and model in ("attention", "elementwise"):
-        warn_of_anti_alignment(theory.align(problem, training).cosine)
+        tell(anti_alignment(problem, training, theory.align(problem, training).cosine))
 
 
 def _show(title: str, values: dict[str, Any], as_json: bool) -> None:
@@ -93,6 +111,7 @@ def align(
     """
     from sparsetoken import theory
     from sparsetoken.problem import SparseTokenProblem
+    from sparsetoken.theory.advice import anti_alignment
 
     problem = SparseTokenProblem(length, informative, strength, positive_rate)
     training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
@@ -100,7 +119,7 @@ def align(
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
     values = {name: getattr(result, name) for name in names}
     _show("Query after two gradient steps", {**values, "status": str(result.status.code)}, as_json)
-    warn_of_anti_alignment(result.cosine)
+    tell(anti_alignment(problem, training, result.cosine))
     finish(result.status)
 
 
@@ -135,26 +154,26 @@ def predict(
     problem = SparseTokenProblem(length, informative, strength, positive_rate)
     training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
     query = chosen_query(cosine, sharpness)
-    result = theory.predict(
-        model,
-        problem,
-        training,
-        alpha1,
-        query=query,
-        activation=activation,
-        tolerance=tolerance,
-    )
-    values = {
-        "test_error": result.test_error,
-        "training_loss": result.training_loss,
-        "training_error": result.training_error,
-        "auc": result.auc,
-        "overlaps": dataclasses.asdict(result.overlaps),
-        "numerical_error": result.numerical_error,
-        "status": str(result.status.code),
-    }
-    _show(f"Prediction for {model}", values, as_json)
-    warn_of_trained_query(model, problem, training, query)
+    with query_warnings_told():
+        result = theory.predict(
+            model,
+            problem,
+            training,
+            alpha1,
+            query=query,
+            activation=activation,
+            tolerance=tolerance,
+        )
+        values = {
+            "test_error": result.test_error,
+            "training_loss": result.training_loss,
+            "training_error": result.training_error,
+            "auc": result.auc,
+            "overlaps": dataclasses.asdict(result.overlaps),
+            "numerical_error": result.numerical_error,
+            "status": str(result.status.code),
+        }
+        _show(f"Prediction for {model}", values, as_json)
     finish(result.status)
 
 
@@ -188,15 +207,15 @@ def capacity(
     problem = SparseTokenProblem(length, informative, strength, positive_rate)
     training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
     query = chosen_query(cosine, sharpness)
-    result = theory.capacity(
-        model,
-        problem,
-        training,
-        query=query,
-        activation=activation,
-        tolerance=tolerance,
-    )
-    values = {"capacity": result.capacity, "status": str(result.status.code)}
-    _show(f"Capacity of {model}", values, as_json)
-    warn_of_trained_query(model, problem, training, query)
+    with query_warnings_told():
+        result = theory.capacity(
+            model,
+            problem,
+            training,
+            query=query,
+            activation=activation,
+            tolerance=tolerance,
+        )
+        values = {"capacity": result.capacity, "status": str(result.status.code)}
+        _show(f"Capacity of {model}", values, as_json)
     finish(result.status)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Sequence
 
-from sparsetoken import simulation, theory
+from sparsetoken import theory
 from sparsetoken.experiments.base import Experiment, Job
 from sparsetoken.experiments.claims import Claim, Statement, judge
 from sparsetoken.experiments.points import Point, select
+from sparsetoken.experiments.separable import separable_share
 from sparsetoken.experiments.threshold import fit_threshold
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.training import Query
@@ -103,25 +103,18 @@ def _jobs(profile: CapacityProfile, seed: int) -> list[Job]:
 def _simulation(
     model: str, features: int, alpha1: float, engine: str, sets: int, seed: int
 ) -> list[Point]:
-    d = _dimension(model, features)
-    separable = 0
-    for i in range(sets):
-        data = simulation.draw_training_set(
-            model,
-            PROBLEM,
-            query=QUERY,
-            alpha1=alpha1,
-            dimension=d,
-            seed=seed,
-            engine=engine,
-            trial=i,
-        )
-        separable += bool(simulation.is_separable(*data))
-    share = separable / sets
-    # The add-one share keeps the error of a count of none or all above 0.
-    smooth = (separable + 1) / (sets + 2)
-    error = math.sqrt(smooth * (1 - smooth) / sets)
-    return [Point(model, "separable", alpha1, share, error, engine, str(features), d, sets)]
+    point = separable_share(
+        model,
+        PROBLEM,
+        QUERY,
+        alpha1,
+        dimension=_dimension(model, features),
+        engine=engine,
+        sets=sets,
+        seed=seed,
+        group=str(features),
+    )
+    return [point]
 
 
 def _claims(profile: CapacityProfile, points: Sequence[Point]) -> list[Claim]:

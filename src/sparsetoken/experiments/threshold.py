@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import optimize, special
 
-__all__ = ["Threshold", "fit_threshold"]
+__all__ = ["Limit", "Threshold", "fit_power", "fit_threshold", "limit_of"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,14 +19,15 @@ class Threshold:
     Attributes
     ----------
     middle, width : float
-    standard_error : float
-        Of the middle, from the Fisher information.
+    standard_error, width_error : float
+        Of middle and width, from the Fisher information.
     converged : bool
     """
 
     middle: float
     width: float
     standard_error: float
+    width_error: float
     converged: bool
 
 
@@ -38,12 +39,13 @@ def fit_threshold(x: Sequence[float], counts: Sequence[int], sets: int) -> Thres
     x : sequence of float
         Loads.
     counts : sequence of int
-        Separable training sets at each load, of `sets` each.
+        Separable training sets at each load, of `sets` each. At two loads or more some
+        but not all must be separable, or the fit has not converged.
     sets : int
     """
     load, k = np.asarray(x, dtype=float), np.asarray(counts, dtype=float)
-    if not (0 < k.sum() < sets * len(k)):
-        return Threshold(math.nan, math.nan, math.nan, False)
+    if np.count_nonzero((k > 0) & (k < sets)) < 2:  # two unknowns
+        return Threshold(math.nan, math.nan, math.nan, math.nan, False)
     scale = (load[-1] - load[0]) / 4
 
     def unlikely(unknowns: np.ndarray) -> float:
@@ -53,13 +55,47 @@ def fit_threshold(x: Sequence[float], counts: Sequence[int], sets: int) -> Thres
     start = np.array([np.interp(0.5, (k / sets)[::-1], load[::-1]), -1.0])
     found = optimize.minimize(unlikely, start, method="Nelder-Mead", options={"xatol": 1e-8})
     middle, width = float(found.x[0]), scale * math.exp(float(found.x[1]))
-    return Threshold(middle, width, _standard_error(load, middle, width, sets), found.success)
+    middle_error, width_error = _errors(load, middle, width, sets)
+    return Threshold(middle, width, middle_error, width_error, found.success)
 
 
-def _standard_error(load: np.ndarray, middle: float, width: float, sets: int) -> float:
+def _errors(load: np.ndarray, middle: float, width: float, sets: int) -> list[float]:
+    """Return the standard errors of middle and width."""
     score = (middle - load) / width
     log_density = -(score**2) / 2 - 0.5 * math.log(2 * math.pi)
     weight = np.exp(2 * log_density - special.log_ndtr(score) - special.log_ndtr(-score))
     gradient = np.stack([np.ones_like(score), -score]) / width
     information = sets * (weight * gradient) @ gradient.T
-    return float(math.sqrt(np.linalg.inv(information)[0, 0]))
+    return [float(e) for e in np.sqrt(np.diag(np.linalg.inv(information)))]
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+    """A value carried over to another place by a fitted line, with its standard error."""
+
+    value: float
+    error: float
+
+
+def limit_of(features: Sequence[int], values: Sequence[float], errors: Sequence[float]) -> Limit:
+    """Return a in ``values = a + c / features``: the value in infinite dimension."""
+    return _line([1 / m for m in features], values, errors, (1.0, 0.0))
+
+
+def fit_power(features: Sequence[int], values: Sequence[float], errors: Sequence[float]) -> Limit:
+    """Return p in ``values = c features^p``, by a line through the logarithms."""
+    log_values = [math.log(v) for v in values]
+    log_errors = [e / v for e, v in zip(errors, values, strict=True)]
+    return _line([math.log(m) for m in features], log_values, log_errors, (0.0, 1.0))
+
+
+def _line(
+    x: Sequence[float], y: Sequence[float], errors: Sequence[float], wanted: tuple[float, float]
+) -> Limit:
+    """Return wanted . (intercept, slope) of the weighted least-squares line."""
+    rows = np.stack([np.ones(len(x)), np.asarray(x, dtype=float)], axis=1)
+    scaled = rows / np.asarray(errors)[:, None]
+    covariance = np.linalg.inv(scaled.T @ scaled)
+    unknowns = covariance @ scaled.T @ (np.asarray(y) / np.asarray(errors))
+    w = np.asarray(wanted)
+    return Limit(float(w @ unknowns), math.sqrt(w @ covariance @ w))

@@ -18,6 +18,7 @@ MAX_NEWTON = 200
 MAX_OUTER = 100
 SLOW = 0.2
 FAR = 500.0  # exp(-FAR) is still above zero in float64
+_GRID = np.concatenate([-np.geomspace(1e3, 1e-3, 30), [0.0], np.geomspace(1e-3, 1e3, 30)])
 
 
 class ConvexLoss(Protocol):
@@ -75,12 +76,16 @@ def fit_readout(
     Moreau envelope of the loss. Features are centred first, which only moves the bias; for
     n < m the problem is then rotated into the span of the rows, which leaves n unknowns.
 
+    Ridge 0 is least squares, the limit of a vanishing ridge: of all minimisers the one of
+    least norm. A loss that is not quadratic may have no minimiser then and is refused.
+
     Parameters
     ----------
     features : array of shape (n, m), finite
     labels : array of shape (n,), in {-1, +1}
     loss : ConvexLoss
-    ridge : float > 0
+    ridge : float >= 0
+        0 for a quadratic loss only, such as the square loss.
     tolerance : float > 0
         With F centred and ``p_i = l'(y_i, z_i)`` (for a kinked loss: the multiplier p_i,
         an exact subgradient at some zhat_i), convergence means that each of
@@ -90,7 +95,9 @@ def fit_readout(
         - ``|mean p| / mean |p|``,
         - for a kinked loss, ``max_i |z_i - zhat_i| / (1 + |z_i|)``
 
-        is at most `tolerance`; `gradient_norm` is the largest.
+        is at most `tolerance`; `gradient_norm` is the largest. At ridge 0 these are
+        ``|F^T p| / (|F| |p_0|)``, with the Frobenius norm, and ``|mean p| / mean |p_0|``,
+        where p_0 are the slopes at w = 0 and its best bias.
 
     Returns
     -------
@@ -104,13 +111,15 @@ def fit_readout(
         If shapes, labels, ridge or tolerance are illegal.
     """
     F, y = _checked(features, labels)
-    ridge = real("ridge", ridge, 0.0, open_low=True)
+    ridge = real("ridge", ridge, 0.0)
+    if ridge == 0:
+        _require_quadratic(loss)
     tolerance = real("tolerance", tolerance, 0.0, open_low=True)
     if np.all(y == y[0]) and _falls_for_ever(loss, y[0]):
         return _one_class(F, y[0], loss, tolerance)
     centre = F.mean(axis=0)
     G, back = _rotated(F - centre)
-    solve = _smooth if loss.smooth else _kinked
+    solve = _least_squares if ridge == 0 else _smooth if loss.smooth else _kinked
     point, residual, steps = solve(G, y, loss, ridge, tolerance)
     done = residual <= tolerance
     reason = "" if done else f"residual {residual:.1e} after {steps} Newton steps"
@@ -156,6 +165,31 @@ def _one_class(F: np.ndarray, label: float, loss: ConvexLoss, tolerance: float) 
     reason = "the labels are of one class: the bias runs to infinity"
     scores = np.full(n, float(b))
     return ReadoutFit(np.zeros(m), float(b), scores, 0, float("inf"), False, reason)
+
+
+def _require_quadratic(loss: ConvexLoss) -> None:
+    """Refuse a loss whose curvature is not one positive number, as far as a grid can tell."""
+    bend = np.concatenate([loss.curvature(y * np.ones_like(_GRID), _GRID) for y in (-1.0, 1.0)])
+    if not (bend[0] > 0 and np.allclose(bend, bend[0], rtol=1e-9, atol=0.0)):
+        remedy = "Other losses may have no minimum without one: take a small ridge such as 1e-6."
+        raise InvalidInput("ridge", "> 0, or 0 with the square loss", 0.0, remedy)
+
+
+def _least_squares(
+    F: np.ndarray, y: np.ndarray, loss: ConvexLoss, ridge: float, tolerance: float
+) -> tuple[Point, float, int]:
+    """Return the minimiser of least norm of a quadratic loss; F is centred."""
+    start = loss.slope(y, np.zeros_like(y))
+    goal = -start / loss.curvature(y, np.zeros_like(y))  # where the loss is least
+    b = float(goal.mean())
+    # Centring takes one rank away: its singular value is rounding, and must not be inverted.
+    w = linalg.lstsq(F, goal - b, cond=max(F.shape) * np.finfo(float).eps, check_finite=False)[0]
+    z = F @ w + b
+    p, first = loss.slope(y, z), loss.slope(y, np.full_like(y, b))
+    scale = max(float(linalg.norm(F) * linalg.norm(first)), 1e-300)
+    level = max(float(np.abs(first).mean()), 1e-300)
+    residual = max(linalg.norm(F.T @ p) / scale, abs(p.mean()) / level)
+    return Point(w, b, z), float(residual), 1
 
 
 def _smooth(

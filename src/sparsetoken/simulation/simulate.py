@@ -31,6 +31,7 @@ def simulate(
     dtype: str = "float64",
     memory_budget: int | None = None,
     test_samples: int | None = None,
+    test_problem: SparseTokenProblem | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, Outcome], None] | None = None,
 ) -> Simulation:
@@ -67,6 +68,10 @@ def simulate(
         Bytes that one trial may use; 4 GiB by default.
     test_samples : int, optional
         Tensors only: measure test error and AUC on so many fresh samples instead.
+    test_problem : SparseTokenProblem, optional
+        The problem of new data, on which test error and AUC are measured; by default the
+        one trained on. It changes no draw of the training. For ``vectorized`` it must
+        have the same length.
     executor : concurrent.futures.Executor, optional
         Runs the trials; by default they run here, one after another.
     on_trial : callable, optional
@@ -94,6 +99,7 @@ def simulate(
         Setting(dimension, seed, engine, dtype),
         memory_budget,
         test_samples,
+        test_problem,
     )
     trials = integer("trials", trials, 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -101,6 +102,7 @@ class TrialPlan:
     setting: Setting
     memory_budget: int | None = None
     test_samples: int | None = None
+    test_problem: SparseTokenProblem | None = None
 
     def __post_init__(self) -> None:
         choice("model", self.model, MODELS)
@@ -108,6 +110,7 @@ class TrialPlan:
         choice("activation", self.activation, ACTIVATIONS)
         if self.query is not None and not isinstance(self.query, Query):
             raise InvalidInput("query", "a Query or None", self.query)
+        self._check_test_problem()
         if self.query is not None:
             self._check_exponent(self.query)
         if self.test_samples is not None:
@@ -123,22 +126,37 @@ class TrialPlan:
     def _trains_query(self) -> bool:
         return self.model in QUERY_MODELS and self.query is None
 
+    @property
+    def tested(self) -> SparseTokenProblem:
+        """The problem of new data."""
+        return self.problem if self.test_problem is None else self.test_problem
+
+    def _check_test_problem(self) -> None:
+        if not isinstance(self.tested, SparseTokenProblem):
+            raise InvalidInput("test_problem", "a SparseTokenProblem or None", self.test_problem)
+        L, found = self.problem.length, self.tested.length
+        if self.model == "vectorized" and found != L:
+            remedy = "The weights of vectorized belong to positions."
+            raise InvalidInput("length (L) of the test problem", f"{L}", found, remedy)
+
     def _check_exponent(self, query: Query) -> None:
         if self.model == "elementwise":
-            shift = self.problem.strength * abs(query.cosine)
+            strength = max(self.problem.strength, self.tested.strength)
+            shift = strength * abs(query.cosine)
             check_exponent(self.activation, query.sharpness, shift)
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
+        longer = self.tested.length / self.problem.length
 
         def need(size: Size) -> int:
             d, L = size
             n = training_size(self.alpha1, d)
             total = design_bytes(self.model, engine, L, n, d) + SAMPLE_SCALARS * FLOAT * fresh
             if self.model != "pooled":
-                total += scalar_bytes(L)
+                total += scalar_bytes(math.ceil(L * max(1.0, longer)))
             if engine == "tensors":
-                total += query_bytes(engine, L, max(n, fresh), d)
+                total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
             if self._trains_query:
                 n0 = training_size(self.training.alpha0, d)
                 total = max(total, query_bytes(engine, L, n0, d))
@@ -198,14 +216,15 @@ class TrialPlan:
 
     def _merit(self, engine: Engine, trained: TrainedQuery, split: Split, fit: ReadoutFit) -> Merit:
         if isinstance(engine, TensorEngine) and self.test_samples is not None:
+            tester = dataclasses.replace(engine, problem=self.tested)
             return counted_merit(
-                *engine.fresh_scores(
+                *tester.fresh_scores(
                     self.model, trained, fit.w, fit.b, self.test_samples, self.activation
                 )
             )
         rng = stream(engine.seed, Stream.TEST)
         return conditional_merit(
-            self.model, self.problem, trained.query, split, fit.b, self.activation, rng
+            self.model, self.tested, trained.query, split, fit.b, self.activation, rng
         )
 
     def _overlaps(self, split: Split, bias: float) -> Overlaps:

@@ -15,7 +15,7 @@ from sparsetoken.numerics.precision import in_float64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Capacity, Code, Status
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
-from sparsetoken.theory.predict import FIRST_POINTS, LAST_POINTS, checked_query
+from sparsetoken.theory.inputs import FIRST_POINTS, LAST_POINTS, checked_query
 from sparsetoken.training import FourStageTraining, Query
 from sparsetoken.validation import real
 
@@ -140,7 +140,8 @@ def _minimum(law: FeatureLaw, x: np.ndarray) -> NewtonResult:
             curvature = max(t, 1e-14 * np.trace(hessian))
             return gradient + t * at, hessian + curvature * np.eye(3)
 
-        return damped_newton(system, start)
+        with np.errstate(invalid="ignore"):  # a step too far is refused by its length
+            return damped_newton(system, start)
 
     near = newton(x, 0.0)
     if near.converged:

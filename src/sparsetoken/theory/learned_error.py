@@ -20,6 +20,7 @@ __all__ = ["Readout", "best_bias", "outcome", "solve_readout", "test_error_sprea
 
 _B, _NU, _R = 2, 3, 4
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
+_LAST_RIDGE = 1e-9  # below this share of the first, the next is 0
 _MANY_NODES = 2**16
 
 
@@ -57,7 +58,7 @@ def solve_readout(potential: Potential, ridge: float, start: Readout | None = No
     ----------
     potential : Potential
     ridge : float
-        lambda > 0.
+        lambda >= 0; at 0 the loss must have a finite minimum.
     start : Readout, optional
         A solution nearby, for the same smoothing.
     """
@@ -84,7 +85,8 @@ def solve_readout(potential: Potential, ridge: float, start: Readout | None = No
     first = newton(x, large, mu)
     if not first.converged:
         return Readout(first.x, mu, first.residual, spent + first.iterations, False)
-    down, _ = follow(lambda at, t: newton(at, t, mu), first, large, ridge)
+    enough = _LAST_RIDGE * large if ridge == 0 else None
+    down, _ = follow(lambda at, t: newton(at, t, mu), first, large, ridge, enough=enough)
     iterations = spent + down.iterations
     if mu == 0 or not down.converged:
         return Readout(down.x, mu, down.residual, iterations, down.converged)
@@ -126,13 +128,17 @@ def best_bias(loss: Loss, pi: float, mu: float = 0.0) -> float:
     return float(brentq(slope, -reach, reach, xtol=1e-12))
 
 
-def outcome(potential: Potential, readout: Readout) -> Outcome:
+def outcome(potential: Potential, readout: Readout, test_law: FeatureLaw) -> Outcome:
     """Return test error, training loss, training error and AUC of a solution.
 
     Equation: learned-error.
+
+    Equation: shifted-test-law. The readout stays; features of new data have the law
+    `test_law`, which may differ from that of the training.
     """
     law, w, r, mu = potential.law, readout.overlaps, readout.x[_R], readout.smoothing
     scores = ScoreLaw.of(law, w)
+    tested = scores if test_law is law else ScoreLaw.of(test_law, w)
     sums = potential.node_sums(readout.x, mu)
     # l(y, z*) is the envelope less v p^2/2, whose mean is r times the r-gradient.
     loss_on_training = float(np.mean(sums.value - r * sums.gradient[:, _R]))
@@ -141,28 +147,31 @@ def outcome(potential: Potential, readout: Readout) -> Outcome:
     turn = v * potential.loss.slope(law.y, 0 * law.y)
     training = dataclasses.replace(scores, mean=scores.mean - turn)
     return Outcome(
-        test_error=scores.test_error(),
+        test_error=tested.test_error(),
         training_loss=loss_on_training,
         training_error=training.test_error(),
-        auc=scores.auc(),
+        auc=tested.auc(),
         overlaps=w,
     )
 
 
-def test_error_spread(potential: Potential, ridge: float, readout: Readout) -> float:
+def test_error_spread(
+    potential: Potential, ridge: float, readout: Readout, test_law: FeatureLaw
+) -> float:
     """Return the standard error of the test error, from independent scrambles.
 
     Each scramble has its own solution; to first order it is one Newton step of the
-    common system away, and so is its test error.
+    common system away, and so is its test error. A test law of its own has scrambles of
+    its own, drawn from the same numbers.
     """
-    if potential.law.exact:
+    if potential.law.exact and test_law.exact:
         return 0.0
     x, mu = readout.x, readout.smoothing
     _, hessian = potential.system(x, ridge, mu)
     gradients = potential.node_sums(x, mu).gradient
     apart = (gradients - gradients.mean(axis=0))[:, : potential.size]
     steps = -np.linalg.solve(hessian, apart.T).T
-    errors, slopes = _error_and_slopes(potential.law, readout.overlaps)
+    errors, slopes = _error_and_slopes(test_law, readout.overlaps)
     moved = min(potential.size, len(slopes))
     estimates = errors + steps[:, :moved] @ slopes[:moved]
     return float(np.std(estimates, ddof=1) / math.sqrt(len(estimates)))

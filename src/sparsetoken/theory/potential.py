@@ -61,6 +61,10 @@ class Potential:
         self._blocks = _blocks(law)
         self._last: tuple[tuple[float, ...], NodeSums] | None = None
 
+    def chi(self, x: np.ndarray) -> float:
+        """Return the susceptibility nu / (r sqrt(alpha)) at x; 0 at infinite alpha."""
+        return float(x[3] / (x[4] * self.sqrt_alpha))
+
     def node_sums(self, x: np.ndarray, mu: float) -> NodeSums:
         """Return the means of envelope, gradient and Hessian at x, by scramble.
 
@@ -98,6 +102,7 @@ class Potential:
         hessian[3, 4] -= half
         hessian[4, 3] -= half
         hessian[2, 2] += 1e-9  # nothing else bends b where a loss is straight
+        hessian[0, 0] += 1e-14 * np.trace(hessian)  # nor w_1 without a query at ridge 0
         return gradient[: self.size], hessian[: self.size, : self.size]
 
 

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 
-from sparsetoken.attention import ACTIVATIONS
-from sparsetoken.losses import Loss
 from sparsetoken.numerics.precision import in_float64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS, Code, Outcome, Overlaps, Prediction, Status
-from sparsetoken.theory.alignment import align
+from sparsetoken.results import Code, Outcome, Overlaps, Prediction, Status
+from sparsetoken.theory.advice import loss_to_pooling, warn_of_query
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
+from sparsetoken.theory.inputs import (
+    FIRST_POINTS,
+    LAST_POINTS,
+    checked_query,
+    checked_test_problem,
+)
 from sparsetoken.theory.learned_error import (
-    Readout,
     best_bias,
     outcome,
     solve_readout,
     test_error_spread,
 )
 from sparsetoken.theory.potential import Potential
+from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.training import FourStageTraining, Query
-from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, real
+from sparsetoken.validation import LARGEST_LOAD, real
 
 __all__ = ["checked_query", "predict"]
-
-FIRST_POINTS, LAST_POINTS = 512, 2**15
 
 _NOT_SOLVED = Status(
     Code.MAX_ITERATIONS,
@@ -43,6 +46,7 @@ def predict(
     *,
     query: Query | None = None,
     activation: str = "erf",
+    test_problem: SparseTokenProblem | None = None,
     tolerance: float = 1e-4,
 ) -> Prediction:
     """Predict what a trained classifier is worth, as n0, n1, d -> infinity.
@@ -53,7 +57,11 @@ def predict(
     problem : SparseTokenProblem
         Its position law plays no part but for ``vectorized``, where it must be uniform.
     training : FourStageTraining
-        Its loss and ridge define stage 4; the rest gives the query.
+        Its loss and ridge define stage 4; the rest gives the query. Ridge 0 is the limit
+        lambda -> 0+. Below the interpolation threshold of the square loss, or the capacity
+        for other losses, the overlaps are then those of the shortest readout that fits
+        exactly, with margin 1 for logistic and hinges. The norm of the logistic readout
+        diverges there: only its direction, errors and AUC have this limit.
     alpha1 : float
         n1 / d in [1e-6, 1e9]; ``inf`` for the limit of infinite data.
     query : Query, optional
@@ -61,6 +69,9 @@ def predict(
         have none. ``elementwise`` uses the query that the softmax stages find.
     activation : str
         phi of ``elementwise``: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x), exp.
+    test_problem : SparseTokenProblem, optional
+        The problem of new data, on which test error and AUC are predicted; by default the
+        one trained on. For ``vectorized`` it must have the same length.
     tolerance : float
         Numerical error of the test error that is acceptable, in (0, 1): nodes are
         added until twice the standard error over scrambles is below it.
@@ -68,64 +79,66 @@ def predict(
     Returns
     -------
     Prediction
-        Use it only if ``status.converged``.
+        Use it only if ``status.converged``. At ridge 0 and on the threshold the status is
+        NO_LIMIT.
 
     Raises
     ------
     InvalidInput
-        If a value is outside its range.
+        If a value is outside its range, or the ridge is 0 with a loss of one's own.
+
+    Warns
+    -----
+    QueryWarning
+        If the query comes from the training and turns away from the signal, or if
+        attention with it has a larger test error than the pooled model.
     """
     if alpha1 != math.inf:
         remedy = "inf is allowed."
         alpha1 = real("alpha1 (n1/d)", alpha1, 1e-6, LARGEST_LOAD, remedy=remedy)
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
-    query = checked_query(model, problem, training, query, activation)
-    loss, ridge = training.loss, training.ridge
+    given = query
+    query = checked_query(model, problem, training, given, activation)
+    tested = checked_test_problem(model, problem, test_problem)
     law = feature_law(model, problem, query, activation, FIRST_POINTS)
     if law.featureless:
-        return _featureless(loss, problem.positive_rate)
+        return _featureless(training, problem.positive_rate, alpha1, tested.positive_rate)
+    stage = Stage(training.loss, training.ridge)
+    if stage.ridge == 0:
+        stage = ridgeless_stage(model, problem, stage.loss, alpha1, query, activation, law)
+    if not stage.status.converged:
+        return _without_readout(stage.status)
+    loss, ridge = stage.loss, stage.ridge
     readout = solve_readout(Potential(law.coarse(), loss, alpha1), ridge)
     points = FIRST_POINTS
     while True:
         potential = Potential(law, loss, alpha1)
         readout = solve_readout(potential, ridge, readout)
         if not readout.converged:
-            return _failed(readout)
-        spread = test_error_spread(potential, ridge, readout)
+            return _without_readout(_NOT_SOLVED, readout.residual, readout.iterations)
+        test_law = (
+            law if tested == problem else feature_law(model, tested, query, activation, points)
+        )
+        spread = test_error_spread(potential, ridge, readout, test_law)
         if 2 * spread <= tolerance or points >= LAST_POINTS:
             break
         points *= 2 if spread <= tolerance else 4
         law = feature_law(model, problem, query, activation, points)
-    return Prediction(
-        **vars(outcome(potential, readout)),
+    answer = outcome(potential, readout, test_law)
+    if stage.fits_exactly:
+        answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
+    prediction = Prediction(
+        **vars(answer),
+        susceptibility=math.inf if stage.fits_exactly else potential.chi(readout.x),
         numerical_error=spread,
         residual=readout.residual,
         iterations=readout.iterations,
         status=_status(law, spread, tolerance),
     )
-
-
-def checked_query(
-    model: str,
-    problem: SparseTokenProblem,
-    training: FourStageTraining,
-    query: Query | None,
-    activation: str,
-) -> Query:
-    """Check model, query and activation; return the query the model works with.
-
-    That is the given one, that of `align`, or none (cosine and sharpness 0).
-    """
-    choice("model", model, MODELS)
-    choice("activation", activation, ACTIVATIONS)
-    if query is not None and not isinstance(query, Query):
-        raise InvalidInput("query", "a Query or None", query)
-    if model == "vectorized" and problem.position_law is not None:
-        remedy = "The theory of vectorized takes positions as uniform; simulate instead."
-        raise InvalidInput("position_law", "None", problem.position_law, remedy)
-    if model in ("pooled", "vectorized"):
-        return Query(0.0, 0.0)
-    return query if query is not None else align(problem, training).query
+    if given is None and model == "attention" and query.cosine >= 0:
+        pooled = predict("pooled", problem, training, alpha1, test_problem=test_problem)
+        warn_of_query(loss_to_pooling(query, prediction, pooled), 3)  # the caller of predict
+    return prediction
 
 
 def _status(law: FeatureLaw, spread: float, tolerance: float) -> Status:
@@ -137,7 +150,7 @@ def _status(law: FeatureLaw, spread: float, tolerance: float) -> Status:
     )
 
 
-def _failed(readout: Readout) -> Prediction:
+def _without_readout(status: Status, residual: float = math.nan, iterations: int = 0) -> Prediction:
     nan = math.nan
     return Prediction(
         test_error=nan,
@@ -145,27 +158,32 @@ def _failed(readout: Readout) -> Prediction:
         training_error=nan,
         auc=nan,
         overlaps=Overlaps(nan, nan, nan, nan),
+        susceptibility=nan,
         numerical_error=nan,
-        residual=readout.residual,
-        iterations=readout.iterations,
-        status=_NOT_SOLVED,
+        residual=residual,
+        iterations=iterations,
+        status=status,
     )
 
 
-def _featureless(loss: Loss, pi: float) -> Prediction:
+def _featureless(
+    training: FourStageTraining, pi: float, alpha1: float, test_pi: float
+) -> Prediction:
     """Return the prediction when all features are 0 and only the bias learns."""
+    loss, ridge = training.loss, training.ridge
     y, weight = np.array([1.0, -1.0]), np.array([pi, 1 - pi])
     b = best_bias(loss, pi)
-    error = float(weight @ (y * b < 0))
+    wrong = y * b < 0
     answer = Outcome(
-        test_error=error,
+        test_error=float(np.array([test_pi, 1 - test_pi]) @ wrong),
         training_loss=float(weight @ loss.value(y, np.full(2, b))),
-        training_error=error,
+        training_error=float(weight @ wrong),
         auc=0.5,
         overlaps=Overlaps(0.0, 0.0, 0.0, b),
     )
     return Prediction(
         **vars(answer),
+        susceptibility=1 / (ridge * alpha1) if ridge > 0 else math.inf,
         numerical_error=0.0,
         residual=0.0,
         iterations=0,

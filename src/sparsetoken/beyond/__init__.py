@@ -1,0 +1,1 @@
+"""Variants of the training that no theorem covers, by experiment with real tokens."""

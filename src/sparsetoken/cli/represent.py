@@ -1,0 +1,131 @@
+"""The command that compares what the best weights of each model can do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsetoken.cli import options as o
+from sparsetoken.cli.show import guarded, message, progress_bar, put_json
+
+if TYPE_CHECKING:
+    from sparsetoken.theory.critical import CriticalStrength
+
+__all__ = ["represent"]
+
+
+@guarded
+def represent(
+    lengths: Annotated[
+        str, typer.Option("--lengths", help="Lengths L in rising order, with commas between.")
+    ] = "8,64,512,4096",
+    error_level: Annotated[
+        float,
+        typer.Option("--error-level", help="Test error to reach, in [1e-4, min(pi, 1 - pi))."),
+    ] = 0.01,
+    informative: o.Informative = 1,
+    positive_rate: o.PositiveRate = 0.5,
+    sharpness: Annotated[
+        float, typer.Option("--sharpness", help="k of attention with fixed sharpness.")
+    ] = 1.0,
+    as_json: o.AsJson = False,
+) -> None:
+    """Find the signal strength at which the best weights of each model reach a test error.
+
+    Example: [cyan]sparsetoken represent --lengths 8,64,512 --error-level 0.01[/]
+    """
+    from sparsetoken.theory.critical import CURVES, checked_lengths, critical_strength
+
+    checked = checked_lengths(_numbers(lengths), informative)
+    found: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
+    with progress_bar() as bar:
+        task = bar.add_task("critical strengths", total=len(found) * len(checked))
+        for name, (model, fixed, activation) in CURVES.items():
+            for length in checked:
+                found[name].append(
+                    critical_strength(
+                        model,
+                        length,
+                        informative=informative,
+                        positive_rate=positive_rate,
+                        error_level=error_level,
+                        sharpness=None if fixed is None else sharpness,
+                        activation=activation,
+                    )
+                )
+                bar.advance(task)
+    values = {
+        "lengths": list(checked),
+        "error_level": error_level,
+        "informative": informative,
+        "positive_rate": positive_rate,
+        "fixed_sharpness": sharpness,
+        "critical_strength": {n: [f.strength for f in row] for n, row in found.items()},
+        "growth": _growth(checked, found),
+        "status": _status(checked, found),
+    }
+    _show(values, as_json)
+    if values["status"] != "converged":
+        message(f"Not converged: {values['status']}.")
+        raise typer.Exit(1)
+
+
+def _numbers(text: str) -> list[int]:
+    from sparsetoken.validation import InvalidInput
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput("--lengths", "integers with commas between", text) from None
+
+
+def _growth(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> dict[str, Any]:
+    """Return, for each curve, the growth law that fits best; none below 3 lengths."""
+    from sparsetoken.theory.growth import best_growth, fit_growth, growth_exponent
+
+    growth: dict[str, Any] = {}
+    for name, row in found.items():
+        strengths = [f.strength for f in row]
+        if len(lengths) < 3 or not all(f.status.converged for f in row):
+            continue
+        fits = fit_growth(lengths, strengths)
+        best = fits[best_growth(fits)]
+        growth[name] = {
+            "law": best.law,
+            "intercept": best.intercept,
+            "slope": best.slope,
+            "exponent": growth_exponent(lengths, strengths),
+            "residuals": {law: fit.residual for law, fit in fits.items()},
+        }
+    return growth
+
+
+def _status(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> str:
+    short = [
+        f"{name} at L = {length} ({f.status.code})"
+        for name, row in found.items()
+        for length, f in zip(lengths, row, strict=True)
+        if not f.status.converged
+    ]
+    return "converged" if not short else "; ".join(short)
+
+
+def _show(values: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        put_json(values)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    title = f"Strength at which the best test error is {values['error_level']:g}"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("model")
+    for length in values["lengths"]:
+        table.add_column(f"L = {length}", justify="right")
+    table.add_column("growth")
+    for name, row in values["critical_strength"].items():
+        law = values["growth"].get(name, {}).get("law", "")
+        cells = ["-" if x != x else f"{x:.4g}" for x in row]
+        table.add_row(name.replace("_", " "), *cells, law)
+    Console().print(table)

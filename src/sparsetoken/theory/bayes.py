@@ -1,0 +1,177 @@
+"""The floor under every classifier: the likelihood ratio test with the signal known."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
+from scipy.stats import qmc
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Code, Status
+from sparsetoken.theory.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
+from sparsetoken.validation import integer
+
+__all__ = ["BayesError", "bayes_error"]
+
+SCRAMBLES = 8
+ACCURACY = 0.05  # relative; a larger numerical error is not called converged
+FLOOR = 1e-5  # absolute: smaller errors are only known to be small
+_SEED = 20250929
+_LARGEST_TOKENS = 64  # drawn one by one; the rest enters through its sums of powers
+
+
+@dataclasses.dataclass(frozen=True)
+class BayesError:
+    """The least test error of any classifier that knows xi.
+
+    Attributes
+    ----------
+    test_error : float
+    numerical_error : float
+        For R = 1 the change from half the lattice, for more informative tokens the
+        standard error of 8 scrambles.
+    status : Status
+    """
+
+    test_error: float
+    numerical_error: float
+    status: Status
+
+
+def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesError:
+    """Return the Bayes error with the signal direction known.
+
+    Only the projections t_l on xi matter. With x_l = exp(theta t_l) and e_R the
+    elementary symmetric polynomial, call positive where
+    ``log e_R(x) - log binom(L, R) - theta^2 R / 2 + log(pi / (1 - pi)) > 0``.
+
+    Equation: bayes-test.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        Positions are uniform.
+    points : int
+        Nodes for each scramble, a power of two. Used if 1 < R < L; for R = 1 the law
+        of the sum is found on a lattice, and for R = L it is normal.
+
+    Raises
+    ------
+    InvalidInput
+        If `points` is below 1, or L above 2^20.
+    """
+    integer("points", points, 1)
+    check_length(problem.length)
+    pi, theta, R, L = problem.letters
+    if theta == 0:
+        return BayesError(min(pi, 1 - pi), 0.0, Status(Code.CONVERGED))
+    if R == L:
+        return BayesError(_normal_test(pi, theta * math.sqrt(L)), 0.0, Status(Code.CONVERGED))
+    if R == 1:
+        fine, coarse = (_one_token(problem, finest) for finest in (15, 14))
+        return _judged(fine, abs(fine - coarse))
+    errors = _sampled(problem, points)
+    return _judged(float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(SCRAMBLES)))
+
+
+def _judged(error: float, numerical: float) -> BayesError:
+    if numerical <= ACCURACY * error + FLOOR:
+        return BayesError(error, numerical, Status(Code.CONVERGED))
+    return BayesError(error, numerical, Status(Code.TOLERANCE_NOT_REACHED, "Take more points."))
+
+
+def _normal_test(pi: float, separation: float) -> float:
+    """Return the least error between N(0, 1) and N(separation, 1)."""
+    tilt = math.log(pi / (1 - pi)) / separation
+    miss, alarm = log_ndtr(-separation / 2 - tilt), log_ndtr(-separation / 2 + tilt)
+    return float(pi * math.exp(miss) + (1 - pi) * math.exp(alarm))
+
+
+def _one_token(problem: SparseTokenProblem, finest: int) -> float:
+    """Return the error for R = 1, where the test is a sum over tokens."""
+    pi, theta, *_ = problem.letters
+    odds = math.log((1 - pi) / pi)
+
+    def token(t: np.ndarray) -> np.ndarray:
+        return np.exp(np.minimum(theta * t - theta**2 / 2 - odds, LARGEST_EXPONENT)) - 1
+
+    return min(mistake_chances(token, problem, finest).error(pi), pi, 1 - pi)
+
+
+def _sampled(problem: SparseTokenProblem, points: int) -> np.ndarray:
+    """Return the error by each scramble: the mean of the smaller posterior chance.
+
+    Unlike the count of mistakes it is continuous in the nodes. One set of noises
+    serves both classes.
+    """
+    pi, theta, R, L = problem.letters
+    prior = math.log(pi / (1 - pi)) - theta**2 * R / 2 - _log_binomial(L, R)
+    rng = np.random.default_rng(_SEED)
+    errors = []
+    for _ in range(SCRAMBLES):
+        informative, noise, rest = _nodes(L, R, points, rng)
+        tail = _rest_polynomials(noise, rest, theta, R, L - R - noise.shape[1])
+        base = _symmetric(theta * noise, tail)
+        error = 0.0
+        for share, shift in ((pi, theta), (1 - pi, 0.0)):
+            log_odds = _symmetric(theta * (informative + shift), base)[R] + prior
+            error += share * float(np.mean(expit(-np.abs(log_odds))))
+        errors.append(error)
+    return np.array(errors)
+
+
+def _log_binomial(n: float, k: float) -> float:
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def _nodes(
+    L: int, R: int, points: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw R informative tokens, the largest noise tokens in order, and one normal more."""
+    top = min(L - R, _LARGEST_TOKENS)
+    uniforms = qmc.Sobol(R + 1 + top, rng=rng).random(points)
+    uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
+    normals = ndtri(uniforms[:, : R + 1])
+    # The largest of n uniforms is U^(1/n); below it the others are again uniform (Renyi).
+    ranks = np.arange(L - R, L - R - top, -1)
+    noise = ndtri_exp(np.cumsum(np.log(uniforms[:, R + 1 :]) / ranks, axis=1))
+    return normals[:, :R], noise, normals[:, R]
+
+
+def _rest_polynomials(
+    noise: np.ndarray, normal: np.ndarray, theta: float, R: int, rest: int
+) -> np.ndarray:
+    """Return log e_0 .. log e_R of the tokens below the smallest one drawn, (R + 1, n).
+
+    Given that bound a they are independent truncated normals. Their sum of
+    exp(theta t) is normal by the central limit, higher powers follow it by regression,
+    and Newton's identities lead from sums of powers to e_j.
+    """
+    n = len(noise)
+    if rest == 0:
+        return np.concatenate([np.zeros((1, n)), np.full((R, n), -np.inf)])
+    a = noise[:, -1]
+    j = np.arange(R + 2)[:, None] * theta
+    # E[exp(j theta (t - a)) | t < a], at most 1
+    moment = np.exp(j**2 / 2 - j * a + log_ndtr(a - j) - log_ndtr(a))
+    cov = moment[2:] - moment[1] * moment[1:-1]
+    variance = np.maximum(cov[0], 1e-300)
+    pull = np.sqrt(rest / variance) * normal
+    power = np.maximum(rest * moment[1:-1] + cov * pull, 0.0)
+    e = [np.ones(n)]
+    for order in range(1, R + 1):
+        terms = [(-1) ** (i - 1) * e[order - i] * power[i - 1] for i in range(1, order + 1)]
+        e.append(np.maximum(sum(terms) / order, 0.0))
+    with np.errstate(divide="ignore"):
+        return np.log(e) + j[:-1] * a
+
+
+def _symmetric(log_values: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Return log e_0 .. log e_R after the values exp(log_values) of shape (n, m) join."""
+    e = start.copy()
+    for value in log_values.T:
+        e[1:] = np.logaddexp(e[1:], e[:-1] + value)
+    return e

@@ -1,0 +1,212 @@
+"""The signal strength at which the best weights reach a given test error."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtri
+
+from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import MODELS, Code, Status
+from sparsetoken.theory.bayes import bayes_error
+from sparsetoken.theory.representation import (
+    Candidate,
+    best_error,
+    best_test,
+    error_of_test,
+)
+from sparsetoken.theory.token_sums import check_length
+from sparsetoken.validation import InvalidInput, choice, integer, real
+
+__all__ = ["CURVES", "CriticalStrength", "checked_lengths", "critical_strength"]
+
+CURVES: dict[str, tuple[str, float | None, str]] = {
+    "pooled": ("pooled", None, "erf"),
+    "vectorized": ("vectorized", None, "erf"),
+    "attention": ("attention", None, "erf"),
+    "attention_fixed": ("attention", 1.0, "erf"),
+    **{f"elementwise_{name}": ("elementwise", None, name) for name in ACTIVATIONS},
+    "bayes": ("bayes", None, "erf"),
+}
+"""Model, fixed sharpness and activation of the curves that are usually compared."""
+
+_TOLERANCE = 1e-4  # relative, of the strength
+_LAST_STEP = 2e-3  # relative; what another round would gain is of the order of its square
+_ROUNDS = 12
+_LARGEST = 1e6
+_POINTS = 1024  # nodes of the Bayes error for 1 < R < L
+
+
+@dataclasses.dataclass(frozen=True)
+class CriticalStrength:
+    """The strength theta at which the best test error falls to a level.
+
+    Attributes
+    ----------
+    strength : float
+        nan if the level is not reached.
+    sharpness : float
+        The best k there; nan for models without one.
+    numerical_error : float
+        Of the strength: that of the test error, divided by its slope in theta.
+    status : Status
+    """
+
+    strength: float
+    sharpness: float
+    numerical_error: float
+    status: Status
+
+
+def checked_lengths(lengths: Sequence[int], informative: int = 1) -> tuple[int, ...]:
+    """Return rising lengths >= max(2, R), or raise `InvalidInput`."""
+    low = max(2, informative)
+    checked = tuple(integer("length (L)", L, low) for L in lengths)
+    if not checked or any(a >= b for a, b in itertools.pairwise(checked)):
+        raise InvalidInput("lengths", "different lengths in rising order", list(lengths))
+    return checked
+
+
+def critical_strength(
+    model: str,
+    length: int,
+    *,
+    informative: int = 1,
+    positive_rate: float = 0.5,
+    error_level: float = 0.01,
+    sharpness: float | None = None,
+    activation: str = "erf",
+) -> CriticalStrength:
+    """Return the strength at which the best test error equals `error_level`.
+
+    Equation: critical-strength.
+
+    Parameters
+    ----------
+    model : {"attention", "pooled", "vectorized", "elementwise", "bayes"}
+    length : int
+        L from max(2, R) to 2^20.
+    informative : int
+        R.
+    positive_rate : float
+        pi.
+    error_level : float
+        In (0, min(pi, 1 - pi)), the error at theta = 0; at least 1e-4.
+    sharpness : float, optional
+        A fixed k; by default the best.
+    activation : str
+
+    Raises
+    ------
+    InvalidInput
+        If a value is out of range.
+    """
+    choice("model", model, (*MODELS, "bayes"))
+    choice("activation", activation, ACTIVATIONS)
+    integer("length (L)", length, max(2, integer("informative (R)", informative, 1)))
+    check_length(length)
+    problem = SparseTokenProblem(length, informative, 1.0, positive_rate)
+    ceiling = min(problem.positive_rate, 1 - problem.positive_rate)
+    level = real(
+        "error_level",
+        error_level,
+        1e-4,
+        ceiling,
+        open_high=True,
+        remedy="Without a signal the error is min(pi, 1 - pi).",
+    )
+    if sharpness is not None:
+        real("sharpness", sharpness, 0.0)
+    if model == "bayes":
+        return _by_root(problem, level, lambda p: bayes_error(p, points=_POINTS).test_error)
+    if model in ("pooled", "vectorized"):
+        return _by_root(problem, level, lambda p: best_error(model, p).test_error)
+    return _by_descent(model, problem, level, sharpness, activation)
+
+
+def _at(problem: SparseTokenProblem, theta: float) -> SparseTokenProblem:
+    return dataclasses.replace(problem, strength=theta)
+
+
+def _by_root(
+    problem: SparseTokenProblem, level: float, error: Callable[[SparseTokenProblem], float]
+) -> CriticalStrength:
+    def excess(theta: float) -> float:
+        return math.log(error(_at(problem, theta)) + 1e-12) - math.log(level)
+
+    high = 2.0
+    while excess(high) > 0:
+        high *= 1.6
+        if high > _LARGEST:
+            return _not_reached()
+    theta = float(brentq(excess, 0.0, high, rtol=_TOLERANCE))
+    return CriticalStrength(theta, math.nan, _TOLERANCE * theta, Status(Code.CONVERGED))
+
+
+def _not_reached() -> CriticalStrength:
+    remedy = "No strength up to 1e6 reaches the error level; raise the level."
+    return CriticalStrength(math.nan, math.nan, math.nan, Status(Code.NO_LIMIT, remedy))
+
+
+def _by_descent(
+    model: str,
+    problem: SparseTokenProblem,
+    level: float,
+    sharpness: float | None,
+    activation: str,
+) -> CriticalStrength:
+    """Descend from a strength that is enough.
+
+    The best test there reaches the level at a smaller strength already; the best test
+    at that strength leads further down. The error is flat at its minimum over tests, so
+    this converges like Newton's method.
+    """
+
+    def best(theta: float, near: float | None = None) -> Candidate:
+        return best_test(model, _at(problem, theta), sharpness, activation, near)
+
+    theta = 2 * math.sqrt(2 * math.log(problem.length)) + 1
+    test = best(theta)
+    while test.error > level:
+        # The normal score of the error rises about in proportion to theta.
+        ceiling = min(problem.positive_rate, 1 - problem.positive_rate)
+        score = max(ndtri(0.5 * test.error / ceiling) / ndtri(0.5 * level / ceiling), 1e-3)
+        theta *= min(max(1.2 / score, 1.2), 8.0)
+        if theta > _LARGEST:
+            return _not_reached()
+        test = best(theta)
+    for _ in range(_ROUNDS):
+
+        def excess(trial: float, test: Candidate = test) -> float:
+            found = error_of_test(model, _at(problem, trial), test, activation)
+            return math.log(found + 1e-15) - math.log(level)
+
+        last, theta = theta, float(brentq(excess, 0.0, theta, rtol=1e-6))
+        if last - theta <= _LAST_STEP * theta:
+            return _descended(model, problem, theta, test, activation)
+        near = test.sharpness if 0 < test.sharpness < math.inf else None
+        improved = best(theta, near)
+        if improved.error >= level:
+            return _descended(model, problem, theta, test, activation)
+        test = improved
+    status = Status(Code.MAX_ITERATIONS, "The best test keeps changing; try another level.")
+    return CriticalStrength(theta, test.sharpness, math.nan, status)
+
+
+def _descended(
+    model: str, problem: SparseTokenProblem, theta: float, test: Candidate, activation: str
+) -> CriticalStrength:
+    steps = np.array([0.99, 1.01]) * theta
+    low, high = (error_of_test(model, _at(problem, t), test, activation) for t in steps)
+    slope = (low - high) / (0.02 * theta)
+    error = abs(test.error - test.check) / max(slope, 1e-12) + _TOLERANCE * theta
+    status = Status(Code.CONVERGED)
+    if error > 0.02 * theta:
+        status = Status(Code.TOLERANCE_NOT_REACHED, "Give a smaller fixed sharpness.")
+    return CriticalStrength(theta, test.sharpness, float(error), status)

@@ -1,0 +1,289 @@
+"""When attention loses: the cosine at which it is worth as much as mean pooling."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scipy.optimize import brentq
+
+from sparsetoken.numerics.precision import in_float64
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Code, Prediction, Status
+from sparsetoken.theory.advice import anti_alignment, loss_to_pooling
+from sparsetoken.theory.alignment import align
+from sparsetoken.theory.feature_law import feature_law
+from sparsetoken.theory.inputs import FIRST_POINTS
+from sparsetoken.theory.learned_error import solve_readout
+from sparsetoken.theory.potential import Potential
+from sparsetoken.theory.predict import predict
+from sparsetoken.theory.score_law import ScoreLaw
+from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.validation import real
+
+__all__ = ["CriticalCosine", "QueryVerdict", "check_query", "critical_cosine"]
+
+_SCAN = (1.0, 0.75, 0.5, 0.25, 0.0)
+_APART = 0.01
+_LEAST_RIDGE = 1e-6  # of the rough search; what it leaves out the corrections add
+_CORRECTIONS = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class CriticalCosine:
+    """Where attention and the pooled model have the same test error.
+
+    Attributes
+    ----------
+    cosine : float
+        In (0, 1); nan if there is none.
+    test_error : float
+        That of the pooled model.
+    wins_above : bool
+        Whether attention has the smaller test error just above; False only where
+        attention at the cosine 1 loses.
+    residual : float
+        Test error of attention less that of the pooled model, at the cosine.
+    numerical_error : float
+        Standard error of the cosine, from that of the test error.
+    iterations : int
+        Readouts solved for.
+    status : Status
+    """
+
+    cosine: float
+    test_error: float
+    wins_above: bool
+    residual: float
+    numerical_error: float
+    iterations: int
+    status: Status
+
+
+@dataclasses.dataclass(frozen=True)
+class QueryVerdict:
+    """Whether the query that a training finds is worth having.
+
+    Attributes
+    ----------
+    cosine, sharpness : float
+        The predicted query.
+    test_error, pooled_error : float
+        Predicted test errors of attention with this query and of the pooled model.
+    beats_pooling : bool
+    critical : CriticalCosine or None
+        The cosine that is needed, where attention loses to pooling.
+    message : str
+        What to tell the user, with a remedy; "" if all is well.
+    """
+
+    cosine: float
+    sharpness: float
+    test_error: float
+    pooled_error: float
+    beats_pooling: bool
+    critical: CriticalCosine | None
+    message: str
+
+
+@in_float64
+def critical_cosine(
+    problem: SparseTokenProblem,
+    training: FourStageTraining,
+    alpha1: float = math.inf,
+    *,
+    sharpness: float,
+    tolerance: float = 1e-3,
+) -> CriticalCosine:
+    """Return the cosine above which attention beats mean pooling.
+
+    Equation: critical-cosine. Attention with a query (s, sharpness) has the test error of
+    the pooled model at the same loss, ridge and alpha1. At infinite alpha1 these are the
+    errors of infinite data.
+
+    The test error falls with s but for sharp queries near s = 1, so there may be more
+    than one crossing: s is scanned downwards from 1 to 0 in steps of 1/4, and the largest
+    one is returned.
+
+    Parameters
+    ----------
+    problem, training, alpha1
+        As for `predict`; the steps of the training play no part.
+    sharpness : float
+        k > 0 of the query.
+    tolerance : float
+        Numerical error of the cosine that is acceptable, in (0, 1).
+
+    Returns
+    -------
+    CriticalCosine
+        Its status is ``no_limit`` where attention wins, or loses, at every cosine.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+    """
+    sharpness = real("sharpness", sharpness, 0.0, open_low=True)
+    tolerance = real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
+    pooled = predict("pooled", problem, training, alpha1)
+    if not pooled.status.converged:
+        return _none(pooled, 0, pooled.status)
+    attention = _RoughAttention(problem, training, alpha1, sharpness)
+
+    def rough(s: float) -> float:
+        return attention.test_error(s) - pooled.test_error
+
+    bracket = _bracket(rough)
+    if bracket.status is not None:  # so few nodes may have missed a crossing
+        attention.fine = True
+        bracket = _bracket(rough)
+    if bracket.status is not None:
+        return _none(pooled, attention.solved, bracket.status)
+    s = float(brentq(rough, bracket.low, bracket.high, xtol=0.1 * tolerance))
+    near = (max(s - _APART, 0.0), min(s + _APART, 1.0))
+    slope = (rough(near[1]) - rough(near[0])) / (near[1] - near[0])
+    # What is left is the error of the rough nodes: a few steps with good ones.
+    accuracy = min(max(0.5 * tolerance * abs(slope), 1e-8), 0.5)
+    for _ in range(_CORRECTIONS):
+        query = Query(s, sharpness)
+        fine = predict("attention", problem, training, alpha1, query=query, tolerance=accuracy)
+        attention.solved += 1
+        step = (fine.test_error - pooled.test_error) / slope
+        if not math.isfinite(step) or abs(step) <= 0.5 * tolerance:
+            break
+        s = min(max(s - step, 0.0), 1.0)
+    return CriticalCosine(
+        cosine=s,
+        test_error=pooled.test_error,
+        wins_above=slope < 0,
+        residual=fine.test_error - pooled.test_error,
+        numerical_error=fine.numerical_error / abs(slope),
+        iterations=attention.solved,
+        status=_reached(fine, step, tolerance),
+    )
+
+
+class _RoughAttention:
+    """Test errors of attention on the same few nodes at every cosine.
+
+    They are a smooth function of the cosine. `fine` asks for as many nodes as a first
+    prediction has, 64 times as many.
+    """
+
+    def __init__(
+        self,
+        problem: SparseTokenProblem,
+        training: FourStageTraining,
+        alpha1: float,
+        sharpness: float,
+    ) -> None:
+        self.problem, self.loss, self.alpha1 = problem, training.loss, alpha1
+        self.ridge, self.sharpness = max(training.ridge, _LEAST_RIDGE), sharpness
+        self.solved, self.fine = 0, False
+
+    def test_error(self, s: float) -> float:
+        """Return the test error at a cosine; nan if the readout was not reached."""
+        self.solved += 1
+        query = Query(float(s), self.sharpness)
+        law = feature_law("attention", self.problem, query, "erf", FIRST_POINTS)
+        few = law.coarse()
+        readout = solve_readout(Potential(few, self.loss, self.alpha1), self.ridge)
+        if self.fine:
+            readout = solve_readout(Potential(law, self.loss, self.alpha1), self.ridge, readout)
+        if not readout.converged:
+            return math.nan
+        return ScoreLaw.of(law if self.fine else few, readout.overlaps).test_error()
+
+
+class _Bracket(NamedTuple):
+    """The first interval below 1 at whose ends attention wins and loses."""
+
+    low: float = math.nan
+    high: float = math.nan
+    status: Status | None = None
+
+
+def _bracket(difference: Callable[[float], float]) -> _Bracket:
+    high, above = 1.0, difference(1.0)
+    for s in _SCAN[1:]:
+        here = difference(s)
+        if not math.isfinite(here + above):
+            remedy = "A prediction did not converge; raise the ridge or lower the sharpness."
+            return _Bracket(status=Status(Code.MAX_ITERATIONS, remedy))
+        if (here > 0) != (above > 0):
+            return _Bracket(s, high)
+        high, above = s, here
+    if above > 0:
+        remedy = "Attention loses at every cosine; lower the sharpness, or take model='pooled'."
+    else:
+        remedy = "Attention wins at every cosine from 0 to 1."
+    return _Bracket(status=Status(Code.NO_LIMIT, remedy))
+
+
+def _none(pooled: Prediction, count: int, status: Status) -> CriticalCosine:
+    nan = math.nan
+    return CriticalCosine(nan, pooled.test_error, False, nan, nan, count, status)
+
+
+def _reached(fine: Prediction, step: float, tolerance: float) -> Status:
+    if not math.isfinite(step):
+        return fine.status
+    if abs(step) <= 0.5 * tolerance and fine.status.converged:
+        return Status(Code.CONVERGED)
+    remedy = f"The last correction was {abs(step):.1e}; ask for a larger tolerance."
+    return Status(Code.TOLERANCE_NOT_REACHED, remedy)
+
+
+def check_query(
+    problem: SparseTokenProblem,
+    training: FourStageTraining,
+    alpha1: float = math.inf,
+    *,
+    tolerance: float = 1e-3,
+) -> QueryVerdict:
+    """Predict the query of a training and say whether it is worth having.
+
+    Nothing is warned of: the verdict holds the message.
+
+    Parameters
+    ----------
+    problem, training, alpha1
+        As for `predict`.
+    tolerance : float
+        Of the test error, and of the critical cosine.
+
+    Returns
+    -------
+    QueryVerdict
+        Without a query (one token, or no step) attention is pooling: nothing is said,
+        and ``beats_pooling`` is False.
+    """
+    found = align(problem, training)
+    query = found.query
+    attention = predict("attention", problem, training, alpha1, query=query, tolerance=tolerance)
+    pooled = predict("pooled", problem, training, alpha1, tolerance=tolerance)
+    away = anti_alignment(problem, training, found.cosine)
+    losing = loss_to_pooling(query, attention, pooled)
+    critical = None
+    if losing:
+        critical = critical_cosine(
+            problem, training, alpha1, sharpness=query.sharpness, tolerance=tolerance
+        )
+    return QueryVerdict(
+        cosine=query.cosine,
+        sharpness=query.sharpness,
+        test_error=attention.test_error,
+        pooled_error=pooled.test_error,
+        beats_pooling=attention.test_error + 2 * attention.numerical_error < pooled.test_error,
+        critical=critical,
+        message=" ".join(part for part in (away or losing, _needed(critical)) if part),
+    )
+
+
+def _needed(critical: CriticalCosine | None) -> str:
+    if critical is None or not (critical.status.converged and critical.wins_above):
+        return ""
+    return f"Attention of this sharpness beats pooling above the cosine {critical.cosine:.3g}."

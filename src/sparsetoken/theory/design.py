@@ -1,0 +1,226 @@
+"""How to spend samples and how sharp to pool: searches of one number over predictions."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Code, Prediction, Status
+from sparsetoken.theory.alignment import align
+from sparsetoken.theory.predict import predict
+from sparsetoken.training import FourStageTraining
+from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, choice, real
+
+__all__ = ["BestBeta", "BestSplit", "best_beta", "best_split"]
+
+_SCAN = 9
+_NEAR = 0.02  # in logit(share) or log(beta): the test error is flat to second order
+_LEAST_SHARE = 0.01
+
+
+@dataclasses.dataclass(frozen=True)
+class BestSplit:
+    """The best use of a fixed number of samples.
+
+    Attributes
+    ----------
+    share : float
+        alpha0 / (alpha0 + alpha1), in [0.01, 0.99].
+    alpha0, alpha1 : float
+        The loads of D0 and D1.
+    prediction : Prediction
+        What the classifier is worth there.
+    status : Status
+        ``no_limit`` when the test error is least at an end of the range.
+    """
+
+    share: float
+    alpha0: float
+    alpha1: float
+    prediction: Prediction
+    status: Status
+
+
+@dataclasses.dataclass(frozen=True)
+class BestBeta:
+    """The best inverse temperature.
+
+    Attributes
+    ----------
+    beta : float
+    sharpness : float
+        k = beta |q2| at that beta; it grows as beta^2, since |q2| grows as beta.
+    prediction : Prediction
+        What the classifier is worth there.
+    status : Status
+        ``no_limit`` when the test error is least at an end of the range.
+    """
+
+    beta: float
+    sharpness: float
+    prediction: Prediction
+    status: Status
+
+
+def best_split(
+    model: str,
+    problem: SparseTokenProblem,
+    training: FourStageTraining,
+    total: float,
+    *,
+    activation: str = "erf",
+    tolerance: float = 1e-4,
+) -> BestSplit:
+    """Return the split of a total load between D0 and D1 with the least test error.
+
+    Equation: best-split, ``argmin over alpha0 of E(alpha0, total - alpha0)``. Samples of
+    D0 turn the query, samples of D1 fit the readout. The sharpness follows alpha0 at the
+    given step sizes and beta.
+
+    Parameters
+    ----------
+    model : {"attention", "elementwise"}
+        The models that spend samples on a query.
+    problem : SparseTokenProblem
+    training : FourStageTraining
+        Its alpha0 is replaced.
+    total : float
+        alpha0 + alpha1 in [1e-3, 1e9].
+    activation : str
+        phi of ``elementwise``.
+    tolerance : float
+        Of the test error, as for `predict`. The least error is then as sharp; the share
+        is known only as far as errors differ by more.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+    """
+    choice("model", model, ("attention", "elementwise"), "Other models need no query.")
+    total = real("total (alpha0 + alpha1)", total, 1e-3, LARGEST_LOAD)
+
+    predicted = _predictor(model, problem, activation, tolerance)
+
+    def at(logit: float) -> Prediction:
+        alpha0, alpha1 = _loads(total, logit)
+        return predicted(dataclasses.replace(training, alpha0=alpha0), alpha1)
+
+    end = math.log(1 / _LEAST_SHARE - 1)
+    logit, prediction, status = _least(at, -end, end)
+    alpha0, alpha1 = _loads(total, logit)
+    return BestSplit(alpha0 / total, alpha0, alpha1, prediction, status)
+
+
+def best_beta(
+    model: str,
+    problem: SparseTokenProblem,
+    training: FourStageTraining,
+    alpha1: float,
+    *,
+    sharpness: tuple[float, float] = (1e-2, 1e2),
+    activation: str = "erf",
+    tolerance: float = 1e-4,
+) -> BestBeta:
+    """Return the inverse temperature with the least test error.
+
+    Equation: best-beta. The cosine of the query does not depend on beta, and k = beta |q2|
+    is proportional to beta^2: this is the best sharpness for the query at hand.
+
+    Parameters
+    ----------
+    model : {"attention", "elementwise"}
+    problem : SparseTokenProblem
+    training : FourStageTraining
+        Its beta is replaced.
+    alpha1 : float
+        n1 / d, as for `predict`.
+    sharpness : pair of floats
+        The range of k that is searched, both > 0.
+    activation : str
+        phi of ``elementwise``.
+    tolerance : float
+        Of the test error, as for `predict`.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range, or the query has no length (one token, no step).
+    """
+    choice("model", model, ("attention", "elementwise"), "Other models have no temperature.")
+    low = real("sharpness, low end", sharpness[0], 0.0, LARGEST_VALUE, open_low=True)
+    high = real("sharpness, high end", sharpness[1], low, LARGEST_VALUE, open_low=True)
+    unit = align(problem, dataclasses.replace(training, beta=1.0)).sharpness
+    remedy = "Take eta_q, eta_w > 0 and more than one token."
+    real("length of the query", unit, 0.0, open_low=True, remedy=remedy)
+
+    predicted = _predictor(model, problem, activation, tolerance)
+
+    def at(log_beta: float) -> Prediction:
+        return predicted(dataclasses.replace(training, beta=math.exp(log_beta)), alpha1)
+
+    ends = (0.5 * math.log(k / unit) for k in (low, high))
+    log_beta, prediction, status = _least(at, *ends)
+    return BestBeta(math.exp(log_beta), unit * math.exp(2 * log_beta), prediction, status)
+
+
+def _predictor(
+    model: str, problem: SparseTokenProblem, activation: str, tolerance: float
+) -> Callable[[FourStageTraining, float], Prediction]:
+    """Return the prediction by training and alpha1.
+
+    The query is given to it, so that a search that passes bad queries does not warn.
+    """
+
+    def predicted(training: FourStageTraining, alpha1: float) -> Prediction:
+        query = align(problem, training).query
+        return predict(
+            model,
+            problem,
+            training,
+            alpha1,
+            query=query,
+            activation=activation,
+            tolerance=tolerance,
+        )
+
+    return predicted
+
+
+def _loads(total: float, logit: float) -> tuple[float, float]:
+    return total / (1 + math.exp(-logit)), total / (1 + math.exp(logit))
+
+
+def _least(
+    at: Callable[[float], Prediction], low: float, high: float
+) -> tuple[float, Prediction, Status]:
+    """Scan the range, then narrow around the least: there may be more than one valley."""
+    seen: dict[float, Prediction] = {}
+
+    def error(x: float) -> float:
+        seen[x] = at(x)
+        return seen[x].test_error if math.isfinite(seen[x].test_error) else math.inf
+
+    grid = np.linspace(low, high, _SCAN).tolist()
+    least = int(np.argmin([error(x) for x in grid]))
+    if 0 < least < _SCAN - 1:
+        bounds = (grid[least - 1], grid[least + 1])
+        minimize_scalar(error, bounds=bounds, method="bounded", options={"xatol": _NEAR})
+    x = min(seen, key=lambda u: seen[u].test_error if seen[u].status.converged else math.inf)
+    return x, seen[x], _status(seen, x, low, high)
+
+
+def _status(seen: dict[float, Prediction], x: float, low: float, high: float) -> Status:
+    if not seen[x].status.converged:
+        return seen[x].status
+    if x in (low, high):
+        return Status(Code.NO_LIMIT, "The test error is least at an end of the range.")
+    failed = [p.status for p in seen.values() if not p.status.converged]
+    if failed:
+        return Status(failed[0].code, f"{len(failed)} predictions failed: {failed[0].remedy}")
+    return Status(Code.CONVERGED)

@@ -1,0 +1,114 @@
+"""How the test error comes down to its limit of infinite data, without a ridge."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Overlaps
+from sparsetoken.theory.feature_law import FeatureLaw, feature_law
+from sparsetoken.theory.inputs import checked_query
+from sparsetoken.theory.score_law import ScoreLaw
+from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["Approach", "approach_to_infinite_data"]
+
+_POINTS = 8192
+
+
+class Approach(NamedTuple):
+    """E(alpha1) = limit + rate / alpha1 + o(1/alpha1).
+
+    Attributes
+    ----------
+    limit, rate : float
+    limit_error, rate_error : float
+        Standard errors over the scrambles of the nodes.
+    """
+
+    limit: float
+    rate: float
+    limit_error: float
+    rate_error: float
+
+
+def approach_to_infinite_data(
+    model: str,
+    problem: SparseTokenProblem,
+    training: FourStageTraining | None = None,
+    *,
+    query: Query | None = None,
+    activation: str = "erf",
+) -> Approach:
+    """Return limit and rate of the test error of the square loss at ridge 0.
+
+    Parameters
+    ----------
+    model : {"attention", "pooled", "vectorized", "elementwise"}
+    problem : SparseTokenProblem
+    training : FourStageTraining, optional
+        Gives the query if none is given. Its loss and ridge play no part.
+    query : Query, optional
+        The frozen query, with |cosine| < 1: else scores have no noise in the limit.
+    activation : str
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range, or scores have no noise in the limit (also at
+        strength 0).
+    """
+    query = checked_query(model, problem, training or FourStageTraining(), query, activation)
+    law = feature_law(model, problem, query, activation, _POINTS)
+    pairs = np.array([_first_order(_scramble(law, i)) for i in range(len(law.C))])
+    mean, count = pairs.mean(axis=0), len(pairs)
+    spread = pairs.std(axis=0, ddof=1) / math.sqrt(count) if count > 1 else np.zeros(2)
+    if not np.isfinite(mean).all():
+        legal = "such that scores of the least-squares readout are spread: |cosine| < 1, theta > 0"
+        raise InvalidInput("query and strength", legal, (query.cosine, problem.strength))
+    scale = law.weights_per_dimension
+    return Approach(
+        float(mean[0]), scale * float(mean[1]), float(spread[0]), scale * float(spread[1])
+    )
+
+
+def _scramble(law: FeatureLaw, i: int) -> FeatureLaw:
+    columns = ("along", "across", "C", "y", "weight")
+    return dataclasses.replace(law, **{name: getattr(law, name)[i : i + 1] for name in columns})
+
+
+def _first_order(law: FeatureLaw) -> tuple[float, float]:
+    """Return the error at alpha = inf and its derivative in 1/alpha there.
+
+    Equation: infinite-data-rate, the first order of learned-readout in 1/alpha. Given chi the
+    square loss makes x = (w_1, w_2, b) solve weighted least squares with weights
+    D = 1/(1 + chi C^2), where chi = 1/(alpha E[C^2]) and
+    nu^2 = E[C^2 residual^2]/(alpha E[C^2]^2) to first order.
+    """
+    C, y, weight = law.C[0], law.y[0], law.weight[0]
+    F = np.stack([law.along[0], law.across[0], np.ones_like(y)])
+    spread = np.stack([law.shared + 0 * C, C**2, 0 * C])  # variances of the Gaussian features
+
+    def moments(D: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (F * D) @ F.T + np.diag(spread @ D), F @ (D * y)
+
+    H, g = moments(weight)
+    x = np.linalg.lstsq(H, g)[0]  # without a query w_1 is free, and stays 0
+    H1, g1 = moments(weight * C**2)
+    size = weight @ C**2
+    moved = -np.linalg.lstsq(H, g1 - H1 @ x)[0] / size
+    noise = weight @ (C**2 * ((x @ F - y) ** 2 + x**2 @ spread)) / size**2
+    scores = ScoreLaw.of(law, Overlaps(x[0], x[1], 0.0, x[2]))
+    mean, width = scores.mean[0], scores.width[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = mean / width
+        density = weight * np.exp(-0.5 * ratio**2) / math.sqrt(2 * math.pi) / width
+        mean_moved = moved @ F
+        width_moved = (2 * (x * moved) @ spread + C**2 * noise) / (2 * width)
+        rate = density @ (y * (ratio * width_moved - mean_moved))
+    return scores.test_error(), float(rate)

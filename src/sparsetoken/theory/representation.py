@@ -1,0 +1,304 @@
+"""What the best weights of each model can do, with the signal direction known."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import hypergeom
+
+from sparsetoken.attention import ACTIVATIONS, check_exponent
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import MODELS, Code, Status
+from sparsetoken.theory.oracle_tests import OracleTests, oracle_tests
+from sparsetoken.theory.token_sums import chance_of_rest, check_length, mistake_chances
+from sparsetoken.validation import choice, real
+
+__all__ = ["Candidate", "Representation", "best_error", "best_test", "error_of_test"]
+
+_SEARCH, _CHECK, _FINAL = 10, 12, 13  # log2 of lattice points
+_ACCURACY = 0.01  # relative; a larger numerical error is not called converged
+_FLOOR = 1e-5  # absolute: smaller errors are only known to be small
+_SPREADS = 48  # numbers of positions tried for a vectorised readout
+
+
+@dataclasses.dataclass(frozen=True)
+class Representation:
+    """The best test error over the weights of a model, and where it is reached.
+
+    Attributes
+    ----------
+    test_error : float
+    sharpness : float
+        k of the query: inf where only the largest token counts, 0 where all count
+        alike, nan for ``pooled`` and ``vectorized``, which have none.
+    threshold : float
+        c: the classifier calls positive where its score exceeds c. The score is
+        <w, f_q(X)> with w = xi; for ``vectorized`` the sum of <x_l, xi> over
+        `positions` tokens, divided by the square root of their number.
+    positions : int
+        Positions the readout is spread over: L, or fewer for ``vectorized``.
+    numerical_error : float
+        Change of the test error from half the lattice; 0 in closed form.
+    status : Status
+    """
+
+    test_error: float
+    sharpness: float
+    threshold: float
+    positions: int
+    numerical_error: float
+    status: Status
+
+
+class Candidate(NamedTuple):
+    """A test: its error, sharpness, level and threshold, and the error of a check."""
+
+    error: float
+    sharpness: float
+    level: float
+    threshold: float
+    check: float
+
+
+def best_error(
+    model: str,
+    problem: SparseTokenProblem,
+    *,
+    sharpness: float | None = None,
+    activation: str = "erf",
+) -> Representation:
+    """Return the least test error over weights with q = k xi / beta and w = xi.
+
+    Equation: representation-error.
+
+    Parameters
+    ----------
+    model : {"attention", "pooled", "vectorized", "elementwise"}
+    problem : SparseTokenProblem
+        Positions are uniform.
+    sharpness : float, optional
+        k >= 0 of ``attention`` and ``elementwise``. By default the best one.
+    activation : str
+        phi of ``elementwise``.
+
+    Raises
+    ------
+    InvalidInput
+        If the model or the activation is unknown, or k or L (at most 2^20) is out of range.
+    """
+    choice("model", model, MODELS)
+    check_length(problem.length)
+    choice("activation", activation, ACTIVATIONS)
+    if sharpness is not None:
+        sharpness = real("sharpness", sharpness, 0.0)
+        if model == "elementwise":
+            check_exponent(activation, sharpness, problem.strength)
+    if model == "vectorized":
+        return _vectorized(problem)
+    best = best_test(model, problem, sharpness, activation)
+    numerical = abs(best.error - best.check)
+    status = Status(Code.CONVERGED)
+    if numerical > _ACCURACY * best.error + _FLOOR:
+        remedy = "The sum over tokens is too uneven for its lattice; take a smaller sharpness."
+        status = Status(Code.TOLERANCE_NOT_REACHED, remedy)
+    k = math.nan if model == "pooled" else best.sharpness
+    return Representation(best.error, k, best.threshold, problem.length, numerical, status)
+
+
+def best_test(
+    model: str,
+    problem: SparseTokenProblem,
+    sharpness: float | None = None,
+    activation: str = "erf",
+    near: float | None = None,
+) -> Candidate:
+    """Return the best test of ``pooled``, ``attention`` or ``elementwise``.
+
+    Parameters
+    ----------
+    near : float, optional
+        A sharpness within a factor 1.6 of the best one, if known: saves the search.
+    """
+    if model == "pooled" or (sharpness == 0 and _weighs_alike(model, activation)):
+        return _mean_test(problem)
+    if problem.strength == 0 or sharpness == 0:
+        return _always(problem, sharpness or 0.0)
+    tests = oracle_tests(model, problem, activation)
+    if sharpness is not None:
+        found = [_best_level(tests, problem, sharpness)]
+    else:
+        found = [_best_level(tests, problem, _best_sharpness(tests, problem, near))]
+        if _weighs_alike(model, activation):
+            found.append(_mean_test(problem))
+        if model == "attention" or activation == "exp":
+            found.append(_largest_token_test(problem))
+    return min([*found, _always(problem, sharpness or 0.0)], key=lambda test: test.error)
+
+
+def error_of_test(
+    model: str, problem: SparseTokenProblem, test: Candidate, activation: str
+) -> float:
+    """Return the error of a given test, found at another strength, in `problem`."""
+    pi, theta, R, L = problem.letters
+    k, c = test.sharpness, test.threshold
+    if abs(c) == math.inf:
+        return pi if c > 0 else 1 - pi
+    if k == 0:
+        root = math.sqrt(L)
+        return float(pi * ndtr(root * c - theta * R / root) + (1 - pi) * ndtr(-root * c))
+    if k == math.inf:
+        return _largest_token_error(problem, c)
+    tests = oracle_tests(model, problem, activation)
+    return mistake_chances(tests.token(k, test.level), problem, _FINAL).error(pi)
+
+
+def _weighs_alike(model: str, activation: str) -> bool:
+    """Return whether k = 0 is pooling: phi(0) > 0."""
+    return model == "attention" or bool(ACTIVATIONS[activation](np.zeros(1))[0] > 0)
+
+
+def _always(problem: SparseTokenProblem, sharpness: float) -> Candidate:
+    """Return the test that calls everything by the larger class."""
+    pi = problem.positive_rate
+    threshold = -math.inf if pi > 0.5 else math.inf
+    return Candidate(min(pi, 1 - pi), sharpness, threshold, threshold, min(pi, 1 - pi))
+
+
+def _mean_test(problem: SparseTokenProblem) -> Candidate:
+    """Return the best test of the mean token: normal in both classes.
+
+    Equation: pooled-representation.
+    """
+    pi, theta, R, L = problem.letters
+    snr = theta * R / math.sqrt(L)
+    if snr == 0:
+        return _always(problem, 0.0)
+    tilt = math.log(pi / (1 - pi)) / snr
+    error = pi * ndtr(-snr / 2 - tilt) + (1 - pi) * ndtr(-snr / 2 + tilt)
+    threshold = (snr / 2 - tilt) / math.sqrt(L)
+    return Candidate(float(error), 0.0, threshold, threshold, float(error))
+
+
+def _largest_token_test(problem: SparseTokenProblem) -> Candidate:
+    """Return the best test max_l t_l > c, the limit of infinite sharpness.
+
+    Equation: largest-token-test.
+    """
+
+    def error(c: float) -> float:
+        return _largest_token_error(problem, c)
+
+    c = _least(error, -3.0, max(problem.strength, 6.0) + 3.0)
+    return Candidate(error(c), math.inf, c, c, error(c))
+
+
+def _largest_token_error(problem: SparseTokenProblem, c: float) -> float:
+    pi, theta, R, L = problem.letters
+    miss = np.exp((L - R) * log_ndtr(c) + R * log_ndtr(c - theta))
+    return float(pi * miss - (1 - pi) * np.expm1(L * log_ndtr(c)))
+
+
+def _least(error: Callable[[float], float], low: float, high: float) -> float:
+    """Return the minimum of a function with one valley, flat outside it."""
+    grid = np.linspace(low, high, 33)
+    at = int(np.argmin([error(float(c)) for c in grid]))
+    ends = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, 32)])
+    return float(minimize_scalar(error, bounds=ends, method="bounded").x)
+
+
+def _best_level(
+    tests: OracleTests, problem: SparseTokenProblem, k: float, *, final: bool = True
+) -> Candidate:
+    """Return the best test of sharpness k.
+
+    The useful levels lie around the medians of the two classes.
+    """
+    low, high = tests.levels(k)
+
+    def above_median(u: float, positive: bool) -> float:
+        below = chance_of_rest(tests.token(k, u), problem, positive=positive, finest=_SEARCH)
+        return 0.0 if 0.3 < below < 0.7 else below - 0.5  # near enough
+
+    medians = []
+    for positive in (False, True):
+        if above_median(low, positive) >= 0:
+            medians.append(low)
+        elif above_median(high, positive) <= 0:
+            medians.append(high)
+        else:
+            root = brentq(above_median, low, high, (positive,), xtol=1e-7)
+            medians.append(float(root))
+    gap = max(abs(medians[1] - medians[0]), 1e-6)
+    pi = problem.positive_rate
+
+    def error(u: float, finest: int = _SEARCH) -> float:
+        return mistake_chances(tests.token(k, u), problem, finest).error(pi)
+
+    bounds = (max(low, min(medians) - gap), min(high, max(medians) + gap))
+    found = minimize_scalar(
+        error, bounds=bounds, method="bounded", options={"xatol": (2e-3 if final else 2e-2) * gap}
+    )
+    u = float(found.x)
+    check = error(u, _CHECK)
+    if not final:
+        return Candidate(check, k, u, tests.threshold(k, u), check)
+    return Candidate(error(u, _FINAL), k, u, tests.threshold(k, u), check)
+
+
+def _best_sharpness(tests: OracleTests, problem: SparseTokenProblem, near: float | None) -> float:
+    low, high = np.log(tests.sharpness)
+    if low == high:
+        return math.exp(low)
+
+    def error(log_k: float) -> float:
+        return math.log(_best_level(tests, problem, math.exp(log_k), final=False).error + 1e-15)
+
+    if near is None:
+        grid = np.linspace(low, high, 2 + math.ceil((high - low) / 1.1))
+        at = int(np.argmin([error(x) for x in grid]))
+        low, high = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
+    else:
+        low, high = max(low, math.log(near / 1.6)), min(high, math.log(near * 1.6))
+    found = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 0.05})
+    return math.exp(float(found.x))
+
+
+def _vectorized(problem: SparseTokenProblem) -> Representation:
+    """Return the best readout spread evenly over some of the positions.
+
+    The number of informative tokens among m positions is hypergeometric.
+
+    Equation: vectorized-representation.
+    """
+    L = problem.length
+    spreads = np.unique(np.round(np.geomspace(1, L, min(L, _SPREADS))).astype(int))
+    found = [(*_spread_test(problem, int(m)), int(m)) for m in spreads]
+    error, threshold, m = min([*found, (*_always(problem, 0.0)[:1], math.inf, L)])
+    return Representation(error, math.nan, threshold, m, 0.0, Status(Code.CONVERGED))
+
+
+def _spread_test(problem: SparseTokenProblem, m: int) -> tuple[float, float]:
+    """Return (error, threshold) of the best test of the sum over m positions / sqrt(m)."""
+    pi, theta, R, L = problem.letters
+    counts = np.arange(min(R, m) + 1)
+    chance = hypergeom(L, R, m).pmf(counts)
+    snr = theta * counts / math.sqrt(m)
+    odds = math.log((1 - pi) / pi)
+    with np.errstate(divide="ignore"):
+        log_chance = np.log(chance) - snr**2 / 2
+
+    def log_ratio(b: float) -> float:
+        return float(np.logaddexp.reduce(log_chance + b * snr)) - odds
+
+    low, high = -40.0, float(snr[-1]) + 40.0
+    if log_ratio(low) >= 0 or log_ratio(high) <= 0:
+        b = low if log_ratio(low) >= 0 else high
+    else:
+        b = brentq(log_ratio, low, high, xtol=1e-12)
+    return float(pi * chance @ ndtr(b - snr) + (1 - pi) * ndtr(-b)), float(b)

@@ -1,0 +1,128 @@
+r"""The limit of a vanishing ridge, on both sides of interpolation.
+
+Where the training data can be fitted exactly the readout tends to the shortest one that does:
+the interpolator of least norm (square loss), or the one of largest margin (losses that fall
+with y z). Elsewhere ridge 0 is regular.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from sparsetoken.losses import Loss, get_loss
+from sparsetoken.losses.exact_fit import ExactFit
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Code, Status
+from sparsetoken.theory.capacity import capacity
+from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.training import Query
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["Stage", "ridgeless_stage"]
+
+_WITH_CAPACITY = ("logistic", "hinge", "squared_hinge")
+_ROUGH, _FINE = 1e-2, 1e-4  # tolerances of the capacity: far from alpha1, and near it
+_TIE = 1e-6  # relative distance from a threshold that is known exactly
+
+
+_LEAST_NORM = ExactFit(get_loss("square"))
+_LARGEST_MARGIN = ExactFit(get_loss("squared_hinge"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """What the potential of stage 4 is built from.
+
+    Attributes
+    ----------
+    loss : Loss
+    ridge : float
+    status : Status
+        NO_LIMIT where ridge 0 stands for no readout.
+    """
+
+    loss: Loss
+    ridge: float
+    status: Status = dataclasses.field(default_factory=lambda: Status(Code.CONVERGED))
+
+    @property
+    def fits_exactly(self) -> bool:
+        """Whether every training sample is fitted: loss and training error are 0."""
+        return isinstance(self.loss, ExactFit)
+
+
+def ridgeless_stage(
+    model: str,
+    problem: SparseTokenProblem,
+    loss: Loss,
+    alpha1: float,
+    query: Query,
+    activation: str,
+    law: FeatureLaw,
+) -> Stage:
+    """Return what stage 4 becomes as the ridge falls to 0.
+
+    Equation: interpolation-threshold. The square loss can be driven to 0 below
+    alpha1 = weights per dimension (1, or L for ``vectorized``); logistic, hinge and squared
+    hinge below the capacity. Above, ridge 0 is regular.
+
+    Equation: ridgeless-limit. Below, ``r = lambda rho`` with finite rho, and Phi / lambda tends
+    to the potential with ridge 1 and a loss that is infinite off the fitted scores: its saddle
+    point is the least ``w_1^2 + w_2^2 + nu^2`` subject to
+    ``nu^2 >= alpha E[dist(omega)^2 / C^2]``, dist to {z = y} or {y z >= 1}.
+
+    Raises
+    ------
+    InvalidInput
+        For a loss of which it is not known what it can fit.
+    """
+    if loss.name == "square":
+        exact, threshold, error = _LEAST_NORM, float(law.weights_per_dimension), _TIE
+    elif loss.name in _WITH_CAPACITY:
+        exact = _LARGEST_MARGIN
+        threshold, error = _capacity_near(model, problem, query, activation, alpha1)
+        if math.isnan(threshold):
+            remedy = "The capacity was not found; take a small ridge such as 1e-6."
+            return Stage(loss, 0.0, Status(Code.MAX_ITERATIONS, remedy))
+    else:
+        legal = f"square or one of {', '.join(_WITH_CAPACITY)} at ridge 0"
+        raise InvalidInput("loss", legal, loss.name, "Take a small ridge such as 1e-6.")
+    if math.isfinite(alpha1) and abs(alpha1 - threshold) <= error * alpha1:
+        return Stage(loss, 0.0, _no_limit(alpha1, threshold))
+    if alpha1 > threshold:
+        return Stage(loss, 0.0)
+    if np.any(law.C == 0):  # the square loss cannot fit two labels of one feature
+        remedy = "Some features vanish, and cannot be fitted: take a small ridge such as 1e-6."
+        return Stage(loss, 0.0, Status(Code.NO_LIMIT, remedy))
+    return Stage(exact, 1.0)
+
+
+def _capacity_near(
+    model: str, problem: SparseTokenProblem, query: Query, activation: str, alpha1: float
+) -> tuple[float, float]:
+    """Return the capacity and its relative error, finer where alpha1 is close.
+
+    The capacity is nan where it was not found, and has any value where alpha1 is infinite.
+    """
+    if math.isinf(alpha1):
+        return 0.0, 0.0
+    for tolerance in (_ROUGH, _FINE):
+        found = capacity(model, problem, query=query, activation=activation, tolerance=tolerance)
+        if found.status.code is Code.MAX_ITERATIONS:
+            return math.nan, math.nan
+        error = max(_TIE, 3 * found.numerical_error / max(found.capacity, 1e-300))
+        if abs(alpha1 - found.capacity) > error * alpha1:  # the error is that of 1/capacity
+            break
+    return found.capacity, error
+
+
+def _no_limit(alpha1: float, threshold: float) -> Status:
+    what = f"alpha1 = {alpha1:g} is at the interpolation threshold {threshold:.6g}"
+    return Status(
+        Code.NO_LIMIT,
+        f"{what}, where the readout diverges as the ridge falls to 0; "
+        "take a ridge > 0 or another alpha1.",
+    )

@@ -1,0 +1,105 @@
+"""Where the query turns from the signal: the boundary of anti-alignment."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sparsetoken.numerics.precision import in_float64
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Code, Status
+from sparsetoken.theory.alignment import sign_margin
+from sparsetoken.training import FourStageTraining
+from sparsetoken.validation import choice, real
+
+__all__ = ["SignBoundary", "sign_boundary", "small_step_margin"]
+
+_OF_PROBLEM = ("strength", "positive_rate")
+_OF_TRAINING = ("alpha0", "eta_w", "eta_b")
+_SCAN = 16
+_LEAST_SHARE = 1e-4  # of the range, where a geometric scan from 0 starts
+
+
+@dataclasses.dataclass(frozen=True)
+class SignBoundary:
+    """The value of one parameter at which the cosine of the query is 0.
+
+    Attributes
+    ----------
+    value : float
+        nan if the sign does not change.
+    residual : float
+        `sign_margin` there.
+    status : Status
+    """
+
+    value: float
+    residual: float
+    status: Status
+
+
+@in_float64
+def sign_boundary(
+    problem: SparseTokenProblem, training: FourStageTraining, name: str, low: float, high: float
+) -> SignBoundary:
+    """Return the value of a parameter at which the query changes its sign.
+
+    Equation: sign-boundary, the root of sign-condition along one parameter.
+
+    Parameters
+    ----------
+    problem, training
+        All other parameters.
+    name : str
+        strength, positive_rate, alpha0, eta_w or eta_b.
+    low, high : float
+        The range to search, both ends legal values, low < high. It is scanned in 16
+        steps, geometric ones for all but the positive rate; of several changes of sign
+        seen there the lowest is returned.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+    """
+    choice("name", name, _OF_PROBLEM + _OF_TRAINING)
+    low = real("low", low)
+    high = real("high", high, low, open_low=True)
+
+    def margin(value: float) -> float:
+        change: dict[str, Any] = {name: float(value)}
+        if name in _OF_PROBLEM:
+            return sign_margin(dataclasses.replace(problem, **change), training)
+        return sign_margin(problem, dataclasses.replace(training, **change))
+
+    aligned = margin(low) > 0
+    last = low
+    for value in _scan(name, low, high):
+        if (margin(value) > 0) != aligned:
+            root = float(brentq(margin, last, value, xtol=1e-12 * high, rtol=1e-12))
+            return SignBoundary(root, margin(root), Status(Code.CONVERGED))
+        last = value
+    side = "towards the signal" if aligned else "away from it"
+    reached = f"The query turns {side} for every {name} from {low:g} to {high:g}"
+    return SignBoundary(math.nan, math.nan, Status(Code.NO_LIMIT, f"{reached}; widen the range."))
+
+
+def _scan(name: str, low: float, high: float) -> list[float]:
+    if name == "positive_rate":
+        return np.linspace(low, high, _SCAN + 1)[1:].tolist()
+    steps = np.geomspace(max(low, _LEAST_SHARE * high), high, _SCAN + 1)
+    return steps[steps > low].tolist()
+
+
+def small_step_margin(problem: SparseTokenProblem) -> float:
+    """Return pi theta^2 V - (1 - 2 pi)(L - 1), with V = R (1 - R/L).
+
+    Equation: small-step-condition. For small steps, and a loss with l'(-1, 0) =
+    -l'(1, 0), the query turns towards the signal if and only if it is > 0.
+    """
+    pi, theta, R, L = problem.letters
+    return pi * theta**2 * R * (1 - R / L) - (1 - 2 * pi) * (L - 1)

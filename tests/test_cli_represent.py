@@ -1,0 +1,84 @@
+"""The command `represent`: keys, values, refusals."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sparsetoken.cli import app
+from sparsetoken.theory import critical
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["represent", *(str(a) for a in arguments)])
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Keep the curves that cost little."""
+    names = ("pooled", "attention_fixed", "bayes")
+    monkeypatch.setattr(critical, "CURVES", {name: critical.CURVES[name] for name in names})
+
+
+def test_json_has_a_strength_for_each_model_and_length(few):
+    found = run("--lengths", "4,16,64", "--error-level", 0.05, "--informative", 2, "--json")
+    assert found.exit_code == 0
+    values = json.loads(found.stdout)
+    assert list(values) == [
+        "lengths",
+        "error_level",
+        "informative",
+        "positive_rate",
+        "fixed_sharpness",
+        "critical_strength",
+        "growth",
+        "status",
+    ]
+    assert values["lengths"] == [4, 16, 64]
+    assert values["status"] == "converged"
+    strengths = values["critical_strength"]
+    # 2 z sqrt(L) / R with z the 5% point of a normal; the root is good to 1e-4
+    assert strengths["pooled"] == pytest.approx([3.28971, 6.57941, 13.15883], rel=2e-4)
+    assert all(b <= a for b, a in zip(strengths["bayes"], strengths["pooled"], strict=True))
+    assert values["growth"]["pooled"]["law"] == "sqrt(L)"
+    assert values["growth"]["pooled"]["exponent"] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_the_table_names_the_models(few):
+    found = run("--lengths", "4,8")
+    assert found.exit_code == 0
+    for word in ("pooled", "attention fixed", "bayes", "L = 8"):
+        assert word in found.stdout
+
+
+def test_a_level_out_of_reach_is_null_and_not_converged(few, monkeypatch):
+    monkeypatch.setattr(critical, "_LARGEST", 3.0)
+    found = run("--lengths", "64", "--json")
+    assert found.exit_code == 1
+    values = json.loads(found.stdout)
+    assert values["critical_strength"]["pooled"] == [None]
+    assert "pooled at L = 64" in values["status"]
+    assert "pooled at L = 64" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--lengths", "8,x"], "--lengths"),
+        (["--lengths", "8.5"], "--lengths"),
+        (["--lengths", "16,8"], "rising"),
+        (["--lengths", "8,8"], "rising"),
+        (["--lengths", "1,8"], "length"),
+        (["--lengths", "4,8", "--informative", 5], "length"),
+        (["--lengths", "8", "--error-level", 0.5], "error_level"),
+        (["--lengths", "8", "--error-level", 0.2, "--positive-rate", 0.1], "error_level"),
+        (["--lengths", "8", "--positive-rate", 1.5], "positive_rate"),
+        (["--lengths", "8", "--sharpness", -1], "sharpness"),
+    ],
+)
+def test_bad_input_is_one_message(arguments, word):
+    found = run(*arguments, "--json")
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert word in found.stderr
+    assert len(found.stderr.splitlines()) == 1

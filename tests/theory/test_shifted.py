@@ -1,0 +1,130 @@
+"""New data of another law than the training set.
+
+Equations: shifted-test-law.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from sparsetoken import FourStageTraining, InvalidInput, Query, SparseTokenProblem, predict
+
+PROBLEM = SparseTokenProblem(10, 1, 5.0, 0.5)
+SHIFTED = SparseTokenProblem(25, 2, 4.0, 0.2)
+TRAINING = FourStageTraining(loss="square", ridge=1e-2)
+QUERY = Query(0.8, 1.0)
+MODELS = ["attention", "pooled", "vectorized", "elementwise"]
+
+
+def prediction(model="attention", problem=PROBLEM, training=TRAINING, alpha1=2.0, **options):
+    return predict(model, problem, training, alpha1, query=QUERY, **options)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_problem_trained_on_changes_nothing(model):
+    assert prediction(model, test_problem=dataclasses.replace(PROBLEM)) == prediction(model)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_training_and_readout_do_not_depend_on_the_test(model):
+    length = PROBLEM.length if model == "vectorized" else SHIFTED.length
+    test_problem = dataclasses.replace(SHIFTED, length=length)
+    here, there = prediction(model), prediction(model, test_problem=test_problem)
+    # The same but for the nodes that the tolerance adds: about 1e-4 of each.
+    assert dataclasses.astuple(there.overlaps) == pytest.approx(
+        dataclasses.astuple(here.overlaps), rel=1e-3
+    )
+    assert there.training_loss == pytest.approx(here.training_loss, rel=1e-3)
+    assert there.training_error == pytest.approx(here.training_error, abs=1e-4)  # the tolerance
+    assert abs(there.test_error - here.test_error) > 0.01
+
+
+@pytest.mark.parametrize("length", [5, 40])
+def test_pooled_has_a_closed_form(length):
+    """A = R'/L', C = 1/sqrt(L'), and the readout of the training."""
+    found = prediction("pooled", test_problem=SparseTokenProblem(length, 2, 4.0, 0.3))
+    w = found.overlaps
+    width = math.hypot(w.orthogonal, w.noise) / math.sqrt(length)
+    plus = ndtr(-(4.0 * 2 / length * w.orthogonal + w.bias) / width)
+    minus = ndtr(w.bias / width)
+    assert found.test_error == pytest.approx(0.3 * plus + 0.7 * minus, abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha1", [2.0, math.inf])
+def test_attention_against_plain_draws(alpha1):
+    """10^5 plain draws of g for each class: their standard error is about 1e-3."""
+    found = prediction(test_problem=SHIFTED, alpha1=alpha1)
+    w, (pi, theta, R, L) = found.overlaps, SHIFTED.letters
+    rng = np.random.default_rng(0)
+    wrong = 0.0
+    for y, chance in ((1, pi), (-1, 1 - pi)):
+        g = rng.standard_normal((100_000, L))
+        v = (np.arange(L) < R) * (y > 0)
+        a = np.exp(QUERY.sharpness * (theta * QUERY.cosine * v + g))
+        a /= a.sum(axis=1, keepdims=True)
+        A, B, C = a @ v, np.sum(a * g, axis=1), np.sqrt(np.sum(a**2, axis=1))
+        mu = w.query * (theta * QUERY.cosine * A + B) + w.bias
+        mu += w.orthogonal * theta * math.sqrt(1 - QUERY.cosine**2) * A
+        wrong += chance * np.mean(ndtr(-y * mu / (C * math.hypot(w.orthogonal, w.noise))))
+    assert found.test_error == pytest.approx(wrong, abs=4e-3)
+
+
+def test_other_labels_mix_the_errors_of_the_classes():
+    errors = [
+        prediction(test_problem=dataclasses.replace(PROBLEM, positive_rate=pi)).test_error
+        for pi in (0.1, 0.5, 0.9)
+    ]
+    # The same nodes with other weights: exact but for the nodes that a tolerance adds.
+    assert errors[1] == pytest.approx((errors[0] + errors[2]) / 2, abs=1e-4)
+    assert errors[0] != pytest.approx(errors[2], abs=1e-3)
+
+
+def test_one_token_and_many():
+    """A training law or a test law of two exact nodes goes with a sampled one."""
+    one = SparseTokenProblem(1, 1, 5.0, 0.5)
+    away, back = prediction(test_problem=one), prediction(problem=one, test_problem=PROBLEM)
+    w = away.overlaps
+    width = math.sqrt(w.query**2 + w.orthogonal**2 + w.noise**2)
+    signal = 5.0 * (0.8 * w.query + 0.6 * w.orthogonal)
+    exact = 0.5 * (ndtr(-(signal + w.bias) / width) + ndtr(w.bias / width))
+    assert away.test_error == pytest.approx(exact, abs=1e-12)
+    for found in (away, back):
+        assert found.status.converged
+        assert 0 < found.numerical_error < 1e-4
+
+
+def test_numerical_error_is_that_of_the_test_law():
+    """Against many nodes: the error stated is of the size of the error made."""
+    rough = prediction(test_problem=SHIFTED, tolerance=0.5)
+    fine = prediction(test_problem=SHIFTED, tolerance=2e-5)
+    assert rough.numerical_error > 2 * fine.numerical_error
+    assert abs(rough.test_error - fine.test_error) < 5 * rough.numerical_error
+
+
+def test_no_features_but_other_labels():
+    found = predict(
+        "elementwise",
+        dataclasses.replace(PROBLEM, positive_rate=0.2),
+        TRAINING,
+        2.0,
+        query=Query(0.5, 0.0),
+        activation="tanh",
+        test_problem=dataclasses.replace(PROBLEM, positive_rate=0.7),
+    )
+    assert (found.training_error, found.test_error) == (pytest.approx(0.2), pytest.approx(0.7))
+
+
+@pytest.mark.parametrize(
+    ("model", "test_problem", "word"),
+    [
+        ("attention", "longer", "test_problem"),
+        ("vectorized", SHIFTED, "length"),
+        ("vectorized", SparseTokenProblem(10, 1, 5.0, 0.5, (0.1,) * 10), "position_law"),
+    ],
+)
+def test_bad_input(model, test_problem, word):
+    with pytest.raises(InvalidInput, match=word):
+        prediction(model, test_problem=test_problem)

@@ -1,0 +1,100 @@
+"""Laws of sums over tokens against closed forms and plain sampling.
+
+Equations: token-sum-law, oracle-tests.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, ncx2, norm
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.theory.oracle_tests import oracle_tests
+from sparsetoken.theory.token_sums import mistake_chances
+
+SIZES = [(2, 1), (8, 3), (8, 8), (1024, 1), (65536, 1), (65536, 8)]
+# Measured: the lattice of 2^13 points is within 1e-3 of these tails, relative.
+LATTICE = {"rel": 2e-3, "abs": 1e-6}
+
+
+@pytest.mark.parametrize(("length", "informative"), SIZES)
+@pytest.mark.parametrize("alarm", [0.3, 0.01])
+def test_a_mean_is_normal(length, informative, alarm):
+    theta = 2.5 * math.sqrt(length) / informative
+    problem = SparseTokenProblem(length, informative, theta)
+    c = norm.isf(alarm) / math.sqrt(length)
+    found = mistake_chances(lambda t: t - c, problem)
+    assert found.alarm == pytest.approx(alarm, **LATTICE)
+    assert found.miss == pytest.approx(norm.cdf(norm.isf(alarm) - 2.5), **LATTICE)
+
+
+@pytest.mark.parametrize(("length", "informative"), SIZES)
+def test_a_sum_of_squares_is_chi_squared(length, informative):
+    theta = 2 * length**0.25 / math.sqrt(informative)
+    problem = SparseTokenProblem(length, informative, theta)
+    level = chi2.isf(0.02, length)
+    found = mistake_chances(lambda t: t**2 - level / length, problem)
+    assert found.alarm == pytest.approx(0.02, **LATTICE)
+    expected = ncx2.cdf(level, length, informative * theta**2)
+    assert found.miss == pytest.approx(expected, **LATTICE)
+
+
+@pytest.mark.parametrize("model", ["attention", "elementwise"])
+@pytest.mark.parametrize(
+    ("length", "informative", "sharpness"),
+    [(2, 1, 1.0), (8, 3, 0.3), (64, 2, 2.0), (256, 1, 3.0), (1024, 4, 1.0)],
+)
+def test_sums_meet_plain_sampling(model, length, informative, sharpness):
+    problem = SparseTokenProblem(length, informative, 3.5)
+    tests = oracle_tests(model, problem, "exp")
+    rng = np.random.default_rng(length)
+    t = rng.standard_normal((2_000_000 // max(length, 40), length))
+    scores = np.exp(sharpness * t)
+    T = np.sum(t * scores, axis=1)
+    T = T / (scores.sum(axis=1) if model == "attention" else length)
+    c = float(np.quantile(T, 0.9))
+    u = c if model == "attention" else _level(tests, sharpness, c)
+    t[:, :informative] += 3.5
+    signal = np.exp(sharpness * t)
+    shifted = np.sum(t * signal, axis=1)
+    shifted /= signal.sum(axis=1) if model == "attention" else length
+    found = mistake_chances(tests.token(sharpness, u), problem)
+    for predicted, sampled in ((found.alarm, c < T), (found.miss, shifted <= c)):
+        share = sampled.mean()
+        error = math.sqrt(max(share * (1 - share), 1 / len(t)) / len(t))
+        assert abs(predicted - share) < 4 * error  # 4 standard errors: 20 comparisons
+
+
+def _level(tests, k, c):
+    low, high = tests.levels(k)
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tests.threshold(k, middle) < c else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize(("length", "c"), [(2, 1.5), (65536, 4.6)])
+def test_the_sharpest_weights_leave_the_largest_token(length, c):
+    problem = SparseTokenProblem(length, 1, 5.0)
+    found = mistake_chances(oracle_tests("attention", problem, "erf").token(300.0, c), problem)
+    # At k = 300 the sum still differs from the largest token by about log(2) / k.
+    assert found.alarm == pytest.approx(1 - norm.cdf(c) ** length, rel=0.02)
+    assert found.miss == pytest.approx(
+        norm.cdf(c) ** (length - 1) * norm.cdf(c - 5), rel=0.02, abs=1e-5
+    )
+
+
+@pytest.mark.parametrize("length", [2, 1024, 65536])
+@pytest.mark.parametrize("k", [0.1, 1.0, 4.0, 20.0])
+def test_chances_are_monotone_in_the_threshold_and_end_at_0_and_1(length, k):
+    problem = SparseTokenProblem(length, 1, 5.0)
+    tests = oracle_tests("attention", problem, "erf")
+    levels = np.linspace(*tests.levels(k), 25)
+    found = [mistake_chances(tests.token(k, c), problem, 11) for c in levels]
+    misses, alarms = np.array(found).T
+    # The lattice of 2^11 points has errors of this size.
+    assert np.all(np.diff(misses) > -3e-3)
+    assert np.all(np.diff(alarms) < 3e-3)
+    assert (misses[0], alarms[-1]) == pytest.approx((0, 0), abs=1e-5)
+    assert (misses[-1], alarms[0]) == pytest.approx((1, 1), abs=1e-5)
