@@ -29,9 +29,16 @@ if TYPE_CHECKING:
     from sparsetoken.theory import QueryVerdict as QueryVerdict
     from sparsetoken.theory import QueryWarning as QueryWarning
     from sparsetoken.theory import align as align
+    from sparsetoken.theory import approach_to_infinite_data as approach_to_infinite_data
+    from sparsetoken.theory import bayes_error as bayes_error
+    from sparsetoken.theory import best_beta as best_beta
+    from sparsetoken.theory import best_error as best_error
+    from sparsetoken.theory import best_split as best_split
     from sparsetoken.theory import capacity as capacity
     from sparsetoken.theory import check_query as check_query
     from sparsetoken.theory import critical_cosine as critical_cosine
+    from sparsetoken.theory import critical_strength as critical_strength
+    from sparsetoken.theory import fit_growth as fit_growth
     from sparsetoken.theory import predict as predict
     from sparsetoken.theory import sign_boundary as sign_boundary
     from sparsetoken.theory import sign_margin as sign_margin
@@ -57,10 +64,17 @@ _HOME = {
     "SparseTokenProblem": "problem",
     "Status": "results",
     "align": "theory",
+    "approach_to_infinite_data": "theory",
+    "bayes_error": "theory",
+    "best_beta": "theory",
+    "best_error": "theory",
+    "best_split": "theory",
     "capacity": "theory",
     "check_query": "theory",
     "critical_cosine": "theory",
+    "critical_strength": "theory",
     "draw_training_set": "simulation",
+    "fit_growth": "theory",
     "get_loss": "losses",
     "is_separable": "simulation",
     "leave_one_out": "numerics.leave_one_out",

@@ -72,6 +72,26 @@ def test_the_text_has_best_and_last(run):
     assert "d = 16, 2 trials" in EXPERIMENT.setting(PROFILE)
 
 
+def test_the_text_counts_the_descents_that_end_above_two_steps(run):
+    points, claims = run
+
+    def ends_at(value):
+        moved = [
+            dataclasses.replace(p, value=value, error=1e-3)
+            if p.quantity == "test_error" and p.source != "theory"
+            else p
+            for p in points
+        ]
+        return EXPERIMENT.result(moved, claims)
+
+    assert "above two-step attention in 4 of 4 cases, and is below it at its best step in 0" in (
+        ends_at(0.49)
+    )
+    assert "above two-step attention in 0 of 4 cases, and is below it at its best step in 4" in (
+        ends_at(0.0)
+    )
+
+
 def test_the_figure_shows_two_starts_and_three_references(run):
     with styled():
         figure = PICTURES[0].draw(run[0])

@@ -47,7 +47,7 @@ class DataReuseProfile:
     trials: int
 
 
-QUICK = DataReuseProfile((0.5, 1.0, 2.0, 4.0), 150, 16)
+QUICK = DataReuseProfile((0.5, 1.0, 2.0, 4.0), 200, 24)
 PAPER = DataReuseProfile((0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 400, 100)
 
 

@@ -8,14 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from scipy.optimize import curve_fit
+
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.base import Experiment, Job
 from sparsetoken.experiments.claims import (
-    BY_EXPERIMENT,
-    HOLDS,
     Claim,
     Statement,
-    judge,
     observed,
 )
 from sparsetoken.experiments.points import THEORY, Point, select
@@ -34,8 +34,8 @@ STATEMENT = "growing-length"
 STATEMENTS = (
     Statement(
         STATEMENT,
-        "The theory holds L fixed as d grows; when L grows with d at fixed L/d, does its error at "
-        "the actual L still shrink like 1/d?",
+        "The theory holds L fixed as d grows; when L grows with d at fixed L/d, do simulations "
+        "still approach its prediction at the actual L, and how fast?",
         open=True,
     ),
 )
@@ -69,7 +69,7 @@ class GrowingLengthProfile:
         return max(4, trials * 100 // d)
 
 
-QUICK = GrowingLengthProfile((0.05, 0.1), (100, 200, 400), 32, 3000)
+QUICK = GrowingLengthProfile((0.05, 0.1), (100, 200, 400), 48, 8000)
 PAPER = GrowingLengthProfile((0.05, 0.1, 0.2), (100, 200, 400, 800, 1600), 400, 30000)
 
 
@@ -113,9 +113,9 @@ def _jobs(profile: GrowingLengthProfile, seed: int) -> list[Job]:
                 few, many = (
                     profile.share(n, d) for n in (profile.trials, profile.alignment_trials)
                 )
-                one = 0.05 + 0.005 * length(c, d) + 0.25 * (d / 400) ** 3
+                one = 0.03 + 0.003 * length(c, d) + 0.2 * (d / 400) ** 3
                 arguments = (arm, c, d, few, many, seed)
-                jobs.append(Job(_simulation, arguments, few * one + many * d * 2e-5))
+                jobs.append(Job(_simulation, arguments, few * one + many * 4e-4))
     return [*jobs, Job(_trend, (profile.lengths[0],), 0.5)]
 
 
@@ -156,44 +156,70 @@ def _simulation(arm: str, c: float, d: int, few: int, many: int, seed: int) -> l
 
 
 def _claims(profile: GrowingLengthProfile, points: Sequence[Point]) -> list[Claim]:
-    """Report the smallest dimension; judge the others by what 1/d leaves of its difference."""
-    predicted = {
-        (p.curve, p.quantity, p.x): p for p in points if p.source == THEORY and not p.group
-    }
-    simulated = [p for p in points if p.source != THEORY]
-    least, largest = profile.dimensions[0], profile.dimensions[-1]
-    first = {(p.curve, p.quantity, p.y): p for p in simulated if p.dimension == least}
+    """Report each simulated point beside the theory at its length, and each fall with d."""
+    predicted = _predicted(points)
     claims = []
-    for point in simulated:
-        theory_here = predicted[point.curve, point.quantity, point.x]
-        begin = first[point.curve, point.quantity, point.y]
-        if point is begin:
-            claims.append(_reported(point, theory_here))
-            continue
-        theory_there = predicted[begin.curve, begin.quantity, begin.x]
-        bound = abs(begin.value / theory_there.value - 1) + 3 * begin.error / theory_there.value
-        allowance = bound * least / point.dimension * abs(theory_here.value)
-        key = point.dimension == largest and point.quantity == "test_error"
-        claims.append(
-            judge(STATEMENT, theory_here, point, where=_where(point), allowance=allowance, key=key)
-        )
+    for point in points:
+        if point.source != THEORY:
+            claim = _reported(point, "", _where(point))
+            here = predicted[point.curve, point.quantity, point.x]
+            claims.append(dataclasses.replace(claim, theory=here.value))
+    for (arm, ratio), fall in _falls(profile, points).items():
+        where = f"{ARMS[arm]}, L/d = {ratio:g}, cosine: relative difference ∝ d^−p"
+        claims.append(_reported(fall, "power of d", where, key=True))
     return claims
 
 
-def _reported(point: Point, predicted: Point) -> Claim:
+def _predicted(points: Sequence[Point]) -> dict[tuple[str, str, float], Point]:
+    return {(p.curve, p.quantity, p.x): p for p in points if p.source == THEORY and not p.group}
+
+
+def _reported(point: Point, quantity: str, where: str, key: bool = False) -> Claim:
     claim = observed(
         STATEMENT,
         point.curve,
-        point.quantity,
-        where=_where(point),
+        quantity or point.quantity,
+        where=where,
         value=point.value,
         error=point.error,
         dimension=point.dimension,
         trials=point.trials,
         x=point.x,
         engine=point.source,
+        key=key,
     )
-    return dataclasses.replace(claim, theory=predicted.value, group=point.group)
+    return dataclasses.replace(claim, group=point.group)
+
+
+def _falls(
+    profile: GrowingLengthProfile, points: Sequence[Point]
+) -> dict[tuple[str, float], Point]:
+    """Return p of the law d^-p fitted to the relative differences of the cosine, per line."""
+    predicted = _predicted(points)
+    falls = {}
+    for arm in ARMS:
+        for ratio in profile.ratios:
+            line = [p for p in select(points, curve=arm, quantity="cosine", y=ratio) if p.dimension]
+            scale = np.array([predicted[arm, "cosine", p.x].value for p in line])
+            d, value, error = np.array([(p.dimension, p.value, p.error) for p in line]).T
+            power, spread = _fitted_power(d, value / scale - 1, error / np.abs(scale))
+            falls[arm, ratio] = dataclasses.replace(line[-1], value=power, error=spread)
+    return falls
+
+
+def _fitted_power(d: np.ndarray, difference: np.ndarray, error: np.ndarray) -> tuple[float, float]:
+    """Return p of difference = a d^-p with its standard error; nan without a fit."""
+
+    def law(u: np.ndarray, a: float, p: float) -> np.ndarray:
+        return a * u**-p
+
+    try:
+        (_, power), covariance = curve_fit(
+            law, d / d[0], difference, (difference[0], 0.5), error, absolute_sigma=True
+        )
+    except RuntimeError:
+        return math.nan, math.nan
+    return float(power), float(np.sqrt(covariance[1, 1]))
 
 
 def _where(point: Point) -> str:
@@ -201,15 +227,18 @@ def _where(point: Point) -> str:
 
 
 def _result(points: Sequence[Point], claims: Sequence[Claim]) -> str:
-    judged = [c for c in claims if c.verdict != BY_EXPERIMENT]
-    held = sum(c.verdict == HOLDS for c in judged)
     longest = max(p.x for p in points if p.source != THEORY)
-    parts = [_arm_in_words(points, arm, longest) for arm in ARMS]
+    powers = ", ".join(
+        f"{c.measured:.2f} ± {c.standard_error:.2f} ({c.where.split(', cosine')[0]})"
+        for c in claims
+        if c.key
+    )
+    arms = " ".join(_arm_in_words(points, arm, longest) for arm in ARMS)
     return (
-        f"{held} of {len(judged)} comparisons beyond the smallest d hold: the relative difference "
-        "from the theory at the actual L is not above 1/d times that at the smallest d. "
-        f"Relative difference in percent, d rising: {_differences(claims, 'cosine')} for the "
-        f"cosine; {_differences(claims, 'test_error')} for the test error. {' '.join(parts)}"
+        "Measured less theory at the actual L, relative, in percent, d rising. Cosine: "
+        f"{_differences(claims, 'cosine')}. Test error: {_differences(claims, 'test_error')}. "
+        "The difference of the cosine falls like a power of d (1 at fixed length, 0 if the "
+        f"theory were wrong): {powers}. {arms}"
     )
 
 
@@ -247,9 +276,8 @@ def _setting(profile: GrowingLengthProfile) -> str:
         "order of θ. Two laws for the first data set: α₀ = 1, and α₀ = L/10. Reduced engine; "
         f"{profile.trials} trials at d = 100 ({profile.alignment_trials} for the cosine) and in "
         "inverse proportion to d, at least 4. Each simulation is compared with the theory "
-        "at its own L. At the smallest d the difference is reported; at the others it is judged, "
-        "with the allowance D d<sub>min</sub>/d: D is the relative difference at "
-        "the smallest d and the same L/d, plus three of its standard errors."
+        "at its own L, and the relative differences of the cosine are fitted by a law "
+        "d<sup>−p</sup> at each L/d."
     )
 
 

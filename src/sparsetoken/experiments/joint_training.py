@@ -52,7 +52,7 @@ class JointTrainingProfile:
     trials: int
 
 
-QUICK = JointTrainingProfile((1.0, 4.0), (0, 1, 3, 10, 30, 100, 300, 1000), 100, 6)
+QUICK = JointTrainingProfile((1.0, 4.0), (0, 1, 3, 10, 30, 100, 300, 1000), 100, 8)
 PAPER = JointTrainingProfile((1.0, 4.0), (0, 1, 3, 10, 30, 100, 300, 1000, 3000), 200, 24)
 
 
@@ -135,7 +135,25 @@ def _claims(profile: JointTrainingProfile, points: Sequence[Point]) -> list[Clai
 
 def _result(points: Sequence[Point], claims: Sequence[Claim]) -> str:
     groups = dict.fromkeys(p.group for p in points)
-    return " ".join(_load_in_words(select(points, group=group), group) for group in groups)
+    parts = [_load_in_words(select(points, group=group), group) for group in groups]
+    return " ".join([*parts, _count(points, list(groups))])
+
+
+def _count(points: Sequence[Point], groups: Sequence[str]) -> str:
+    """Say how often the descent is on either side of two-step attention."""
+    above = below = 0
+    for group in groups:
+        attention = references_of(points, group=group).attention
+        for begin in STARTS:
+            path = select(points, group=group, curve=begin, quantity="test_error")
+            best, end = min(path, key=lambda p: p.value), path[-1]
+            above += end.value > attention + 3 * end.error
+            below += best.value < attention - 3 * best.error
+    cases = len(groups) * len(STARTS)
+    return (
+        f"Beyond three standard errors, the descent ends above two-step attention in {above} of "
+        f"{cases} cases, and is below it at its best step in {below}."
+    )
 
 
 def _load_in_words(points: Sequence[Point], group: str) -> str:

@@ -34,6 +34,7 @@ def draw(points: Sequence[Point]) -> Figure:
     left.set_yscale("log")
     ticks = (0.02, 0.03, 0.05, 0.1, 0.2, 0.4)
     left.set_yticks(ticks, [f"{t:g}" for t in ticks])
+    left.set_ylim(0.015, None)
     simulated = [p for p in points if p.source != THEORY]
     for axes in (left, right):
         style.load_axis(axes, simulated)

@@ -34,6 +34,7 @@ def draw(points: Sequence[Point]) -> Figure:
         axes.set_ylim(0.014, 0.6)
         ticks = (0.02, 0.05, 0.1, 0.2, 0.5)
         axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
+        axes.minorticks_off()
         _step_axis(axes, points)
         style.axis_text(axes, x="steps", y="", title=f"test error, {group}")
     for group, line in zip(groups, ("-", "--", ":"), strict=False):

@@ -11,15 +11,20 @@ from sparsetoken.theory.crossing import (
     check_query,
     critical_cosine,
 )
+from sparsetoken.theory.design import BestBeta, BestSplit, best_beta, best_split
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
 from sparsetoken.theory.growth import GrowthFit, fit_growth, growth_exponent
+from sparsetoken.theory.infinite_data import Approach, approach_to_infinite_data
 from sparsetoken.theory.predict import predict
 from sparsetoken.theory.representation import Representation, best_error
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.theory.sign_boundary import SignBoundary, sign_boundary, small_step_margin
 
 __all__ = [
+    "Approach",
     "BayesError",
+    "BestBeta",
+    "BestSplit",
     "CriticalCosine",
     "CriticalStrength",
     "FeatureLaw",
@@ -30,15 +35,18 @@ __all__ = [
     "ScoreLaw",
     "SignBoundary",
     "align",
+    "approach_to_infinite_data",
     "bayes_error",
+    "best_beta",
     "best_error",
+    "best_split",
     "capacity",
     "check_query",
     "critical_cosine",
     "critical_strength",
+    "feature_law",
     "fit_growth",
     "growth_exponent",
-    "feature_law",
     "predict",
     "sign_boundary",
     "sign_margin",
