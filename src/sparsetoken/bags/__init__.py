@@ -1,0 +1,32 @@
+"""Bags of embeddings: many short lists of tokens, each with one label.
+
+The forms are an array (n, L, d) with or without a mask, a list of arrays (L_i, d), and rows
+with bag ids (arrays, pandas, Parquet). Inside, `Bags` hold one flat array and offsets.
+"""
+
+from sparsetoken.bags.container import Bags, Padded
+from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.long_form import (
+    IdentifiedBags,
+    LongForm,
+    from_frame,
+    from_long,
+    read_parquet,
+    to_frame,
+    to_long,
+    write_parquet,
+)
+
+__all__ = [
+    "Bags",
+    "IdentifiedBags",
+    "LongForm",
+    "Padded",
+    "as_bags",
+    "from_frame",
+    "from_long",
+    "read_parquet",
+    "to_frame",
+    "to_long",
+    "write_parquet",
+]

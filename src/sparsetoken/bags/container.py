@@ -1,0 +1,188 @@
+"""Bags of embeddings: one flat array of tokens, and where each bag begins."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple, SupportsIndex, overload
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["Bags", "Padded"]
+
+
+class Padded(NamedTuple):
+    """Bags filled up to one length.
+
+    Attributes
+    ----------
+    array : array of shape (n, L, d)
+    mask : bool array of shape (n, L)
+        True where there is a token.
+    """
+
+    array: Float[np.ndarray, "n L d"]
+    mask: Bool[np.ndarray, "n L"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Bags:
+    """Bags of tokens of any sizes, without padding.
+
+    `as_bags` and `from_long` make them, and check the values. An int picks one bag as a view
+    of shape (L_i, d); a slice, an array of ints or a boolean array picks several as new
+    `Bags`. Functions of scikit-learn that split data, such as ``cross_validate``, take them.
+
+    Parameters
+    ----------
+    tokens : float32 or float64 array of shape (N, d), C-contiguous
+        The tokens of all bags, one bag after the other.
+    offsets : int array of shape (n + 1,)
+        Bag i is rows offsets[i] to offsets[i+1]; from 0 to N, strictly increasing.
+
+    Raises
+    ------
+    InvalidInput
+        If the arrays are not of these kinds.
+    """
+
+    tokens: Float[np.ndarray, "N d"]
+    offsets: Int[np.ndarray, " n+1"]
+
+    def __post_init__(self) -> None:
+        _check_tokens(self.tokens)
+        offsets = np.asarray(self.offsets)
+        _check_offsets(offsets, len(self.tokens))
+        object.__setattr__(self, "offsets", offsets.astype(np.int64, copy=False))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of bags, as the shape (n,) of a sequence; scikit-learn asks for it."""
+        return (len(self),)
+
+    @property
+    def dimension(self) -> int:
+        """The length d of a token."""
+        return self.tokens.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the tokens: float32 or float64."""
+        return self.tokens.dtype
+
+    @functools.cached_property
+    def sizes(self) -> Int[np.ndarray, " n"]:
+        """How many tokens each bag has."""
+        return np.diff(self.offsets)
+
+    @property
+    def common_size(self) -> int | None:
+        """The size that all bags have, or None if sizes differ or there is no bag."""
+        alike = len(self) > 0 and self.sizes.min() == self.sizes.max()
+        return int(self.sizes[0]) if alike else None
+
+    def __repr__(self) -> str:
+        least, most = (self.sizes.min(), self.sizes.max()) if len(self) else (0, 0)
+        sizes = f"{least}" if least == most else f"{least} to {most}"
+        return f"Bags({len(self)} bags of {sizes} tokens, d = {self.dimension}, {self.dtype})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        raise TypeError("Bags are not a table: pool them (BagPooling), or use to_array().")
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        bounds = self.offsets.tolist()
+        return (self.tokens[a:b] for a, b in itertools.pairwise(bounds))
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> np.ndarray: ...
+    @overload
+    def __getitem__(self, key: Any) -> Bags: ...
+    def __getitem__(self, key: Any) -> np.ndarray | Bags:
+        picked = np.arange(len(self))[key]  # NumPy's own rules and errors
+        if picked.ndim == 0:
+            return self.tokens[self.offsets[picked] : self.offsets[picked + 1]]
+        if picked.ndim != 1:
+            raise IndexError("bags are picked by an int, a slice or a one-dimensional array")
+        # scikit-learn asks for bags[key, ...]
+        first = key[0] if isinstance(key, tuple) and key else key
+        if isinstance(first, slice) and first.step in (None, 1) and picked.size:
+            return self._run(picked[0], picked[-1] + 1)
+        return self._gather(picked)
+
+    def _run(self, first: int, stop: int) -> Bags:
+        """Return the bags from `first` to before `stop`, as a view."""
+        offsets = self.offsets[first : stop + 1]
+        return Bags(self.tokens[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+    def _gather(self, picked: np.ndarray) -> Bags:
+        sizes = self.sizes[picked]
+        offsets = offsets_of(sizes)
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[picked] - offsets[:-1], sizes)
+        return Bags(self.tokens.take(rows, axis=0), offsets)
+
+    def with_tokens(self, tokens: Float[np.ndarray, "N k"]) -> Bags:
+        """Return bags of the same sizes with other tokens, in the same order."""
+        return Bags(tokens, self.offsets)
+
+    def equals(self, other: Bags) -> bool:
+        """Whether both hold the same bags: the same sizes, values and dtype."""
+        same = self.dtype == other.dtype and np.array_equal(self.offsets, other.offsets)
+        return bool(same and np.array_equal(self.tokens, other.tokens))
+
+    def to_list(self) -> list[np.ndarray]:
+        """Return the bags as a list of views of shape (L_i, d)."""
+        return list(self)
+
+    def to_array(self, fill: float = 0.0) -> Padded:
+        """Return the bags as one array of the length of the largest, and its mask.
+
+        Parameters
+        ----------
+        fill : float
+            The value where there is no token. Nothing reads it: the mask tells.
+
+        Returns
+        -------
+        Padded
+            If all bags have one size, `array` is a view of the tokens.
+        """
+        n, d, L = len(self), self.dimension, int(self.sizes.max(initial=0))
+        mask = np.arange(L) < self.sizes[:, None]
+        if self.common_size is not None:
+            return Padded(self.tokens.reshape(n, L, d), mask)
+        array = np.full((n, L, d), fill, self.dtype)
+        array[mask] = self.tokens
+        return Padded(array, mask)
+
+
+def offsets_of(sizes: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n+1"]:
+    """Return where bags of the given sizes begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def _check_tokens(tokens: Any) -> None:
+    legal = "a C-contiguous float32 or float64 array of shape (N, d)"
+    kind = isinstance(tokens, np.ndarray) and tokens.dtype in (np.float32, np.float64)
+    if not (kind and tokens.ndim == 2 and tokens.flags.c_contiguous):
+        raise InvalidInput("tokens", legal, _told(tokens), "as_bags makes bags of other arrays.")
+
+
+def _check_offsets(offsets: np.ndarray, N: int) -> None:
+    legal = f"integers from 0 to the number of tokens, {N}, strictly increasing"
+    whole = offsets.dtype.kind in "iu" and offsets.ndim == 1 and offsets.size > 0
+    if not whole or offsets[0] != 0 or offsets[-1] != N or (offsets[1:] <= offsets[:-1]).any():
+        raise InvalidInput("offsets", legal, _told(offsets), "No bag is empty.")
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} array of shape {value.shape}"
+    return type(value).__name__

@@ -1,0 +1,210 @@
+"""Arrays, padded arrays and lists of arrays as `Bags`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+from scipy.sparse import issparse
+
+from sparsetoken.bags.container import Bags, offsets_of
+from sparsetoken.validation import InvalidInput, integer
+
+__all__ = ["as_bags", "as_floats", "check_finite", "is_list_of_bags"]
+
+_CHUNK = 1 << 20  # values looked at together
+
+
+def as_bags(
+    X: Any,
+    mask: Any = None,
+    *,
+    n_tokens: int | None = None,
+    dtype: Any = None,
+) -> Bags:
+    """Return bags of embeddings in any form as `Bags`.
+
+    Float32 and float64 are kept, float16 becomes float32, all else float64. Where nothing has
+    to change, nothing is copied.
+
+    Parameters
+    ----------
+    X : Bags, array or list
+        - array of shape (n, L, d): n bags of L tokens, or fewer where `mask` says so;
+        - list or object array of n arrays of shape (L_i, d);
+        - array of shape (n, d): one token in each bag, or, with `n_tokens`, n bags flattened
+          to n_tokens * d columns;
+        - Bags.
+    mask : bool array of shape (n, L), optional
+        True (or 1) where there is a token, False (or 0) where there is padding. Values of
+        padding are never read. Without a mask, every token counts, also one of zeros.
+    n_tokens : int, optional
+        Tokens in each row of a flattened array.
+    dtype : float32 or float64, optional
+        The dtype of the tokens. The default keeps that of X.
+
+    Returns
+    -------
+    Bags
+
+    Raises
+    ------
+    InvalidInput
+        If a value is NaN or infinite, a bag is empty, dimensions differ between bags, or the
+        mask has another shape than the tokens.
+    TypeError
+        If X is sparse or its values are not numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_bags([np.zeros((2, 3)), np.ones((5, 3))])
+    Bags(2 bags of 2 to 5 tokens, d = 3, float64)
+    """
+    if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
+        raise InvalidInput("dtype", "float32 or float64", dtype)
+    if issparse(X):
+        raise TypeError("X is sparse; bags are dense. Use X.toarray().")
+    if isinstance(X, Bags) or is_list_of_bags(X):
+        _refuse_layout(mask, n_tokens)
+        bags = X if isinstance(X, Bags) else _from_list(X)
+        bags = bags.with_tokens(as_floats(bags.tokens, dtype))
+        check_finite(bags)
+        return bags
+    return _from_array(as_floats(X, dtype), mask, n_tokens)
+
+
+def is_list_of_bags(X: Any) -> bool:
+    """Whether X is a list or an object array of arrays, each a bag of its own."""
+    if isinstance(X, np.ndarray):
+        return X.dtype == object and X.ndim == 1 and X.size > 0 and _depth(X[0]) >= 2
+    listed = isinstance(X, Sequence) and not isinstance(X, str | bytes)
+    return listed and len(X) > 0 and any(_depth(bag) >= 2 for bag in X)
+
+
+def _depth(value: Any) -> int:
+    try:
+        return int(value.ndim) if hasattr(value, "ndim") else np.ndim(value)
+    except ValueError:  # a list of lists of unequal lengths
+        return 2
+
+
+def _refuse_layout(mask: Any, n_tokens: int | None) -> None:
+    remedy = "The bags already say which tokens they have."
+    for name, value in (("mask", mask), ("n_tokens", n_tokens)):
+        if value is not None:
+            raise InvalidInput(name, "None for ragged bags", type(value).__name__, remedy)
+
+
+def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
+    """Return X as a C-contiguous array of float32 or float64.
+
+    Raises
+    ------
+    InvalidInput
+        If the values are complex or strings, or lists have unequal lengths.
+    TypeError
+        If values are not numbers.
+    """
+    legal = "an array of real numbers"
+    try:
+        array = np.asarray(X)
+        if array.dtype == object:
+            array = array.astype(np.float64)
+    except ValueError as error:
+        raise InvalidInput(name, legal, type(X).__name__, f"NumPy says: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput(name, legal, f"dtype {array.dtype}")
+    if dtype is None:
+        small = array.dtype.kind == "f" and array.dtype.itemsize <= 4
+        dtype = np.float32 if small else np.float64
+    return np.asarray(array, dtype, order="C")
+
+
+def _from_list(X: Sequence) -> Bags:
+    arrays = [as_floats(bag, name=f"bag {i}") for i, bag in enumerate(X)]
+    for i, bag in enumerate(arrays):
+        if bag.ndim != 2:
+            raise InvalidInput(f"bag {i}", "of shape (tokens, d)", f"shape {bag.shape}")
+        if not bag.size:
+            raise _empty(i, f"shape {bag.shape}")
+        if bag.shape[1] != arrays[0].shape[1]:
+            d = arrays[0].shape[1]
+            raise InvalidInput(f"bag {i}", f"of d = {d}, as bag 0", f"d = {bag.shape[1]}")
+    return Bags(np.concatenate(arrays), offsets_of(np.array([len(bag) for bag in arrays])))
+
+
+def _from_array(array: np.ndarray, mask: Any, n_tokens: int | None) -> Bags:
+    array = _three_dimensional(array, n_tokens)
+    n, L, d = array.shape
+    if mask is None or (mask := _checked_mask(mask, n, L)).all():
+        bags = Bags(array.reshape(n * L, d), np.arange(n + 1) * L)
+        check_finite(bags)
+        return bags
+    sizes = mask.sum(axis=1)
+    if not sizes.all():
+        raise _empty(int(sizes.argmin()), "only padding in the mask")
+    bags = Bags(array[mask], offsets_of(sizes))
+    check_finite(bags, lambda row: int(np.flatnonzero(mask)[row] % L))
+    return bags
+
+
+def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:
+    if array.ndim not in (2, 3):
+        legal = "an array of shape (n, L, d) or (n, d), or a list of arrays of shape (L_i, d)"
+        raise InvalidInput("X", legal, f"shape {array.shape}")
+    if not array.size:
+        raise InvalidInput("X", "at least one bag of one token of d >= 1", f"shape {array.shape}")
+    if array.ndim == 3 and n_tokens is not None:
+        raise InvalidInput("n_tokens", "None for an array of shape (n, L, d)", n_tokens)
+    if array.ndim == 3:
+        return array
+    n, columns = array.shape
+    L = 1 if n_tokens is None else integer("n_tokens", n_tokens, 1)
+    if columns % L:
+        raise InvalidInput("n_tokens", f"a divisor of the {columns} columns of X", n_tokens)
+    return array.reshape(n, L, columns // L)
+
+
+def _checked_mask(mask: Any, n: int, L: int) -> Bool[np.ndarray, "n L"]:
+    legal = f"a bool array of shape ({n}, {L}), True where there is a token"
+    given = np.asarray(mask)
+    if given.shape != (n, L):
+        raise InvalidInput("mask", legal, f"shape {given.shape}")
+    if given.dtype.kind not in "biu" or not np.isin(given, (0, 1)).all():
+        raise InvalidInput("mask", legal, f"dtype {given.dtype} with other values than 0 and 1")
+    return given.astype(bool, copy=False)
+
+
+def _empty(bag: int, got: str) -> InvalidInput:
+    return InvalidInput(f"bag {bag}", "of at least one token", got, "Leave empty bags out.")
+
+
+def check_finite(bags: Bags, token_of: Any = None) -> None:
+    """Refuse NaN and infinity.
+
+    Parameters
+    ----------
+    bags : Bags
+    token_of : callable, optional
+        Maps a row of `bags.tokens` to the number of the token in what the user gave.
+
+    Raises
+    ------
+    InvalidInput
+        With bag, token and column of the first such value, counted from 0.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(bags.tokens.sum()):  # one pass, nothing stored
+            return
+    step = max(1, _CHUNK // bags.dimension)
+    for start in range(0, len(bags.tokens), step):
+        bad = np.argwhere(~np.isfinite(bags.tokens[start : start + step]))
+        if len(bad):
+            row, column = start + int(bad[0, 0]), int(bad[0, 1])
+            bag = int(np.searchsorted(bags.offsets, row, side="right")) - 1
+            token = token_of(row) if token_of else row - int(bags.offsets[bag])
+            got = f"{bags.tokens[row, column]} at bag {bag}, token {token}, column {column}"
+            raise InvalidInput("X", "finite (no NaN, no infinity)", got, "Count starts at 0.")

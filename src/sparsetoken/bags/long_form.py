@@ -1,0 +1,281 @@
+"""Bags as rows with bag ids: arrays, pandas frames and Parquet files."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from sparsetoken.bags.container import Bags
+from sparsetoken.bags.convert import as_floats, check_finite
+from sparsetoken.validation import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas
+
+__all__ = [
+    "IdentifiedBags",
+    "LongForm",
+    "from_frame",
+    "from_long",
+    "read_parquet",
+    "to_frame",
+    "to_long",
+    "write_parquet",
+]
+
+
+class IdentifiedBags(NamedTuple):
+    """Bags and the id of each, in order.
+
+    Attributes
+    ----------
+    bags : Bags
+    ids : array of shape (n,)
+    """
+
+    bags: Bags
+    ids: Shaped[np.ndarray, " n"]
+
+
+class LongForm(NamedTuple):
+    """Tokens and the id of the bag of each.
+
+    Attributes
+    ----------
+    tokens : array of shape (N, d)
+    bag_ids : array of shape (N,)
+    """
+
+    tokens: Float[np.ndarray, "N d"]
+    bag_ids: Shaped[np.ndarray, " N"]
+
+
+def from_long(tokens: Any, bag_ids: Any) -> IdentifiedBags:
+    """Return bags from rows with bag ids.
+
+    Parameters
+    ----------
+    tokens : array of shape (N, d)
+    bag_ids : array of shape (N,)
+        Ints or strings; the rows of a bag stand together.
+
+    Returns
+    -------
+    IdentifiedBags
+        In the order of the rows.
+
+    Raises
+    ------
+    InvalidInput
+        If the rows of a bag do not stand together, an id is missing, the lengths differ, or a
+        value is NaN or infinite.
+    """
+    rows, ids = as_floats(tokens, name="tokens"), np.asarray(bag_ids)
+    if rows.ndim != 2 or not rows.size:
+        raise InvalidInput("tokens", "an array of shape (N, d), not empty", f"shape {rows.shape}")
+    if ids.shape != rows.shape[:1]:
+        raise InvalidInput("bag_ids", f"one for each of {len(rows)} tokens", f"shape {ids.shape}")
+    _check_present(ids)
+    starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
+    _check_runs(ids[starts], starts)
+    bags = Bags(rows, np.append(starts, len(rows)))
+    check_finite(bags)
+    return IdentifiedBags(bags, ids[starts])
+
+
+def _check_present(ids: np.ndarray) -> None:
+    if ids.dtype == object:
+        missing = np.array([x is None or _is_missing(x) for x in ids])
+    else:
+        missing = ids != ids  # NaN and NaT differ from themselves
+    if missing.any():
+        row = int(missing.argmax())
+        raise InvalidInput("bag_ids", "without missing values", f"{ids[row]} in row {row}")
+
+
+def _is_missing(x: Any) -> bool:
+    same = x == x
+    return not isinstance(same, bool | np.bool_) or not same  # NA == NA is NA
+
+
+def _check_runs(names: np.ndarray, starts: np.ndarray) -> None:
+    seen = set()
+    for name, start in zip(names.tolist(), starts.tolist(), strict=True):
+        if name in seen:
+            legal = "contiguous: all rows of a bag together"
+            remedy = "Sort the rows by bag first; a stable sort keeps the order of tokens."
+            raise InvalidInput("bag_ids", legal, f"bag {name!r} again in row {start}", remedy)
+        seen.add(name)
+
+
+def to_long(bags: Bags, ids: Any = None) -> LongForm:
+    """Return bags as rows with bag ids; `from_long` reads them back.
+
+    Parameters
+    ----------
+    bags : Bags
+    ids : array of shape (n,), optional
+        The default is 0 to n - 1.
+
+    Raises
+    ------
+    InvalidInput
+        If there are more or fewer ids than bags, or an id occurs twice.
+    """
+    names = np.arange(len(bags)) if ids is None else np.asarray(ids)
+    if names.shape != (len(bags),) or len(set(names.tolist())) < len(bags):
+        got = f"shape {names.shape}, {len(set(names.ravel().tolist()))} different ids"
+        raise InvalidInput("ids", f"{len(bags)} different values, one for each bag", got)
+    return LongForm(bags.tokens, np.repeat(names, bags.sizes))
+
+
+def from_frame(
+    frame: pandas.DataFrame, *, bag: str = "bag", columns: str | Sequence[str] | None = None
+) -> IdentifiedBags:
+    """Return bags from a pandas frame with one row for each token.
+
+    Labels are one for each bag: ``frame.groupby(bag, sort=False)["label"].first()`` has them
+    in the order of the bags.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    bag : str
+        The column of bag ids. The rows of a bag stand together.
+    columns : list of str, or str, optional
+        The columns of the embedding, or the one column that holds it as a list. The default
+        is all but `bag`.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is not there or not of numbers, and as `from_long`.
+    """
+    if columns is None:
+        columns = [name for name in frame.columns if name != bag]
+    named = [columns] if isinstance(columns, str) else list(columns)
+    for name in [bag, *named]:
+        if name not in frame.columns:
+            legal = "one of " + ", ".join(map(str, frame.columns))
+            raise InvalidInput("column", legal, name)
+    tokens = _vectors(frame, columns) if isinstance(columns, str) else _values(frame, named)
+    return from_long(tokens, frame[bag].to_numpy())
+
+
+def _vectors(frame: pandas.DataFrame, column: str) -> np.ndarray:
+    try:
+        return np.stack(frame[column].to_list())
+    except (ValueError, TypeError) as error:
+        legal = "of vectors of one length"
+        raise InvalidInput(f"column {column}", legal, f"others ({error})") from None
+
+
+def _values(frame: pandas.DataFrame, columns: list[str]) -> np.ndarray:
+    for name in columns:
+        kind = frame[name].dtype
+        if getattr(kind, "kind", "O") not in "biuf":
+            remedy = "Name the columns of the embedding in `columns`."
+            raise InvalidInput(f"column {name}", "of real numbers", f"dtype {kind}", remedy)
+    return frame[columns].to_numpy()
+
+
+def to_frame(
+    bags: Bags, ids: Any = None, *, bag: str = "bag", columns: Sequence[str] | None = None
+) -> pandas.DataFrame:
+    """Return bags as a pandas frame with one row for each token; `from_frame` reads it back.
+
+    Parameters
+    ----------
+    bags : Bags
+    ids : array of shape (n,), optional
+        The default is 0 to n - 1.
+    bag : str
+        Name of the column of ids, the first.
+    columns : list of d str, optional
+        Names of the other columns. The default is x0 to x(d-1).
+
+    Raises
+    ------
+    InvalidInput
+        If names or ids do not fit the bags.
+    ImportError
+        Without pandas.
+    """
+    pandas = _module("pandas")
+    d = bags.dimension
+    names = [f"x{k}" for k in range(d)] if columns is None else list(columns)
+    if len(names) != d or len({bag, *names}) != d + 1:
+        raise InvalidInput("columns", f"{d} different names other than {bag}", names)
+    tokens, bag_ids = to_long(bags, ids)
+    frame = pandas.DataFrame(tokens, columns=names)
+    frame.insert(0, bag, bag_ids)
+    return frame
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    *,
+    bag: str = "bag",
+    columns: str | Sequence[str] | None = None,
+) -> IdentifiedBags:
+    """Return bags from a Parquet file with one row for each token.
+
+    Parameters
+    ----------
+    path : path
+    bag, columns
+        As in `from_frame`. Other columns are not read.
+
+    Raises
+    ------
+    InvalidInput
+        As `from_frame`.
+    ImportError
+        Without pandas and pyarrow.
+    """
+    pandas, _ = _module("pandas"), _module("pyarrow")
+    named = [columns] if isinstance(columns, str) else columns
+    wanted = None if named is None else [bag, *named]
+    return from_frame(pandas.read_parquet(path, columns=wanted), bag=bag, columns=columns)
+
+
+def write_parquet(
+    bags: Bags,
+    path: str | os.PathLike[str],
+    ids: Any = None,
+    *,
+    bag: str = "bag",
+    columns: Sequence[str] | None = None,
+) -> None:
+    """Write bags to a Parquet file with one row for each token; `read_parquet` reads it back.
+
+    Parameters
+    ----------
+    bags : Bags
+    path : path
+    ids, bag, columns
+        As in `to_frame`.
+
+    Raises
+    ------
+    InvalidInput
+        If names or ids do not fit the bags.
+    ImportError
+        Without pandas and pyarrow.
+    """
+    _module("pyarrow")
+    to_frame(bags, ids, bag=bag, columns=columns).to_parquet(path, index=False)
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ImportError(
+            f"{name} is needed for frames and Parquet files: pip install 'sparsetoken[data]'."
+        ) from None

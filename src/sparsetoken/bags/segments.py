@@ -1,0 +1,84 @@
+"""Arithmetic over the bags of one flat array: softmax, sums, means and maxima.
+
+`offsets` says where bags begin and end: bag i is rows offsets[i] to offsets[i+1]. No bag is
+empty. Every function keeps float32.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import csr_array
+
+__all__ = ["segment_max", "segment_mean", "segment_softmax", "segment_sum", "weighted_sum"]
+
+
+def segment_softmax(
+    scores: Float[np.ndarray, " N"], offsets: Int[np.ndarray, " n+1"]
+) -> Float[np.ndarray, " N"]:
+    """Return the softmax of the scores within each bag; no score is too large.
+
+    Parameters
+    ----------
+    scores : array of shape (N,)
+        One for each token.
+    offsets : array of shape (n + 1,)
+
+    Returns
+    -------
+    array of shape (N,), which adds up to 1 within each bag
+    """
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    weights = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes))
+    weights /= np.repeat(np.add.reduceat(weights, starts), sizes)
+    return weights
+
+
+def weighted_sum(
+    tokens: Float[np.ndarray, "N d"],
+    weights: Float[np.ndarray, " N"],
+    offsets: Int[np.ndarray, " n+1"],
+) -> Float[np.ndarray, "n d"]:
+    """Return the weighted sum of the tokens of each bag, in the dtype of the tokens.
+
+    Parameters
+    ----------
+    tokens : array of shape (N, d)
+    weights : array of shape (N,)
+    offsets : array of shape (n + 1,)
+    """
+    # A sparse product reads the tokens once; np.add.reduceat along columns is 50 times slower.
+    N = len(tokens)
+    index = np.int32 if N < 2**31 else np.int64
+    parts = weights.astype(tokens.dtype, copy=False), np.arange(N, dtype=index)
+    return csr_array((*parts, offsets.astype(index)), shape=(len(offsets) - 1, N)) @ tokens
+
+
+def segment_sum(
+    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " n+1"]
+) -> Float[np.ndarray, "n d"]:
+    """Return the sum of the tokens of each bag."""
+    return weighted_sum(tokens, np.ones(len(tokens), tokens.dtype), offsets)
+
+
+def segment_mean(
+    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " n+1"]
+) -> Float[np.ndarray, "n d"]:
+    """Return the mean token of each bag."""
+    sizes = np.diff(offsets)
+    return weighted_sum(tokens, np.repeat(1 / sizes, sizes), offsets)
+
+
+def segment_max(
+    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " n+1"]
+) -> Float[np.ndarray, "n d"]:
+    """Return the largest value of each column within each bag."""
+    n, d = len(offsets) - 1, tokens.shape[1]
+    largest = np.empty((n, d), tokens.dtype)
+    bounds = offsets.tolist()
+    # Bag by bag: np.maximum.reduceat along columns is 20 times slower.
+    for row, (start, stop) in zip(largest, itertools.pairwise(bounds), strict=True):
+        np.maximum.reduce(tokens[start:stop], axis=0, out=row)
+    return largest

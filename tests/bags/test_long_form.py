@@ -1,0 +1,164 @@
+"""Rows with bag ids: arrays, frames and Parquet files, there and back."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparsetoken.bags import (
+    Bags,
+    as_bags,
+    from_frame,
+    from_long,
+    read_parquet,
+    to_frame,
+    to_long,
+    write_parquet,
+)
+from sparsetoken.validation import InvalidInput
+
+pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `data` is not installed")
+
+MIL = Path(__file__).parents[3] / "shared" / "data" / "mil"
+
+
+def _bags(dtype: type = np.float64) -> Bags:
+    rng = np.random.default_rng(0)
+    return as_bags([rng.standard_normal((L, 3)).astype(dtype) for L in (2, 1, 5, 3)])
+
+
+IDS = {
+    "numbers": np.array([7, -1, 40, 2]),
+    "words": np.array(["b", "a", "zebra", "a 2"]),
+    "dates": np.array(["2020-01-02", "2020-01-01", "2021-01-01", "2019-01-01"], "datetime64[D]"),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", IDS)
+def test_every_form_comes_back(dtype: type, kind: str, tmp_path: Path) -> None:
+    bags, ids = _bags(dtype), IDS[kind]
+    write_parquet(bags, tmp_path / "bags.parquet", ids)
+    ways = {
+        "arrays": from_long(*to_long(bags, ids)),
+        "frame": from_frame(to_frame(bags, ids)),
+        "parquet": read_parquet(tmp_path / "bags.parquet"),
+    }
+    for way, found in ways.items():
+        assert found.bags.equals(bags), way
+        assert (found.ids == ids).all(), way
+
+
+def test_rows_are_not_copied() -> None:
+    bags = _bags()
+    assert np.shares_memory(from_long(*to_long(bags)).bags.tokens, bags.tokens)
+    assert to_long(bags).bag_ids.tolist() == [0, 0, 1, 2, 2, 2, 2, 2, 3, 3, 3]
+
+
+def test_a_single_bag() -> None:
+    found = from_long([[1, 2], [3, 4]], ["only", "only"])
+    assert found.ids.tolist() == ["only"]
+    assert found.bags[0].tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "ids", "message"),
+    [
+        (
+            np.ones((4, 2)),
+            ["a", "b", "b", "a"],
+            "contiguous.*'a' again in row 3.*Sort",
+        ),
+        (np.ones((4, 2)), [1, 2, 1, 2], "got 'bag 1 again in row 2'"),
+        (np.ones((4, 2)), [1, 1, 2], "bag_ids must be one for each of 4 tokens"),
+        (np.ones((2, 2)), [[1, 2]], "bag_ids must be one for each of 2 tokens"),
+        (np.ones((3, 2)), [1.0, np.nan, np.nan], "without missing values; got 'nan in row 1'"),
+        (np.ones((2, 2)), np.array(["a", None], object), "got 'None in row 1'"),
+        (np.ones((2, 2)), np.array([pandas.NA, "a"], object), "got '<NA> in row 0'"),
+        (np.ones(3), [1, 2, 3], r"tokens must be an array of shape \(N, d\)"),
+        (np.ones((0, 3)), [], r"tokens must be an array of shape \(N, d\), not empty"),
+        ([["a"]], [1], "tokens must be an array of real numbers"),
+        ([[1.0], [2.0], [np.inf]], [5, 6, 6], "got 'inf at bag 1, token 1, column 0'"),
+    ],
+)
+def test_bad_rows(tokens: object, ids: object, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        from_long(tokens, ids)
+
+
+@pytest.mark.parametrize("ids", [[1, 2, 3], [1, 2, 3, 1], [[1, 2, 3, 4]]])
+def test_ids_that_do_not_fit(ids: list) -> None:
+    with pytest.raises(InvalidInput, match="ids must be 4 different values"):
+        to_long(_bags(), ids)
+
+
+def test_frames_take_named_columns_only() -> None:
+    bags = _bags(np.float32)
+    frame = to_frame(bags, bag="slide", columns=["r", "g", "b"])
+    assert frame.columns.tolist() == ["slide", "r", "g", "b"]
+    assert set(frame.dtypes[1:]) == {np.dtype(np.float32)}
+    frame["label"] = [f"class {i % 2}" for i in frame["slide"]]
+    found = from_frame(frame, bag="slide", columns=["b", "r"])
+    assert np.array_equal(found.bags.tokens, bags.tokens[:, [2, 0]])
+    labels = frame.groupby("slide", sort=False)["label"].first()
+    assert labels.index.tolist() == found.ids.tolist()
+    with pytest.raises(InvalidInput, match="column label must be of real numbers"):
+        from_frame(frame, bag="slide")
+
+
+def test_an_embedding_may_be_one_column_of_lists(tmp_path: Path) -> None:
+    bags = _bags(np.float32)
+    frame = pandas.DataFrame({"bag": to_long(bags).bag_ids, "x": list(bags.tokens), "z": "w"})
+    frame.to_parquet(tmp_path / "lists.parquet")
+    assert from_frame(frame, columns="x").bags.equals(bags)
+    assert read_parquet(tmp_path / "lists.parquet", columns="x").bags.equals(bags)
+    frame.at[3, "x"] = np.ones(2, np.float32)
+    with pytest.raises(InvalidInput, match="column x must be of vectors of one length"):
+        from_frame(frame, columns="x")
+
+
+def test_bad_frames() -> None:
+    frame = to_frame(_bags())
+    with pytest.raises(InvalidInput, match="column must be one of bag, x0, x1, x2; got 'slide'"):
+        from_frame(frame, bag="slide")
+    with pytest.raises(InvalidInput, match="got 'x9'"):
+        from_frame(frame, columns=["x0", "x9"])
+    with pytest.raises(InvalidInput, match="column when must be of real numbers"):
+        from_frame(frame.assign(when=pandas.Timestamp("2020-01-01")))
+    with pytest.raises(InvalidInput, match="columns must be 3 different names other than x0"):
+        to_frame(_bags(), bag="x0")
+    with pytest.raises(InvalidInput, match="bag_ids must be contiguous"):
+        from_frame(frame.iloc[::-1].sort_values("x0"))
+    frame.loc[4, "x1"] = None
+    with pytest.raises(InvalidInput, match="got 'nan at bag 2, token 1, column 1'"):
+        from_frame(frame)
+
+
+@pytest.mark.parametrize("missing", ["pandas", "pyarrow"])
+def test_without_the_extra_the_message_names_it(
+    missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    message = rf"{missing} is needed .*sparsetoken\[data\]"
+    with pytest.raises(ImportError, match=message):
+        read_parquet(tmp_path / "bags.parquet")
+    with pytest.raises(ImportError, match=message):
+        write_parquet(_bags(), tmp_path / "bags.parquet")
+
+
+@pytest.mark.skipif(not (MIL / "musk2.npz").exists(), reason="shared/data/mil is not here")
+def test_a_real_set_with_bags_of_1_to_1044_tokens(tmp_path: Path) -> None:
+    with np.load(MIL / "musk2.npz") as data:
+        X, bag, y = data["X"], data["bag"], data["y"]
+    bags, ids = from_long(X, bag)
+    assert len(bags) == len(y) == 102
+    assert (bags.sizes.min(), bags.sizes.max(), len(bags.tokens)) == (1, 1044, 6598)
+    assert np.array_equal(ids, np.arange(102))
+    write_parquet(bags, tmp_path / "musk2.parquet")
+    assert read_parquet(tmp_path / "musk2.parquet").bags.equals(bags)
+    assert as_bags(*bags.to_array()).equals(bags)
+    shuffled = np.random.default_rng(0).permutation(len(X))
+    with pytest.raises(InvalidInput, match="contiguous"):
+        from_long(X[shuffled], bag[shuffled])
