@@ -221,16 +221,6 @@ def test_a_result_short_of_convergence_is_printed_with_exit_code_1(monkeypatch):
     assert "Raise the ridge." in found.stderr
 
 
-def test_an_interrupt_in_a_command_ends_with_130(monkeypatch):
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(theory, "align", interrupted)
-    found = run("align")
-    assert found.exit_code == 130
-    assert found.stderr.strip() == "Interrupted."
-
-
 # A shell starts background jobs with SIGINT ignored, and children inherit that.
 LISTENING = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -249,8 +239,7 @@ def test_ctrl_c_in_a_real_process(tmp_path):
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert out == b""
-    assert b"Traceback" not in err
-    assert b"Interrupted." in err
+    assert err.decode().split() == ["Interrupted."]
     assert {path.name for path in (tmp_path / "out").iterdir()} <= {"unfinished.jsonl"}
 
 

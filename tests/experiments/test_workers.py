@@ -1,6 +1,10 @@
 """Worker processes: one BLAS thread each, and nothing left in the environment."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -24,3 +28,28 @@ def test_the_choice_of_the_user_stays(monkeypatch):
 def test_an_error_drops_the_rest():
     with pytest.raises(RuntimeError, match="stop"), worker_pool(1):
         raise RuntimeError("stop")
+
+
+ORPHANED = """
+import os, time
+from sparsetoken.experiments.workers import worker_pool
+if __name__ == "__main__":
+    with worker_pool(1) as pool:
+        print(pool.submit(os.getpid).result(), flush=True)
+        pool.submit(time.sleep, 100)
+        time.sleep(100)
+"""
+
+
+def test_workers_end_with_their_parent(tmp_path):
+    (tmp_path / "orphaned.py").write_text(ORPHANED)
+    command = [sys.executable, str(tmp_path / "orphaned.py")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        # The output of the parent is open until the last process that has it ends.
+        start = time.monotonic()
+        process.communicate(timeout=60)
+    assert time.monotonic() - start < 30  # the worker would sleep for 100 seconds

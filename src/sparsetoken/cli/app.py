@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import signal
 import sys
+from multiprocessing import util
 from typing import Annotated
 
 import typer
@@ -52,8 +56,22 @@ def _root(
 def main() -> None:
     """Run the command line."""
     use_compilation_cache()
-    try:
-        app()
-    except KeyboardInterrupt:
-        typer.echo("Interrupted.", err=True)
-        sys.exit(130)
+    # A shell starts background jobs with SIGINT ignored; they stay so.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupted)
+    app()
+
+
+def _interrupted(*_: object) -> None:
+    """End at once with exit code 130.
+
+    A KeyboardInterrupt would be lost where Python ignores exceptions, and XLA may crash an
+    interpreter that ends in the middle of its work. What a command has finished it has
+    written; only the semaphores of the workers go back to the system here.
+    """
+    for process in multiprocessing.active_children():
+        process.kill()
+    util._run_finalizers(0)  # type: ignore[attr-defined]
+    show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+    os.write(2, f"{show_cursor}\nInterrupted.\n".encode())
+    os._exit(130)

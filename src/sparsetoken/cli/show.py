@@ -40,7 +40,7 @@ def message(text: str) -> None:
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn bad input and interruption into one message and an exit code."""
+    """Turn bad input into one message and exit code 2."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -51,9 +51,6 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except InvalidInput as error:
             message(f"Error: {error}")
             raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            message("Interrupted.")
-            raise typer.Exit(130) from None
 
     return run
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import curve_fit
+from scipy.optimize import OptimizeWarning, curve_fit
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.base import Experiment, Job
@@ -213,12 +214,18 @@ def _fitted_power(d: np.ndarray, difference: np.ndarray, error: np.ndarray) -> t
     def law(u: np.ndarray, a: float, p: float) -> np.ndarray:
         return a * u**-p
 
-    try:
-        (_, power), covariance = curve_fit(
-            law, d / d[0], difference, (difference[0], 0.5), error, absolute_sigma=True
-        )
-    except RuntimeError:
-        return math.nan, math.nan
+    def slopes(u: np.ndarray, a: float, p: float) -> np.ndarray:
+        return np.column_stack([u**-p, -a * u**-p * np.log(u)])
+
+    start = (difference[0], 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OptimizeWarning)
+        try:
+            (_, power), covariance = curve_fit(
+                law, d / d[0], difference, start, error, absolute_sigma=True, jac=slopes
+            )
+        except (RuntimeError, OptimizeWarning):
+            return math.nan, math.nan
     return float(power), float(np.sqrt(covariance[1, 1]))
 
 

@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 
@@ -34,7 +35,7 @@ def worker_pool(workers: int) -> Iterator[Executor]:
     """Return an executor of spawned processes; on an error the rest is dropped."""
     context = multiprocessing.get_context("spawn")
     with one_thread_each():
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_quiet_interrupt)
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
         try:
             yield pool
         except BaseException:
@@ -45,6 +46,14 @@ def worker_pool(workers: int) -> Iterator[Executor]:
         pool.shutdown()
 
 
-def _quiet_interrupt() -> None:
-    """End at Ctrl-C without a traceback; the parent process says what happened."""
+def _begin_worker() -> None:
+    """End at Ctrl-C without a traceback, and with the parent process even if it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
