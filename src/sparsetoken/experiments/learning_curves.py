@@ -205,9 +205,13 @@ def _simulation(
         "trials": profile.trials,
         "status": str(result.status.code),
     }
+    # A count of no errors has spread 0; it is still known only to one sample among all.
+    least = {"training_error": 1 / (profile.trials * alpha1 * profile.dimension)}
     return [
-        dataclasses.replace(point, error=getattr(result.standard_error, point.quantity))
-        for point in _points(model, loss, alpha1, result.mean, **more)
+        dataclasses.replace(
+            p, error=max(getattr(result.standard_error, p.quantity), least.get(p.quantity, 0.0))
+        )
+        for p in _points(model, loss, alpha1, result.mean, **more)
     ]
 
 
