@@ -24,11 +24,22 @@ ALLOWED = {
     "simulation": {*BASE, "attention"},
     "bags": {"validation"},
     "estimators": {*BASE, "attention", "theory", "bags"},
+    "advice": {*BASE, "theory", "bags", "estimators"},
     "beyond": {*BASE, "attention", "simulation"},
     "experiments": {*BASE, "theory", "simulation", "beyond"},
     "figures": {"experiments", "results"},
+    "displays": {*BASE, "theory", "bags", "figures", "advice"},
     "report": {*BASE, "experiments", "figures"},
-    "cli": {*BASE, "theory", "simulation", "experiments", "report"},
+    "cli": {
+        *BASE,
+        "theory",
+        "simulation",
+        "experiments",
+        "report",
+        "bags",
+        "estimators",
+        "advice",
+    },
     "__main__": {"cli"},
 }
 

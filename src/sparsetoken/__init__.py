@@ -9,6 +9,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sparsetoken.advice import Diagnosis as Diagnosis
+    from sparsetoken.advice import diagnose as diagnose
+    from sparsetoken.bags import Bags as Bags
+    from sparsetoken.bags import as_bags as as_bags
+    from sparsetoken.bags import from_long as from_long
+    from sparsetoken.displays import AttentionDisplay as AttentionDisplay
+    from sparsetoken.displays import BagLearningCurveDisplay as BagLearningCurveDisplay
+    from sparsetoken.displays import ScoreDisplay as ScoreDisplay
+    from sparsetoken.estimators import AttentionClassifier as AttentionClassifier
+    from sparsetoken.estimators import BagPooling as BagPooling
+    from sparsetoken.estimators import (
+        ElementwiseAttentionClassifier as ElementwiseAttentionClassifier,
+    )
+    from sparsetoken.estimators import PooledLinearClassifier as PooledLinearClassifier
+    from sparsetoken.estimators import TokenPCA as TokenPCA
+    from sparsetoken.estimators import TokenScaler as TokenScaler
+    from sparsetoken.estimators import VectorizedLinearClassifier as VectorizedLinearClassifier
     from sparsetoken.losses import CustomLoss as CustomLoss
     from sparsetoken.losses import Loss as Loss
     from sparsetoken.losses import get_loss as get_loss
@@ -48,23 +65,36 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Alignment": "results",
+    "AttentionClassifier": "estimators",
+    "AttentionDisplay": "displays",
+    "BagLearningCurveDisplay": "displays",
+    "BagPooling": "estimators",
+    "Bags": "bags",
     "Capacity": "results",
     "CustomLoss": "losses",
+    "Diagnosis": "advice",
+    "ElementwiseAttentionClassifier": "estimators",
     "FourStageTraining": "training",
     "InvalidInput": "validation",
     "LeaveOneOut": "numerics.leave_one_out",
     "Loss": "losses",
     "Outcome": "results",
     "Overlaps": "results",
+    "PooledLinearClassifier": "estimators",
     "Prediction": "results",
     "Query": "training",
     "QueryVerdict": "theory",
     "QueryWarning": "theory",
+    "ScoreDisplay": "displays",
     "Simulation": "results",
     "SparseTokenProblem": "problem",
     "Status": "results",
+    "TokenPCA": "estimators",
+    "TokenScaler": "estimators",
+    "VectorizedLinearClassifier": "estimators",
     "align": "theory",
     "approach_to_infinite_data": "theory",
+    "as_bags": "bags",
     "bayes_error": "theory",
     "best_beta": "theory",
     "best_error": "theory",
@@ -73,8 +103,10 @@ _HOME = {
     "check_query": "theory",
     "critical_cosine": "theory",
     "critical_strength": "theory",
+    "diagnose": "advice",
     "draw_training_set": "simulation",
     "fit_growth": "theory",
+    "from_long": "bags",
     "get_loss": "losses",
     "is_separable": "simulation",
     "leave_one_out": "numerics.leave_one_out",

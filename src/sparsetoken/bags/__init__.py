@@ -16,16 +16,19 @@ from sparsetoken.bags.long_form import (
     to_long,
     write_parquet,
 )
+from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 
 __all__ = [
     "Bags",
     "IdentifiedBags",
     "LongForm",
     "Padded",
+    "SeparatingColumn",
     "as_bags",
     "from_frame",
     "from_long",
     "read_parquet",
+    "separating_columns",
     "to_frame",
     "to_long",
     "write_parquet",

@@ -12,6 +12,8 @@ from typing import Annotated
 import typer
 
 from sparsetoken.cli.cache import use_compilation_cache
+from sparsetoken.cli.diagnose import diagnose
+from sparsetoken.cli.fit import fit
 from sparsetoken.cli.represent import represent
 from sparsetoken.cli.reproduce import reproduce
 from sparsetoken.cli.simulate import simulate
@@ -27,7 +29,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (align, predict, capacity, simulate, represent, reproduce):
+COMMANDS = (
+    align,
+    predict,
+    capacity,
+    simulate,
+    represent,
+    reproduce,
+    diagnose,
+    fit,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

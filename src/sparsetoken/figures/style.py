@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sparsetoken.experiments.points import Point
+if TYPE_CHECKING:  # displays import this file, and no experiment
+    from sparsetoken.experiments.points import Point
 
 __all__ = [
     "COLOURS",

@@ -24,7 +24,8 @@ _GRID = np.concatenate([-np.geomspace(1e3, 1e-3, 30), [0.0], np.geomspace(1e-3, 
 class ConvexLoss(Protocol):
     """What the fit asks of a loss; see `sparsetoken.losses.Loss`."""
 
-    smooth: bool
+    @property
+    def smooth(self) -> bool: ...  # noqa: D102
 
     def slope(self, y: Any, z: Any) -> Any: ...  # noqa: D102
 

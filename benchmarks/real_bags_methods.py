@@ -1,0 +1,53 @@
+"""What is compared on the real sets: our classifiers, and scikit-learn on mean and max tokens."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegressionCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sparsetoken import (
+    AttentionClassifier,
+    BagPooling,
+    ElementwiseAttentionClassifier,
+    PooledLinearClassifier,
+)
+
+STRENGTHS = np.logspace(-4, 2, 13)  # 1 / penalty, as scikit-learn counts
+
+
+def logistic(pooling: str, random_state: int) -> Pipeline:
+    """Logistic regression on pooled tokens; the penalty of least log-loss in five inner folds."""
+    model = LogisticRegressionCV(
+        Cs=STRENGTHS,
+        cv=5,
+        scoring="neg_log_loss",
+        max_iter=2000,
+        use_legacy_attributes=False,
+        l1_ratios=(0.0,),
+    )
+    del random_state  # nothing in it is random
+    return make_pipeline(BagPooling(pooling), StandardScaler(), model)
+
+
+def pooled(random_state: int) -> PooledLinearClassifier:
+    """Return the linear classifier of the mean token; nothing in it is random."""
+    del random_state
+    return PooledLinearClassifier()
+
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "mean, logistic": functools.partial(logistic, "mean"),
+    "max, logistic": functools.partial(logistic, "max"),
+    "pooled": pooled,
+    "attention": AttentionClassifier,
+    "attention, cross_fit": functools.partial(AttentionClassifier, training="cross_fit"),
+    "attention, joint": functools.partial(AttentionClassifier, training="joint"),
+    "attention, four_stage": functools.partial(AttentionClassifier, training="four_stage"),
+    "elementwise": ElementwiseAttentionClassifier,
+}

@@ -1,0 +1,148 @@
+"""How far tokens are from the Gaussian model: independent, alike, and without heavy tails."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.advice.scales import effective_dimension
+from sparsetoken.bags import Bags
+from sparsetoken.bags.segments import segment_mean
+
+__all__ = ["TokenCheck", "check_tokens"]
+
+_MOST_COLUMNS = 600  # of which principal directions are taken
+_MOST_DIRECTIONS = 50
+
+
+class _Limits(NamedTuple):
+    """Beyond which a departure from the model is clear, and large."""
+
+    clear: float
+    large: float
+
+
+KURTOSIS = _Limits(1.0, 5.0)
+SKEW = _Limits(0.5, 1.5)
+WITHIN_BAG = _Limits(0.05, 0.2)
+NORMS = _Limits(2.0, 6.0)
+CORRELATED = _Limits(2.0, 10.0)  # d over the effective d
+SIZES = _Limits(0.3, 1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenCheck:
+    """How far the tokens of negative bags are from independent normals.
+
+    Attributes
+    ----------
+    kurtosis, skew : float
+        Median over the principal directions of the tokens of the excess kurtosis and of the
+        absolute skewness; 0 for normals.
+    within_bag : float
+        Share of the variance that the tokens of a bag have in common; 0 in the model.
+    norms : float
+        Variance of the squared lengths of the tokens over that of normals of the same
+        covariance; 1 in the model.
+    correlation : float
+        Number of columns over their effective number; 1 for independent columns.
+    sizes : float
+        Standard deviation of the bag sizes over their mean; 0 in the model.
+    departures : tuple of str
+        What is clearly unlike the model, in words.
+    fit : {"close", "rough", "poor"}
+        No departures; some; at least one large or three.
+    """
+
+    kurtosis: float
+    skew: float
+    within_bag: float
+    norms: float
+    correlation: float
+    sizes: float
+    departures: tuple[str, ...]
+    fit: str
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on what to think of predictions."""
+        return {
+            "close": "Tokens look like those of the Gaussian model, on which predictions rest.",
+            "rough": "Tokens depart from the Gaussian model: predictions are rough.",
+            "poor": "Tokens are far from the Gaussian model: predictions are a guess.",
+        }[self.fit]
+
+
+def check_tokens(noise: Bags, sizes: Float[np.ndarray, " n"]) -> TokenCheck:
+    """Compare tokens with independent normals.
+
+    Parameters
+    ----------
+    noise : Bags
+        Negative bags with scaled tokens.
+    sizes : array of shape (n,)
+        Sizes of all bags.
+    """
+    tokens = noise.tokens
+    skew, kurtosis = _shape(tokens)
+    values = {
+        "kurtosis": kurtosis,
+        "skew": skew,
+        "within_bag": _within_bag(noise),
+        "norms": _norms(tokens),
+        "correlation": tokens.shape[1] / effective_dimension(tokens),
+        "sizes": float(sizes.std() / sizes.mean()),
+    }
+    told = (
+        (KURTOSIS, "kurtosis", "heavy tails (excess kurtosis {:.2g})"),
+        (SKEW, "skew", "skewed values (skewness {:.2g})"),
+        (WITHIN_BAG, "within_bag", "tokens of one bag alike (intra-bag correlation {:.2g})"),
+        (NORMS, "norms", "tokens of very different lengths ({:.2g} times the spread of normals)"),
+        (CORRELATED, "correlation", "correlated columns ({:.2g} for each effective one)"),
+        (SIZES, "sizes", "bags of very different sizes (standard deviation {:.2g} of the mean)"),
+    )
+    departures = tuple(
+        text.format(values[name]) for limits, name, text in told if values[name] > limits.clear
+    )
+    large = any(values[name] > limits.large for limits, name, _ in told)
+    fit = "poor" if large or len(departures) >= 3 else "rough" if departures else "close"
+    return TokenCheck(**values, departures=departures, fit=fit)
+
+
+def _shape(tokens: Float[np.ndarray, "N d"]) -> tuple[float, float]:
+    """Return median absolute skewness and excess kurtosis over directions of variance 1."""
+    centred = tokens - tokens.mean(axis=0)
+    if tokens.shape[1] <= min(_MOST_COLUMNS, len(tokens)):
+        vectors = np.linalg.eigh(centred.T @ centred)[1]
+        centred = centred @ vectors[:, -_MOST_DIRECTIONS:]
+    deviation = centred.std(axis=0)
+    t = centred[:, deviation > 0] / deviation[deviation > 0]
+    if not t.size:
+        return 0.0, 0.0
+    cubes, fourth = (t**3).mean(axis=0), (t**4).mean(axis=0)
+    return float(np.median(np.abs(cubes))), float(np.median(fourth)) - 3.0
+
+
+def _within_bag(bags: Bags) -> float:
+    """Return the intra-bag correlation of one-way analysis of variance, over all columns."""
+    n, N, sizes = len(bags), len(bags.tokens), bags.sizes
+    if n == N:
+        return 0.0
+    means = segment_mean(bags.tokens, bags.offsets)
+    between = float(sizes @ np.square(means - bags.tokens.mean(axis=0)).sum(axis=1)) / (n - 1)
+    rest = bags.tokens - np.repeat(means, sizes, axis=0)
+    within = float(np.square(rest).sum()) / (N - n)
+    typical = (N - float(sizes @ sizes) / N) / (n - 1)
+    total = between + (typical - 1) * within
+    return max(0.0, (between - within) / total) if total > 0 else 0.0
+
+
+def _norms(tokens: Float[np.ndarray, "N d"]) -> float:
+    """Return Var |z|^2 over the 2 tr S^2 of normals of covariance S."""
+    centred = tokens - tokens.mean(axis=0)
+    squared = np.square(centred).sum(axis=1)
+    expected = 2 * squared.mean() ** 2 / effective_dimension(tokens)
+    return float(squared.var() / expected) if expected > 0 else 1.0

@@ -1,0 +1,96 @@
+"""The scale of the noise in each column, and how many columns there are in effect."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.advice.inputs import Labelled
+from sparsetoken.bags import Bags
+from sparsetoken.bags.segments import segment_mean
+from sparsetoken.estimators import moments
+
+__all__ = ["MOST_TOKENS", "Scales", "effective_dimension", "sample_of_tokens"]
+
+MOST_TOKENS = 20_000  # that covariances and higher moments are taken of
+_LEAST_SHARE = 0.25
+
+
+class Scales(NamedTuple):
+    """Noise of the columns that vary: z = (x - mean) / scale has noise of variance 1.
+
+    Attributes
+    ----------
+    mean, scale : array of shape (d,)
+        Of the tokens of negative bags; the scale of constant columns is infinite.
+    """
+
+    mean: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+
+    @classmethod
+    def of(cls, data: Labelled) -> Scales:
+        """Learn the scales from negative bags, which hold no signal.
+
+        A column that is almost constant there, such as the count of a rare word, takes half
+        the scale that it has over all tokens.
+        """
+        negative = data.bags[~data.positive].tokens
+        mean = moments.mean(negative)
+        centre = moments.mean(data.bags.tokens)
+        overall = moments.variance(data.bags.tokens, centre)
+        constant = np.sqrt(overall) <= 4 * np.finfo(data.bags.dtype).eps * np.abs(centre)
+        noise = np.maximum(moments.variance(negative, mean), _LEAST_SHARE * overall)
+        return cls(mean, np.where(constant | (noise <= 0), np.inf, np.sqrt(noise)))
+
+    @property
+    def used(self) -> int:
+        """The number of columns that vary."""
+        return int(np.isfinite(self.scale).sum())
+
+    @property
+    def noise(self) -> float:
+        """Root mean square of the scales: the noise of a column in the units of the data."""
+        return math.sqrt(float(np.mean(np.square(self.scale[np.isfinite(self.scale)]))))
+
+    def applied(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
+        """Return scaled tokens, without the constant columns."""
+        kept = np.isfinite(self.scale)
+        return (tokens[:, kept] - self.mean[kept]) / self.scale[kept]
+
+    def means(self, bags: Bags) -> Float[np.ndarray, "n k"]:
+        """Return the scaled mean token of each bag."""
+        return self.applied(segment_mean(bags.tokens, bags.offsets).astype(np.float64))
+
+    def raw(self, directions: Float[np.ndarray, "k S"]) -> Float[np.ndarray, "d S"]:
+        """Return what directions of z are for x: <z, v> = <x - mean, raw(v)>."""
+        kept = np.isfinite(self.scale)
+        full = np.zeros((len(self.scale), directions.shape[1]))
+        full[kept] = directions / self.scale[kept, None]
+        return full
+
+
+def sample_of_tokens(data: Labelled, scales: Scales, rng: np.random.Generator) -> Bags:
+    """Return whole negative bags with scaled tokens, at random, of about 20000 tokens at most."""
+    order = rng.permutation(np.flatnonzero(~data.positive))
+    total = np.cumsum(data.bags.sizes[order])
+    few = data.bags[np.sort(order[: max(2, int(np.searchsorted(total, MOST_TOKENS)))])]
+    return few.with_tokens(np.ascontiguousarray(scales.applied(few.tokens.astype(np.float64))))
+
+
+def effective_dimension(tokens: Float[np.ndarray, "N d"]) -> float:
+    """Return the participation ratio (tr S)^2 / tr S^2 of the covariance S of tokens.
+
+    It is d for independent columns of one variance. What the finite number of tokens adds to
+    tr S^2, (tr S)^2 / N, is taken off.
+    """
+    N, d = tokens.shape
+    centred = tokens - tokens.mean(axis=0)
+    product = centred.T @ centred if d <= N else centred @ centred.T
+    trace = float(np.trace(product)) / (N - 1)
+    squares = float(np.square(product).sum()) / (N - 1) ** 2 - trace**2 / (N - 1)
+    ratio = trace**2 / squares if squares > 0 else float(d)
+    return min(max(ratio, 1.0), float(d))

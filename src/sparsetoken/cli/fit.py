@@ -1,0 +1,228 @@
+"""The command that fits a classifier to bags of one's own, beside mean pooling."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsetoken.cli import files as f
+from sparsetoken.cli import options as o
+from sparsetoken.cli.show import guarded, message, put_json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["fit"]
+
+SHOWN_BAGS, SHOWN_TOKENS = 3, 3
+
+
+@guarded
+def fit(
+    file: f.File,
+    label: f.LabelColumn = "",
+    bag: f.BagColumn = "bag",
+    model: Annotated[
+        str, typer.Option("--model", help="attention, pooled, vectorized or elementwise.")
+    ] = "attention",
+    folds: Annotated[
+        int, typer.Option("--folds", help="Folds of the cross-validation, at least 2.")
+    ] = 5,
+    test_size: Annotated[
+        float | None,
+        typer.Option(
+            "--test-size",
+            help="Share of the bags, in (0, 1), to test on; drawn --folds times at random.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File for the model fitted to all bags (joblib).")
+    ] = None,
+    seed: f.Seed = 0,
+    as_json: o.AsJson = False,
+) -> None:
+    """Fit a classifier to bags, with its cross-validated accuracy beside that of mean pooling.
+
+    Standard errors are the standard deviation over folds over the root of their number. They
+    leave out that folds share training bags.
+
+    Example: [cyan]sparsetoken fit bags.npz --model attention --out model.joblib[/]
+    """
+    from sparsetoken.results import MODELS
+    from sparsetoken.validation import choice, integer
+
+    choice("--model", model, MODELS)
+    integer("--folds", folds, 2)
+    integer("--seed", seed, 0)
+    if out is not None:
+        _check_place(out)
+    data = f.read_bags(file, label, bag)
+    splits = _splits(data.y, folds, test_size, seed)
+    fitted = _estimator(model, seed).fit(data.bags, data.y)
+    scores = {model: _scores(_estimator(model, seed), data, splits)}
+    if model != "pooled":
+        scores["pooled"] = _scores(_estimator("pooled", seed), data, splits)
+    failure = _saved(fitted, out) if out is not None else ""
+    values = {
+        "model": model,
+        "bags": len(data.bags),
+        "classes": [str(c) for c in fitted.classes_],
+        "scores": scores,
+        **_fitted(fitted),
+        "top_tokens": _top_tokens(fitted, data),
+        "saved": str(out) if out is not None and not failure else None,
+    }
+    put_json(values) if as_json else _show(values)
+    if failure:
+        message(f"Error: {failure}")
+        raise typer.Exit(2)
+
+
+def _estimator(model: str, seed: int) -> Any:
+    from sparsetoken import estimators
+
+    kinds = {
+        "attention": estimators.AttentionClassifier,
+        "elementwise": estimators.ElementwiseAttentionClassifier,
+        "pooled": estimators.PooledLinearClassifier,
+        "vectorized": estimators.VectorizedLinearClassifier,
+    }
+    kind = kinds[model]
+    return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
+
+
+def _splits(y: np.ndarray, folds: int, test_size: float | None, seed: int) -> Any:
+    import numpy as np
+    from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+
+    from sparsetoken.validation import InvalidInput, real
+
+    classes, counts = np.unique(y, return_counts=True)
+    rare = f"{counts.min()} of class {classes[counts.argmin()]}"
+    if test_size is None:
+        if counts.min() < folds:
+            raise InvalidInput("bags", f"at least {folds} of each class for {folds} folds", rare)
+        return StratifiedKFold(folds, shuffle=True, random_state=seed)
+    share = real("--test-size", test_size, 0.0, 1.0, open_low=True, open_high=True)
+    if share * counts.min() < 1 or (1 - share) * counts.min() < 2:
+        legal = f"enough of each class for 1 to test and 2 to train with --test-size {share:g}"
+        raise InvalidInput("bags", legal, rare)
+    return StratifiedShuffleSplit(folds, test_size=share, random_state=seed)
+
+
+def _scores(estimator: Any, data: f.LabelledBags, splits: Any) -> dict[str, dict[str, float]]:
+    """Return mean and standard error over folds of accuracy and AUC."""
+    import numpy as np
+    from sklearn.model_selection import cross_validate
+
+    auc = "roc_auc" if len(np.unique(data.y)) == 2 else "roc_auc_ovr"
+    scoring = {"accuracy": "accuracy", "auc": auc}
+    found = cross_validate(
+        estimator, data.bags, data.y, cv=splits, scoring=scoring, error_score="raise"
+    )
+    return {name: _summary(found[f"test_{name}"]) for name in scoring}
+
+
+def _summary(values: np.ndarray) -> dict[str, float]:
+    error = float(values.std(ddof=1)) / len(values) ** 0.5
+    return {"mean": float(values.mean()), "standard_error": error}
+
+
+def _fitted(estimator: Any) -> dict[str, Any]:
+    """Return ridge, sharpness and kind of query of each class, where there are such."""
+    names = {"ridge": "ridge_", "sharpness": "sharpness_", "query": "query_kind_"}
+    return {
+        name: getattr(estimator, attribute).tolist()
+        for name, attribute in names.items()
+        if hasattr(estimator, attribute)
+    }
+
+
+def _top_tokens(estimator: Any, data: f.LabelledBags) -> list[dict[str, Any]]:
+    """Return the heaviest tokens of the bags that are most clearly of the last class."""
+    import numpy as np
+
+    if not hasattr(estimator, "top_tokens"):
+        return []
+    scores = estimator.decision_function(data.bags)
+    scores = scores if scores.ndim == 1 else scores[:, -1]
+    best = np.argsort(-scores, kind="stable")[:SHOWN_BAGS]
+    few = data.bags[best]
+    rows = zip(
+        data.ids[best],
+        data.y[best],
+        estimator.top_tokens(few, SHOWN_TOKENS),
+        estimator.attention_weights(few),
+        strict=True,
+    )
+    return [_of_bag(name, label, order, weights) for name, label, order, weights in rows]
+
+
+def _of_bag(name: Any, label: Any, order: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
+    if order.ndim == 2:  # a query for each class
+        order, weights = order[:, -1], weights[:, -1]
+    return {
+        "bag": str(name),
+        "label": str(label),
+        "tokens": order.tolist(),
+        "weights": [float(w) for w in weights[order]],
+    }
+
+
+def _check_place(out: Path) -> None:
+    from sparsetoken.validation import InvalidInput
+
+    if out.is_dir() or not out.parent.is_dir():
+        raise InvalidInput("--out", "a file in a folder that is there", str(out))
+    if not os.access(out.parent, os.W_OK):
+        raise InvalidInput("--out", "in a folder that can be written", str(out))
+
+
+def _saved(estimator: Any, out: Path) -> str:
+    """Write the model whole or not at all; return what went wrong."""
+    import joblib  # type: ignore[import-untyped]
+
+    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as stream:
+            joblib.dump(estimator, stream)
+        part.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        return f"{out} was not written ({error}). Name another file with --out."
+    return ""
+
+
+def _show(values: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"Cross-validated on {values['bags']} bags", title_justify="left")
+    for name in ("model", "accuracy", "AUC"):
+        table.add_column(name, justify="left" if name == "model" else "right")
+    for name, scores in values["scores"].items():
+        table.add_row(name, *(_pair(score) for score in scores.values()))
+    console = Console()
+    console.print(table)
+    for name in ("sharpness", "query", "ridge"):
+        if name in values:
+            console.print(f"{name}: {', '.join(_short(x) for x in values[name])}")
+    for one in values["top_tokens"]:
+        pairs = zip(one["tokens"], one["weights"], strict=True)
+        tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)
+        console.print(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
+    if values["saved"]:
+        console.print(f"Saved: {values['saved']}")
+
+
+def _pair(score: dict[str, float]) -> str:
+    return f"{score['mean']:.3f} ± {score['standard_error']:.3f}"
+
+
+def _short(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.3g}"

@@ -1,0 +1,107 @@
+"""The learning curve of a classifier, measured by cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sparsetoken.validation import InvalidInput, integer
+
+__all__ = ["Split", "measured_errors", "read_sizes", "read_splits"]
+
+Split = tuple[np.ndarray, np.ndarray]  # training bags, test bags
+
+
+def read_splits(X: Any, y: np.ndarray, cv: Any) -> list[Split]:
+    """Return the folds of an int or a splitter; those of an int are stratified.
+
+    Raises
+    ------
+    InvalidInput
+        If there is one class or one fold only.
+    ValueError
+        If y is of another length than X, or a class has fewer bags than folds.
+    """
+    from sklearn.model_selection import check_cv
+    from sklearn.utils import check_consistent_length
+
+    check_consistent_length(X, y)
+    found = len(np.unique(y))
+    if found < 2:
+        raise InvalidInput("y", "of at least two classes", f"{found} class in {len(y)} labels")
+    # Indices are enough: a splitter asks no more of bags than how many there are.
+    splits = list(check_cv(cv, y, classifier=True).split(np.zeros(len(y)), y))
+    if len(splits) < 2:
+        raise InvalidInput("cv", "at least 2 folds", f"{len(splits)}")
+    return splits
+
+
+def read_sizes(
+    sizes: Sequence[int] | None, splits: Sequence[Split], y: np.ndarray
+) -> Int[np.ndarray, " m"]:
+    """Return the numbers of training bags, in order and each once.
+
+    Raises
+    ------
+    InvalidInput
+        If one is above the smallest training set, or below one bag for each class.
+    """
+    most = min(len(train) for train, _ in splits)
+    least = len(np.unique(y))
+    if sizes is None:
+        low = max(most // 10, 2 * least)
+        return np.unique(np.geomspace(min(low, most), most, 6).round().astype(int))
+    remedy = f"The smallest training set has {most} bags."
+    checked = {integer("train_sizes", size, least, most, remedy) for size in sizes}
+    if not checked:
+        raise InvalidInput("train_sizes", "at least one number", sizes)
+    return np.array(sorted(checked))
+
+
+def measured_errors(
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    sizes: Int[np.ndarray, " m"],
+    splits: Sequence[Split],
+    random_state: int | None,
+) -> Float[np.ndarray, "m folds"]:
+    """Return the share of test bags on the wrong side, of copies of the estimator."""
+    from sklearn.model_selection import cross_val_score
+    from sklearn.utils import check_random_state
+
+    rng = check_random_state(random_state)
+    orders = [_stratified_order(y[train], rng) for train, _ in splits]
+    return np.array(
+        [
+            1
+            - cross_val_score(
+                estimator,
+                X,
+                y,
+                cv=[
+                    (train[order[:size]], test)
+                    for (train, test), order in zip(splits, orders, strict=True)
+                ],
+                scoring="accuracy",
+                error_score="raise",
+            )
+            for size in sizes
+        ]
+    )
+
+
+def _stratified_order(y: np.ndarray, rng: np.random.RandomState) -> Int[np.ndarray, " n"]:
+    """Return a random order in which every first part has each class at its share.
+
+    The first bags are one of each class.
+    """
+    place = np.empty(len(y))
+    for label in np.unique(y):
+        rows = rng.permutation(np.flatnonzero(y == label))
+        place[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+        place[rows[0]] = -1.0
+    return np.lexsort((rng.random(len(y)), place))

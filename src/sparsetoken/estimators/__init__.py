@@ -1,0 +1,20 @@
+"""Estimators in the manner of scikit-learn for bags of embeddings.
+
+Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. To give a mask,
+convert once: ``as_bags(X, mask)``.
+"""
+
+from sparsetoken.estimators.attention import AttentionClassifier
+from sparsetoken.estimators.elementwise import ElementwiseAttentionClassifier
+from sparsetoken.estimators.linear import PooledLinearClassifier, VectorizedLinearClassifier
+from sparsetoken.estimators.transformers import BagPooling, TokenPCA, TokenScaler
+
+__all__ = [
+    "AttentionClassifier",
+    "BagPooling",
+    "ElementwiseAttentionClassifier",
+    "PooledLinearClassifier",
+    "TokenPCA",
+    "TokenScaler",
+    "VectorizedLinearClassifier",
+]

@@ -1,0 +1,107 @@
+"""What the classifiers of bags share: labels, weights, one-vs-rest, decisions, probabilities."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sparsetoken.bags import Bags
+from sparsetoken.estimators.inputs import read_bags
+from sparsetoken.estimators.labels import Targets, read_targets
+from sparsetoken.losses import Loss, get_loss
+
+__all__ = ["BagClassifier"]
+
+
+def _logistic(classifier: BagClassifier) -> bool:
+    if get_loss(classifier.loss).name == "logistic":
+        return True
+    raise AttributeError("predict_proba needs loss='logistic'")
+
+
+class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
+    """A classifier of bags; the classes below it fit scores, and score."""
+
+    loss: Any
+    ridge: Any
+    class_weight: Any
+    n_tokens: int | None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to bags and one label each.
+
+        Parameters
+        ----------
+        X : any form of bags
+            See `sparsetoken.bags.as_bags`.
+        y : array of shape (n,)
+            Class labels of any kind.
+        sample_weight : array of shape (n,), optional
+            How often each bag counts, >= 0: a bag of weight 2 is two bags, also where an
+            automatic choice leaves one out.
+
+        Raises
+        ------
+        ValueError
+            If tokens are not finite, a bag is empty, dimensions or lengths do not match, there
+            is one class only, or a parameter is out of range.
+        """
+        bags = read_bags(self, X, reset=True, n_tokens=self.n_tokens).bags
+        targets = read_targets(bags, y, sample_weight, self.class_weight)
+        self.classes_ = targets.classes
+        if not targets.used.all():
+            bags = bags[targets.used]
+        self._fit(bags, targets, get_loss(self.loss))
+        return self
+
+    @abc.abstractmethod
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        """Set the fitted attributes."""
+
+    @abc.abstractmethod
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        """Return the scores; K = 1 for two classes."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return scores (n,) of the second class, or (n, n_classes) for more than two."""
+        scores = self._scores(self._read(X))
+        return scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of the largest score, an array of shape (n,)."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
+
+    @available_if(_logistic)
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "n K"]:
+        """Return probabilities (n, n_classes), for the logistic loss only.
+
+        For more than two classes, those of one-vs-rest divided by their sum.
+        """
+        chances = expit(self.decision_function(X))
+        if chances.ndim == 1:
+            return np.stack([1 - chances, chances], axis=1)
+        total = chances.sum(axis=1, keepdims=True)
+        return chances / np.maximum(total, np.finfo(chances.dtype).tiny)
+
+    def _read(self, X: Any) -> Bags:
+        check_is_fitted(self)
+        return read_bags(self, X, reset=False, n_tokens=self.n_tokens).bags
+
+    @staticmethod
+    def _in(bags: Bags, values: np.ndarray) -> np.ndarray:
+        """Return fitted values in the dtype of the bags: float32 tokens make no float64 copy."""
+        return values.astype(bags.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags

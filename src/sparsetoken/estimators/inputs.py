@@ -1,0 +1,78 @@
+"""What every estimator does with its input: any form of bags to `Bags`, and the checks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from sparsetoken.bags import Bags, as_bags
+from sparsetoken.bags.convert import is_list_of_bags
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["Reading", "read_bags"]
+
+
+class Reading(NamedTuple):
+    """Input that was read.
+
+    Attributes
+    ----------
+    bags : Bags
+    rows : bool
+        Whether the input was a plain table (n, d), each row a bag of one token.
+    """
+
+    bags: Bags
+    rows: bool
+
+
+def read_bags(
+    estimator: BaseEstimator, X: Any, *, reset: bool, n_tokens: int | None = None
+) -> Reading:
+    """Read the input of an estimator, and set or check ``n_features_in_``.
+
+    A table of shape (n, d) is checked as scikit-learn checks tables, names of columns
+    included; all other forms are those of `as_bags`.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    X : any form of bags
+    reset : bool
+        True in fit; False later, where another d than that of fit is refused.
+    n_tokens : int, optional
+        Tokens in each row of a table; ``n_features_in_`` is then n_tokens * d.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As scikit-learn for tables, as `as_bags` else; and for another d than in fit.
+    """
+    rows = _is_table(X)
+    if rows:
+        kinds = [np.float64, np.float32]
+        table = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
+        return Reading(as_bags(table, n_tokens=n_tokens), rows)
+    bags = as_bags(X)
+    # No names of columns here: this drops those of an earlier fit, or warns that they are missed.
+    validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
+    _check_dimension(estimator, bags.dimension, reset, n_tokens or 1)
+    return Reading(bags, rows)
+
+
+def _is_table(X: Any) -> bool:
+    if isinstance(X, Bags) or is_list_of_bags(X):
+        return False
+    return (X if hasattr(X, "ndim") else np.asarray(X)).ndim < 3
+
+
+def _check_dimension(estimator: Any, d: int, reset: bool, tokens: int) -> None:
+    if reset:
+        estimator.n_features_in_ = tokens * d
+    elif tokens * d != estimator.n_features_in_:
+        name = type(estimator).__name__
+        legal = f"bags of d = {estimator.n_features_in_ // tokens}, as {name} was fitted on"
+        raise InvalidInput("X", legal, f"d = {d}")

@@ -1,0 +1,90 @@
+"""Class labels of any kind and weights of samples, as two-class problems."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
+
+from sparsetoken.bags import Bags
+from sparsetoken.estimators.readout import Samples
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["Targets", "read_targets"]
+
+
+class Targets(NamedTuple):
+    """Labels and weights that were read, of the samples that count.
+
+    Attributes
+    ----------
+    used : bool array
+        Whether each sample that was given has any weight; the others are left out below.
+    classes : array of shape (K,)
+        The labels in order.
+    number : int array of shape (n,)
+        Of the class of each sample in `classes`.
+    weight : array of shape (n,)
+        The sample weights, > 0.
+    unit : array of shape (n,)
+        The class weights of the samples.
+    """
+
+    used: np.ndarray
+    classes: np.ndarray
+    number: np.ndarray
+    weight: np.ndarray
+    unit: np.ndarray
+
+    def problems(self) -> list[Samples]:
+        """Return one problem for two classes, else one against the rest for each class."""
+        K = len(self.classes)
+        positives = [1] if K == 2 else range(K)
+        weight = self.weight * self.unit
+        return [
+            Samples(np.where(self.number == c, 1.0, -1.0), weight, self.unit) for c in positives
+        ]
+
+
+def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Targets:
+    """Check labels and weights against the bags.
+
+    Raises
+    ------
+    ValueError
+        If y is missing, of another length, not of classes, or of one class only; or if
+        weights are of another length, negative or not finite.
+    """
+    if y is None:
+        raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(bags, y)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    weight = _check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True)
+    used = weight > 0
+    classes, number = np.unique(y[used], return_inverse=True)
+    if len(classes) < 2:
+        got = f"1 class, {classes[0]}" if len(classes) else "no weight on any class"
+        raise InvalidInput("y", "of at least two classes with weight", got)
+    weight = weight[used]
+    unit = _class_weights(class_weight, classes, np.bincount(number, weight))[number]
+    return Targets(used, classes, number, weight, unit)
+
+
+def _class_weights(class_weight: Any, classes: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Return the weight of each class; 'balanced' makes all count alike."""
+    if class_weight is None:
+        return np.ones(len(classes))
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return total.sum() / (len(total) * total)
+    if isinstance(class_weight, dict):
+        weights = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
+        if np.isfinite(weights).all() and (weights > 0).all():
+            return weights
+    legal = "None, 'balanced' or a dict from class to a weight > 0"
+    raise InvalidInput("class_weight", legal, class_weight)

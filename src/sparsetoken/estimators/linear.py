@@ -1,0 +1,168 @@
+"""Linear classifiers of bags: of the mean token, and of all tokens side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.bags import Bags
+from sparsetoken.bags.segments import segment_mean
+from sparsetoken.estimators.base import BagClassifier
+from sparsetoken.estimators.coordinates import Coordinates
+from sparsetoken.estimators.labels import Targets
+from sparsetoken.estimators.parameters import auto_or_real
+from sparsetoken.estimators.readout import choose_ridge
+from sparsetoken.losses import Loss
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["PooledLinearClassifier", "VectorizedLinearClassifier"]
+
+
+class _LinearClassifier(BagClassifier):
+    """A linear classifier of one row of features for each bag."""
+
+    def __init__(
+        self,
+        ridge: Any = "auto",
+        loss: Any = "logistic",
+        standardize: bool = True,
+        class_weight: Any = None,
+        n_tokens: int | None = None,
+    ) -> None:
+        self.ridge = ridge
+        self.loss = loss
+        self.standardize = standardize
+        self.class_weight = class_weight
+        self.n_tokens = n_tokens
+
+    def _features(self, bags: Bags) -> Float[np.ndarray, "n m"]:
+        raise NotImplementedError
+
+    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
+        raise NotImplementedError
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
+        coordinates = self._coordinates(bags, targets.weight)
+        F = coordinates.summed(self._features(bags))
+        fits = [choose_ridge(F, samples, loss, ridge) for samples in targets.problems()]
+        self.coef_ = np.stack([coordinates.raw(fit.w) for fit in fits]).astype(bags.dtype)
+        self.intercept_ = np.array([fit.b + coordinates.offset(fit.w) for fit in fits], bags.dtype)
+        self.ridge_ = np.array([fit.ridge for fit in fits])
+
+
+class PooledLinearClassifier(_LinearClassifier):
+    """A linear classifier of the mean token: sign(<w, xbar> + b).
+
+    (w, b) minimise the mean loss plus (ridge/2) |w|^2. More than two classes are fitted one
+    against the rest.
+
+    Parameters
+    ----------
+    ridge : float or "auto"
+        > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss.
+    loss : str or Loss
+        logistic, square, squared_hinge, or hinge (with a ridge that is a number).
+    standardize : bool
+        Whether each column of the tokens is scaled to mean 0 and variance 1 for the fit.
+        ``coef_`` acts on the tokens as given.
+    class_weight : dict, "balanced" or None
+        Weights of the classes; ``balanced`` lets each class count as much as any other.
+    n_tokens : int, optional
+        Tokens in each row of a 2-D input; by default a row is one token.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
+    intercept_ : array of shape (1,) or (n_classes,)
+    ridge_ : array of shape (1,) or (n_classes,)
+        The ridge in use.
+    n_features_in_ : int
+        d, or n_tokens * d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> bags = [rng.standard_normal((size, 3)) + size % 2 for size in range(1, 40)]
+    >>> labels = ["odd" if len(bag) % 2 else "even" for bag in bags]
+    >>> PooledLinearClassifier().fit(bags, labels).score(bags, labels) > 0.9
+    True
+    """
+
+    def _features(self, bags: Bags) -> Float[np.ndarray, "n m"]:
+        return segment_mean(bags.tokens, bags.offsets)
+
+    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
+        return Coordinates.of(bags, weight, self.standardize)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        return segment_mean(bags.tokens @ self._in(bags, self.coef_).T, bags.offsets) + self._in(
+            bags, self.intercept_
+        )
+
+    def token_logits(self, X: Any) -> list[np.ndarray]:
+        """Return <x_l, w> + b of each token: arrays (L_i,), or (L_i, n_classes)."""
+        bags = self._read(X)
+        logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)
+        logits = logits[:, 0] if len(self.classes_) == 2 else logits
+        return np.split(logits, bags.offsets[1:-1])
+
+
+class VectorizedLinearClassifier(_LinearClassifier):
+    """A linear classifier of all tokens side by side: sign(<W, X> + b), W of shape (L, d).
+
+    It has one weight for each position, so that all bags must have the same number of tokens.
+
+    Parameters
+    ----------
+    ridge : float or "auto"
+        > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss.
+    loss : str or Loss
+        logistic, square, squared_hinge, or hinge (with a ridge that is a number).
+    standardize : bool
+        Whether each column at each position is scaled to mean 0 and variance 1 for the fit.
+        ``coef_`` acts on the tokens as given.
+    class_weight : dict, "balanced" or None
+        Weights of the classes; ``balanced`` lets each class count as much as any other.
+    n_tokens : int, optional
+        Tokens in each row of a 2-D input; by default a row is one token.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    coef_ : array of shape (1, L * d), or (n_classes, L * d) for more than two classes
+    intercept_ : array of shape (1,) or (n_classes,)
+    ridge_ : array of shape (1,) or (n_classes,)
+        The ridge in use.
+    bag_size_ : int
+        L.
+    n_features_in_ : int
+        d, or n_tokens * d.
+    """
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        self.bag_size_ = bags.common_size
+        super()._fit(bags, targets, loss)
+
+    def _features(self, bags: Bags) -> Float[np.ndarray, "n m"]:
+        if self.bag_size_ is None or bags.common_size != self.bag_size_:
+            known = "the same number of tokens" if self.bag_size_ is None else self.bag_size_
+            legal = f"bags of {known} tokens each" if self.bag_size_ else f"bags of {known}"
+            sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
+            remedy = (
+                "The vectorised classifier has one weight for each position and dimension; "
+                "for bags of different sizes take PooledLinearClassifier or AttentionClassifier."
+            )
+            raise InvalidInput("X", legal, sizes, remedy)
+        return bags.tokens.reshape(len(bags), -1)
+
+    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
+        rows = Bags(self._features(bags), np.arange(len(bags) + 1))
+        return Coordinates.of(rows, weight, self.standardize)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        return self._features(bags) @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)

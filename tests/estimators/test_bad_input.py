@@ -1,0 +1,223 @@
+"""Every kind of bad input has one clear message."""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from sparsetoken import (
+    AttentionClassifier,
+    ElementwiseAttentionClassifier,
+    PooledLinearClassifier,
+    VectorizedLinearClassifier,
+    as_bags,
+    from_long,
+)
+from sparsetoken.bags import Bags
+from sparsetoken.validation import InvalidInput
+
+Draw = Callable[..., tuple[Bags, np.ndarray]]
+EVERY = [
+    PooledLinearClassifier(),
+    VectorizedLinearClassifier(),
+    AttentionClassifier(),
+    ElementwiseAttentionClassifier(),
+]
+by_model = pytest.mark.parametrize("model", EVERY, ids=str)
+
+
+@pytest.fixture
+def cube(draw: Draw) -> tuple[np.ndarray, np.ndarray]:
+    bags, y = draw(20, sizes=(3, 3))
+    return bags.to_array().array.copy(), y
+
+
+Cube = tuple[np.ndarray, np.ndarray]
+
+
+@by_model
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite(cube: Cube, model: BaseEstimator, value: float) -> None:
+    X, y = cube
+    fitted = clone(model).fit(X, y)
+    X[7, 2, 1] = value
+    for act in (lambda: clone(model).fit(X, y), lambda: fitted.predict(X)):
+        with pytest.raises(InvalidInput, match=f"got '{value} at bag 7, token 2, column 1'"):
+            act()
+
+
+def test_padding_is_counted_in_the_index_of_a_token() -> None:
+    mask = np.array([[True, True, True], [False, True, True]])
+    X = np.ones((2, 3, 2))
+    X[1, 2, 0] = np.nan
+    with pytest.raises(InvalidInput, match="nan at bag 1, token 2, column 0"):
+        as_bags(X, mask)
+
+
+@by_model
+def test_empty_bags_and_bags_of_other_dimension(cube: Cube, model: BaseEstimator) -> None:
+    X, y = list(cube[0]), cube[1]
+    for bag, message in (
+        (np.empty((0, 4)), "bag 5 must be of at least one token"),
+        (np.ones((3, 5)), "bag 5 must be of d = 4, as bag 0; got 'd = 5'"),
+        (np.ones(4), re.escape("bag 5 must be of shape (tokens, d); got 'shape (4,)'")),
+    ):
+        X[5] = bag
+        with pytest.raises(InvalidInput, match=message):
+            clone(model).fit(X, y)
+
+
+def test_masks_of_other_shape_and_bags_of_padding_only() -> None:
+    X = np.ones((4, 3, 2))
+    with pytest.raises(InvalidInput, match=r"mask must be a bool array of shape \(4, 3\)"):
+        as_bags(X, np.ones((4, 2), bool))
+    mask = np.ones((4, 3), bool)
+    mask[2] = False
+    with pytest.raises(InvalidInput, match="bag 2 must be of at least one token"):
+        as_bags(X, mask)
+
+
+def test_bag_ids_that_do_not_stand_together() -> None:
+    with pytest.raises(InvalidInput, match="contiguous: all rows of a bag together"):
+        from_long(np.ones((4, 2)), ["a", "b", "b", "a"])
+
+
+@by_model
+def test_one_class(cube: Cube, model: BaseEstimator) -> None:
+    X, y = cube
+    legal = "y must be of at least two classes with weight; got"
+    with pytest.raises(ValueError, match=f"{legal} '1 class, dog'"):
+        clone(model).fit(X, np.full(20, "dog"))
+    with pytest.raises(ValueError, match=f"{legal} '1 class, 1'"):
+        clone(model).fit(X, y, sample_weight=y)
+    with pytest.raises(ValueError, match=r"non-zero number|no weight on any class"):
+        clone(model).fit(X, y, sample_weight=0 * y)
+
+
+@pytest.mark.parametrize(
+    ("training", "positives", "needed"),
+    [("four_stage", 2, "at least 3 bags of each class"), ("auto", 1, "at least 2 bags of each")],
+)
+@pytest.mark.filterwarnings("ignore::sparsetoken.QueryWarning")  # of 3 bags, rightly
+def test_too_few_bags_for_the_split(cube: Cube, training: str, positives: int, needed: str) -> None:
+    X, _ = cube
+    y = (np.arange(20) < positives).astype(int)
+    model = AttentionClassifier(training, split=0.5, random_state=0)
+    with pytest.raises(InvalidInput, match=f"{needed}.*; got '{positives} of one class"):
+        model.fit(X, y)
+    PooledLinearClassifier().fit(X, y)  # what the message recommends, or needs less
+    if training == "four_stage":
+        AttentionClassifier("tied", random_state=0).fit(X, y)
+        y[2] = 1
+        clone(model).set_params(temperature=1.0, step_sizes=(5, 5, 50)).fit(X, y)
+
+
+@by_model
+def test_labels(cube: Cube, model: BaseEstimator) -> None:
+    X, y = cube
+    for labels, message in (
+        (y[:-1], "inconsistent numbers of samples"),
+        (None, "requires y to be passed"),
+        (np.where(y, np.nan, 0.0), "y contains NaN"),
+        (np.linspace(0, 1, 20), "Unknown label type"),
+        (np.stack([y, y], axis=1), "y should be a 1d array"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, labels)
+
+
+@by_model
+def test_weights(cube: Cube, model: BaseEstimator) -> None:
+    X, y = cube
+    for weight, message in (
+        (np.ones(19), r"sample_weight.shape == \(19,\)"),
+        (np.where(y, -1.0, 1.0), "Negative values in data passed to `sample_weight`"),
+        (np.where(y, np.nan, 1.0), "sample_weight contains NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, y, sample_weight=weight)
+
+
+@by_model
+@pytest.mark.parametrize("weight", ["even", {0: -1.0}, {1: np.inf}, 3])
+def test_class_weights(cube: Cube, model: BaseEstimator, weight: object) -> None:
+    with pytest.raises(InvalidInput, match="class_weight must be None, 'balanced' or a dict"):
+        clone(model).set_params(class_weight=weight).fit(*cube)
+
+
+@by_model
+def test_before_fit_and_another_dimension(cube: Cube, model: BaseEstimator) -> None:
+    X, y = cube
+    with pytest.raises(NotFittedError):
+        clone(model).predict(X)
+    fitted, name = clone(model).fit(X, y), type(model).__name__
+    with pytest.raises(InvalidInput, match=f"bags of d = 4, as {name} was fitted on; got 'd = 5'"):
+        fitted.predict(np.ones((2, 3, 5)))
+    with pytest.raises(ValueError, match=f"X has 5 features, but {name} is expecting 4"):
+        fitted.predict(np.ones((2, 5)))
+    with pytest.raises(TypeError, match="Sparse"):
+        fitted.predict(csr_array(np.eye(4)))
+    flat = clone(model).set_params(n_tokens=5)
+    with pytest.raises(InvalidInput, match="n_tokens must be a divisor of the 12 columns"):
+        flat.fit(X.reshape(20, 12), y)
+
+
+def test_ragged_bags_have_no_positions(draw: Draw) -> None:
+    bags, y = draw(20)
+    remedy = "take PooledLinearClassifier or AttentionClassifier"
+    with pytest.raises(InvalidInput, match=f"the same number of tokens.*{remedy}"):
+        VectorizedLinearClassifier().fit(bags, y)
+    even, _ = draw(20, sizes=(3, 3))
+    fitted = VectorizedLinearClassifier().fit(even, y)
+    with pytest.raises(InvalidInput, match=f"bags of 3 tokens each.*{remedy}"):
+        fitted.predict(bags)
+    longer, _ = draw(20, sizes=(4, 4))
+    with pytest.raises(InvalidInput, match="bags of 3 tokens each; got '4 to 4 tokens'"):
+        fitted.predict(longer)
+
+
+@by_model
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("ridge", 0.0, "ridge must be a finite number in (0, 1e+06]; got 0.0. Or 'auto'."),
+        ("ridge", "best", "ridge must be a finite number"),
+        ("loss", "huber", "loss must be one of"),
+        ("training", "fast", "training must be one of"),
+        ("temperature", -1.0, "temperature must be a finite number in [0, 1e+06]"),
+        ("split", 1.0, "split must be a finite number in [0.01, 0.99]"),
+        ("n_folds", 1, "n_folds must be an integer >= 2"),
+        ("step_sizes", (1, 1), "step_sizes must be three numbers >= 0"),
+        ("step_sizes", 1.0, "step_sizes must be three numbers >= 0"),
+        ("step_sizes", (1, -1, 1), "step_sizes must be a finite number in [0, 1e+06]"),
+        ("query_ridge", -1, "query_ridge must be a finite number in [0, 1e+06]"),
+        ("n_restarts", -1, "n_restarts must be an integer >= 0"),
+        ("activation", "cos", "activation must be one of"),
+        ("random_state", "now", "cannot be used to seed"),
+    ],
+)
+def test_parameters(
+    cube: Cube, model: BaseEstimator, name: str, value: object, message: str
+) -> None:
+    if name not in model.get_params():
+        return
+    with pytest.raises(ValueError, match=re.escape(message)):
+        clone(model).set_params(**{name: value}).fit(*cube)
+
+
+def test_losses_that_some_choices_exclude(cube: Cube) -> None:
+    needs = "loss must be a smooth loss"
+    with pytest.raises(InvalidInput, match=f"{needs}.*to choose ridge or temperature"):
+        PooledLinearClassifier(loss="hinge").fit(*cube)
+    joint = AttentionClassifier("joint", loss="hinge", ridge=0.1, temperature=1.0)
+    with pytest.raises(InvalidInput, match=f"{needs}.*for training='joint'"):
+        joint.fit(*cube)
+    with pytest.raises(InvalidInput, match="AttentionClassifier has it"):
+        ElementwiseAttentionClassifier(training="joint").fit(*cube)
+    fitted = PooledLinearClassifier(loss="square").fit(*cube)
+    with pytest.raises(AttributeError, match="predict_proba"):
+        fitted.predict_proba(cube[0])

@@ -1,0 +1,28 @@
+"""The rules of scikit-learn, checked by scikit-learn."""
+
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import check_estimator
+
+from sparsetoken import (
+    AttentionClassifier,
+    ElementwiseAttentionClassifier,
+    PooledLinearClassifier,
+    VectorizedLinearClassifier,
+)
+
+CLASSIFIERS = [
+    PooledLinearClassifier(),
+    PooledLinearClassifier(ridge=0.1, loss="hinge", class_weight="balanced"),
+    VectorizedLinearClassifier(),
+    AttentionClassifier(),
+    AttentionClassifier("joint", loss="square", standardize=False),
+    AttentionClassifier("four_stage", temperature=1.0, split=0.5, ridge=0.1),
+    ElementwiseAttentionClassifier(),
+    ElementwiseAttentionClassifier("sigmoid", "reuse", temperature=1.0, ridge=0.1),
+]
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS, ids=str)
+def test_scikit_learn_finds_nothing_wrong(classifier: BaseEstimator) -> None:
+    check_estimator(classifier, on_skip=None)

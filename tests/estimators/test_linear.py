@@ -1,0 +1,137 @@
+"""Linear classifiers against scikit-learn's, and the choice of the ridge against brute force."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.svm import SVC
+
+from sparsetoken import PooledLinearClassifier, VectorizedLinearClassifier
+from sparsetoken.bags import Bags
+
+Draw = Callable[..., tuple[Bags, np.ndarray]]
+RIDGE = 0.03
+
+
+def _standardised(bags: Bags, weight: np.ndarray | None = None) -> Bags:
+    share = np.repeat(np.ones(len(bags)) if weight is None else weight, bags.sizes)
+    mean = np.average(bags.tokens, axis=0, weights=share)
+    variance = np.average((bags.tokens - mean) ** 2, axis=0, weights=share)
+    return bags.with_tokens((bags.tokens - mean) / np.sqrt(variance))
+
+
+def _means(bags: Bags) -> np.ndarray:
+    return np.stack([bag.mean(axis=0) for bag in bags])
+
+
+def _logistic(F: np.ndarray, y: np.ndarray, ridge: float, s: np.ndarray) -> np.ndarray:
+    oracle = LogisticRegression(C=1 / (ridge * s.sum()), tol=1e-10, solver="newton-cholesky")
+    return oracle.fit(F, y, sample_weight=s).decision_function(F)
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_pooled_is_logistic_regression_on_mean_tokens(draw: Draw, standardize: bool) -> None:
+    bags, y = draw()
+    model = PooledLinearClassifier(RIDGE, standardize=standardize).fit(bags, y)
+    F = _means(_standardised(bags) if standardize else bags)
+    expected = _logistic(F, y, RIDGE, np.ones(60))
+    # Both stop at a relative gradient of 1e-8.
+    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(bags)[:, 1], expit(expected), atol=1e-6)
+    assert np.array_equal(model.predict(bags), (expected > 0).astype(int))
+    slow = [bag @ model.coef_[0] + model.intercept_[0] for bag in bags]
+    for found, logits in zip(model.token_logits(bags), slow, strict=True):
+        np.testing.assert_allclose(found, logits, atol=1e-12)  # rounding
+
+
+def test_weights_count_in_scales_and_in_the_loss(draw: Draw) -> None:
+    bags, y = draw()
+    s = np.random.default_rng(1).uniform(0.1, 3, 60)
+    model = PooledLinearClassifier(RIDGE).fit(bags, y, sample_weight=s)
+    expected = _logistic(_means(_standardised(bags, s)), y, RIDGE, s)
+    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", ["balanced", {0: 1.0, 1: 5.0}])
+def test_class_weights_are_those_of_scikit_learn(draw: Draw, weights: object) -> None:
+    bags, y = draw()
+    y = (np.arange(60) % 6 == 1).astype(int)
+    model = PooledLinearClassifier(RIDGE, class_weight=weights).fit(bags, y)
+    total = 60 if weights == "balanced" else 50 + 5 * 10
+    oracle = LogisticRegression(
+        C=1 / (RIDGE * total), class_weight=weights, tol=1e-10, solver="newton-cholesky"
+    )
+    F = _means(_standardised(bags))  # class weights do not move the scales
+    expected = oracle.fit(F, y).decision_function(F)
+    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-6)
+
+
+def test_square_loss_is_ridge_regression(draw: Draw) -> None:
+    bags, y = draw()
+    model = PooledLinearClassifier(RIDGE, loss="square", standardize=False).fit(bags, y)
+    F = _means(bags)
+    expected = RidgeClassifier(alpha=60 * RIDGE).fit(F, y).decision_function(F)
+    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-9)  # rounding
+    assert not hasattr(model, "predict_proba")
+
+
+def test_hinge_is_a_support_vector_machine(draw: Draw) -> None:
+    bags, y = draw()
+    model = PooledLinearClassifier(RIDGE, loss="hinge", standardize=False).fit(bags, y)
+    F = _means(bags)
+    oracle = SVC(C=1 / (60 * RIDGE), kernel="linear", tol=1e-10).fit(F, y)
+    # SVC's tolerance is on the dual; its intercept is a mean over free vectors
+    np.testing.assert_allclose(
+        model.decision_function(bags), oracle.decision_function(F), atol=1e-5
+    )
+
+
+def test_vectorized_is_logistic_regression_on_flat_bags(draw: Draw) -> None:
+    bags, y = draw(sizes=(3, 3))
+    flat = bags.tokens.reshape(60, 12)
+    model = VectorizedLinearClassifier(RIDGE).fit(bags, y)
+    F = (flat - flat.mean(axis=0)) / flat.std(axis=0)
+    expected = _logistic(F, y, RIDGE, np.ones(60))
+    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-6)
+    table = VectorizedLinearClassifier(RIDGE, n_tokens=3).fit(flat, y)
+    np.testing.assert_allclose(table.decision_function(flat), expected, atol=1e-6)
+    assert (table.bag_size_, table.n_features_in_) == (3, 12)
+
+
+def _left_out_loss(F: np.ndarray, y: np.ndarray, ridge: float) -> float:
+    n, losses = len(y), []
+    for i in range(n):
+        rest = np.arange(n) != i
+        oracle = LogisticRegression(C=1 / (ridge * n), tol=1e-8, solver="newton-cholesky")
+        z = oracle.fit(F[rest], y[rest]).decision_function(F[[i]])[0]
+        losses.append(np.logaddexp(0, -z if y[i] else z))
+    return float(np.mean(losses))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_auto_takes_the_ridge_of_least_left_out_loss(draw: Draw, seed: int) -> None:
+    bags, y = draw(40, seed=seed, d=6, strength=4.0)
+    model = PooledLinearClassifier().fit(bags, y)
+    F = _means(_standardised(bags))
+    grid = F.var(axis=0).mean() * 10 ** np.arange(-4, 2.1, 0.5)
+    losses = [_left_out_loss(F, y, ridge) for ridge in grid]
+    assert model.ridge_[0] == pytest.approx(grid[np.argmin(losses)])
+
+
+def test_more_classes_are_one_against_the_rest(draw: Draw) -> None:
+    bags, y = draw(90, classes=3, strength=5.0)
+    names = np.array(["ant", "bee", "cat"])[y]
+    model = PooledLinearClassifier().fit(bags, names)
+    assert model.classes_.tolist() == ["ant", "bee", "cat"]
+    scores = model.decision_function(bags)
+    for c in range(3):
+        one = PooledLinearClassifier().fit(bags, y == c)
+        # A matrix product of three columns may round as one of one column does not.
+        np.testing.assert_allclose(scores[:, c], one.decision_function(bags), atol=1e-12)
+    assert np.array_equal(model.predict(bags), model.classes_[scores.argmax(axis=1)])
+    chances = model.predict_proba(bags)
+    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-12)  # rounding
+    np.testing.assert_allclose(chances / chances[:, :1], expit(scores) / expit(scores[:, :1]))
+    assert model.score(bags, names) > 0.7  # a third by chance

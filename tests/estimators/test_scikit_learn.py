@@ -1,0 +1,164 @@
+"""The habits of scikit-learn: pipelines, searches, weights, copies, over ragged bags."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+
+from sparsetoken import (
+    AttentionClassifier,
+    ElementwiseAttentionClassifier,
+    PooledLinearClassifier,
+    TokenPCA,
+    TokenScaler,
+    VectorizedLinearClassifier,
+)
+from sparsetoken.bags import Bags
+
+Draw = Callable[..., tuple[Bags, np.ndarray]]
+TIED = AttentionClassifier("tied", temperature=2.0, ridge=0.1, random_state=0)
+EVERY = [
+    PooledLinearClassifier(),
+    VectorizedLinearClassifier(),
+    AttentionClassifier(random_state=0),
+    AttentionClassifier("four_stage", split=0.5, random_state=0),
+    AttentionClassifier("joint", n_restarts=1, random_state=0),
+    ElementwiseAttentionClassifier(random_state=0),
+]
+# These draw no folds, so that a sample that counts twice is the same as two samples.
+WITHOUT_FOLDS = [
+    PooledLinearClassifier(),
+    PooledLinearClassifier(class_weight="balanced"),
+    VectorizedLinearClassifier(loss="square"),
+    AttentionClassifier("reuse", temperature=3.0, step_sizes=(1, 1, 10)),
+    ElementwiseAttentionClassifier("erf", "reuse", temperature=3.0, step_sizes=(1, 1, 10)),
+]
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_copies_answer_alike(draw: Draw, model: BaseEstimator, tmp_path: Path) -> None:
+    bags, y = draw(sizes=(4, 4), strength=6.0)
+    fitted = clone(model).fit(bags, y)
+    expected = fitted.decision_function(bags)
+    joblib.dump(fitted, tmp_path / "model")
+    for copy in (pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "model")):
+        assert np.array_equal(copy.decision_function(bags), expected)
+    # The same seed gives the same model.
+    assert np.array_equal(clone(fitted).fit(bags, y).decision_function(bags), expected)
+
+
+def test_ragged_bags_in_a_pipeline_and_a_search(draw: Draw) -> None:
+    bags, y = draw(90, strength=6.0)
+    names = np.array(["no", "yes"])[y]
+    pipeline = make_pipeline(TokenScaler(), TokenPCA(), TIED)
+    grid = {
+        "tokenpca__whiten": [True, False],
+        "attentionclassifier__temperature": [0.0, 2.0],
+    }
+    search = GridSearchCV(pipeline, grid, error_score="raise", scoring="roc_auc", cv=3)
+    scores = [search.fit(X, names).best_score_ for X in (bags.to_list(), bags)]
+    assert scores[0] == scores[1]
+    assert search.best_params_["attentionclassifier__temperature"] == 2
+    assert search.score(bags, names) > 0.9
+    assert set(search.predict(bags.to_list())) == {"no", "yes"}
+
+
+def test_ragged_bags_in_cross_validation(draw: Draw) -> None:
+    bags, y = draw(90, strength=6.0)
+    found = cross_validate(TIED, bags.to_list(), y, scoring=("accuracy", "neg_log_loss"), cv=3)
+    folds = StratifiedKFold(3).split(np.zeros(90), y)
+    slow = [clone(TIED).fit(bags[a], y[a]).score(bags[b], y[b]) for a, b in folds]
+    assert found["test_accuracy"].tolist() == slow
+    assert np.isfinite(found["test_neg_log_loss"]).all()
+    with joblib.parallel_config("threading"):
+        two = cross_validate(TIED, bags.to_list(), y, n_jobs=2, cv=3)
+    assert two["test_score"].tolist() == slow
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_weights_are_routed(draw: Draw, wrapped: bool) -> None:
+    bags, y = draw(90)
+    weight = np.random.default_rng(0).uniform(0.1, 5, 90)
+    with config_context(enable_metadata_routing=True):
+        model = clone(TIED).set_fit_request(sample_weight=True)
+        scoring = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        routed = make_pipeline(TokenScaler(), model) if wrapped else model
+        found = cross_validate(
+            routed,
+            bags,
+            y,
+            params={"sample_weight": weight},
+            scoring=scoring,
+            cv=3,
+            return_estimator=True,
+            error_score="raise",
+        )["estimator"]
+    for (train, _), one in zip(StratifiedKFold(3).split(np.zeros(90), y), found, strict=True):
+        part = bags[train]
+        if wrapped:
+            part = TokenScaler().fit_transform(part)
+        last = one[-1] if wrapped else one
+        expected = clone(TIED).fit(part, y[train], sample_weight=weight[train])
+        assert np.array_equal(last.coef_, expected.coef_)
+        assert not np.allclose(last.coef_, clone(TIED).fit(part, y[train]).coef_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("model", WITHOUT_FOLDS, ids=str)
+@pytest.mark.filterwarnings("ignore::sparsetoken.QueryWarning")
+def test_weights_are_repetitions(draw: Draw, model: BaseEstimator) -> None:
+    bags, y = draw(sizes=(4, 4))
+    y = (np.arange(60) % 3 == 1).astype(int)
+    times = np.random.default_rng(0).integers(0, 4, 60)
+    again = np.repeat(np.arange(60), times)
+    weighted = clone(model).fit(bags, y, sample_weight=times)
+    repeated = clone(model).fit(bags[again], y[again])
+    expected = repeated.decision_function(bags)
+    np.testing.assert_allclose(weighted.ridge_, repeated.ridge_)
+    # The search for the ridge ends at a relative gradient of 1e-5.
+    np.testing.assert_allclose(weighted.decision_function(bags), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_bags_without_weight_do_not_count(draw: Draw, model: BaseEstimator) -> None:
+    bags, y = draw(sizes=(4, 4))
+    weight = (np.arange(60) % 5 > 0).astype(float)
+    used = weight > 0
+    expected = clone(model).fit(bags[used], y[used]).decision_function(bags)
+    for scale in (1, 0.01):  # a sample of less than one copy is left out whole
+        found = clone(model).fit(bags, y, sample_weight=scale * weight).decision_function(bags)
+        # Rounding, before searches that end at a relative gradient of 1e-5.
+        np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())
+    odd = clone(model).fit(bags, np.where(used, y, 2), sample_weight=weight)
+    assert odd.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_labels_of_any_kind(draw: Draw, model: BaseEstimator) -> None:
+    bags, y = draw(sizes=(4, 4))
+    expected = clone(model).fit(bags, y)
+    kinds = [np.array(["b", "a"], object)[::-1], np.array([-1, 1]), np.array([False, True])]
+    for kind in kinds:
+        found = clone(model).fit(bags, kind[y])
+        assert found.classes_.tolist() == kind.tolist()
+        assert np.array_equal(found.predict(bags), kind[expected.predict(bags)])
+        assert np.array_equal(found.predict_proba(bags), expected.predict_proba(bags))
+
+
+def test_rare_positives_are_found_when_classes_are_balanced(draw: Draw) -> None:
+    bags, y = draw(400, strength=3.0, sizes=(3, 8))
+    kept = (y == 0) | (np.arange(400) % 20 == 1)  # 20 positive bags, 200 negative
+    bags, y = bags[kept], y[kept]
+    recall = {}
+    for weights in (None, "balanced"):
+        model = AttentionClassifier("tied", class_weight=weights, random_state=0)
+        found = model.fit(bags, y).predict(bags)
+        recall[weights] = found[y == 1].mean()
+    assert recall["balanced"] > recall[None] + 0.1

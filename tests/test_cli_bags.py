@@ -1,0 +1,319 @@
+"""The commands `diagnose` and `fit`: files they read, keys, refusals, the saved model."""
+
+import json
+import sys
+
+import joblib
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sparsetoken import diagnose
+from sparsetoken.bags import as_bags, write_parquet
+from sparsetoken.cli import app
+from sparsetoken.cli.files import read_bags
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Bags (60, 6, 5), one token of each second bag moved by 5, at position 2."""
+    rng = np.random.default_rng(0)
+    bags = rng.standard_normal((60, 6, 5))
+    bags[1::2, 2, 0] += 5
+    return bags, np.arange(60) % 2
+
+
+@pytest.fixture
+def dense(data, tmp_path):
+    path = tmp_path / "dense.npz"
+    np.savez(path, X=data[0], y=data[1])
+    return path
+
+
+@pytest.fixture
+def long(data, tmp_path):
+    bags, y = data
+    path = tmp_path / "long.npz"
+    np.savez(path, X=bags.reshape(-1, 5), bag=np.repeat(np.arange(60), 6), y=y)
+    return path
+
+
+@pytest.fixture
+def parquet(data, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    bags, y = data
+    path = tmp_path / "rows.parquet"
+    names = np.array([f"bag{i}" for i in range(60)])
+    write_parquet(as_bags(bags), path, names)
+    frame = pandas.read_parquet(path)
+    frame["label"] = np.repeat(np.where(y == 1, "yes", "no"), 6)
+    frame.to_parquet(path, index=False)
+    return path
+
+
+def _diagnosed(path, *more):
+    found = run("diagnose", path, "--bootstrap", 20, "--json", *more)
+    assert found.exit_code == 0, found.stderr
+    return json.loads(found.stdout)
+
+
+def test_all_forms_hold_the_same_bags(dense, long, parquet, data, tmp_path):
+    padded = np.concatenate([data[0], np.full((60, 2, 5), 99.0)], axis=1)
+    mask = np.arange(8) < np.full((60, 1), 6)
+    masked = _npz(tmp_path / "masked.npz", X=padded, y=data[1], mask=mask)
+    for path in (dense, long, parquet, masked):
+        found = read_bags(path, "", "bag")
+        assert found.bags.equals(as_bags(data[0]))
+        assert np.array_equal(
+            found.y, np.array(["no", "yes"])[data[1]] if path == parquet else data[1]
+        )
+
+
+def test_the_diagnosis_as_json(long, data):
+    found = run("diagnose", long, "--bootstrap", 20, "--seed", 2, "--json")
+    assert found.exit_code == 0, found.stderr
+    values = json.loads(found.stdout)
+    expected = diagnose(*data, n_boot=20, random_state=2)
+    assert values["recommended"] == expected.recommended == "attention"
+    assert values["strength"]["low"] == expected.strength.low
+    assert (values["n"], values["positive_class"]) == (60, "1")
+
+
+def test_the_text_of_a_diagnosis(long):
+    found = run("diagnose", long, "--bootstrap", 20)
+    assert found.exit_code == 0
+    for words in ("60 bags", "strength theta", "AttentionClassifier", "predicted error at n"):
+        assert words in found.stdout
+
+
+def test_unknown_numbers_are_null(tmp_path):
+    rng = np.random.default_rng(1)
+    path = _npz(tmp_path / "noise.npz", X=rng.standard_normal((40, 3, 20)), y=np.arange(40) % 2)
+    found = run("diagnose", path, "--bootstrap", 20, "--json")
+    assert found.exit_code == 0, found.stderr
+    values = json.loads(found.stdout)
+    assert values["signal"] == "none"
+    assert values["support"] is None
+
+
+def test_fit_scores_beside_mean_pooling_and_names_tokens(long):
+    found = run("fit", long, "--folds", 3, "--json")
+    assert found.exit_code == 0, found.stderr
+    values = json.loads(found.stdout)
+    assert list(values["scores"]) == ["attention", "pooled"]
+    for scores in values["scores"].values():
+        assert set(scores) == {"accuracy", "auc"}
+        assert set(scores["auc"]) == {"mean", "standard_error"}
+    # Five standard deviations in one of six tokens: nearly all are told apart.
+    assert values["scores"]["attention"]["accuracy"]["mean"] > 0.8
+    assert values["sharpness"][0] > 0
+    assert values["saved"] is None
+    assert len(values["top_tokens"]) == 3
+    for one in values["top_tokens"]:
+        assert one["label"] == "1"
+        assert one["tokens"][0] == 2
+        assert one["weights"] == sorted(one["weights"], reverse=True)
+
+
+def test_scores_are_those_of_scikit_learn(long, data):
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+    from sparsetoken.estimators import PooledLinearClassifier
+
+    found = json.loads(run("fit", long, "--model", "pooled", "--json", "--seed", 3).stdout)
+    folds = StratifiedKFold(5, shuffle=True, random_state=3)
+    scores = cross_val_score(PooledLinearClassifier(), *data, cv=folds, scoring="roc_auc")
+    given = found["scores"]["pooled"]["auc"]
+    assert given["mean"] == pytest.approx(scores.mean())
+    assert given["standard_error"] == pytest.approx(scores.std(ddof=1) / np.sqrt(5))
+    assert list(found["scores"]) == ["pooled"]
+
+
+@pytest.mark.parametrize("model", ["vectorized", "elementwise"])
+def test_other_models_and_a_test_share(dense, model):
+    found = run("fit", dense, "--model", model, "--test-size", 0.3, "--folds", 2, "--json")
+    assert found.exit_code == 0, found.stderr
+    values = json.loads(found.stdout)
+    assert list(values["scores"]) == [model, "pooled"]
+    assert bool(values["top_tokens"]) == (model == "elementwise")
+
+
+def test_three_classes(tmp_path):
+    rng = np.random.default_rng(2)
+    path, y = tmp_path / "three.npz", np.arange(45) % 3
+    np.savez(path, X=rng.standard_normal((45, 3, 4)) + y[:, None, None], y=y)
+    values = json.loads(run("fit", path, "--model", "pooled", "--folds", 2, "--json").stdout)
+    assert values["classes"] == ["0", "1", "2"]
+    assert len(values["ridge"]) == 3
+    assert values["scores"]["pooled"]["auc"]["mean"] > 0.8
+    assert run("diagnose", path).exit_code == 2
+
+
+def test_the_saved_model_is_the_one_fitted_to_all_bags(dense, data, tmp_path):
+    from sparsetoken.estimators import AttentionClassifier
+
+    out = tmp_path / "model.joblib"
+    found = run("fit", dense, "--folds", 2, "--out", out, "--seed", 1)
+    assert found.exit_code == 0, found.stderr
+    assert "model.joblib" in "".join(found.stdout.split())
+    expected = AttentionClassifier(random_state=1).fit(*data)
+    loaded = joblib.load(out)
+    assert np.array_equal(loaded.decision_function(data[0]), expected.decision_function(data[0]))
+    assert [p.name for p in tmp_path.iterdir() if "part" in p.name] == []
+
+
+def test_a_write_that_fails_loses_nothing(dense, tmp_path, monkeypatch):
+    out = tmp_path / "model.joblib"
+    out.write_bytes(b"an older model")
+
+    def full(value, stream):
+        stream.write(b"half of it")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(joblib, "dump", full)
+    found = run("fit", dense, "--folds", 2, "--out", out, "--json")
+    assert found.exit_code == 2
+    assert json.loads(found.stdout)["saved"] is None  # the scores are there
+    assert "no space left" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    assert out.read_bytes() == b"an older model"
+    assert {p.name for p in tmp_path.iterdir()} == {"dense.npz", "model.joblib"}
+
+
+def _npz(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+X, Y = np.zeros((24, 2, 3)) + np.arange(24)[:, None, None], np.arange(24) % 2
+ROWS = X.reshape(-1, 3)
+SPREAD = np.tile(np.arange(24), 2)
+TOGETHER = np.repeat(np.arange(24), 2)
+
+
+@pytest.mark.parametrize("command", ["diagnose", "fit"])
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"y": Y}, ["array X", "arrays y"]),
+        ({"X": X}, ["array y", "--label"]),
+        ({"X": ROWS, "y": Y}, ["array bag", "--bag"]),
+        ({"X": ROWS, "bag": SPREAD, "y": Y}, ["contiguous", "row 24"]),
+        ({"X": X, "y": Y[:20]}, ["array y", "24 bags", "20"]),
+        ({"X": X, "y": np.where(Y == 1, np.nan, 0.0)}, ["array y", "bag 1"]),
+        ({"X": X, "y": np.zeros(24)}, ["two classes"]),
+        ({"X": X, "y": Y + 0.5}, ["label type"]),
+        ({"X": X, "y": Y, "mask": np.ones((24, 5), bool)}, ["mask", "(24, 2)"]),
+        ({"X": np.where(X == 3, np.inf, X), "y": Y}, ["inf", "bag 3, token 0"]),
+        ({"X": X[:8], "y": np.array([0] * 7 + [1])}, ["of each class", "1 of class 1"]),
+    ],
+)
+def test_a_file_that_does_not_fit_is_one_message(command, arrays, words, tmp_path):
+    found = run(command, _npz(tmp_path / "bad.npz", **arrays), "--json")
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert len(found.stderr.splitlines()) == 1
+    for word in words:
+        assert word in found.stderr
+
+
+@pytest.mark.parametrize("command", ["diagnose", "fit"])
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("none.npz", None, "is there"),
+        ("rows.csv", b"a,b", ".npz, .parquet"),
+        ("broken.npz", b"not a zip file", "can be read"),
+        ("broken.parquet", b"not parquet", "can be read"),
+        ("objects.npz", "objects", "can be read"),
+    ],
+)
+def test_a_file_that_cannot_be_read(command, name, content, word, tmp_path):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / name
+    if content == "objects":
+        np.savez(path, X=np.array([1, "a", None], dtype=object), y=Y)
+    elif content is not None:
+        path.write_bytes(content)
+    found = run(command, path)
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert word in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.drop(columns="label"), ["column label", "columns bag"]),
+        (lambda f: f.drop(columns="bag"), ["column bag", "--bag"]),
+        (lambda f: f.assign(label=f["label"].mask(f.index == 7, "no")), ["bag1", "row 7"]),
+        (lambda f: f.assign(label=f["label"].mask(f["bag"] == "bag1")), ["missing", "bag1"]),
+        (lambda f: f.iloc[::-2], None),
+        (lambda f: f.assign(note="text"), ["column note", "real numbers"]),
+        (lambda f: f.sample(frac=1.0, random_state=0), ["contiguous", "Sort"]),
+    ],
+)
+def test_parquet_rows_that_do_not_fit(parquet, change, words):
+    pandas = pytest.importorskip("pandas")
+    change(pandas.read_parquet(parquet)).to_parquet(parquet, index=False)
+    found = run("fit", parquet, "--model", "pooled", "--folds", 2)
+    assert found.exit_code == (0 if words is None else 2), found.stderr
+    for word in words or []:
+        assert word in found.stderr
+
+
+def test_parquet_with_vectors_in_one_column_and_other_names(data, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    bags, y = data
+    path = tmp_path / "vectors.pq"
+    columns = {"doc": np.repeat(np.arange(60), 6), "y": np.repeat(y, 6)}
+    pandas.DataFrame({**columns, "e": list(bags.reshape(-1, 5))}).to_parquet(path)
+    found = run("fit", path, "--bag", "doc", "--model", "pooled", "--folds", 2, "--json")
+    assert found.exit_code == 0, found.stderr
+    assert json.loads(found.stdout)["bags"] == 60
+
+
+def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    found = run("fit", parquet)
+    assert found.exit_code == 2
+    assert "sparsetoken[data]" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "word"),
+    [
+        ("fit", ["--model", "max"], "--model"),
+        ("fit", ["--folds", 1], "--folds"),
+        ("fit", ["--folds", 40], "40 folds"),
+        ("fit", ["--test-size", 1.5], "--test-size"),
+        ("fit", ["--test-size", 0.01], "--test-size"),
+        ("fit", ["--seed", -1], "--seed"),
+        ("fit", ["--out", "no/such/folder/model.joblib"], "--out"),
+        ("fit", ["--label", "z"], "array z"),
+        ("diagnose", ["--bootstrap", 3], "--bootstrap"),
+        ("diagnose", ["--seed", -1], "--seed"),
+    ],
+)
+def test_bad_options_are_one_message(command, arguments, word, dense):
+    found = run(command, dense, *arguments, "--json")
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert word in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+def test_vectorized_refuses_ragged_bags(tmp_path):
+    path = _npz(tmp_path / "ragged.npz", X=ROWS[:-1], bag=TOGETHER[:-1], y=Y)
+    found = run("fit", path, "--model", "vectorized")
+    assert found.exit_code == 2
+    assert "each position" in found.stderr
