@@ -9,7 +9,7 @@ from sparsetoken.estimators.folds import fold_numbers, split_in_two
 from sparsetoken.estimators.joint import Joint, JointProblem, lowest
 from sparsetoken.estimators.sharpness import GRID, Candidate, choose
 from sparsetoken.estimators.split import advised_share
-from sparsetoken.estimators.task import Queries, Task, Trained, evidence
+from sparsetoken.estimators.task import Options, Queries, Task, Trained, evidence
 
 __all__ = ["TRAININGS", "train"]
 
@@ -85,15 +85,30 @@ def _fitted(
         data = (task.samples, task.loss, options.ridge, task.pooled)
         kind, k, readout = choose(task.featurize, candidates, GRID, *data)
     else:
-        kind = next(iter(queries))
-        k = float(options.temperature)
-        if options.training in PAPER:  # beta stands in the softmax and in the step on the query
-            k = k**2 * float(queries[kind].length[-1])
-        readout = task.readout(task.featurize(_sharpened(honest[kind], k)))
+        ks = {kind: _sharpness(found, options) for kind, found in queries.items()}
+        fits = {
+            kind: task.readout(task.featurize(_sharpened(scores, ks[kind])))
+            for kind, scores in honest.items()
+        }
+        # The hinge has no left-out losses: then the first is taken.
+        worth = {
+            kind: task.samples.share @ fit.losses for kind, fit in fits.items() if fit.losses.size
+        }
+        kind = min(worth, key=worth.__getitem__, default=next(iter(fits)))
+        k, readout = ks[kind], fits[kind]
     if options.training == "reuse":
         readout = task.readout(task.featurize(_sharpened(queries[kind].scores[:, -1], k)))
     found = evidence(honest[kind], task.bags, task.samples)
     return Trained.of(queries[kind].Q[:, -1], readout, kind, k, found)
+
+
+def _sharpness(found: Queries, options: Options) -> float:
+    """Return the standard deviation of the token scores that a given temperature means."""
+    temperature = float(options.temperature)
+    if options.training not in PAPER:
+        return temperature
+    # beta stands in the softmax and in the step on the query.
+    return temperature**2 * float(found.length[-1])
 
 
 def _sharpened(scores: Float[np.ndarray, " N"], k: float) -> Float[np.ndarray, " N"]:
