@@ -299,8 +299,8 @@ def test_attention_is_no_worse_than_pooling_on_musk1() -> None:
 def test_auto_compares_the_queries_at_a_given_temperature_too() -> None:
     # One strong token of 30: two steps find it better than the mean token does.
     rng = np.random.default_rng(0)
-    y = np.arange(60) % 2
-    bags = rng.standard_normal((60, 30, 20))
+    y = np.arange(300) % 2
+    bags = rng.standard_normal((300, 30, 20))
     bags[y == 1, 0, 0] += 5
     chosen, same = (AttentionClassifier(t, 2.0, random_state=0) for t in ("auto", "cross_fit"))
     assert chosen.fit(bags, y).query_kind_[0] == "two_step"
