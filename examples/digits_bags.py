@@ -160,14 +160,24 @@ def draw(digit_errors, gaussian_errors, predicted, args):
 
 
 def read_arguments():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--digit", type=int, default=0, choices=range(10))
-    parser.add_argument("--lengths", type=int, nargs="+", default=[5, 10, 20, 50, 100, 200])
-    parser.add_argument("--n-train", type=int, default=400)
-    parser.add_argument("--n-test", type=int, default=500)
-    parser.add_argument("--draws", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", default="digits_bags.png")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument(
+        "--digit",
+        type=int,
+        default=0,
+        choices=range(10),
+        help="the digit that makes a bag positive",
+    )
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", default=[5, 10, 20, 50, 100, 200], help="tokens in a bag"
+    )
+    parser.add_argument("--n-train", type=int, default=400, help="bags to train with")
+    parser.add_argument("--n-test", type=int, default=500, help="bags to test with")
+    parser.add_argument("--draws", type=int, default=5, help="repetitions with new bags")
+    parser.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    parser.add_argument("--out", default="digits_bags.png", help="the picture")
     return parser.parse_args()
 
 

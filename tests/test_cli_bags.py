@@ -180,7 +180,7 @@ def test_a_write_that_fails_loses_nothing(dense, tmp_path, monkeypatch):
     assert found.exit_code == 2
     assert json.loads(found.stdout)["saved"] is None  # the scores are there
     assert "no space left" in found.stderr
-    assert len(found.stderr.splitlines()) == 1
+    assert [line.split(":")[0] for line in found.stderr.splitlines()] == ["Warning", "Error"]
     assert out.read_bytes() == b"an older model"
     assert {p.name for p in tmp_path.iterdir()} == {"dense.npz", "model.joblib"}
 
@@ -204,6 +204,7 @@ TOGETHER = np.repeat(np.arange(24), 2)
         ({"X": X}, ["array y", "--label"]),
         ({"X": ROWS, "y": Y}, ["array bag", "--bag"]),
         ({"X": ROWS, "bag": SPREAD, "y": Y}, ["contiguous", "row 24"]),
+        ({"X": X, "y": Y, "label": Y}, ["one of label and y", "both", "--label"]),
         ({"X": X, "y": Y[:20]}, ["array y", "24 bags", "20"]),
         ({"X": X, "y": np.where(Y == 1, np.nan, 0.0)}, ["array y", "bag 1"]),
         ({"X": X, "y": np.zeros(24)}, ["two classes"]),
@@ -256,7 +257,9 @@ def test_a_file_that_cannot_be_read(command, name, content, word, tmp_path):
         (lambda f: f.assign(label=f["label"].mask(f.index == 7, "no")), ["bag1", "row 7"]),
         (lambda f: f.assign(label=f["label"].mask(f["bag"] == "bag1")), ["missing", "bag1"]),
         (lambda f: f.iloc[::-2], None),
-        (lambda f: f.assign(note="text"), ["column note", "real numbers"]),
+        (lambda f: f.assign(y=0), ["one of label and y", "both", "--label"]),
+        (lambda f: f[["bag", "label"]].assign(note="text"), ["numbers: none; vectors: none"]),
+        (lambda f: f.assign(e=list(f[["x0"]].to_numpy())), ["vectors: e", "--columns"]),
         (lambda f: f.sample(frac=1.0, random_state=0), ["contiguous", "Sort"]),
     ],
 )
@@ -281,6 +284,68 @@ def test_parquet_with_vectors_in_one_column_and_other_names(data, tmp_path):
     assert json.loads(found.stdout)["bags"] == 60
 
 
+def test_a_second_label_is_no_feature(parquet):
+    """Noise with a label column that a model could read off."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_parquet(parquet)
+    noise = np.random.default_rng(4).standard_normal((60, 6, 2)).reshape(-1, 2)
+    frame = frame[["bag", "label"]].assign(a=noise[:, 0], b=noise[:, 1], note="text")
+    frame.assign(y=(frame["label"] == "yes").astype(int)).to_parquet(parquet, index=False)
+    for label in ("label", "y"):
+        more = ("--label", label, "--model", "pooled", "--folds", 2)
+        values = json.loads(run("fit", parquet, *more, "--json").stdout)
+        assert values["columns"] == ["a", "b"]
+        assert set(values["left_out"]) == {"note", "label", "y"} - {label}
+        assert values["separating"] == []
+        # Chance within four standard errors of 60 coins.
+        assert abs(values["scores"]["pooled"]["accuracy"]["mean"] - 0.5) < 0.26
+    shown = run("fit", parquet, *more)
+    assert "Columns of the tokens: 2 (a, b); left out: label, note" in shown.stdout
+    assert shown.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["diagnose", "fit"])
+def test_columns_are_chosen_and_leaks_are_told(command, parquet):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.read_parquet(parquet)
+    frame["time"] = np.arange(360.0) + 1000 * (frame["label"] == "yes")
+    frame.to_parquet(parquet, index=False)
+    quick = ("--bootstrap", 20) if command == "diagnose" else ("--folds", 2, "--model", "pooled")
+    found = run(command, parquet, *quick, "--json")
+    assert found.exit_code == 0, found.stderr
+    assert "time (balanced error 0.00)" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    values = json.loads(found.stdout)
+    leak = {"label": "yes", "column": "time", "summary": "max", "error": 0.0}
+    assert leak in values["separating"]
+    chosen = run(command, parquet, *quick, "--columns", "x1, x3")
+    assert chosen.exit_code == 0, chosen.stderr
+    assert chosen.stderr == ""
+    assert "Columns of the tokens: 2 (x1, x3); left out: x0, x2, x4, time" in chosen.stdout
+
+
+def test_the_size_of_the_bags_can_tell_the_classes_apart(tmp_path):
+    sizes = np.where(np.arange(40) % 2, 3, 4)
+    X = np.random.default_rng(5).standard_normal((sizes.sum(), 12))
+    path = _npz(tmp_path / "sizes.npz", X=X, bag=np.repeat(np.arange(40), sizes), y=sizes == 3)
+    found = run("fit", path, "--model", "pooled", "--folds", 2)
+    assert "bag size (balanced error 0.00)" in found.stderr
+    assert "Columns of the tokens: 12\n" in found.stdout
+    some = run("fit", path, "--model", "pooled", "--folds", 2, "--columns", "7,2", "--json")
+    assert json.loads(some.stdout)["columns"] == ["7", "2"]
+    assert json.loads(some.stdout)["separating"][0]["column"] is None
+    assert np.array_equal(read_bags(path, "", "bag", "7,2").bags.tokens, X[:, [7, 2]])
+
+
+def test_the_positive_class_can_be_named(tmp_path, data):
+    bags, y = data
+    path = _npz(tmp_path / "turned.npz", X=bags, y=np.where(y == 1, "a", "b"))
+    values = _diagnosed(path, "--positive", "a")
+    assert values["positive_class"] == "a"
+    assert values["strength"]["value"] == diagnose(bags, y, n_boot=20).strength.value
+    assert _diagnosed(path)["positive_class"] == "b"
+
+
 def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     found = run("fit", parquet)
@@ -300,6 +365,9 @@ def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
         ("fit", ["--seed", -1], "--seed"),
         ("fit", ["--out", "no/such/folder/model.joblib"], "--out"),
         ("fit", ["--label", "z"], "array z"),
+        ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
+        ("diagnose", ["--columns", "1,1"], "different ones of"),
+        ("diagnose", ["--positive", "yes"], "one of the labels 0, 1"),
         ("diagnose", ["--bootstrap", 3], "--bootstrap"),
         ("diagnose", ["--seed", -1], "--seed"),
     ],
@@ -317,3 +385,19 @@ def test_vectorized_refuses_ragged_bags(tmp_path):
     found = run("fit", path, "--model", "vectorized")
     assert found.exit_code == 2
     assert "each position" in found.stderr
+
+
+def test_labels_whose_order_is_in_doubt_are_refused(data, tmp_path):
+    turned = np.repeat(np.arange(60)[::-1], 6)
+    path = _npz(tmp_path / "turned.npz", X=data[0].reshape(-1, 5), bag=turned, y=data[1])
+    found = run("diagnose", path)
+    assert found.exit_code == 2
+    assert "ids that rise" in found.stderr
+    assert "sort the tokens by id" in found.stderr
+
+
+def test_python_objects_are_refused_with_the_remedy(data, tmp_path):
+    path = _npz(tmp_path / "objects.npz", X=data[0], y=data[1].astype(object))
+    found = run("fit", path)
+    assert found.exit_code == 2
+    assert "Save X (tokens, d) with bag; y as text." in found.stderr

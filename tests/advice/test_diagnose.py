@@ -9,7 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsetoken import FourStageTraining, InvalidInput, SparseTokenProblem, diagnose
+from sparsetoken import (
+    AttentionClassifier,
+    FourStageTraining,
+    InvalidInput,
+    QueryWarning,
+    SparseTokenProblem,
+    diagnose,
+)
 from sparsetoken.advice.curves import Forecast, better
 from sparsetoken.bags import from_long
 
@@ -82,6 +89,52 @@ def test_rare_positives_may_turn_the_query_away(draw):
     assert found.setting.cosine.value < 0
     assert found.setting.away > 0.5
     assert any("turn away" in text and "balanced" in text for text in found.advice)
+
+
+def test_the_query_is_judged_with_the_loss_of_the_classifiers(draw):
+    """Where the square loss turns to the signal and the logistic loss turns away."""
+    bags, y = draw(10, 1, 5.0, 0.15, 30, 600, 0)
+    found = diagnose(bags, y, n_boot=20)
+    assert found.curves[2].cosine > 0.3  # of the square loss
+    assert found.setting.sign_margin < 0
+    assert found.setting.cosine.value < found.setting.cosine.high < 0
+    assert found.setting.away > 0.5
+    assert any("logistic" in text and "turn away" in text for text in found.advice)
+    means = bags.mean(axis=1)
+    signal = means[y == 1].mean(axis=0) - means[y == 0].mean(axis=0)
+    model = AttentionClassifier(training="four_stage", temperature=10.0, random_state=0)
+    with pytest.warns(QueryWarning, match="too weakly aligned"):
+        model.fit(bags, y)
+    assert model.query_[0] @ signal < 0
+
+
+def test_the_positive_class_can_be_the_first(draw, clear):
+    bags, y = draw(10, 1, 5.0, 0.5, 30, 400, 0)
+    found = diagnose(bags, 1 - y, pos_label=0, n_boot=60)
+    assert found.positive_class == 0
+    turned = {**found.to_dict(), "positive_class": "1"}
+    assert json.dumps(turned) == json.dumps(clear.to_dict())
+    wrong = diagnose(bags, 1 - y, n_boot=20)
+    assert any("class 0 vary more" in text and "pos_label=0" in text for text in wrong.advice)
+    assert not any("vary more" in text for text in clear.advice)
+
+
+@pytest.mark.parametrize("label", [2, "1", np.nan])
+def test_a_positive_class_that_is_not_there(label):
+    with pytest.raises(InvalidInput, match=r"pos_label must be one of \[0, 1\]"):
+        diagnose(BAGS, Y, pos_label=label)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_any_units_that_can_be_squared(draw, kind):
+    bags, y = draw(4, 1, 0.0, 0.5, 6, 60, 3)  # no signal: nothing is predicted, which takes time
+    plain = diagnose(bags.astype(kind), y, n_boot=20)
+    for power in (-10, 12) if kind is np.float32 else (-146, 145):
+        found = diagnose((bags * 10.0**power).astype(kind), y, n_boot=20)
+        # Rounding of the tokens, 6e-8 in float32, in differences of moments.
+        assert found.evidence == pytest.approx(plain.evidence, abs=1e-5)
+        assert found.noise.value == pytest.approx(10.0**power * plain.noise.value, rel=1e-5)
+        assert found.tokens.kurtosis == pytest.approx(plain.tokens.kurtosis, abs=1e-4)
 
 
 def test_no_signal_gives_no_curves(draw):
@@ -182,6 +235,11 @@ def _with_nan():
         (BAGS[:14], Y[:14], {}, ["at least 10", "7 of class", "3 more"]),
         (_with_nan(), Y, {}, ["nan", "bag 7", "token 2"]),
         (np.ones((40, 3, 4)), Y, {}, ["equal"]),
+        (1e300 * BAGS, Y, {}, ["values up to 1.3e+148", "Scale"]),
+        (np.float32(1e30) * BAGS.astype(np.float32), Y, {}, ["values up to 1.8e+13"]),
+        (1e-300 * BAGS, Y, {}, ["a column that varies", "deviations up to 0"]),
+        (np.float32(1e-30) * BAGS.astype(np.float32), Y, {}, ["a column that varies"]),
+        (1e8 + 1e-8 * BAGS, Y, {}, ["a column that varies"]),
         ([*BAGS[:39], np.empty((0, 4))], Y, {}, ["bag 39", "at least one token"]),
         (BAGS, None, {}, ["y"]),
         (BAGS, Y, {"n_boot": 5}, ["n_boot", "20"]),

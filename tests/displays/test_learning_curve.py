@@ -57,7 +57,7 @@ def test_all_training_bags_give_the_error_of_plain_cross_validation(ragged):
         expected = np.mean(fitted.predict(flat[test]) != labels[test])
         assert display.test_errors[-1, fold] == pytest.approx(expected, abs=1e-12)  # rounding
     assert display.train_sizes.tolist()[-1] == 45
-    assert display.train_sizes[0] == 4  # a tenth of 45
+    assert display.train_sizes[0] == 6  # three of each class are more than a tenth of 45
 
 
 class Recorder(LogisticRegression):
@@ -75,21 +75,54 @@ def test_training_sets_are_nested_and_stratified():
     table = np.arange(80.0)[:, None]
     Recorder.seen = []
     display = BagLearningCurveDisplay.from_estimator(
-        Recorder(), table, labels, train_sizes=[40, 8, 2], cv=2, random_state=3
+        Recorder(), table, labels, train_sizes=[40, 8, 6], cv=2, random_state=3
     )
-    assert display.train_sizes.tolist() == [2, 8, 40]
+    assert display.train_sizes.tolist() == [6, 8, 40]
     for fold in range(2):
         sets = [set(Recorder.seen[2 * row + fold][0]) for row in range(3)]
         assert sets[0] < sets[1] < sets[2]
-        assert [len(s) for s in sets] == [2, 8, 40]
+        assert [len(s) for s in sets] == [6, 8, 40]
         positives = [sum(Recorder.seen[2 * row + fold][1]) for row in range(3)]
-        assert positives == [1, 2, 10]
+        assert positives == [3, 3, 10]
     first = Recorder.seen.copy()
     Recorder.seen = []
     BagLearningCurveDisplay.from_estimator(
-        Recorder(), table, labels, train_sizes=[2, 8, 40], cv=2, random_state=3
+        Recorder(), table, labels, train_sizes=[6, 8, 40], cv=2, random_state=3
     )
     assert Recorder.seen == first
+
+
+def test_rare_positives_are_in_every_training_set():
+    """Ten positives among 100, which a tenth of the bags at their share would hold once."""
+    labels = np.where(np.arange(100) % 10 == 0, 1, 0)
+    Recorder.seen = []
+    display = BagLearningCurveDisplay.from_estimator(
+        Recorder(), np.arange(100.0)[:, None], labels, random_state=0
+    )
+    assert display.train_sizes[[0, -1]].tolist() == [8, 80]
+    positives = [sum(y) for _, y in Recorder.seen]
+    assert positives[:5] == [3] * 5
+    assert positives[-5:] == [8] * 5
+    assert min(len(y) - sum(y) for _, y in Recorder.seen) == 5
+
+
+def test_attention_is_fitted_to_rare_positives_by_default():
+    rng = np.random.default_rng(1)
+    labels = np.where(np.arange(100) % 10 == 0, 1, 0)
+    bags = rng.standard_normal((100, 3, 2))
+    bags[labels == 1, 0] += 3.0
+    display = BagLearningCurveDisplay.from_estimator(
+        AttentionClassifier(random_state=0), bags, labels, cv=2, random_state=0
+    )
+    assert display.train_sizes[0] == 6
+    assert np.isfinite(display.test_errors).all()
+
+
+def test_a_class_that_training_sets_nearly_lack_is_named(ragged):
+    bags, _ = ragged
+    labels = (np.arange(60) < 4).astype(int)
+    with pytest.raises(InvalidInput, match="at least 3 bags of each class in every training set"):
+        BagLearningCurveDisplay.from_estimator(POOLED, bags, labels, cv=2)
 
 
 def test_every_form_of_bags_gives_the_same_curve():
@@ -212,8 +245,8 @@ def test_the_model_is_found_inside_pipelines_and_searches(ragged):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"train_sizes": [41]}, r"train_sizes must be an integer in \[2, 40\]; got 41"),
-        ({"train_sizes": [1]}, r"train_sizes must be an integer in \[2, 40\]; got 1"),
+        ({"train_sizes": [41]}, r"train_sizes must be an integer in \[6, 40\]; got 41"),
+        ({"train_sizes": [5]}, r"in \[6, 40\]; got 5. 3 bags of each class are needed"),
         ({"train_sizes": []}, "train_sizes must be at least one number"),
         ({"cv": [(np.arange(30), np.arange(30, 60))]}, "cv must be at least 2 folds"),
         ({"model": "deep"}, "model must be one of attention"),

@@ -39,6 +39,23 @@ def test_the_histograms_count_each_class():
     assert told == ["0: 4 bags", "1: 6 bags"]
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [
+        np.full(10, 0.3),
+        0.3 + 1e-17 * SCORES + np.spacing(0.3) * (LABELS == 1),
+        np.full(10, 1e17),
+        -1e17 + 16.0 * LABELS,
+        np.zeros(10),
+    ],
+)
+def test_scores_that_are_equal_or_nearly_so_are_drawn(scores):
+    display = ScoreDisplay.from_predictions(LABELS, scores, bins=20)
+    heights = [[bar.get_height() for bar in bars] for bars in display.histograms_]
+    assert [sum(h) for h in heights] == [4, 6]
+    display.figure_.canvas.draw()
+
+
 def test_the_positive_class_can_be_the_smaller_label():
     names = np.where(LABELS == 1, "apple", "pear")
     display = ScoreDisplay.from_predictions(names, SCORES, pos_label="apple")

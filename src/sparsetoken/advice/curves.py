@@ -56,7 +56,7 @@ class Point(NamedTuple):
     attention, pooled, vectorized : float
         nan for a model that the bags do not allow.
     split, sharpness, cosine : float
-        The setting of attention.
+        The setting of attention; the cosine is that of the loss of the forecast.
     """
 
     n: int

@@ -28,7 +28,9 @@ LONGEST = 1500  # tokens in a bag for which errors are predicted: the nodes take
 CLEAR, STRONG = 2.0, 4.0  # standard errors
 
 
-def diagnose(bags: Any, y: Any, *, n_boot: int = 200, random_state: Any = 0) -> Diagnosis:
+def diagnose(
+    bags: Any, y: Any, *, pos_label: Any = None, n_boot: int = 200, random_state: Any = 0
+) -> Diagnosis:
     """Say what bags look like in the sparse-token model and which classifier suits them.
 
     Columns are scaled to noise of variance 1. The distance of the mean tokens of the two
@@ -36,7 +38,9 @@ def diagnose(bags: Any, y: Any, *, n_boot: int = 200, random_state: Any = 0) -> 
     that of others, along the direction between the means, tells theta and R apart. The
     theory (n, d -> infinity) then predicts the test errors of attention, with the best split
     and sharpness, of the pooled and of the vectorised model, each with the square loss and its
-    best ridge. n/d is taken with the effective dimension.
+    best ridge. n/d is taken with the effective dimension. Whether the query turns away from the
+    signal (`setting.sign_margin`, `cosine`, `away`) is judged with the logistic loss, the default
+    of the classifiers: it may turn away where that of the square loss does not.
 
     It sees a signal only by the mean tokens of the classes: one strong token among very many
     may escape. Where bags are few, theta and R are uncertain though their product is not; the
@@ -47,8 +51,10 @@ def diagnose(bags: Any, y: Any, *, n_boot: int = 200, random_state: Any = 0) -> 
     bags : any form of bags
         See `sparsetoken.bags.as_bags`.
     y : array of shape (n,)
-        Labels of two classes; the second in order is the positive one, whose bags hold
-        informative tokens.
+        Labels of two classes.
+    pos_label : label, optional
+        The class whose bags hold informative tokens; by default the second in order. The advice
+        says so where the tokens of the other class vary more, as if it held them.
     n_boot : int
         Bootstrap samples of the bags, at least 20, for the intervals. A tenth of them, but 5
         to 20, also serve for what is predicted.
@@ -63,8 +69,9 @@ def diagnose(bags: Any, y: Any, *, n_boot: int = 200, random_state: Any = 0) -> 
     Raises
     ------
     ValueError
-        If tokens are not finite, a bag is empty, lengths do not match, there are not exactly
-        two classes, or a class has fewer than 10 bags.
+        If tokens are not finite or too large to be squared, no column varies, a bag is empty,
+        lengths do not match, there are not exactly two classes, `pos_label` is none of them, or
+        a class has fewer than 10 bags.
 
     Examples
     --------
@@ -78,7 +85,7 @@ def diagnose(bags: Any, y: Any, *, n_boot: int = 200, random_state: Any = 0) -> 
     ('attention', 2)
     """
     n_boot = integer("n_boot", n_boot, 20)
-    data = read_labelled(bags, y)
+    data = read_labelled(bags, y, pos_label)
     rng = np.random.default_rng(random_state)
     measured = _measure(data, n_boot, rng)
     plan = _plan(data, measured, FourStageTraining(loss=get_loss("square")))
@@ -135,6 +142,11 @@ def _how_clear(signal: Signal) -> str:
     return "clear" if signal.evidence >= STRONG and high <= 3 * low else "weak"
 
 
+def _other_class(measured: _Measured) -> bool:
+    """Tell whether the tokens of the negative class vary more: nearly all samples agree."""
+    return measured.clarity != "none" and np.nanpercentile(measured.signal.excess[1:], 95) < 0
+
+
 def _forecast(
     data: Labelled, measured: _Measured, training: FourStageTraining, i: int
 ) -> Forecast | None:
@@ -166,6 +178,7 @@ def _assembled(data: Labelled, measured: _Measured, plan: Plan) -> Diagnosis:
     bags, signal, evidence = data.bags, measured.signal, measured.signal.evidence
     advice = (
         text.of_signal(measured.clarity, evidence),
+        text.of_other_class(*data.classes[::-1].tolist()) if _other_class(measured) else "",
         *plan.sentences,
         text.of_tokens(measured.tokens),
     )

@@ -54,7 +54,9 @@ class Setting(NamedTuple):
     sharpness : float
         Best standard deviation of the token scores within the softmax.
     cosine : Estimate
-        Predicted cosine of the query of two gradient steps and the signal.
+        Predicted cosine of the query of two gradient steps and the signal. This, `sign_margin`
+        and `away` are for the logistic loss, the default of the classifiers; the cosine of a
+        `Point` is for the square loss, and even its sign may differ.
     sign_margin : float
         The query turns towards the signal if it is > 0.
     away : float
@@ -77,7 +79,8 @@ class Diagnosis:
     n, n_positive : int
         Bags, and positive ones.
     positive_class : object
-        The label of positive bags, the second in order.
+        The label of the bags taken to hold informative tokens: `pos_label`, or the second in
+        order.
     length : int
         Effective L, the median size of the bags.
     smallest, largest : int

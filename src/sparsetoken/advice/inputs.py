@@ -14,6 +14,7 @@ from sparsetoken.validation import InvalidInput
 __all__ = ["LEAST_BAGS", "Labelled", "read_labelled"]
 
 LEAST_BAGS = 10  # of each class: two in each of the folds
+_SAFE = 1e-6  # of the largest value whose square is finite: sums of squares stay finite too
 
 
 class Labelled(NamedTuple):
@@ -24,7 +25,7 @@ class Labelled(NamedTuple):
     bags : Bags
     positive : bool array of shape (n,)
     classes : array of shape (2,)
-        The second is the positive one.
+        The negative and the positive one.
     """
 
     bags: Bags
@@ -32,16 +33,18 @@ class Labelled(NamedTuple):
     classes: np.ndarray
 
 
-def read_labelled(bags: Any, y: Any) -> Labelled:
+def read_labelled(bags: Any, y: Any, pos_label: Any = None) -> Labelled:
     """Check bags and labels.
 
     Raises
     ------
     ValueError
-        If tokens are not finite, a bag is empty, lengths do not match, there are not exactly
-        two classes, a class has fewer than 10 bags, or all tokens are equal.
+        If tokens are not finite or too large to be squared, a bag is empty, lengths do not
+        match, there are not exactly two classes, a class has fewer than 10 bags, all tokens are
+        equal, or `pos_label` is not one of the classes.
     """
     read = as_bags(bags)
+    _check_size(read)
     targets = read_targets(read, y, None, None)
     if len(targets.classes) != 2:
         remedy = "Compare one class with the rest."
@@ -54,4 +57,24 @@ def read_labelled(bags: Any, y: Any) -> Labelled:
         raise InvalidInput("bags", f"at least {LEAST_BAGS} of each class", got, remedy)
     if (read.tokens == read.tokens[0]).all():
         raise InvalidInput("bags", "of tokens that are not all equal", "equal tokens")
-    return Labelled(read, targets.number == 1, targets.classes)
+    positive = _positive(targets.classes, pos_label)
+    classes = targets.classes[[1 - positive, positive]]
+    return Labelled(read, targets.number == positive, classes)
+
+
+def _positive(classes: np.ndarray, pos_label: Any) -> int:
+    """Return the number of the positive class, by default the second."""
+    if pos_label is None:
+        return 1
+    found = [i for i, label in enumerate(classes.tolist()) if label == pos_label]
+    if not found:
+        raise InvalidInput("pos_label", f"one of {classes.tolist()}", pos_label)
+    return found[0]
+
+
+def _check_size(bags: Bags) -> None:
+    most = float(_SAFE * np.sqrt(np.finfo(bags.dtype).max))
+    largest = float(np.abs(bags.tokens).max())
+    if largest > most:
+        legal = f"of values up to {most:.2g} (in {bags.dtype})"
+        raise InvalidInput("bags", legal, f"{largest:.3g}", "Scale the columns, as TokenScaler.")

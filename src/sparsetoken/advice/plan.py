@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,12 +12,15 @@ import numpy as np
 from sparsetoken.advice import text
 from sparsetoken.advice.curves import Attention, Forecast, Point, better
 from sparsetoken.advice.diagnosis import Estimate, MoreLabels, Setting
-from sparsetoken.theory.alignment import sign_margin
+from sparsetoken.losses import get_loss
+from sparsetoken.theory.alignment import align, sign_margin
+from sparsetoken.training import FourStageTraining
 
 __all__ = ["MULTIPLES", "NO_PLAN", "Plan", "estimate", "make_plan"]
 
 MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _FURTHEST = 64
+_QUERY_LOSS = "logistic"  # the default of the classifiers; another may turn the other way
 
 
 class Plan(NamedTuple):
@@ -64,7 +68,7 @@ def make_plan(forecast: Forecast, samples: Sequence[Forecast | None], n: int) ->
     support = models.count(recommended) / len(models)
     setting = None
     if forecast.problem.length > 1:
-        setting = _setting(forecast, here, [p.cosine for p in now if p], n)
+        setting = _setting(forecast, samples, here, n)
     labels = _more_labels(forecast, samples, now, curves, recommended, near)
     sentences = [
         text.of_model(recommended, support, here, forecast.guess, forecast.equal_sizes),
@@ -74,15 +78,26 @@ def make_plan(forecast: Forecast, samples: Sequence[Forecast | None], n: int) ->
     return Plan(curves, recommended, support, setting, labels, tuple(sentences))
 
 
-def _setting(forecast: Forecast, here: Point, cosines: list[float], n: int) -> Setting:
-    training = forecast.trained_on(here.split * n)
+def _setting(
+    forecast: Forecast, samples: Sequence[Forecast | None], here: Point, n: int
+) -> Setting:
+    training = _classifier_training(forecast, here.split * n)
+    cosines = [
+        align(one.problem, _classifier_training(one, here.split * n)).cosine
+        for one in samples
+        if one
+    ]
     return Setting(
         split=here.split,
         sharpness=here.sharpness,
-        cosine=estimate([here.cosine, *cosines]),
+        cosine=estimate([align(forecast.problem, training).cosine, *cosines]),
         sign_margin=float(sign_margin(forecast.problem, training)),
         away=float(np.mean(np.less(cosines, 0))) if cosines else math.nan,
     )
+
+
+def _classifier_training(forecast: Forecast, n0: float) -> FourStageTraining:
+    return dataclasses.replace(forecast.trained_on(n0), loss=get_loss(_QUERY_LOSS))
 
 
 def _more_labels(

@@ -12,11 +12,13 @@ from sparsetoken.advice.inputs import Labelled
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators import moments
+from sparsetoken.validation import InvalidInput
 
 __all__ = ["MOST_TOKENS", "Scales", "effective_dimension", "sample_of_tokens"]
 
 MOST_TOKENS = 20_000  # that covariances and higher moments are taken of
 _LEAST_SHARE = 0.25
+_SAFE = 1e6  # times the least value whose square is not lost
 
 
 class Scales(NamedTuple):
@@ -25,7 +27,8 @@ class Scales(NamedTuple):
     Attributes
     ----------
     mean, scale : array of shape (d,)
-        Of the tokens of negative bags; the scale of constant columns is infinite.
+        Of the tokens of negative bags; the scale of constant columns, and of those whose
+        values are too small to be squared, is infinite.
     """
 
     mean: Float[np.ndarray, " d"]
@@ -37,12 +40,23 @@ class Scales(NamedTuple):
 
         A column that is almost constant there, such as the count of a rare word, takes half
         the scale that it has over all tokens.
+
+        Raises
+        ------
+        InvalidInput
+            If no column varies.
         """
         negative = data.bags[~data.positive].tokens
         mean = moments.mean(negative)
         centre = moments.mean(data.bags.tokens)
         overall = moments.variance(data.bags.tokens, centre)
-        constant = np.sqrt(overall) <= 4 * np.finfo(data.bags.dtype).eps * np.abs(centre)
+        kind = np.finfo(data.bags.dtype)
+        least = np.maximum(_SAFE * math.sqrt(kind.tiny), 4 * kind.eps * np.abs(centre))
+        constant = np.sqrt(overall) <= least
+        if constant.all():
+            got = f"standard deviations up to {np.sqrt(overall.max()):.3g}"
+            legal = "with a column that varies beyond rounding and underflow"
+            raise InvalidInput("bags", legal, got)
         noise = np.maximum(moments.variance(negative, mean), _LEAST_SHARE * overall)
         return cls(mean, np.where(constant | (noise <= 0), np.inf, np.sqrt(noise)))
 

@@ -30,6 +30,9 @@ class Signal(NamedTuple):
         small on average where R = 1.
     strength : array of shape (B,)
         theta = shift / share; 0 where no signal is seen, nan where the draw has too few bags.
+    excess : array of shape (B,)
+        Variance of held-out tokens of positive bags along the signal less that of negative ones;
+        below 0 it is the negative bags that look like a mixture.
     evidence : float
         Squared distance of the mean tokens of the classes, in its standard deviations where
         there is no signal.
@@ -38,6 +41,7 @@ class Signal(NamedTuple):
     shift: Float[np.ndarray, " B"]
     share: Float[np.ndarray, " B"]
     strength: Float[np.ndarray, " B"]
+    excess: Float[np.ndarray, " B"]
     evidence: float
 
 
@@ -83,6 +87,7 @@ def estimate_signal(
         shift=shift,
         share=np.where(seen, share, np.nan),
         strength=np.where(seen, shift / share, np.where(np.isnan(gap), np.nan, 0.0)),
+        excess=excess,
         evidence=float(squared[0]) / _null_deviation(means, data.positive),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparsetoken.advice.curves import MODELS, WORTH, Point
 
@@ -12,7 +12,16 @@ if TYPE_CHECKING:
     from sparsetoken.advice.diagnosis import Diagnosis, Estimate, MoreLabels, Setting
     from sparsetoken.advice.gaussianity import TokenCheck
 
-__all__ = ["as_text", "of_labels", "of_long_bags", "of_model", "of_query", "of_signal", "of_tokens"]
+__all__ = [
+    "as_text",
+    "of_labels",
+    "of_long_bags",
+    "of_model",
+    "of_other_class",
+    "of_query",
+    "of_signal",
+    "of_tokens",
+]
 
 NAMES = {
     "attention": "AttentionClassifier",
@@ -38,6 +47,14 @@ def of_signal(signal: str, evidence: float) -> str:
             "them is uncertain."
         )
     return ""
+
+
+def of_other_class(positive: Any, other: Any) -> str:
+    """Return what to say where the class that should hold no signal varies more."""
+    return (
+        f"The tokens of class {other} vary more than those of class {positive}: it seems to hold "
+        f"the signal. Pass pos_label={other!r} (--positive {other} on the command line)."
+    )
 
 
 def of_model(recommended: str, support: float, point: Point, guess: float, equal: bool) -> str:
@@ -67,9 +84,10 @@ def of_query(setting: Setting, recommended: str) -> str:
     if setting.away < AWAY:
         return text
     return (
-        f"{text} The query of two gradient steps may turn away from the signal (in "
-        f"{setting.away:.0%} of the bootstrap samples; predicted cosine "
-        f"{setting.cosine.value:.2f}): take class_weight='balanced' or training='tied'."
+        f"{text} With the logistic loss, the default of the classifiers, the query of two gradient "
+        f"steps may turn away from the signal (in {setting.away:.0%} of the bootstrap samples; "
+        f"predicted cosine {setting.cosine.value:.2f}): take "
+        "class_weight='balanced' or training='tied'."
     ).strip()
 
 

@@ -16,15 +16,26 @@ if TYPE_CHECKING:
 
     from sparsetoken.bags import Bags
 
-__all__ = ["BagColumn", "File", "LabelColumn", "LabelledBags", "Seed", "read_bags"]
+__all__ = [
+    "BagColumn",
+    "Columns",
+    "File",
+    "LabelColumn",
+    "LabelledBags",
+    "Seed",
+    "columns_told",
+    "read_bags",
+    "separating",
+    "warn_of",
+]
 
 File = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
         show_default=False,
-        help="An .npz file with X (tokens, d), bag and y, or X (n, L, d) and y, mask if needed; "
-        "or a .parquet file with a row for each token.",
+        help="An .npz file with X (tokens, d), bag (rising ids) and y (one label for each bag), "
+        "or X (n, L, d) and y, mask if needed; or a .parquet file with a row for each token.",
     ),
 ]
 LabelColumn = Annotated[
@@ -32,24 +43,38 @@ LabelColumn = Annotated[
     typer.Option(
         "--label",
         show_default=False,
-        help="Array or column of the labels; by default y, or label in a Parquet file.",
+        help="Array or column of the labels; by default y, or label in a Parquet file. Needed "
+        "where the file has both; the other is left out.",
     ),
 ]
 BagColumn = Annotated[str, typer.Option("--bag", help="Array or column of the bag ids.")]
+Columns = Annotated[
+    str,
+    typer.Option(
+        "--columns",
+        show_default=False,
+        help="Columns of the tokens, with commas between: names in a Parquet file, numbers from 0 "
+        "for .npz. By default all of numbers but bag ids and labels.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Of all that is random, at least 0.")]
 
 PARQUET = (".parquet", ".pq")
+LABELS = ("label", "y")
+SHOWN = 8  # columns named
 
 
 class LabelledBags(NamedTuple):
-    """Bags, the label and the id of each."""
+    """Bags, the label and the id of each, and the names of the columns of the tokens."""
 
     bags: Bags
     y: np.ndarray
     ids: np.ndarray
+    columns: list[str]
+    left_out: list[str]
 
 
-def read_bags(path: Path, label: str, bag: str) -> LabelledBags:
+def read_bags(path: Path, label: str, bag: str, columns: str = "") -> LabelledBags:
     """Read bags and labels.
 
     Parameters
@@ -59,12 +84,14 @@ def read_bags(path: Path, label: str, bag: str) -> LabelledBags:
     label : str
         "" for the default name.
     bag : str
+    columns : str
+        Names with commas between; "" for all columns of numbers but bag ids and labels.
 
     Raises
     ------
     InvalidInput
-        If the file is missing or of another kind, lacks an array or a column, or does not hold
-        bags with one label each.
+        If the file is missing or of another kind, lacks an array or a column, holds both label
+        and y while none is named, or does not hold bags with one label each.
     """
     from sparsetoken.validation import InvalidInput
 
@@ -75,8 +102,52 @@ def read_bags(path: Path, label: str, bag: str) -> LabelledBags:
         raise InvalidInput("FILE", "a file that is there", str(path))
     with _readable(path):
         if ending == ".npz":
-            return _from_arrays(path, label or "y", bag)
-        return _from_parquet(path, label, bag)
+            return _from_arrays(path, label, bag, columns)
+        return _from_parquet(path, label, bag, columns)
+
+
+def columns_told(data: LabelledBags) -> str:
+    """Return how many columns the tokens have, with their names where they are few."""
+    used = f"Columns of the tokens: {len(data.columns)}"
+    if len(data.columns) <= SHOWN:
+        used += f" ({', '.join(data.columns)})"
+    return used + (f"; left out: {_some(data.left_out)}" if data.left_out else "")
+
+
+def separating(data: LabelledBags) -> list[dict[str, Any]]:
+    """Return the columns that tell the classes apart by themselves; None is the bag size."""
+    from sparsetoken.bags import separating_columns
+
+    return [
+        {
+            "label": str(one.label),
+            "column": None if one.column is None else data.columns[one.column],
+            "summary": one.summary,
+            "error": one.error,
+        }
+        for one in separating_columns(data.bags, data.y)
+    ]
+
+
+def warn_of(found: list[dict[str, Any]]) -> None:
+    """Write one line to standard error if a column tells the classes apart by itself."""
+    from sparsetoken.cli.show import message
+
+    best = {one["column"]: one for one in reversed(found)}  # of each column the least error
+    told = [
+        f"{'bag size' if name is None else name} (balanced error {one['error']:.2f})"
+        for name, one in sorted(best.items(), key=lambda pair: float(pair[1]["error"]))
+    ]
+    if told:
+        message(
+            f"Warning: by itself each of these tells the classes apart: {_some(told)}. If one is "
+            "an id, a time or an order of collection, it leaks the label: --columns leaves it out."
+        )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 @contextlib.contextmanager
@@ -90,18 +161,42 @@ def _readable(path: Path) -> Iterator[None]:
         raise
     except (OSError, EOFError, zipfile.BadZipFile, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())
+        if "pickle" in reason:
+            reason = (
+                "It holds Python objects, or no arrays. Save X (tokens, d) with bag; y as text."
+            )
         raise InvalidInput("FILE", "of bags and labels that can be read", str(path), reason) from (
             None
         )
 
 
-def _from_arrays(path: Path, label: str, bag: str) -> LabelledBags:
+def _label_name(path: Path, names: list[str], label: str, default: str) -> str:
+    from sparsetoken.validation import InvalidInput
+
+    if not label and all(name in names for name in LABELS):
+        remedy = "--label says which holds the labels; the other is left out."
+        raise InvalidInput(f"FILE {path.name}", "with one of label and y", "both", remedy)
+    return label or default
+
+
+def _named(columns: str, names: list[str]) -> list[str]:
+    """Return the names in a list with commas between."""
+    from sparsetoken.validation import InvalidInput
+
+    wanted = [name.strip() for name in columns.split(",")]
+    if len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
+        raise InvalidInput("--columns", f"different ones of {_some(names)}", columns)
+    return wanted
+
+
+def _from_arrays(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
     import numpy as np
 
     from sparsetoken.bags import as_bags, from_long
     from sparsetoken.validation import InvalidInput
 
     with np.load(path, allow_pickle=False) as stored:
+        label = _label_name(path, stored.files, label, "y")
         X = _array(stored, "X", path)
         y = _array(stored, label, path)
         if X.ndim == 3:
@@ -109,9 +204,17 @@ def _from_arrays(path: Path, label: str, bag: str) -> LabelledBags:
             ids = np.arange(len(bags))
         else:
             bags, ids = from_long(X, _array(stored, bag, path))
+            if ids.dtype.kind in "iu" and (np.diff(ids) < 0).any():
+                remedy = "Labels are in the order of the ids: sort the tokens by id."
+                raise InvalidInput(f"array {bag}", "ids that rise", "ids that fall", remedy)
     if y.shape != (len(bags),):
         raise InvalidInput(f"array {label}", f"one label for each of {len(bags)} bags", y.shape)
-    return _checked(bags, y, ids, f"array {label}")
+    names = [str(i) for i in range(bags.dimension)]
+    if columns:
+        wanted = _named(columns, names)
+        bags = bags.with_tokens(np.ascontiguousarray(bags.tokens[:, [int(i) for i in wanted]]))
+        names = wanted
+    return LabelledBags(bags, _checked(bags, y, ids, f"array {label}"), ids, names, [])
 
 
 def _array(stored: Any, name: str, path: Path) -> np.ndarray:
@@ -125,25 +228,51 @@ def _array(stored: Any, name: str, path: Path) -> np.ndarray:
     return stored[name]
 
 
-def _from_parquet(path: Path, label: str, bag: str) -> LabelledBags:
+def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
     from sparsetoken.bags import from_frame
     from sparsetoken.validation import InvalidInput
 
     frame = _pandas().read_parquet(path)
-    if not label:
-        label = next((name for name in ("label", "y") if name in frame.columns), "label")
+    default = next((name for name in LABELS if name in frame.columns), "label")
+    label = _label_name(path, list(frame.columns), label, default)
     for name in (bag, label):
         if name not in frame.columns:
             got = "columns " + ", ".join(map(str, frame.columns[:20]))
             remedy = "--label and --bag name the columns of labels and bag ids."
             raise InvalidInput(f"FILE {path.name}", f"with a column {name}", got, remedy)
-    features = [name for name in frame.columns if name not in (bag, label)]
-    single = len(features) == 1 and frame[features[0]].dtype == object  # vectors in one column
+    others = [str(name) for name in frame.columns if name not in (bag, label)]
+    features = _named(columns, others) if columns else _features(frame, others)
+    single = len(features) == 1 and _of_vectors(frame[features[0]])
     bags, ids = from_frame(frame, bag=bag, columns=features[0] if single else features)
+    left_out = [name for name in others if name not in features]
+    if single:
+        features = [f"{features[0]}[{i}]" for i in range(bags.dimension)]
     rows = frame[label].to_numpy()
     y = rows[bags.offsets[:-1]]
     _check_constant(rows, bags, ids, label)
-    return _checked(bags, y, ids, f"column {label}")
+    y = _checked(bags, y, ids, f"column {label}")
+    return LabelledBags(bags, y, ids, features, left_out)
+
+
+def _features(frame: Any, names: list[str]) -> list[str]:
+    """Return the columns of numbers, or the one of vectors; never a second label."""
+    from sparsetoken.validation import InvalidInput
+
+    names = [name for name in names if name not in LABELS]
+    vectors = [name for name in names if _of_vectors(frame[name])]
+    numbers = [name for name in names if getattr(frame[name].dtype, "kind", "O") in "biuf"]
+    if not vectors and numbers:
+        return numbers
+    if len(vectors) == 1 and not numbers:
+        return vectors
+    legal = "with columns of numbers, or one column of vectors"
+    got = f"numbers: {_some(numbers) or 'none'}; vectors: {_some(vectors) or 'none'}"
+    raise InvalidInput("FILE", legal, got, "--columns names the columns of the tokens.")
+
+
+def _of_vectors(column: Any) -> bool:
+    first = next((value for value in column if value is not None), None)
+    return hasattr(first, "__len__") and not isinstance(first, (str, bytes))
 
 
 def _pandas() -> Any:
@@ -173,8 +302,8 @@ def _check_constant(rows: np.ndarray, bags: Bags, ids: np.ndarray, label: str) -
         raise InvalidInput(f"column {label}", "one label for each bag", got)
 
 
-def _checked(bags: Bags, y: np.ndarray, ids: np.ndarray, name: str) -> LabelledBags:
-    """Check that labels are there and of at least two classes."""
+def _checked(bags: Bags, y: np.ndarray, ids: np.ndarray, name: str) -> np.ndarray:
+    """Return the labels; check that they are there and of at least two classes."""
     import numpy as np
 
     from sparsetoken.estimators.labels import read_targets
@@ -187,4 +316,4 @@ def _checked(bags: Bags, y: np.ndarray, ids: np.ndarray, name: str) -> LabelledB
     if y.dtype == object:  # strings, of a frame
         y = np.array(y.tolist())
     read_targets(bags, y, None, None)
-    return LabelledBags(bags, y, ids)
+    return y

@@ -26,6 +26,7 @@ def fit(
     file: f.File,
     label: f.LabelColumn = "",
     bag: f.BagColumn = "bag",
+    columns: f.Columns = "",
     model: Annotated[
         str, typer.Option("--model", help="attention, pooled, vectorized or elementwise.")
     ] = "attention",
@@ -60,12 +61,14 @@ def fit(
     integer("--seed", seed, 0)
     if out is not None:
         _check_place(out)
-    data = f.read_bags(file, label, bag)
+    data = f.read_bags(file, label, bag, columns)
     splits = _splits(data.y, folds, test_size, seed)
     fitted = _estimator(model, seed).fit(data.bags, data.y)
     scores = {model: _scores(_estimator(model, seed), data, splits)}
     if model != "pooled":
         scores["pooled"] = _scores(_estimator("pooled", seed), data, splits)
+    separating = f.separating(data)
+    f.warn_of(separating)
     failure = _saved(fitted, out) if out is not None else ""
     values = {
         "model": model,
@@ -75,8 +78,15 @@ def fit(
         **_fitted(fitted),
         "top_tokens": _top_tokens(fitted, data),
         "saved": str(out) if out is not None and not failure else None,
+        "columns": data.columns,
+        "left_out": data.left_out,
+        "separating": separating,
     }
-    put_json(values) if as_json else _show(values)
+    if as_json:
+        put_json(values)
+    else:
+        typer.echo(f.columns_told(data))
+        _show(values)
     if failure:
         message(f"Error: {failure}")
         raise typer.Exit(2)

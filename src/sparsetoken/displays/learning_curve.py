@@ -110,9 +110,10 @@ class BagLearningCurveDisplay:
         X : any form of bags
         y : array of shape (n,)
         train_sizes : sequence of ints, optional
-            Numbers of training bags; by default six, evenly spaced in the logarithm, from a
-            tenth of the smallest training set to all of it. Each set is a stratified part of
-            the next.
+            Numbers of training bags, at least three for each class; by default six, evenly
+            spaced in the logarithm, from a tenth of the smallest training set, or three for each
+            class, to all of it. Each set is a stratified part of the next, with at least three
+            of each class.
         cv : int or splitter
             Folds; those of an int are stratified.
         random_state : int, optional
@@ -138,8 +139,9 @@ class BagLearningCurveDisplay:
         Raises
         ------
         InvalidInput
-            If a training size is out of range, there is one fold or one class only, a problem
-            or a diagnosis is given for a classifier without theory, or both are given.
+            If a training size is out of range, there is one fold or one class only, a training
+            set has fewer than three bags of a class, a problem or a diagnosis is given for a
+            classifier without theory, or both are given.
         ValueError
             If lengths do not match, or a copy cannot be fitted.
         """

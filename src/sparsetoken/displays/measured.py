@@ -12,6 +12,7 @@ from sparsetoken.validation import InvalidInput, integer
 
 __all__ = ["Split", "measured_errors", "read_sizes", "read_splits"]
 
+LEAST = 3  # bags of each class that every classifier can be fitted to
 Split = tuple[np.ndarray, np.ndarray]  # training bags, test bags
 
 
@@ -47,14 +48,19 @@ def read_sizes(
     Raises
     ------
     InvalidInput
-        If one is above the smallest training set, or below one bag for each class.
+        If one is above the smallest training set, or below three bags for each class, or a
+        training set has fewer than three of a class.
     """
     most = min(len(train) for train, _ in splits)
-    least = len(np.unique(y))
+    classes = np.unique(y)
+    fewest = min(int((y[train] == label).sum()) for train, _ in splits for label in classes)
+    if fewest < LEAST:
+        legal = f"of at least {LEAST} bags of each class in every training set"
+        raise InvalidInput("y", legal, fewest, "Take more folds, or stratified ones.")
+    least = LEAST * len(classes)
     if sizes is None:
-        low = max(most // 10, 2 * least)
-        return np.unique(np.geomspace(min(low, most), most, 6).round().astype(int))
-    remedy = f"The smallest training set has {most} bags."
+        return np.unique(np.geomspace(max(most // 10, least), most, 6).round().astype(int))
+    remedy = f"{LEAST} bags of each class are needed; the smallest training set has {most}."
     checked = {integer("train_sizes", size, least, most, remedy) for size in sizes}
     if not checked:
         raise InvalidInput("train_sizes", "at least one number", sizes)
@@ -97,11 +103,12 @@ def measured_errors(
 def _stratified_order(y: np.ndarray, rng: np.random.RandomState) -> Int[np.ndarray, " n"]:
     """Return a random order in which every first part has each class at its share.
 
-    The first bags are one of each class.
+    The first bags are three of each class in turn, so that the fewest that are taken can be
+    fitted.
     """
     place = np.empty(len(y))
     for label in np.unique(y):
         rows = rng.permutation(np.flatnonzero(y == label))
         place[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
-        place[rows[0]] = -1.0
+        place[rows[:LEAST]] = np.arange(-LEAST, 0)[: len(rows)]
     return np.lexsort((rng.random(len(y)), place))

@@ -189,7 +189,7 @@ class ScoreDisplay:
         return self
 
     def _histograms(self, axes: Axes, bins: int) -> None:
-        edges = np.histogram_bin_edges(self.scores, bins).tolist()
+        edges = _edges(self.scores, bins).tolist()
         self.histograms_ = []
         for rows, name, colour in zip(
             (~self.positive, self.positive), self.class_names, CLASS_COLOURS, strict=True
@@ -215,6 +215,15 @@ class ScoreDisplay:
             aspect="equal",
         )
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
+
+
+def _edges(scores: Float[np.ndarray, " n"], bins: int) -> Float[np.ndarray, " bins+1"]:
+    """Return edges of bins; scores that are equal but for rounding lie amid wider ones."""
+    low, high = float(scores.min()), float(scores.max())
+    least = 8.0 * bins * float(np.spacing(max(abs(low), abs(high))))
+    if high - low <= least:
+        low, high = low - max(0.5, least), high + max(0.5, least)
+    return np.linspace(low, high, bins + 1)
 
 
 def _two_classes(estimator: Any) -> np.ndarray:
