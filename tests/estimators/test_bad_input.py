@@ -150,6 +150,50 @@ def test_class_weights(cube: Cube, model: BaseEstimator, weight: object) -> None
 
 
 @by_model
+def test_class_weights_of_no_class(cube: Cube, model: BaseEstimator) -> None:
+    message = r"class_weight must be a dict with keys among the classes of y, \[0, 1\]; got.*'one'"
+    with pytest.raises(InvalidInput, match=message):
+        clone(model).set_params(class_weight={0: 1.0, "one": 9.0}).fit(*cube)
+    clone(model).set_params(class_weight={1: 9.0}).fit(*cube)
+
+
+@by_model
+@pytest.mark.parametrize(
+    ("dtype", "scale", "legal"),
+    [
+        (np.float64, 1e160, "between 1e-100 and 1e+100"),
+        (np.float64, 1e-160, "between 1e-100 and 1e+100"),
+        (np.float32, 1e20, "between 1e-12 and 1e+12"),
+        (np.float32, 1e-20, "between 1e-12 and 1e+12"),
+    ],
+)
+def test_magnitudes_of_which_products_overflow(
+    cube: Cube, model: BaseEstimator, dtype: type, scale: float, legal: str
+) -> None:
+    X, y = cube
+    with pytest.raises(InvalidInput, match=re.escape(legal) + ".*Scale the tokens"):
+        clone(model).fit((X * scale).astype(dtype), y)
+
+
+@by_model
+@pytest.mark.parametrize(
+    ("dtype", "scale"), [(np.float64, 1e98), (np.float64, 1e-98), (np.float32, 1e10)]
+)
+def test_magnitudes_that_are_legal_do_not_matter(
+    cube: Cube, model: BaseEstimator, dtype: type, scale: float
+) -> None:
+    X, y = cube
+    model = clone(model)
+    if "random_state" in model.get_params():
+        model.set_params(random_state=0)
+    expected = model.fit(X, y).decision_function(X)
+    large = (X * scale).astype(dtype)
+    found = model.fit(large, y).decision_function(large)
+    # Rounding, of float32 too, enlarged by fits of condition up to 1e4.
+    np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
+
+
+@by_model
 def test_before_fit_and_another_dimension(cube: Cube, model: BaseEstimator) -> None:
     X, y = cube
     with pytest.raises(NotFittedError):
@@ -216,6 +260,10 @@ def test_losses_that_some_choices_exclude(cube: Cube) -> None:
     joint = AttentionClassifier("joint", loss="hinge", ridge=0.1, temperature=1.0)
     with pytest.raises(InvalidInput, match=f"{needs}.*for training='joint'"):
         joint.fit(*cube)
+    for given in ({"ridge": 0.1}, {"temperature": 1.0}, {}):
+        for kind in (AttentionClassifier, ElementwiseAttentionClassifier):
+            with pytest.raises(InvalidInput, match=f"{needs}.*Or give both as numbers"):
+                kind(loss="hinge", **given).fit(*cube)
     with pytest.raises(InvalidInput, match="AttentionClassifier has it"):
         ElementwiseAttentionClassifier(training="joint").fit(*cube)
     fitted = PooledLinearClassifier(loss="square").fit(*cube)

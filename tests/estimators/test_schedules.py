@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
+from sparsetoken.estimators import joint
 from sparsetoken.estimators.coordinates import Coordinates
 from sparsetoken.estimators.folds import fold_numbers, split_in_two
 from sparsetoken.estimators.joint import Joint, JointProblem
@@ -208,6 +210,43 @@ def test_more_restarts_do_not_raise_the_joint_objective() -> None:
         penalty = 0.05 * at.w @ at.w + 0.005 * at.q @ at.q
         losses.append(mean_loss(bags, 2.0 * y - 1, np.ones(len(y)), at) + penalty)
     assert losses[1] <= losses[0] + 1e-9
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_the_joint_gradient_of_float32_tokens_far_from_zero(standardize: bool) -> None:
+    bags, y = ragged(0, n=40)
+    far = as_bags([bag.astype(np.float32) + np.float32(1e4) for bag in bags])
+    place = Coordinates.of(far, np.ones(len(y)), standardize)
+    x = np.random.default_rng(0).standard_normal(7)
+    if not standardize:
+        x[-1] -= 1e4 * x[3:6].sum()  # else all losses are of size 1e4
+    found = []
+    for tokens in (far.tokens, far.tokens.astype(np.float64)):
+        same = far.with_tokens(tokens)
+        problem = JointProblem(same, place, samples(y), get_loss("logistic"), 0.3, 0.05)
+        value, gradient = problem.value_and_gradient(Joint.unpacked(x))
+        found.append(np.append(gradient.packed(), value))
+    # Some ten float32 roundings of numbers of size 1; of size 1e4 they would be 1e-3 each. The
+    # gradient in w has that size if the tokens are not centred.
+    size = np.append(np.where(np.isin(np.arange(7), [3, 4, 5]) & (not standardize), 1e4, 1), 1)
+    np.testing.assert_allclose(found[0] / size, found[1] / size, atol=3e-6)
+
+
+def test_joint_training_of_float32_tokens_far_from_zero() -> None:
+    bags, y = ragged(0, n=60)
+    far = as_bags([bag.astype(np.float32) + np.float32(1e4) for bag in bags])
+    exact = far.with_tokens(far.tokens.astype(np.float64))
+    model = AttentionClassifier("joint", 1.0, ridge=0.1, n_restarts=0, random_state=0)
+    q, w = (model.fit(one, y).query_[0] for one in (far, exact))
+    # L-BFGS stops where steps gain 2e-9 of the objective: the place is known to a few 1e-4.
+    np.testing.assert_allclose(q, w, rtol=5e-3, atol=5e-3)
+
+
+def test_joint_training_that_does_not_converge_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint, "MAX_STEPS", 1)
+    bags, y = ragged(0, n=60)
+    with pytest.warns(ConvergenceWarning, match=r"did not converge.*Raise ridge"):
+        AttentionClassifier("joint", 1.0, ridge=1e-3, random_state=0).fit(bags, y)
 
 
 @pytest.mark.parametrize("training", ["cross_fit", "four_stage", "joint"])

@@ -20,14 +20,19 @@ class AttentionClassifier(QueryClassifier):
     attributes act on the tokens as given. More than two classes are fitted one against the
     rest, each with a query of its own.
 
+    The informative token may be in bags of either class. The theory calls the class that has it
+    positive; here that is the second one, and it is what the words below mean.
+
     Parameters
     ----------
     training : str
         How query q and readout (w, b) are found.
 
         - ``auto``: ``tied`` or ``cross_fit``, whichever has the least left-out loss.
-        - ``tied``: q is the direction of the readout of the mean token. Few bags per dimension
-          give that direction better than they give a second gradient step.
+        - ``tied``: q is the direction of the readout of the mean token, or the opposite one if
+          that has less left-out loss: the token is then in the first class. Few bags per
+          dimension give that direction better than they give a second gradient step. With a
+          temperature given as a number the token is taken to be in the second class.
         - ``cross_fit``: q is the query of two gradient steps. In both, each bag is pooled by a
           query that has not seen it, so that all bags serve query and readout, and features of
           training bags have the same law as those of new ones. The query kept is that of all
@@ -64,8 +69,9 @@ class AttentionClassifier(QueryClassifier):
         Whether each column of the tokens is scaled to mean 0 and variance 1 for the fit. A
         gradient step on the query follows columns of large variance otherwise.
     class_weight : dict, "balanced" or None
-        Weights of the classes. Rare positives turn the query of two gradient steps away from
-        the signal; ``balanced`` turns it back.
+        Weights of the classes; with ``balanced`` both sides of each problem count alike. Rare
+        positives turn the query of two gradient steps away from the signal; ``balanced`` turns
+        it back.
     n_tokens : int, optional
         Tokens in each row of a 2-D input; by default a row is one token.
     random_state : int, RandomState or None
@@ -90,15 +96,21 @@ class AttentionClassifier(QueryClassifier):
     ridge_ : array of shape (K,)
     evidence_ : array of shape (K,)
         How many standard errors the token scores of positive bags are above those of others,
-        for bags that the query has not seen; nan for ``joint``.
+        for bags that the query has not seen; nan for ``joint``. Negative for a query of tokens
+        of the first class. Without signal its standard deviation is about 1.5, not 1, as folds
+        share bags (measured on noise).
     n_features_in_ : int
         d, or n_tokens * d.
 
     Warns
     -----
     QueryWarning
-        For trainings other than ``auto`` and ``tied``: if the query has collapsed to uniform
-        weights, or `evidence_` is below 2.
+        If `evidence_` is below 3 and attention does not gain over mean pooling (one standard
+        error of the left-out loss), if it loses to mean pooling (two), or if the weights have
+        collapsed to uniform ones. ``auto`` and ``tied`` may fall back to mean pooling by an
+        automatic temperature without a warning.
+    sklearn.exceptions.ConvergenceWarning
+        If ``joint`` ends where its gradient is not small.
 
     Notes
     -----

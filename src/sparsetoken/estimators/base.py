@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.inputs import read_bags
+from sparsetoken.estimators.inputs import check_magnitude, read_bags
 from sparsetoken.estimators.labels import Targets, read_targets
 from sparsetoken.losses import Loss, get_loss
 
@@ -51,14 +51,16 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         Raises
         ------
         ValueError
-            If tokens are not finite, a bag is empty, dimensions or lengths do not match, there
-            is one class only, or a parameter is out of range.
+            If tokens are not finite or of a magnitude that products overflow, a bag is empty,
+            dimensions or lengths do not match, there is one class only, or a parameter is out
+            of range.
         """
         bags = read_bags(self, X, reset=True, n_tokens=self.n_tokens).bags
         targets = read_targets(bags, y, sample_weight, self.class_weight)
         self.classes_ = targets.classes
         if not targets.used.all():
             bags = bags[targets.used]
+        check_magnitude(bags)
         self._fit(bags, targets, get_loss(self.loss))
         return self
 

@@ -29,7 +29,7 @@ class ElementwiseAttentionClassifier(QueryClassifier):
         `AttentionClassifier`.
     temperature : float or "auto"
         As for `AttentionClassifier`. At sharpness 0 all weights are phi(0) / L: mean pooling,
-        or nothing for relu and tanh.
+        or nothing for relu and tanh. Bags of one token get sharpness 0, except with those two.
     split, ridge, loss, step_sizes, n_folds, standardize, class_weight, n_tokens, random_state
         As for `AttentionClassifier`.
 

@@ -12,7 +12,9 @@ from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Reading", "read_bags"]
+__all__ = ["Reading", "check_magnitude", "read_bags"]
+
+LARGEST = {4: 1e12, 8: 1e100}  # bytes of a value: products of three stay finite
 
 
 class Reading(NamedTuple):
@@ -61,6 +63,21 @@ def read_bags(
     validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
     _check_dimension(estimator, bags.dimension, reset, n_tokens or 1)
     return Reading(bags, rows)
+
+
+def check_magnitude(bags: Bags) -> None:
+    """Refuse tokens whose products overflow or vanish; all zeros are legal.
+
+    Raises
+    ------
+    InvalidInput
+        If the largest absolute value is > 1e100 or < 1e-100; 1e12 and 1e-12 for float32.
+    """
+    tokens, most = bags.tokens, LARGEST[bags.dtype.itemsize]
+    largest = max(float(tokens.max()), -float(tokens.min()))
+    if largest > most or 0 < largest < 1 / most:
+        legal = f"{bags.dtype} tokens of which the largest is between {1 / most:g} and {most:g}"
+        raise InvalidInput("X", legal, f"largest absolute value {largest:.3g}", "Scale the tokens.")
 
 
 def _is_table(X: Any) -> bool:

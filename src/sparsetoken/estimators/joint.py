@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import warnings
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_softmax
+from sparsetoken.estimators import moments
 from sparsetoken.estimators.coordinates import Coordinates
 from sparsetoken.estimators.readout import Samples
 from sparsetoken.losses import Loss
 
-__all__ = ["Joint", "JointProblem", "lowest"]
+__all__ = ["End", "Joint", "JointProblem", "lowest"]
 
 MAX_STEPS = 500
+FLAT = 1e-3  # entries of a gradient that is as good as 0: float32 gets no lower
 
 
 class Joint(NamedTuple):
@@ -38,7 +44,16 @@ class Joint(NamedTuple):
         return cls(vector[:d], vector[d:-1], float(vector[-1]))
 
 
-class JointProblem(NamedTuple):
+class End(NamedTuple):
+    """Where a descent ended: the objective, the place, and why it failed, if it did."""
+
+    value: float
+    at: Joint
+    failed: str
+
+
+@dataclasses.dataclass(frozen=True)
+class JointProblem:
     """The regularised objective of joint training.
 
     ``sum_i s_i l(y_i, <w, Z_i^T softmax(Z_i q)> + b) + (ridge/2) |w|^2 + (query_ridge/2) |q|^2``
@@ -52,6 +67,26 @@ class JointProblem(NamedTuple):
     ridge: float
     query_ridge: float
 
+    @functools.cached_property
+    def centre(self) -> Float[np.ndarray, " d"]:
+        """A place amid the tokens, in their dtype: float32 sums of them would lose digits."""
+        return moments.mean(self.bags.tokens).astype(self.bags.dtype)
+
+    def projected(self, directions: Float[np.ndarray, "d k"]) -> Float[np.ndarray, "k N"]:
+        """Return the products of the tokens, less the centre, with directions of z."""
+        tokens = self.bags.tokens
+        raw = (directions / self.coordinates.scale[:, None]).astype(tokens.dtype)
+        found = np.empty((raw.shape[1], len(tokens)), tokens.dtype)
+        for rows in moments.chunks(tokens):
+            found[:, rows] = ((tokens[rows] - self.centre) @ raw).T
+        return found
+
+    def _summed(self, weights: Float[np.ndarray, "k N"]) -> Float[np.ndarray, "k d"]:
+        """Return the weighted sums of the tokens less the centre."""
+        tokens = self.bags.tokens
+        parts = (weights[:, rows] @ (tokens[rows] - self.centre) for rows in moments.chunks(tokens))
+        return sum(parts, np.zeros((len(weights), tokens.shape[1])))
+
     def value_and_gradient(self, at: Joint) -> tuple[float, Joint]:
         """Return the objective and its exact gradient; the tokens are read twice.
 
@@ -60,24 +95,24 @@ class JointProblem(NamedTuple):
         """
         bags, place, dtype = self.bags, self.coordinates, self.bags.dtype
         starts, sizes = bags.offsets[:-1], bags.sizes
-        directions = np.stack([place.raw(at.q), place.raw(at.w)], axis=1).astype(dtype)
-        t, u = np.ascontiguousarray((bags.tokens @ directions).T)
+        t, u = self.projected(np.stack([at.q, at.w], axis=1))
         a = segment_softmax(t, bags.offsets)
         m = np.add.reduceat(a * u, starts)
-        z = m.astype(np.float64) + place.offset(at.w) + at.b
+        moved = (self.centre - place.mean) / place.scale
+        z = m.astype(np.float64) + moved @ at.w + at.b
         y, share = self.samples.y, self.samples.share
         h = share * np.asarray(self.loss.slope(y, z))
         on_w = a * np.repeat(h, sizes).astype(dtype)
         on_q = on_w * (u - np.repeat(m, sizes))
-        sums = np.stack([on_q, on_w]) @ bags.tokens
-        dq, dw = place.summed(sums.astype(np.float64), np.array([0.0, h.sum()]))
+        dq, dw = self._summed(np.stack([on_q, on_w])) / place.scale
+        dw += h.sum() * moved
         value = share @ np.asarray(self.loss.value(y, z))
         value += 0.5 * (self.ridge * at.w @ at.w + self.query_ridge * at.q @ at.q)
         gradient = Joint(dq + self.query_ridge * at.q, dw + self.ridge * at.w, float(h.sum()))
         return float(value), gradient
 
-    def descend(self, start: Joint) -> tuple[float, Joint]:
-        """Return the objective and the place where L-BFGS ends."""
+    def descend(self, start: Joint) -> End:
+        """Return where L-BFGS ends."""
 
         def both(vector: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = self.value_and_gradient(Joint.unpacked(vector))
@@ -85,9 +120,22 @@ class JointProblem(NamedTuple):
 
         options = {"maxiter": MAX_STEPS, "gtol": 1e-6}
         found = minimize(both, start.packed(), jac=True, method="L-BFGS-B", options=options)
-        return float(found.fun), Joint.unpacked(found.x)
+        slope = float(np.abs(found.jac).max())
+        failed = "" if found.success or slope < FLAT else f"{found.message}, gradient {slope:.1g}"
+        return End(float(found.fun), Joint.unpacked(found.x), failed)
 
 
-def lowest(problem: JointProblem, starts: Iterable[Joint]) -> tuple[float, Joint]:
-    """Return the end of least objective over several starts."""
-    return min((problem.descend(start) for start in starts), key=lambda end: end[0])
+def lowest(problem: JointProblem, starts: Iterable[Joint]) -> End:
+    """Return the end of least objective over several starts.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If that end has a gradient that is not small.
+    """
+    best = min((problem.descend(start) for start in starts), key=lambda end: end.value)
+    if best.failed:
+        remedy = "Raise ridge and query_ridge, or set standardize=True."
+        text = f"Joint training did not converge: {best.failed}. {remedy}"
+        warnings.warn(text, ConvergenceWarning, stacklevel=2)
+    return best

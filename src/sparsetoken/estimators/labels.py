@@ -29,24 +29,29 @@ class Targets(NamedTuple):
         Of the class of each sample in `classes`.
     weight : array of shape (n,)
         The sample weights, > 0.
-    unit : array of shape (n,)
-        The class weights of the samples.
+    class_weight : array of shape (K,), optional
+        None is balanced: in each problem both sides count alike.
     """
 
     used: np.ndarray
     classes: np.ndarray
     number: np.ndarray
     weight: np.ndarray
-    unit: np.ndarray
+    class_weight: np.ndarray | None
 
     def problems(self) -> list[Samples]:
         """Return one problem for two classes, else one against the rest for each class."""
         K = len(self.classes)
-        positives = [1] if K == 2 else range(K)
-        weight = self.weight * self.unit
-        return [
-            Samples(np.where(self.number == c, 1.0, -1.0), weight, self.unit) for c in positives
-        ]
+        return [self._against_rest(c) for c in ([1] if K == 2 else range(K))]
+
+    def _against_rest(self, c: int) -> Samples:
+        plus = (self.number == c).astype(int)
+        if self.class_weight is None:
+            total = np.bincount(plus, self.weight)
+            unit = (total.sum() / (2 * total))[plus]
+        else:
+            unit = self.class_weight[self.number]
+        return Samples(2.0 * plus - 1, self.weight * unit, unit)
 
 
 def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Targets:
@@ -56,7 +61,7 @@ def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
     ------
     ValueError
         If y is missing, of another length, not of classes, or of one class only; or if
-        weights are of another length, negative or not finite.
+        weights are of another length, negative or not finite, or for a class that y lacks.
     """
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
@@ -71,17 +76,24 @@ def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
     if len(classes) < 2:
         got = f"1 class, {classes[0]}" if len(classes) else "no weight on any class"
         raise InvalidInput("y", "of at least two classes with weight", got)
-    weight = weight[used]
-    unit = _class_weights(class_weight, classes, np.bincount(number, weight))[number]
-    return Targets(used, classes, number, weight, unit)
+    if isinstance(class_weight, dict):
+        _refuse_unknown(class_weight, np.unique(y).tolist())
+    return Targets(used, classes, number, weight[used], _class_weights(class_weight, classes))
 
 
-def _class_weights(class_weight: Any, classes: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the weight of each class; 'balanced' makes all count alike."""
+def _refuse_unknown(class_weight: dict, classes: list) -> None:
+    unknown = [key for key in class_weight if key not in classes]
+    if unknown:
+        legal = f"a dict with keys among the classes of y, {classes}"
+        raise InvalidInput("class_weight", legal, f"keys {unknown}")
+
+
+def _class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray | None:
+    """Return the weight of each class, or None for 'balanced'."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return total.sum() / (len(total) * total)
+        return None
     if isinstance(class_weight, dict):
         weights = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
         if np.isfinite(weights).all() and (weights > 0).all():

@@ -19,12 +19,13 @@ from sparsetoken.estimators.sharpness import Featurizer
 from sparsetoken.estimators.task import Options, Task, Trained
 from sparsetoken.losses import Loss
 from sparsetoken.theory import QueryWarning
-from sparsetoken.validation import choice, integer
+from sparsetoken.validation import InvalidInput, choice, integer
 
 __all__ = ["QueryClassifier"]
 
 UNIFORM = 0.98  # share of the tokens that count: above it the weights are as good as uniform
-CLEAR = 2.0  # standard errors of the evidence for a query
+HARM = 2.0  # standard errors by which pooling is better
+CLEAR = 3.0  # standard errors of the evidence for a query; noise has a deviation of 1.5
 
 
 class QueryClassifier(AttentionInspection):
@@ -50,12 +51,12 @@ class QueryClassifier(AttentionInspection):
             for samples in targets.problems()
         ]
         self._keep(found, place, bags.dtype)
-        if self.training not in ("auto", "tied") and bags.sizes.max() > 1:
-            self._warn(found, bags)
+        if bags.sizes.max() > 1:
+            self._warn(found, bags, targets.weight)
 
     def _options(self, loss: Loss) -> Options:
         """Check the parameters."""
-        return Options(
+        options = Options(
             training=choice("training", self.training, TRAININGS),
             temperature=auto_or_real("temperature", self.temperature, 0.0),
             split=auto_or_real("split", self.split, 0.01, 0.99),
@@ -65,6 +66,10 @@ class QueryClassifier(AttentionInspection):
             n_folds=integer("n_folds", self.n_folds, 2),
             steps=step_sizes(self.step_sizes),
         )
+        if not loss.smooth and "auto" in (options.ridge, options.temperature):
+            legal = "a smooth loss (logistic, square, squared_hinge) to choose ridge or temperature"
+            raise InvalidInput("loss", legal, loss.name, "Or give both as numbers.")
+        return options
 
     def _keep(self, found: list[Trained], place: Coordinates, dtype: np.dtype) -> None:
         self.query_ = np.stack([place.raw(one.q) for one in found]).astype(dtype)
@@ -81,15 +86,24 @@ class QueryClassifier(AttentionInspection):
         self.query_kind_ = np.array([one.kind for one in found])
         self.evidence_ = np.array([one.evidence for one in found])
 
-    def _warn(self, found: list[Trained], bags: Bags) -> None:
-        share = (self._effective(bags) / bags.sizes[:, None]).mean(axis=0)
+    def _warn(self, found: list[Trained], bags: Bags, weight: np.ndarray) -> None:
+        share = weight @ (self._effective(bags) / bags.sizes[:, None]) / weight.sum()
         for one, uniform in zip(found, share > UNIFORM, strict=True):
-            chosen = one.sharpness == 0 and isinstance(self.temperature, str)
-            text = _of_evidence(one)
-            if not text and uniform and one.kind != "mean" and not chosen:
-                text = _UNIFORM
+            text = self._complaint(one, bool(uniform))
             if text:
                 warnings.warn(text, QueryWarning, stacklevel=4)
+
+    def _complaint(self, one: Trained, uniform: bool) -> str:
+        """Return what to say of a query; nothing ("") if it is as it should be."""
+        automatic = isinstance(self.temperature, str)
+        fell_back = automatic and one.sharpness == 0
+        if one.kind == "mean" or (fell_back and self.training in ("auto", "tied")):
+            return ""
+        if one.evidence < CLEAR and not one.gain > 1:
+            return _of_evidence(one)
+        if one.gain < -HARM:
+            return _LOSES.format(-one.gain)
+        return _UNIFORM if uniform and not fell_back and not (automatic and one.gain > 1) else ""
 
 
 _UNIFORM = (
@@ -97,11 +111,14 @@ _UNIFORM = (
     "Raise temperature or set it 'auto'; with training='joint' lower query_ridge."
 )
 
+_LOSES = (
+    "Attention loses to mean pooling: its left-out loss is {:.1f} standard errors higher. Set "
+    "temperature='auto'; it also finds a token of the first class."
+)
+
 
 def _of_evidence(one: Trained) -> str:
     """Return what to say of a query that the bags it has not seen do not support."""
-    if not one.evidence < CLEAR:  # also where it is nan
-        return ""
     if one.evidence < -CLEAR:
         return (
             "The query turns away from the signal: positive bags that it has not seen score "
@@ -111,5 +128,5 @@ def _of_evidence(one: Trained) -> str:
     return (
         "The query is too weakly aligned with the signal: positive bags that it has not seen "
         f"score {one.evidence:.1f} standard errors above the others. Take more bags, a larger "
-        "split, training='tied', or PooledLinearClassifier."
+        "split, temperature='auto', training='tied', or PooledLinearClassifier."
     )

@@ -47,6 +47,14 @@ class Samples(NamedTuple):
         """The weights, divided by their sum."""
         return self.weight / self.weight.sum()
 
+    @property
+    def parts(self) -> Float[np.ndarray, " n"]:
+        """What each sample adds to the variance of a weighted mean, over its own variance.
+
+        A sample of weight 2 adds what two samples add; one below one copy is one sample.
+        """
+        return np.square(self.share) * np.minimum(1.0, self.unit / self.weight)
+
 
 class Readout(NamedTuple):
     """A readout, the ridge that it was fitted with, and what it is worth.

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from sparsetoken.estimators.folds import fold_numbers, split_in_two
 from sparsetoken.estimators.joint import Joint, JointProblem, lowest
-from sparsetoken.estimators.sharpness import GRID, Candidate, choose
+from sparsetoken.estimators.sharpness import GRID, Candidate, Chosen, choose, gain
 from sparsetoken.estimators.split import advised_share
 from sparsetoken.estimators.task import Options, Queries, Task, Trained, evidence
 
@@ -23,13 +23,16 @@ QUERIES = {
 }
 TRAININGS = tuple(QUERIES)
 PAPER = ("four_stage", "reuse")  # trainings whose temperature is the beta of the paper
+VANISHING = ("relu", "tanh")  # activations that are 0 at 0: sharpness 0 makes nothing of a token
 
 
 def train(task: Task) -> Trained:
     """Run the training that the options name."""
     training, temperature = task.options.training, task.options.temperature
-    if task.bags.sizes.max() == 1 or temperature == 0:
-        return Trained.of(np.zeros(task.means.shape[1]), task.pooled, "mean", 0.0, np.nan)
+    lone = task.bags.sizes.max() == 1 and task.featurize.activation not in VANISHING
+    if lone or temperature == 0:
+        w, b, ridge = task.pooled[:3]
+        return Trained(np.zeros_like(w), w, b, ridge, "mean", 0.0, np.nan, np.nan)
     if training == "four_stage":
         return _four_stage(task)
     return _joint(task) if training == "joint" else _cross_fit(task)
@@ -79,27 +82,48 @@ def _fitted(
     honest : dict from kind to array of shape (N,)
         Scores of the tokens by queries that have not seen their bags.
     """
-    options = task.options
+    options, samples = task.options, task.samples
+    candidates = _candidates(honest, options)
     if isinstance(options.temperature, str):
-        candidates = [Candidate(kind, scores) for kind, scores in honest.items()]
-        data = (task.samples, task.loss, options.ridge, task.pooled)
-        kind, k, readout = choose(task.featurize, candidates, GRID, *data)
+        data = (samples, task.loss, options.ridge, task.pooled)
+        chosen = choose(task.featurize, candidates, GRID, *data)
     else:
-        ks = {kind: _sharpness(found, options) for kind, found in queries.items()}
-        fits = {
-            kind: task.readout(task.featurize(_sharpened(scores, ks[kind])))
-            for kind, scores in honest.items()
-        }
-        # The hinge has no left-out losses: then the first is taken.
-        worth = {
-            kind: task.samples.share @ fit.losses for kind, fit in fits.items() if fit.losses.size
-        }
-        kind = min(worth, key=worth.__getitem__, default=next(iter(fits)))
-        k, readout = ks[kind], fits[kind]
+        ks = {name: _sharpness(found, options) for name, found in queries.items()}
+        chosen = _at(task, candidates, ks)
+    kind, sign, k, (w, b, ridge, _) = chosen
+    worth = gain(chosen.readout, task.pooled, samples) if k else 0.0
+    kept = queries[kind]
     if options.training == "reuse":
-        readout = task.readout(task.featurize(_sharpened(queries[kind].scores[:, -1], k)))
-    found = evidence(honest[kind], task.bags, task.samples)
-    return Trained.of(queries[kind].Q[:, -1], readout, kind, k, found)
+        seen = Candidate(kind, kept.scores[:, -1]).sharpened(k)
+        w, b, ridge, _ = task.readout(task.featurize(seen))
+    found = sign * evidence(honest[kind], task.bags, samples)
+    return Trained(sign * k * kept.Q[:, -1], w, b, ridge, kind, k, found, worth)
+
+
+def _candidates(honest: dict[str, Float[np.ndarray, " N"]], options: Options) -> list[Candidate]:
+    """Return the scores to choose from.
+
+    The readout of the mean token serves both ways, as the token may be in either class. Where
+    nothing is to be chosen it is taken as it is: a bag is scored by presence of the second class.
+    """
+    found = [Candidate(kind, scores) for kind, scores in honest.items()]
+    if options.training == "tied" and not isinstance(options.temperature, str):
+        return found
+    return found + [one._replace(sign=-1.0) for one in found if one.name == "tied"]
+
+
+def _at(task: Task, candidates: list[Candidate], sharpness: dict[str, float]) -> Chosen:
+    """Return the candidate of least left-out loss, each at its given sharpness."""
+    if not task.loss.smooth:  # it has no left-out losses: then the first is taken
+        candidates = candidates[:1]
+    fits = []
+    for one in candidates:
+        k = sharpness[one.name]
+        readout = task.readout(task.featurize(one.sharpened(k)))
+        fits.append(Chosen(one.name, one.sign, k, readout))
+    if len(fits) == 1:
+        return fits[0]
+    return min(fits, key=lambda fit: float(task.samples.share @ fit.readout.losses))
 
 
 def _sharpness(found: Queries, options: Options) -> float:
@@ -109,10 +133,6 @@ def _sharpness(found: Queries, options: Options) -> float:
         return temperature
     # beta stands in the softmax and in the step on the query.
     return temperature**2 * float(found.length[-1])
-
-
-def _sharpened(scores: Float[np.ndarray, " N"], k: float) -> Float[np.ndarray, " N"]:
-    return scores * scores.dtype.type(k)
 
 
 def _joint(task: Task) -> Trained:
@@ -128,7 +148,6 @@ def _joint(task: Task) -> Trained:
     directions = task.rng.standard_normal((task.means.shape[1], options.n_restarts))
     for q in task.unit(directions).Q.T:
         starts.append(Joint(q, first.w, first.b))
-    _, (q, w, b) = lowest(problem, starts)
-    scores = task.bags.tokens @ place.raw(q).astype(task.bags.dtype)
-    spread = float(scores.std(dtype=np.float64))
-    return Trained(q, w, b, first.ridge, "joint", spread, np.nan)
+    q, w, b = lowest(problem, starts).at
+    spread = task.spread(problem.projected(q[:, None])[0])
+    return Trained(q, w, b, first.ridge, "joint", spread, np.nan, np.nan)

@@ -15,7 +15,7 @@ from sparsetoken.estimators.pooling import pooling_weights
 from sparsetoken.estimators.readout import Readout, Samples, choose_ridge
 from sparsetoken.losses import Loss
 
-__all__ = ["GRID", "Candidate", "Chosen", "Featurizer", "choose"]
+__all__ = ["GRID", "Candidate", "Chosen", "Featurizer", "choose", "gain"]
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # besides 0; in units of 1 / standard deviation of the scores
 
@@ -29,16 +29,24 @@ class Candidate(NamedTuple):
         The kind of query.
     scores : array of shape (N,)
         Of each token, as a query gives them that has not seen its bag.
+    sign : float
+        1, or -1 for the query turned round: it shares the array of scores.
     """
 
     name: str
     scores: Float[np.ndarray, " N"]
+    sign: float = 1.0
+
+    def sharpened(self, k: float) -> Float[np.ndarray, " N"]:
+        """Return the scores of a sharpness."""
+        return self.scores * self.scores.dtype.type(self.sign * k)
 
 
 class Chosen(NamedTuple):
-    """A kind of query, a sharpness and the readout of the features they make."""
+    """A kind of query, its sign, a sharpness and the readout of the features they make."""
 
     name: str
+    sign: float
     sharpness: float
     readout: Readout
 
@@ -92,24 +100,29 @@ def choose(
     """
     share, best = samples.share, None
     candidates = list(candidates)
+    around = pooled.ridge if pooled.w.any() else None  # without weights no ridge is best
     for candidate in candidates:
         for k in grid:
-            F = featurize(candidate.scores * candidate.scores.dtype.type(k))
-            readout = choose_ridge(F, samples, loss, ridge, around=pooled.ridge)
+            F = featurize(candidate.sharpened(k))
+            readout = choose_ridge(F, samples, loss, ridge, around)
             if best is None or share @ readout.losses < share @ best.readout.losses:
-                best = Chosen(candidate.name, k, readout)
-    if best is not None and _clear(pooled.losses - best.readout.losses, samples):
+                best = Chosen(candidate.name, candidate.sign, k, readout)
+    if best is not None and gain(best.readout, pooled, samples) > 1:
         return best
-    return Chosen(candidates[0].name, 0.0, pooled)
+    return Chosen(candidates[0].name, candidates[0].sign, 0.0, pooled)
 
 
-def _clear(gain: Float[np.ndarray, " n"], samples: Samples) -> bool:
-    """Whether a mean gain is more than its standard error."""
-    share = samples.share
-    with np.errstate(invalid="ignore"):
-        mean = share @ gain
-        error = np.sqrt(np.square(share) @ np.square(gain - mean))
-    return bool(mean > error)
+def gain(readout: Readout, pooled: Readout, samples: Samples) -> float:
+    """Return how many standard errors the left-out loss is below that of pooling.
+
+    nan where a loss is not finite or there is none.
+    """
+    if not (readout.losses.size and pooled.losses.size):
+        return float("nan")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        gains = pooled.losses - readout.losses
+        mean = samples.share @ gains
+        return float(mean / np.sqrt(samples.parts @ np.square(gains - mean)))
 
 
 def _sums(weights: np.ndarray, bags: Bags) -> np.ndarray:

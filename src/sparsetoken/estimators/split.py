@@ -34,10 +34,10 @@ def matched_problem(
     plus, share = samples.y > 0, samples.share
     rate = float(share[plus].sum())
     gap = share[plus] @ means[plus] / rate - share[~plus] @ means[~plus] / (1 - rate)
-    spread = sum(
-        float(means[rows].var(axis=0).sum()) / np.count_nonzero(rows) for rows in (plus, ~plus)
-    )
-    length = max(2, round(float(np.median(sizes))))
+    spread = sum(_noise(means[rows], samples.take(rows)) for rows in (plus, ~plus))
+    weight = samples.weight / samples.unit
+    median = np.quantile(sizes, 0.5, weights=weight, method="inverted_cdf")
+    length = max(2, round(float(median)))
     strength = length * math.sqrt(max(float(gap @ gap) - spread, 0.0))
     return SparseTokenProblem(
         length=length,
@@ -45,6 +45,11 @@ def matched_problem(
         positive_rate=min(max(rate, 0.01), 0.99),
         strength=min(max(strength, STRENGTHS[0]), STRENGTHS[1]),
     )
+
+
+def _noise(means: Float[np.ndarray, "n d"], samples: Samples) -> float:
+    """Return the variance of the weighted mean of the rows, summed over columns."""
+    return float(samples.parts @ np.square(means - samples.share @ means).sum(axis=1))
 
 
 def advised_share(
