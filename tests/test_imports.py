@@ -25,9 +25,10 @@ ALLOWED = {
     "bags": {"validation"},
     "estimators": {*BASE, "attention", "theory", "bags"},
     "advice": {*BASE, "theory", "bags", "estimators"},
+    "sweep": {*BASE, "attention", "theory", "simulation"},
     "beyond": {*BASE, "attention", "simulation"},
-    "experiments": {*BASE, "theory", "simulation", "beyond"},
-    "figures": {"experiments", "results"},
+    "experiments": {*BASE, "theory", "simulation", "beyond", "sweep"},
+    "figures": {"validation", "experiments", "results", "sweep"},
     "displays": {*BASE, "theory", "bags", "figures", "advice"},
     "report": {*BASE, "experiments", "figures"},
     "cli": {
@@ -39,6 +40,8 @@ ALLOWED = {
         "bags",
         "estimators",
         "advice",
+        "sweep",
+        "figures",
     },
     "__main__": {"cli"},
 }

@@ -14,9 +14,12 @@ import typer
 from sparsetoken.cli.cache import use_compilation_cache
 from sparsetoken.cli.diagnose import diagnose
 from sparsetoken.cli.fit import fit
+from sparsetoken.cli.plot import plot
 from sparsetoken.cli.represent import represent
 from sparsetoken.cli.reproduce import reproduce
+from sparsetoken.cli.results import results
 from sparsetoken.cli.simulate import simulate
+from sparsetoken.cli.sweep import sweep
 from sparsetoken.cli.theory import align, capacity, predict
 
 __all__ = ["app", "main"]
@@ -36,6 +39,9 @@ COMMANDS = (
     simulate,
     represent,
     reproduce,
+    sweep,
+    results,
+    plot,
     diagnose,
     fit,
 )

@@ -1,0 +1,95 @@
+"""The command that shows and exports what a store has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparsetoken.cli import options as o
+from sparsetoken.cli.show import guarded, message, put_json, put_table
+
+if TYPE_CHECKING:
+    from sparsetoken.sweep import Store
+
+__all__ = ["results"]
+
+MOST_MESSAGES = 10
+
+
+@guarded
+def results(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A store of sweeps.", show_default=False)
+    ],
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", help="Write the rows to this .csv or .parquet file."),
+    ] = None,
+    facts: Annotated[
+        bool, typer.Option("--facts", help="Export times, versions and host too.")
+    ] = False,
+    as_json: o.AsJson = False,
+) -> None:
+    """Show what a store has, or export its rows.
+
+    A damaged file is read as far as it goes; then the exit code is 1.
+
+    Example: [cyan]sparsetoken results sweep.sqlite --export sweep.csv[/]
+    """
+    from sparsetoken.sweep import Store, StoreError
+    from sparsetoken.sweep.damage import check_store
+    from sparsetoken.sweep.export import check_export, export_table
+
+    if export is not None:
+        check_export(export)
+    try:
+        with Store(file, write=False) as store:
+            health = check_store(store)
+            values = _summary(store)
+            lost = 0
+            if export is not None:
+                lost = export_table(store, export, facts=facts)
+                values["exported"] = str(export)
+    except StoreError as error:
+        message(f"Error: {error}")
+        raise typer.Exit(1) from None
+    except OSError as error:
+        message(f"Error: {export} cannot be written: {error}.")
+        raise typer.Exit(1) from None
+    values["damage"] = health.trouble or (f"{lost} rows lost" if lost else "none")
+    if as_json:
+        put_json(values)
+    else:
+        _show(values, str(file))
+    if not health.whole or lost:
+        message(f"{file} is damaged ({health.trouble or 'rows that cannot be read'}).")
+        if export is not None:
+            message(f"What can be read is in {export}; {lost} rows cannot.")
+        raise typer.Exit(1)
+
+
+def _summary(store: Store) -> dict[str, Any]:
+    from sparsetoken.sweep import StoreError
+
+    try:
+        counts = store.counts()._asdict()
+        statuses = store.query("SELECT status, count(*) FROM results GROUP BY status")
+        messages = store.query(
+            "SELECT message, count(*) FROM results WHERE status = 'failed' "
+            "GROUP BY message ORDER BY count(*) DESC, message LIMIT ?",
+            (MOST_MESSAGES,),
+        )
+        sweeps = len(store.sweeps())
+    except StoreError:  # the rows may still be read one by one
+        return {}
+    found = {"sweeps": sweeps, **counts, "statuses": dict(statuses)}
+    return found | {"failures": dict(messages)}
+
+
+def _show(values: dict[str, Any], file: str) -> None:
+    flat = {name: value for name, value in values.items() if not isinstance(value, dict)}
+    put_table(file, flat | {f"status {k}": v for k, v in values.get("statuses", {}).items()})
+    for text, count in values.get("failures", {}).items():
+        message(f"{count} failed: {text}")

@@ -1,0 +1,198 @@
+"""The command that runs a sweep, on this machine or a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sparsetoken.cli import options as o
+from sparsetoken.cli.show import guarded, message, progress_bar, put_json, put_table
+
+if TYPE_CHECKING:
+    from sparsetoken.sweep import Counts, Grid
+
+__all__ = ["sweep"]
+
+MOST_ROWS = 100_000
+
+
+@guarded
+def sweep(
+    spec: Annotated[
+        Path, typer.Argument(metavar="SPEC.toml", help="What to compute.", show_default=False)
+    ],
+    store: Annotated[
+        Path | None,
+        typer.Option("--store", help="File of the results; by default SPEC.sqlite in this folder."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", help="Processes; by default one for each core.")
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="Address of a dask scheduler, tcp://host:port.")
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print counts and expected time; write nothing.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run rows again that failed before.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help=f"Allow more than {MOST_ROWS:,} rows.")
+    ] = False,
+    memory_budget: Annotated[
+        int | None,
+        typer.Option(
+            "--memory-budget",
+            help="Bytes that one trial may take; 4 GiB or the worker's share of this machine.",
+        ),
+    ] = None,
+    as_json: o.AsJson = False,
+) -> None:
+    """Compute what a sweep lacks; run it again to go on after any interruption.
+
+    Ends with exit code 1 if rows failed or did not converge.
+
+    Example: [cyan]sparsetoken sweep examples/sweep.toml --store sweep.sqlite[/]
+    """
+    from sparsetoken.sweep.processes import one_thread_each
+    from sparsetoken.sweep.spec import read_spec
+    from sparsetoken.validation import integer
+
+    with one_thread_each():
+        workers = integer("workers", workers or os.cpu_count() or 1, 1)
+        budget = _budget(memory_budget, workers, cluster)
+        path = Path(f"{spec.stem}.sqlite") if store is None else store
+        with _one_message():
+            same_budget = memory_budget is None
+            grid = read_spec(spec, budget, lambda grid: same_budget and _is_known(path, grid))
+            _check_size(grid, spec, yes or dry_run)
+            if dry_run:
+                _tell_plan(grid, path, workers, budget, as_json)
+                return
+            counts = _run(grid, path, workers, cluster, retry_failed, budget)
+    _tell_counts(counts, path, as_json)
+
+
+def _budget(given: int | None, workers: int, cluster: str) -> int | None:
+    from sparsetoken.simulation.budget import DEFAULT_BUDGET
+    from sparsetoken.sweep.processes import machine_share
+    from sparsetoken.validation import integer
+
+    if given is not None:
+        return integer("memory_budget", given, 1)
+    return None if cluster else min(DEFAULT_BUDGET, machine_share(workers))
+
+
+def _check_size(grid: Grid, spec: Path, allowed: bool) -> None:
+    from sparsetoken.validation import InvalidInput
+
+    if grid.most_rows > MOST_ROWS and not allowed:
+        remedy = "Look at --dry-run first, then allow it with --yes."
+        raise InvalidInput(f"rows of {spec}", f"at most {MOST_ROWS}", grid.most_rows, remedy)
+
+
+def _is_known(path: Path, grid: Grid) -> bool:
+    """Return whether the store has this very sweep, whose points were checked before."""
+    from sparsetoken.sweep import Store
+
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with Store(path, write=False) as file:
+        return file.has_sweep(grid.text())
+
+
+@contextlib.contextmanager
+def _one_message() -> Iterator[None]:
+    """Turn trouble with the store or the workers into one message and exit code 1."""
+    from sparsetoken.sweep import RunStopped, StoreError
+
+    try:
+        yield
+    except StoreError as error:
+        message(f"Error: {error}")
+        raise typer.Exit(1) from None
+    except RunStopped as error:
+        message(f"Error: {error} The same command goes on from here.")
+        raise typer.Exit(1) from None
+
+
+def _run(
+    grid: Grid, path: Path, workers: int, address: str, retry_failed: bool, budget: int | None
+) -> Counts:
+    from sparsetoken.sweep import GridPlan, ProcessLanes, Store, run
+    from sparsetoken.sweep.cluster import connected
+    from sparsetoken.sweep.damage import require_whole
+
+    with contextlib.ExitStack() as stack:
+        if address:
+            executor, workers = stack.enter_context(connected(address))
+        file = stack.enter_context(Store(path))
+        require_whole(file)
+        if not address:
+            executor = ProcessLanes(workers)
+            stack.callback(executor.shutdown, wait=False)
+        bar = stack.enter_context(progress_bar())
+        task = bar.add_task("rows", total=None)
+
+        def show(counts: Counts) -> None:
+            fallen = f", {counts.failed} failed" if counts.failed else ""
+            bar.update(
+                task,
+                description=f"rows{fallen}",
+                completed=counts.total - counts.left,
+                total=counts.total,
+            )
+
+        return run(
+            file,
+            GridPlan(grid, budget),
+            executor,
+            workers=workers,
+            retry_failed=retry_failed,
+            on_registered=lambda added: bar.update(task, description="writing the rows down"),
+            on_counts=show,
+        )
+
+
+def _tell_plan(grid: Grid, path: Path, workers: int, budget: int | None, as_json: bool) -> None:
+    from sparsetoken.sweep import Store
+    from sparsetoken.sweep.estimate import estimate
+
+    with contextlib.ExitStack() as stack:
+        there = path.is_file()
+        file = stack.enter_context(Store(path, write=False)) if there else None
+        found = estimate(grid, file, budget)
+    total = sum(found.rows.values())
+    values = {
+        "points": grid.size,
+        **{f"{quantity}_rows": count for quantity, count in found.rows.items()},
+        "rows": total,
+        "done": found.done,
+        "left": total - found.done,
+        "seconds": found.seconds / workers,
+        "workers": workers,
+    }
+    if as_json:
+        put_json(values)
+    else:
+        put_table("Sweep, not run", values)
+
+
+def _tell_counts(counts: Counts, path: Path, as_json: bool) -> None:
+    values = {**counts._asdict(), "store": str(path)}
+    if as_json:
+        put_json(values)
+    else:
+        put_table("Sweep", values)
+    if counts.failed:
+        message(f"{counts.failed} rows failed: `sparsetoken results {path}` says why.")
+    if counts.not_converged:
+        message(f"{counts.not_converged} rows did not converge; their status says what to try.")
+    if counts.failed or counts.left or counts.not_converged:
+        raise typer.Exit(1)

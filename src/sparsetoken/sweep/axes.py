@@ -1,0 +1,94 @@
+"""The axes of a grid: lists, even steps, even ratios, and parameters that move together."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparsetoken.sweep.canonical import settled
+from sparsetoken.validation import InvalidInput, integer, real
+
+__all__ = ["LARGEST_AXIS", "Axis", "linear", "listed", "logarithmic", "tied"]
+
+LARGEST_AXIS = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Axis:
+    """One direction of a grid.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One parameter, or several that are tied: they move together.
+    steps : tuple of tuples
+        A tuple of values, one for each name, for every step.
+    """
+
+    names: tuple[str, ...]
+    steps: tuple[tuple[Any, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @property
+    def label(self) -> str:
+        """The name, or the names joined by +."""
+        return "+".join(self.names)
+
+
+def listed(name: str, values: Sequence[Any]) -> Axis:
+    """Return an axis with the values as they stand."""
+    if isinstance(values, str) or not isinstance(values, Sequence) or not values:
+        raise InvalidInput(f"axes.{name}", "a list of one value or more", values)
+    return Axis((name,), tuple((value,) for value in values))
+
+
+def linear(name: str, start: float, stop: float, points: int) -> Axis:
+    """Return an axis of so many values from start to stop, in equal steps, ends included."""
+    where = f"axes.{name}"
+    start, stop, points = _ends(where, start, stop, points)
+    steps = [start + (stop - start) * i / (points - 1) for i in range(points)]
+    return listed(name, [settled(value) for value in steps])
+
+
+def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:
+    """Return an axis of so many values from start to stop, in equal ratios, ends included."""
+    where = f"axes.{name}"
+    start, stop, points = _ends(where, start, stop, points)
+    if start <= 0 or stop <= 0:
+        raise InvalidInput(where, "above 0 at both ends of a logarithmic axis", (start, stop))
+    low, high = math.log(start), math.log(stop)
+    inner = [math.exp(low + (high - low) * i / (points - 1)) for i in range(1, points - 1)]
+    return listed(name, [settled(value) for value in (start, *inner, stop)])
+
+
+def tied(**values: Sequence[Any]) -> Axis:
+    """Return an axis whose parameters take their first values together, then their second."""
+    names = tuple(values)
+    lengths = {len(listed(name, values[name])) for name in names}
+    if len(lengths) != 1:
+        got = ", ".join(f"{name}: {len(values[name])}" for name in names)
+        raise InvalidInput(f"tied.{names[0]}" if names else "tied", "lists of equal length", got)
+    return Axis(names, tuple(zip(*values.values(), strict=True)))
+
+
+def _ends(where: str, start: Any, stop: Any, points: Any) -> tuple[float, float, int]:
+    points = integer(f"{where}.points", points, 2, LARGEST_AXIS)
+    return real(f"{where}.from", start), real(f"{where}.to", stop), points
+
+
+def of_table(name: str, table: Mapping[str, Any]) -> Axis:
+    """Return the axis of ``{from, to, points, scale}``."""
+    where = f"axes.{name}"
+    keys = {"from", "to", "points", "scale"}
+    if set(table) - {"scale"} != keys - {"scale"} or not set(table) <= keys:
+        got = ", ".join(table) or "no keys"
+        raise InvalidInput(where, "a list, or a table of from, to, points and scale", got)
+    scales = {"linear": linear, "logarithmic": logarithmic}
+    scale = table.get("scale", "linear")
+    if scale not in scales:
+        raise InvalidInput(f"{where}.scale", "linear or logarithmic", scale)
+    return scales[scale](name, table["from"], table["to"], table["points"])

@@ -1,0 +1,92 @@
+"""A cluster of dask.distributed as an executor."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from typing import Any, NamedTuple
+
+from sparsetoken.sweep.batch import package_version
+from sparsetoken.sweep.extras import needed
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["Cluster", "connected"]
+
+TIMEOUT_SECONDS = 10
+
+
+class Cluster(NamedTuple):
+    """An executor, and the calls that it runs at once."""
+
+    executor: Executor
+    workers: int
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Iterator[Cluster]:
+    """Connect to a scheduler, such as ``tcp://host:8786``.
+
+    Every worker must have this version of the package. A batch whose workers died more
+    often than the scheduler allows comes back, and its rows run one by one.
+
+    Raises
+    ------
+    InvalidInput
+        If dask is missing, the scheduler does not answer, it has no workers, or a worker
+        has another version.
+    """
+    distributed = needed("distributed", "to run on a cluster", "cluster")
+    with _quiet():
+        yield from _connected(distributed, address)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep dask from writing tracebacks of lost connections: the run says it in one message."""
+    known = logging.Logger.manager.loggerDict
+    names = [name for name in known if name.partition(".")[0] == "distributed"]
+    before = {name: logging.getLogger(name).level for name in names}
+    for name in names:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+
+
+def _connected(distributed: Any, address: str) -> Iterator[Cluster]:
+    try:
+        client = distributed.Client(address, timeout=TIMEOUT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        remedy = f"It did not answer in {TIMEOUT_SECONDS} s: {' '.join(str(error).split())[:200]}."
+        legal = "the address of a dask scheduler that is running, such as tcp://host:8786"
+        raise InvalidInput("--cluster", legal, address, remedy) from None
+    try:
+        _check_versions(client)
+        yield Cluster(client.get_executor(), _threads(client))
+    finally:
+        client.close(timeout=2)
+
+
+def _threads(client: Any) -> int:
+    return sum(client.nthreads().values())
+
+
+def _check_versions(client: Any) -> None:
+    if not _threads(client):
+        raise InvalidInput("--cluster", "a scheduler with workers", "no workers")
+    mine = package_version()
+    for worker, version in _versions(client).items():
+        if version != mine:
+            legal = f"of workers with sparsetoken {mine}"
+            raise InvalidInput("--cluster", legal, f"{version} on {worker}")
+
+
+def _versions(client: Any) -> dict[str, str]:
+    try:
+        return client.run(package_version)
+    except ImportError as error:
+        return {"a worker": f"none ({error})"}

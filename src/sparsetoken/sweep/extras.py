@@ -1,0 +1,20 @@
+"""Packages that only some exports and executors need."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["needed"]
+
+
+def needed(name: str, purpose: str, extra: str) -> Any:
+    """Import a package, or raise `InvalidInput` with the extra that brings it."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        remedy = f"pip install 'sparsetoken[{extra}]'."
+        package = name.partition(".")[0]
+        raise InvalidInput(package, f"installed {purpose}", "no such package", remedy) from None

@@ -1,0 +1,33 @@
+"""One BLAS thread: the last digits of a product depend on how many share it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["one_thread_for_good", "one_thread_here"]
+
+LOADED_FIRST = ("numpy", "scipy.linalg")  # each brings a BLAS of its own
+
+
+@functools.cache
+def _controller() -> Any:
+    for name in LOADED_FIRST:
+        importlib.import_module(name)
+    return importlib.import_module("threadpoolctl").ThreadpoolController()
+
+
+@functools.cache
+def one_thread_for_good() -> None:
+    """Limit this process to one thread, whatever the environment says."""
+    _controller().limit(limits=1)
+
+
+@contextlib.contextmanager
+def one_thread_here() -> Iterator[None]:
+    """Limit this process to one thread in the block."""
+    with _controller().limit(limits=1):
+        yield

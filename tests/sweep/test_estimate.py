@@ -1,0 +1,57 @@
+"""What a dry run says."""
+
+import pytest
+
+from sparsetoken.sweep import Grid, GridPlan, Store, linear, listed, run
+from sparsetoken.sweep import estimate as estimate_module
+from sparsetoken.sweep.estimate import LONG
+from sparsetoken.sweep.estimate import estimate as estimated
+
+GRID = Grid(
+    "alignment",
+    [linear("strength", 1, 4, 5), listed("dimension", [10, 20])],
+    quantities=("theory", "simulation"),
+    trials=3,
+)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """Let theory take 1 s a row, and simulations 4 s."""
+    seconds = {"theory": 1.0, "simulation": 4.0}
+    seen = []
+
+    def timed(row, _):
+        seen.append(row)
+        return seconds[row["quantity"]]
+
+    monkeypatch.setattr(estimate_module, "_timed", timed)
+    return seen
+
+
+def test_rows_that_points_share_are_counted_once(slow):
+    found = estimated(GRID)
+    assert found.rows == {"theory": 5, "simulation": 30}
+    assert found.done == 0
+    assert found.seconds == pytest.approx(5 * 1.0 + 30 * 4.0)
+
+
+def test_three_points_are_timed_and_slow_ones_once(slow):
+    estimated(GRID)
+    times = [sum(row["quantity"] == name for row in slow) for name in ("theory", "simulation")]
+    assert times == [6, 3]  # theory twice, to leave compilation out
+    assert LONG == 2.0
+    assert {row["strength"] for row in slow} == {1.0, 2.5, 4.0}
+
+
+def test_rows_that_a_store_has_cost_nothing(slow, tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        run(store, GridPlan(Grid("alignment", GRID.axes[:1], {}, ("theory",))))
+        found = estimated(GRID, store)
+    assert found.done == 5
+    assert found.seconds == pytest.approx(30 * 4.0)
+
+
+def test_a_grid_of_one_point_is_timed_once(slow):
+    estimated(Grid("alignment", [listed("strength", [1.0])]))
+    assert len(slow) == 2

@@ -1,0 +1,111 @@
+"""Sweeps in TOML files: read, and refused with line and key."""
+
+from pathlib import Path
+
+import pytest
+
+from sparsetoken.sweep import Drawing, Grid, linear, listed, logarithmic, read_spec, tied
+from sparsetoken.validation import InvalidInput
+
+GOOD = """\
+experiment = "learning"
+quantities = ["theory", "simulation"]
+trials = 3
+seed = 5
+
+[fixed]
+loss = "square"
+dimension = 20
+
+[axes]
+model = ["attention", "pooled"]
+alpha1 = { from = 1, to = 4, points = 3, scale = "logarithmic" }
+strength = { from = 1, to = 2, points = 2 }
+
+[[tied]]
+length = [2, 4]
+informative = [1, 2]
+
+[plot]
+x = "alpha1"
+"""
+
+
+def read(tmp_path, text):
+    path = tmp_path / "spec.toml"
+    path.write_text(text)
+    return read_spec(path)
+
+
+def test_a_file_and_python_say_the_same(tmp_path):
+    expected = Grid(
+        "learning",
+        [
+            listed("model", ["attention", "pooled"]),
+            logarithmic("alpha1", 1, 4, 3),
+            linear("strength", 1, 2, 2),
+            tied(length=[2, 4], informative=[1, 2]),
+        ],
+        {"loss": "square", "dimension": 20},
+        quantities=("theory", "simulation"),
+        trials=3,
+        seed=5,
+        plot=Drawing(x="alpha1"),
+    )
+    assert read(tmp_path, GOOD) == expected
+
+
+def test_the_example_has_2000_points():
+    example = Path(__file__).parents[2] / "examples" / "sweep.toml"
+    grid = read_spec(example)
+    assert grid.size == 2000
+    assert grid.quantities == ("theory", "simulation")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "key"),
+    [
+        ("trials = 3", "trials = -3", 3, "trials"),
+        ("trials = 3", "trails = 3", 3, "trails"),
+        ('"learning"', '"lerning"', 1, "experiment"),
+        ("dimension = 20", "dimensions = 20", 8, "fixed.dimensions"),
+        ("dimension = 20", "alpha1 = 2", 8, "fixed.alpha1"),
+        ("dimension = 20", "dimension = 20\ncosine = 0.5", 9, "fixed.cosine"),
+        ('["attention", "pooled"]', "[]", 11, "axes.model"),
+        ("points = 3", "points = 0", 12, "axes.alpha1.points"),
+        ("points = 3, ", "", 12, "axes.alpha1"),
+        ('"logarithmic"', '"cubic"', 12, "axes.alpha1.scale"),
+        ("from = 1, to = 4", "from = 0, to = 4", 12, "axes.alpha1"),
+        ("informative = [1, 2]", "informative = [1, 2, 3]", 16, "tied.length"),
+        ("informative = [1, 2]", "informative = [1, 5]", 17, "tied.informative"),
+        ('x = "alpha1"', 'x = "beta"', 20, "plot.x"),
+        ('x = "alpha1"', 'z = "alpha1"', 20, "plot.z"),
+        ('x = "alpha1"', "x = 3", 20, "plot.x"),
+        ("seed = 5", 'seed = 5\naxes.loss = ["hinge"]\n', 5, None),
+    ],
+)
+def test_errors_have_line_and_key(tmp_path, old, new, line, key):
+    assert old in GOOD
+    with pytest.raises(InvalidInput) as caught:
+        read(tmp_path, GOOD.replace(old, new, 1))
+    if key is None:
+        assert "TOML" in str(caught.value)
+    else:
+        assert f"spec.toml, line {line}, {key} must be" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["trials = ", "axes = 3\nexperiment = 'learning'", "", "tied = 1"])
+def test_files_that_are_no_spec(tmp_path, text):
+    with pytest.raises(InvalidInput, match=r"spec\.toml"):
+        read(tmp_path, text)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(InvalidInput, match="that is there"):
+        read_spec(tmp_path / "no.toml")
+
+
+def test_a_file_that_is_not_text(tmp_path):
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InvalidInput, match="can be read"):
+        read_spec(tmp_path / "bytes.toml")

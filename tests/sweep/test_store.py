@@ -1,0 +1,242 @@
+"""The store: claims, results, two processes, other versions, no room."""
+
+import os
+import sqlite3
+import threading
+
+import pytest
+
+from sparsetoken.sweep import Store, StoreError
+from sparsetoken.sweep import owners as owners_module
+from sparsetoken.sweep.owners import started_at
+from sparsetoken.sweep.records import Answer, Counts
+from sparsetoken.sweep.schema import SCHEMA_VERSION
+from sparsetoken.validation import InvalidInput
+
+ROWS = [{"n": n} for n in range(20)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "store.sqlite"
+
+
+def opened(path, version="1", rows=ROWS, text="sweep"):
+    store = Store(path)
+    store.begin(version)
+    return store, store.add_sweep(text, rows)
+
+
+def answers(claims, value=1.0):
+    return [Answer(claim.id, "converged", {"value": value}) for claim in claims]
+
+
+def test_every_row_is_claimed_once_and_in_order(path):
+    store, sweep = opened(path)
+    first = store.claim(sweep, 0, 8)
+    second = store.claim(sweep, first[-1].id, 100)
+    assert [claim.configuration for claim in first + second] == ROWS
+    assert store.claim(sweep, 0, 100) == []
+    store.finish(answers(first))
+    assert store.counts(sweep) == Counts(done=8, failed=0, left=12, not_converged=0)
+
+
+def test_a_batch_has_one_shape(path):
+    store = Store(path)
+    store.begin("1")
+    sweep = store.add_sweep("sweep", ROWS, lambda row: row["n"] // 3)
+    assert [claim.configuration["n"] for claim in store.claim(sweep, 0, 10)] == [0, 1, 2]
+
+
+def test_the_same_sweep_adds_nothing_and_another_shares_rows(path):
+    store, sweep = opened(path)
+    assert store.add_sweep("sweep", []) == sweep
+    store.finish(answers(store.claim(sweep, 0, 100)))
+    more = store.add_sweep("more", [*ROWS, {"n": 20}])
+    assert more != sweep
+    assert store.counts(more) == Counts(20, 0, 1, 0)
+    assert store.counts().total == 21
+
+
+def test_a_sweep_that_was_cut_while_it_was_written_down_is_completed(path):
+    store = Store(path)
+
+    def cut():
+        yield from ROWS[:5]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.add_sweep("sweep", cut())
+    sweep = store.add_sweep("sweep", ROWS)
+    assert store.counts(sweep).total == 20
+
+
+def test_a_row_keeps_its_first_result(path):
+    store, sweep = opened(path)
+    (claim,) = store.claim(sweep, 0, 1)
+    store.finish(answers([claim], 1.0))
+    store.finish(answers([claim], 2.0))
+    (row,) = store.rows(sweep)
+    assert row.values == {"value": 1.0}
+
+
+def test_what_a_row_has(path):
+    store, sweep = opened(path)
+    (claim,) = store.claim(sweep, 0, 1)
+    values = {"a": float("nan"), "b": float("inf"), "c": [1, "x"]}
+    seed = 2**127 + 1
+    store.finish([Answer(claim.id, "no_limit", values, "try", seed, 0.5)], '{"numpy": "2"}')
+    (row,) = store.rows()
+    assert row.configuration == {"n": 0}
+    assert repr(row.values) == repr(values)
+    assert (row.status, row.message, row.seed, row.seconds) == ("no_limit", "try", seed, 0.5)
+    assert row.facts == {"numpy": "2"}
+    assert store.counts(sweep) == Counts(1, 0, 19, 1)
+
+
+def test_failed_rows_run_again_only_if_asked(path):
+    store, sweep = opened(path)
+    (claim,) = store.claim(sweep, 0, 1)
+    store.finish([Answer(claim.id, "failed", {}, "ValueError: no")])
+    assert claim.id not in {c.id for c in store.claim(sweep, 0, 100)}
+    assert store.counts(sweep).failed == 1
+    store.retry_failed(sweep)
+    assert [c.id for c in store.claim(sweep, 0, 100)] == [claim.id]
+    assert list(store.rows()) == []
+
+
+def test_closing_frees_the_claimed_rows(path):
+    store, sweep = opened(path)
+    store.claim(sweep, 0, 5)
+    store.close()
+    again, sweep = opened(path)
+    assert len(again.claim(sweep, 0, 100)) == 20
+
+
+def test_two_live_stores_share_the_rows(path):
+    one, sweep = opened(path)
+    two, _ = opened(path)
+    mine, yours = one.claim(sweep, 0, 12), two.claim(sweep, 0, 100)
+    assert {c.id for c in mine}.isdisjoint(c.id for c in yours)
+    assert len(mine) + len(yours) == 20
+    two.free_dead()
+    assert two.claim(sweep, 0, 100) == []
+
+
+def test_the_rows_of_a_dead_process_are_freed(path, monkeypatch):
+    one, sweep = opened(path)
+    one.claim(sweep, 0, 12)
+    # The number of a process that has ended may belong to another one now.
+    one._connection.execute("UPDATE owners SET started = 'before'")
+    two, _ = opened(path)
+    assert len(two.claim(sweep, 0, 100)) == 20
+
+
+def test_a_process_elsewhere_lives_as_long_as_it_gives_signs(path, monkeypatch):
+    one, sweep = opened(path)
+    one.claim(sweep, 0, 12)
+    one._connection.execute("UPDATE owners SET host = 'elsewhere'")
+    two, _ = opened(path)
+    assert len(two.claim(sweep, 0, 100)) == 8
+    monkeypatch.setattr(owners_module, "LEASE_SECONDS", -1.0)
+    two.free_dead()
+    assert len(two.claim(sweep, 0, 100)) == 12
+
+
+def test_signs_of_life_are_given(path, monkeypatch):
+    monkeypatch.setattr(owners_module, "BEAT_SECONDS", 0.01)
+    store, _ = opened(path)
+    ((first,),) = store.query("SELECT beat FROM owners")
+    pause = threading.Event()
+    for _ in range(1000):
+        pause.wait(0.01)
+        ((now,),) = store.query("SELECT beat FROM owners")
+        if now > first:
+            return
+    pytest.fail("no sign of life in 10 s")
+
+
+def test_start_of_a_process():
+    assert started_at(os.getpid()) == started_at(os.getpid()) != ""
+    assert started_at(2**22 + 1) == ""  # beyond the largest process number
+
+
+def test_another_version_running_is_refused_and_loses_nothing(path):
+    one, sweep = opened(path, "1")
+    claims = one.claim(sweep, 0, 5)
+    two = Store(path)
+    with pytest.raises(StoreError, match="Version 1 of sparsetoken is running"):
+        two.begin("2")
+    one.finish(answers(claims))
+    assert one.counts(sweep).done == 5
+    one.close()
+    two.begin("2")
+
+
+@pytest.mark.parametrize(
+    ("version", "word"), [(SCHEMA_VERSION + 1, "newer"), (SCHEMA_VERSION - 1, "older")]
+)
+def test_a_store_of_another_format_is_refused(path, version, word):
+    opened(path)[0].close()
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(InvalidInput, match=f"made by an? {word} version"):
+        Store(path)
+    assert path.read_bytes() == before
+
+
+def test_another_database_is_refused(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    with pytest.raises(InvalidInput, match="another SQLite file"):
+        Store(path)
+
+
+def test_reading_creates_no_file(path):
+    with pytest.raises(InvalidInput, match="that is there"):
+        Store(path, write=False)
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(InvalidInput, match="empty"):
+        Store(path, write=False)
+
+
+def test_a_full_disk_is_one_message_and_loses_nothing(path):
+    store, sweep = opened(path)
+    store.finish(answers(store.claim(sweep, 0, 5)))
+    pages = store.query("PRAGMA page_count")[0][0]
+    store.query(f"PRAGMA max_page_count = {pages}")  # SQLite's own way to say that it is full
+    claims = store.claim(sweep, 0, 5)
+    large = [Answer(claim.id, "converged", {"value": "x" * 20_000}) for claim in claims]
+    with pytest.raises(StoreError, match="full"):
+        store.finish(large)
+    assert store.counts(sweep).done == 5
+    store.query(f"PRAGMA max_page_count = {10 * pages}")
+    store.finish(large)
+    assert store.counts(sweep).done == 10
+    assert len(list(store.rows())) == 10
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(StoreError, match="cannot be opened or created"):
+        Store(tmp_path / "no" / "store.sqlite")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(tmp_path):
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(StoreError, match="cannot be opened or created"):
+            Store(tmp_path / "store.sqlite")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_store_that_cannot_be_written(path):
+    store, sweep = opened(path)
+    store.query("PRAGMA query_only = 1")  # as on a file system that is read-only
+    with pytest.raises(StoreError, match="cannot be written"):
+        store.claim(sweep, 0, 1)
