@@ -85,7 +85,7 @@ def choose(
     """Return the candidate and the sharpness of least left-out loss, if that beats pooling.
 
     It must beat the mean token by more than one standard error of the difference, bag by bag;
-    else sharpness 0 is chosen.
+    else sharpness 0 is chosen. A query turned round must beat the others by as much.
 
     Parameters
     ----------
@@ -98,17 +98,23 @@ def choose(
     pooled : Readout
         Of the mean token.
     """
-    share, best = samples.share, None
-    candidates = list(candidates)
+    candidates, grid = list(candidates), list(grid)
     around = pooled.ridge if pooled.w.any() else None  # without weights no ridge is best
-    for candidate in candidates:
-        for k in grid:
-            F = featurize(candidate.sharpened(k))
-            readout = choose_ridge(F, samples, loss, ridge, around)
-            if best is None or share @ readout.losses < share @ best.readout.losses:
-                best = Chosen(candidate.name, candidate.sign, k, readout)
-    if best is not None and gain(best.readout, pooled, samples) > 1:
-        return best
+
+    def best(sign: float) -> Chosen | None:
+        tried = []
+        for one in candidates:
+            for k in grid if one.sign == sign else ():
+                F = featurize(one.sharpened(k))
+                readout = choose_ridge(F, samples, loss, ridge, around)
+                tried.append(Chosen(one.name, sign, k, readout))
+        return min(tried, key=lambda one: samples.share @ one.readout.losses, default=None)
+
+    found, turned = best(1.0), best(-1.0)
+    if found is None or (turned and gain(turned.readout, found.readout, samples) > 1):
+        found = turned
+    if found is not None and gain(found.readout, pooled, samples) > 1:
+        return found
     return Chosen(candidates[0].name, candidates[0].sign, 0.0, pooled)
 
 
