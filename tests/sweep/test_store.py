@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -240,3 +241,15 @@ def test_a_store_that_cannot_be_written(path):
     store.query("PRAGMA query_only = 1")  # as on a file system that is read-only
     with pytest.raises(StoreError, match="cannot be written"):
         store.claim(sweep, 0, 1)
+
+
+def test_many_may_create_the_same_store_at_once(tmp_path):
+    barrier = threading.Barrier(4)
+
+    def create(_):
+        for i in range(60):
+            barrier.wait(timeout=10)
+            Store(tmp_path / f"{i}.sqlite").close()
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(create, range(4))) == [None] * 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,8 +93,10 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
     with store_errors(path):
         connection = _opened(path, write)
         try:
+            connection.execute("BEGIN")  # another process may be creating the file
             _check_kind(connection, path, write)
             _check_size(connection, path)
+            connection.execute("COMMIT")
             if write:
                 _create(connection)
         except BaseException:
@@ -147,16 +150,16 @@ def _check_kind(connection: sqlite3.Connection, path: Path, write: bool) -> None
 
 def _check_size(connection: sqlite3.Connection, path: Path) -> None:
     """Refuse a file that was cut short. Pages that are in the log alone are not counted."""
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size > 0:
         return
-    pages = connection.execute("PRAGMA page_count").fetchone()[0]
     if path.stat().st_size < pages * connection.execute("PRAGMA page_size").fetchone()[0]:
         raise StoreError(damage_text(path))
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(connection)
     connection.execute("PRAGMA synchronous = NORMAL")
     if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION:
         return
@@ -167,3 +170,16 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
     connection.execute("COMMIT")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log. SQLite itself does not wait if another process does so now."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
