@@ -152,7 +152,11 @@ def test_a_statement_is_as_good_as_its_worst_comparison(verdicts, whole):
     ("value", "verdict"), [(0.1, "by experiment"), (float("nan"), "not converged")]
 )
 def test_a_measurement_without_theory_is_by_experiment(value, verdict):
-    claim = observed(
-        "reuse", "a", "test_error", where="", value=value, error=0.1, dimension=9, trials=3
+    point = dataclasses.replace(MEASURED, value=value, group="reuse")
+    claim = observed("reuse", point, where="one place")
+    assert (claim.measured, claim.engine, claim.group) == (
+        pytest.approx(value, nan_ok=True),
+        "reduced",
+        "reuse",
     )
     assert claim.verdict == verdict

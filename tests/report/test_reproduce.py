@@ -226,9 +226,9 @@ def test_a_folder_in_the_place_of_a_file_that_is_not_written_may_stay(fake_exper
 def test_a_full_disk_keeps_the_old_report_and_is_one_message(
     fake_experiments, tmp_path, monkeypatch
 ):
-    from sparsetoken.experiments import workers
+    from sparsetoken.sweep import processes
 
-    monkeypatch.setattr(workers, "worker_pool", lambda n: contextlib.nullcontext(None))
+    monkeypatch.setattr(processes, "worker_pool", lambda n: contextlib.nullcontext(None))
     reproduce(["alignment"], out=tmp_path)
     before = _written(tmp_path)
     write = Path.write_bytes
@@ -261,9 +261,9 @@ def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_p
 
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
-    from sparsetoken.experiments import workers
+    from sparsetoken.sweep import processes
 
-    monkeypatch.setattr(workers, "worker_pool", lambda n: contextlib.nullcontext(None))
+    monkeypatch.setattr(processes, "worker_pool", lambda n: contextlib.nullcontext(None))
     found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
     values = json.loads(found.stdout)
     assert list(values) == ["claims", "statements", "report", "status"]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from sparsetoken.experiments.workers import one_thread_each, worker_pool
+from sparsetoken.sweep.processes import one_thread_each, worker_pool
 
 
 def test_workers_have_one_thread(monkeypatch):
@@ -32,7 +32,7 @@ def test_an_error_drops_the_rest():
 
 ORPHANED = """
 import os, time
-from sparsetoken.experiments.workers import worker_pool
+from sparsetoken.sweep.processes import worker_pool
 if __name__ == "__main__":
     with worker_pool(1) as pool:
         print(pool.submit(os.getpid).result(), flush=True)

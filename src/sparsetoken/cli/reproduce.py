@@ -39,9 +39,9 @@ def reproduce(
     Example: [cyan]sparsetoken reproduce alignment --out results[/]
     """
     from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
-    from sparsetoken.experiments.workers import worker_pool
     from sparsetoken.report.reproduce import checked, total_cost, writable_folder
     from sparsetoken.report.reproduce import reproduce as run
+    from sparsetoken.sweep.processes import worker_pool
     from sparsetoken.validation import integer
 
     chosen, seed, workers = names or [], integer("seed", seed, 0), integer("workers", workers, 1)

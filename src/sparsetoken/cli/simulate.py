@@ -124,7 +124,7 @@ def _executor(workers: int) -> Iterator[Executor | None]:
     if workers == 1:
         yield None
         return
-    from sparsetoken.experiments.workers import worker_pool
+    from sparsetoken.sweep.processes import worker_pool
 
     with worker_pool(workers) as executor:
         yield executor

@@ -200,20 +200,8 @@ def _claims(profile: ArchitecturesProfile, points: Sequence[Point]) -> list[Clai
     for statement, family in FAMILY_OF.items():
         measured = select(points, group=family, source="tensors")
         for p in measured:
-            claims.append(
-                observed(
-                    statement,
-                    p.curve,
-                    p.quantity,
-                    where=f"{p.curve}, α = {p.x:g}",
-                    value=p.value,
-                    error=p.error,
-                    dimension=p.dimension,
-                    trials=p.trials,
-                    x=p.x,
-                    key=p == _best(measured),
-                )
-            )
+            where = f"{p.curve}, α = {p.x:g}"
+            claims.append(observed(statement, p, where=where, key=p == _best(measured)))
     return claims
 
 

@@ -282,47 +282,35 @@ def compare(
     )
 
 
-def observed(
-    statement: str,
-    curve: str,
-    quantity: str,
-    *,
-    where: str,
-    value: float,
-    error: float,
-    dimension: int,
-    trials: int,
-    x: float = math.nan,
-    engine: str = "tensors",
-    key: bool = False,
-) -> Claim:
-    """Report a measurement that no theorem predicts.
+def observed(statement: str, point: Point, *, where: str, key: bool = False) -> Claim:
+    """Report a measured point that no theorem predicts.
 
     Parameters
     ----------
-    statement, curve, quantity, where, dimension, trials, engine
+    statement : str
+    point : Point
+        Its value is nan where the measurement did not converge.
+    where : str
         As in `Claim`.
-    value, error : float
-        Mean and standard error.
-    x : float
     key : bool
     """
     return Claim(
         statement=statement,
-        curve=curve,
-        quantity=quantity,
+        curve=point.curve,
+        quantity=point.quantity,
         where=where,
-        x=x,
+        x=point.x,
+        group=point.group,
         theory=math.nan,
-        measured=value,
-        standard_error=error,
+        measured=point.value,
+        standard_error=point.error,
         numerical_error=math.nan,
         allowance=math.nan,
         z=math.nan,
-        dimension=dimension,
-        trials=trials,
-        engine=engine,
-        verdict=BY_EXPERIMENT if math.isfinite(value) else NOT_CONVERGED,
+        dimension=point.dimension,
+        trials=point.trials,
+        engine=point.source,
+        verdict=BY_EXPERIMENT if math.isfinite(point.value) else NOT_CONVERGED,
         key=key,
     )
 

@@ -88,14 +88,8 @@ def _claims(profile: DataReuseProfile, points: Sequence[Point]) -> list[Claim]:
     return [
         observed(
             STATEMENT,
-            point.curve,
-            point.quantity,
+            point,
             where=f"n₀/d = n₁/d = {point.x:g}, d = {point.dimension}",
-            value=point.value,
-            error=point.error,
-            dimension=point.dimension,
-            trials=point.trials,
-            x=point.x,
             key=point.quantity == DIFFERENCE and point.curve == "reused",
         )
         for point in points

@@ -162,34 +162,18 @@ def _claims(profile: GrowingLengthProfile, points: Sequence[Point]) -> list[Clai
     claims = []
     for point in points:
         if point.source != THEORY:
-            claim = _reported(point, "", _where(point))
+            claim = observed(STATEMENT, point, where=_where(point))
             here = predicted[point.curve, point.quantity, point.x]
             claims.append(dataclasses.replace(claim, theory=here.value))
     for (arm, ratio), fall in _falls(profile, points).items():
         where = f"{ARMS[arm]}, L/d = {ratio:g}, cosine: relative difference ∝ d^−p"
-        claims.append(_reported(fall, "power of d", where, key=True))
+        power = dataclasses.replace(fall, quantity="power of d")
+        claims.append(observed(STATEMENT, power, where=where, key=True))
     return claims
 
 
 def _predicted(points: Sequence[Point]) -> dict[tuple[str, str, float], Point]:
     return {(p.curve, p.quantity, p.x): p for p in points if p.source == THEORY and not p.group}
-
-
-def _reported(point: Point, quantity: str, where: str, key: bool = False) -> Claim:
-    claim = observed(
-        STATEMENT,
-        point.curve,
-        quantity or point.quantity,
-        where=where,
-        value=point.value,
-        error=point.error,
-        dimension=point.dimension,
-        trials=point.trials,
-        x=point.x,
-        engine=point.source,
-        key=key,
-    )
-    return dataclasses.replace(claim, group=point.group)
 
 
 def _falls(

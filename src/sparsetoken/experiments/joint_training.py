@@ -113,20 +113,11 @@ def _simulation(load: float, begin: str, profile: JointTrainingProfile, seed: in
 
 def _claims(profile: JointTrainingProfile, points: Sequence[Point]) -> list[Claim]:
     return [
-        dataclasses.replace(
-            observed(
-                STATEMENT,
-                point.curve,
-                point.quantity,
-                where=f"{point.group}, after {point.x:g} steps, d = {point.dimension}",
-                value=point.value,
-                error=point.error,
-                dimension=point.dimension,
-                trials=point.trials,
-                x=point.x,
-                key=point.quantity == "test_error" and point.x == profile.steps[-1],
-            ),
-            group=point.group,
+        observed(
+            STATEMENT,
+            point,
+            where=f"{point.group}, after {point.x:g} steps, d = {point.dimension}",
+            key=point.quantity == "test_error" and point.x == profile.steps[-1],
         )
         for point in points
         if point.source != THEORY

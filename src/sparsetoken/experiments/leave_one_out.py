@@ -269,18 +269,17 @@ def _shrinks(points: Sequence[Point], loss: str) -> tuple[Claim, Claim]:
         converged=converged,
         key=True,
     )
-    said = observed(
-        SURROGATE,
+    fitted = Point(
         loss,
         "power of d",
-        where=where,
-        value=fit.power if converged else math.nan,
-        error=fit.standard_error,
+        math.nan,
+        fit.power if converged else math.nan,
+        fit.standard_error,
+        source="reduced",
         dimension=int(rows[-1].x),
         trials=sum(p.trials for p in rows),
-        engine="reduced",
     )
-    return judged, said
+    return judged, observed(SURROGATE, fitted, where=where)
 
 
 def _named(loss: str) -> str:

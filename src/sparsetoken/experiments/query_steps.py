@@ -100,14 +100,8 @@ def _claims(profile: QueryStepsProfile, points: Sequence[Point]) -> list[Claim]:
     return [
         observed(
             STATEMENT,
-            point.curve,
-            point.quantity,
+            point,
             where=f"step {point.x:g}, d = {point.dimension}",
-            value=point.value,
-            error=point.error,
-            dimension=point.dimension,
-            trials=point.trials,
-            x=point.x,
             key=point.quantity == "test_error" and point.x in (2, LAST_STEP) and _free(point),
         )
         for point in points
