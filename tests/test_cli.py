@@ -228,6 +228,9 @@ LISTENING = (
 )
 
 
+STORE_FILES = {f"reproduce.sqlite{end}" for end in ("", "-wal", "-shm")}
+
+
 def test_ctrl_c_in_a_real_process(tmp_path):
     command = [sys.executable, "-c", LISTENING, "reproduce", "--out", str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -240,7 +243,7 @@ def test_ctrl_c_in_a_real_process(tmp_path):
     assert process.returncode == 130
     assert out == b""
     assert err.decode().split() == ["Interrupted."]
-    assert {path.name for path in (tmp_path / "out").iterdir()} <= {"unfinished.jsonl"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} <= STORE_FILES
 
 
 def test_version():

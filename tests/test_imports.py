@@ -27,10 +27,10 @@ ALLOWED = {
     "advice": {*BASE, "theory", "bags", "estimators"},
     "sweep": {*BASE, "attention", "theory", "simulation"},
     "beyond": {*BASE, "attention", "simulation"},
-    "experiments": {*BASE, "theory", "simulation", "beyond", "sweep"},
+    "experiments": {*BASE, "theory", "simulation", "beyond"},
     "figures": {"validation", "experiments", "results", "sweep"},
     "displays": {*BASE, "theory", "bags", "figures", "advice"},
-    "report": {*BASE, "experiments", "figures"},
+    "report": {*BASE, "experiments", "figures", "sweep"},
     "cli": {
         *BASE,
         "theory",

@@ -2,7 +2,6 @@
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments import capacity
-from sparsetoken.experiments.base import run_jobs
 from sparsetoken.experiments.points import select
 
 SMALL = capacity.CapacityProfile((12, 24), (0.5, 1.0, 2.0), 3)
@@ -18,7 +17,7 @@ def test_the_capacity_is_solved_once_for_each_model(monkeypatch):
     monkeypatch.setattr(
         simulation, "draw_training_set", lambda *a, **k: (drawn.append(k), draw(*a, **k))[1]
     )
-    points = [p for some in run_jobs(capacity._jobs(SMALL, 7)) for p in some]
+    points = [p for job in capacity._jobs(SMALL, 7) for p in job.run()]
     assert sorted(solved) == sorted(capacity.MODELS)
     assert {(k["seed"], k["trial"]) for k in drawn} == {(7, 0), (7, 1), (7, 2)}
     for model in capacity.MODELS:

@@ -7,7 +7,6 @@ import pytest
 from scipy.special import ndtr
 
 from sparsetoken.experiments import capacity_curves
-from sparsetoken.experiments.base import run_jobs
 from sparsetoken.experiments.capacity_claims import STATEMENTS, threshold_gap, width_power
 from sparsetoken.experiments.capacity_places import PLACES, measured, predicted
 from sparsetoken.experiments.claims import FAILS, HOLDS, verdict_of
@@ -41,12 +40,12 @@ def _counts(shift: float = 0.0) -> list[Point]:
 @pytest.fixture(scope="module")
 def lines() -> list[Point]:
     theory = [job for job in RUN.jobs(TINY, 0) if job.work.__name__ != "count"]
-    return [p for some in run_jobs(theory) for p in some]
+    return [p for job in theory for p in job.run()]
 
 
 def test_from_jobs_to_figures(lines):
     counting = [job for job in RUN.jobs(TINY, 0) if job.work.__name__ == "count"]
-    points = [*lines, *(p for some in run_jobs(counting) for p in some)]
+    points = [*lines, *(p for job in counting for p in job.run())]
     claims = RUN.claims(TINY, points)
     assert {c.statement for c in claims} == {s.name for s in STATEMENTS}
     assert "standard errors" in RUN.result(points, claims)

@@ -7,7 +7,6 @@ import pytest
 
 from sparsetoken import simulation
 from sparsetoken.experiments import leave_one_out as experiment
-from sparsetoken.experiments.base import run_jobs
 from sparsetoken.experiments.claims import FAILS, HOLDS, NOT_CONVERGED, verdict_of
 from sparsetoken.experiments.leave_one_out import ESTIMATE, LEAVE_ONE_OUT, SURROGATE
 from sparsetoken.experiments.points import Point, select
@@ -21,8 +20,7 @@ SMALL = experiment.LeaveOneOutProfile(((16, 24, 8), (96, 4, 12)), 40, 6, alphas=
 
 @pytest.fixture(scope="module")
 def points():
-    found = run_jobs(LEAVE_ONE_OUT.jobs(SMALL, 0))
-    return [point for some in found for point in some]
+    return [point for job in LEAVE_ONE_OUT.jobs(SMALL, 0) for point in job.run()]
 
 
 def verdicts(points):

@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from sparsetoken.experiments import sensitivity
-from sparsetoken.experiments.base import run_jobs
 from sparsetoken.experiments.claims import FAILS, HOLDS, NOT_CONVERGED, verdict_of
 from sparsetoken.experiments.points import Point
 from sparsetoken.experiments.sensitivity_claims import STATEMENTS
@@ -27,7 +26,7 @@ def points() -> list[Point]:
         patch.setattr(sensitivity, "TRAINING", fast)
         patch.setattr(sensitivity, "MAP", 5e-3)
         patch.setattr(sensitivity, "SPOT", 5e-3)
-        return [p for some in run_jobs(RUN.jobs(TINY, 0)) for p in some]
+        return [p for job in RUN.jobs(TINY, 0) for p in job.run()]
 
 
 def _verdict(points: list[Point], statement: str) -> str:

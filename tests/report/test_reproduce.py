@@ -1,6 +1,5 @@
 """The report: complete, self-contained, and never half written."""
 
-import contextlib
 import dataclasses
 import errno
 import html.parser
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from sparsetoken import sweep
 from sparsetoken.cli import app
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.base import Job
@@ -45,8 +45,8 @@ class _Page(html.parser.HTMLParser):
 
 
 def _written(folder):
-    """Return the content of the folder but for the journal, which a stopped run leaves."""
-    paths = [path for path in folder.iterdir() if path.name != "unfinished.jsonl"]
+    """Return the content of the folder but for the store of finished work."""
+    paths = [path for path in folder.iterdir() if path.name != "reproduce.sqlite"]
     return {path.name: path.read_bytes() for path in paths}
 
 
@@ -65,6 +65,7 @@ def test_files(written):
     assert names == {
         "report.html",
         "claims.json",
+        "reproduce.sqlite",
         "alignment.png",
         "learning_curves_logistic.png",
         "learning_curves_square.png",
@@ -161,13 +162,47 @@ def test_a_stopped_run_goes_on_where_it_was(fake_experiments, tmp_path, monkeypa
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
     with pytest.raises(KeyboardInterrupt):
         reproduce(["alignment"], out=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["unfinished.jsonl"]
+    assert [path.name for path in tmp_path.iterdir()] == ["reproduce.sqlite"]
     steps = []
     found = reproduce(["alignment"], out=tmp_path, progress=lambda *step: steps.append(step))
     assert ran == ["first", "second", "second"]
     assert steps == [("alignment", 2.0), ("alignment", 1.0)]
     assert "1 of 2 pieces of work" in found.report.read_text(encoding="utf-8")
-    assert not (tmp_path / "unfinished.jsonl").exists()
+    assert reproduce(["alignment"], out=tmp_path).resumed == 2
+    assert ran == ["first", "second", "second"]
+    assert reproduce(["alignment"], out=tmp_path / "other").resumed == 0
+
+
+def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
+    fake_experiments, tmp_path, monkeypatch, fakes
+):
+    ran, ready = [], tmp_path / "ready"
+
+    def fails():
+        ran.append("fails")
+        ready.stat()
+        return fakes["alignment"]
+
+    jobs = [Job(fails, (), 2.0), Job(lambda: ran.append("other") or [], (), 1.0)]
+    fake = dataclasses.replace(EXPERIMENTS["alignment"], jobs=lambda *_: jobs)
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
+    assert found.exit_code == 1
+    assert "fails() has no result. FileNotFoundError" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+    assert not (tmp_path / "report.html").exists()
+    ready.touch()
+    assert reproduce(["alignment"], out=tmp_path).resumed == 1
+    assert ran == ["fails", "other", "fails"]
+
+
+def test_a_damaged_store_is_one_message(fake_experiments, tmp_path):
+    (tmp_path / "reproduce.sqlite").write_bytes(b"not a store at all" * 1000)
+    found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
+    assert found.exit_code == 1
+    assert "damaged, or not a store" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -204,7 +239,7 @@ def test_the_current_folder_needs_a_name(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["report.html", "claims.json", "capacity.png", "unfinished.jsonl"])
+@pytest.mark.parametrize("name", ["report.html", "claims.json", "capacity.png", "reproduce.sqlite"])
 def test_a_folder_in_the_place_of_a_file_is_found_before_any_work(fake_experiments, tmp_path, name):
     (tmp_path / name).mkdir()
     steps = []
@@ -226,9 +261,7 @@ def test_a_folder_in_the_place_of_a_file_that_is_not_written_may_stay(fake_exper
 def test_a_full_disk_keeps_the_old_report_and_is_one_message(
     fake_experiments, tmp_path, monkeypatch
 ):
-    from sparsetoken.sweep import processes
-
-    monkeypatch.setattr(processes, "worker_pool", lambda n: contextlib.nullcontext(None))
+    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
     reproduce(["alignment"], out=tmp_path)
     before = _written(tmp_path)
     write = Path.write_bytes
@@ -261,9 +294,7 @@ def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_p
 
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
-    from sparsetoken.sweep import processes
-
-    monkeypatch.setattr(processes, "worker_pool", lambda n: contextlib.nullcontext(None))
+    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
     values = json.loads(found.stdout)
     assert list(values) == ["claims", "statements", "report", "status"]

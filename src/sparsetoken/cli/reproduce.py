@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparsetoken.cli import options as o
+from sparsetoken.cli.running import Cluster, executor_of, one_message
 from sparsetoken.cli.show import guarded, message, progress_bar, put_json, put_table
 
 if TYPE_CHECKING:
@@ -30,24 +31,29 @@ def reproduce(
     out: Annotated[str, typer.Option("--out", help="Folder of the report.")] = "results",
     seed: Annotated[int, typer.Option("--seed", help="Seed of all experiments.")] = 0,
     workers: Annotated[int, typer.Option("--workers", help="Processes.")] = 2,
+    cluster: Cluster = "",
     as_json: o.AsJson = False,
 ) -> None:
     """Run the experiments against the theory and write report.html.
 
-    Ends with exit code 1 if a claim fails or did not converge.
+    Finished work is kept in reproduce.sqlite in that folder: the same command goes on after
+    any interruption. Ends with exit code 1 if a claim fails or did not converge.
 
     Example: [cyan]sparsetoken reproduce alignment --out results[/]
     """
     from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
     from sparsetoken.report.reproduce import checked, total_cost, writable_folder
     from sparsetoken.report.reproduce import reproduce as run
-    from sparsetoken.sweep.processes import worker_pool
     from sparsetoken.validation import integer
 
     chosen, seed, workers = names or [], integer("seed", seed, 0), integer("workers", workers, 1)
     writable_folder(out, checked(chosen, profile))
     total = total_cost(chosen, profile)
-    with worker_pool(workers) as executor, progress_bar(counts=False) as bar:
+    with (
+        one_message(),
+        executor_of(workers, cluster) as (executor, workers),
+        progress_bar(counts=False) as bar,
+    ):
         task = bar.add_task("experiments", total=total)
         found = run(
             chosen,
@@ -55,11 +61,12 @@ def reproduce(
             out=out,
             seed=seed,
             executor=executor,
+            workers=workers,
             progress=lambda name, cost: bar.update(task, description=name, advance=cost),
         )
     _show(found, as_json)
     if found.resumed:
-        message(f"{found.resumed} of {found.pieces} pieces of work came from a stopped run.")
+        message(f"{found.resumed} of {found.pieces} pieces of work came from earlier runs.")
     if not found.all_hold:
         names = [f.statement.name for f in found.findings if f.verdict in (FAILS, NOT_CONVERGED)]
         message(f"Claims that do not hold: {', '.join(names)}. The report says why.")

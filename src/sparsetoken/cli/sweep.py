@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparsetoken.cli import options as o
+from sparsetoken.cli.running import Cluster, executor_of, one_message
 from sparsetoken.cli.show import guarded, message, progress_bar, put_json, put_table
 
 if TYPE_CHECKING:
@@ -33,9 +33,7 @@ def sweep(
     workers: Annotated[
         int | None, typer.Option("--workers", help="Processes; by default one for each core.")
     ] = None,
-    cluster: Annotated[
-        str, typer.Option("--cluster", help="Address of a dask scheduler, tcp://host:port.")
-    ] = "",
+    cluster: Cluster = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print counts and expected time; write nothing.")
     ] = False,
@@ -68,7 +66,7 @@ def sweep(
         workers = integer("workers", workers or os.cpu_count() or 1, 1)
         budget = _budget(memory_budget, workers, cluster)
         path = Path(f"{spec.stem}.sqlite") if store is None else store
-        with _one_message():
+        with one_message():
             same_budget = memory_budget is None
             grid = read_spec(spec, budget, lambda grid: same_budget and _is_known(path, grid))
             _check_size(grid, spec, yes or dry_run)
@@ -107,36 +105,16 @@ def _is_known(path: Path, grid: Grid) -> bool:
         return file.has_sweep(grid.text())
 
 
-@contextlib.contextmanager
-def _one_message() -> Iterator[None]:
-    """Turn trouble with the store or the workers into one message and exit code 1."""
-    from sparsetoken.sweep import RunStopped, StoreError
-
-    try:
-        yield
-    except StoreError as error:
-        message(f"Error: {error}")
-        raise typer.Exit(1) from None
-    except RunStopped as error:
-        message(f"Error: {error} The same command goes on from here.")
-        raise typer.Exit(1) from None
-
-
 def _run(
     grid: Grid, path: Path, workers: int, address: str, retry_failed: bool, budget: int | None
 ) -> Counts:
-    from sparsetoken.sweep import GridPlan, ProcessLanes, Store, run
-    from sparsetoken.sweep.cluster import connected
+    from sparsetoken.sweep import GridPlan, Store, run
     from sparsetoken.sweep.damage import require_whole
 
     with contextlib.ExitStack() as stack:
-        if address:
-            executor, workers = stack.enter_context(connected(address))
+        executor, workers = stack.enter_context(executor_of(workers, address))
         file = stack.enter_context(Store(path))
         require_whole(file)
-        if not address:
-            executor = ProcessLanes(workers)
-            stack.callback(executor.shutdown, wait=False)
         bar = stack.enter_context(progress_bar())
         task = bar.add_task("rows", total=None)
 

@@ -12,19 +12,20 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.base import Job, run_jobs
+from sparsetoken.experiments.base import Job
 from sparsetoken.experiments.claims import HOLDS, VERDICTS, Claim
-from sparsetoken.experiments.journal import Journal
 from sparsetoken.experiments.points import Point
 from sparsetoken.report.page import Finding, Section, findings, page
 from sparsetoken.report.pictures import pictures_of, png, svg
+from sparsetoken.sweep import JobPlan, Store, run
+from sparsetoken.sweep.batch import package_version
+from sparsetoken.sweep.damage import require_whole
 from sparsetoken.validation import InvalidInput, choice, integer
 
 __all__ = [
@@ -38,11 +39,11 @@ __all__ = [
 ]
 
 PROFILES = ("quick", "paper")
-PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
+PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib", "equinox", "optax")
 REMEDY = "Choose another with --out."
 
 
-JOURNAL = "unfinished.jsonl"
+STORE = "reproduce.sqlite"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Reproduction:
     seconds : float
         Of this run.
     resumed, pieces : int
-        Pieces of work taken from a run that was stopped, of so many in all.
+        Pieces of work taken from earlier runs, of so many in all.
     """
 
     findings: tuple[Finding, ...]
@@ -89,12 +90,13 @@ def reproduce(
     out: str | os.PathLike[str] = "results",
     seed: int = 0,
     executor: Executor | None = None,
+    workers: int = 1,
     progress: Callable[[str, float], None] = lambda name, cost: None,
 ) -> Reproduction:
     """Run experiments and write report.html, claims.json and the figures as PNG.
 
-    What has ended is kept in unfinished.jsonl until the report is written. A run that is
-    stopped goes on from there if code and versions are the same.
+    What has ended is kept in reproduce.sqlite, a store as sweeps have. A run that is stopped
+    goes on from there, and one with the same code, versions and seed computes nothing anew.
 
     Parameters
     ----------
@@ -107,6 +109,8 @@ def reproduce(
     seed : int
     executor : concurrent.futures.Executor, optional
         Where the work runs; in this process by default.
+    workers : int
+        Pieces of work that the executor runs at once.
     progress : callable
         Called with the name of the experiment and the cost of each piece of work that
         has ended.
@@ -119,34 +123,48 @@ def reproduce(
     ------
     InvalidInput
         If a name or profile is unknown, or the folder cannot be written.
+    StoreError
+        If reproduce.sqlite is damaged or cannot be written.
+    RunStopped
+        If a piece of work fails. The others are done; a new run tries it again.
     """
     chosen = checked(names, profile)
     seed = integer("seed", seed, 0)
     folder = writable_folder(out, chosen)
     facts, start = _facts(profile, seed), time.monotonic()
     jobs = {name: _jobs(name, profile, seed) for name in chosen}
-    owners = {id(job): name for name, some in jobs.items() for job in some}
-    with _explained(folder):
-        journal = Journal(folder / JOURNAL, source_and_versions())
-        resumed = sum(journal.find(job.name) is not None for some in jobs.values() for job in some)
-        done = iter(
-            run_jobs(
-                [job for some in jobs.values() for job in some],
-                executor,
-                lambda job: progress(owners[id(job)], job.cost),
-                journal,
-            )
+    plan = JobPlan([job for some in jobs.values() for job in some], rows_of, _setting())
+    owners = {job.name: (name, job.cost) for name, some in jobs.items() for job in some}
+
+    def tell(names: Iterable[str]) -> None:
+        for name in names:
+            progress(*owners[name])
+
+    with Store(folder / STORE) as store:
+        require_whole(store)
+        known = plan.known(store)
+        tell(known)
+        run(
+            store,
+            plan,
+            executor,
+            workers=workers,
+            retry_failed=True,
+            on_rows=lambda rows: tell(row.configuration["job"] for row in rows),
         )
-    points = {name: [p for _ in some for p in next(done)] for name, some in jobs.items()}
+        results = iter(plan.results(store))
+    points = {
+        name: [Point(*values) for _ in some for values in next(results)]
+        for name, some in jobs.items()
+    }
     seconds = time.monotonic() - start
     facts["wall time"] = f"{seconds:.0f} s"
-    if resumed:
-        facts["taken from a stopped run"] = f"{resumed} of {len(owners)} pieces of work"
+    if known:
+        facts["taken from earlier runs"] = f"{len(known)} of {len(owners)} pieces of work"
     sections = {name: _section(name, profile, some) for name, some in points.items()}
     _write(folder, _files(sections, points, profile, facts))
-    journal.forget({job.name for some in jobs.values() for job in some})
     found = tuple(f for section in sections.values() for f in section.findings)
-    return Reproduction(found, folder / "report.html", seconds, resumed, len(owners))
+    return Reproduction(found, folder / "report.html", seconds, len(known), len(owners))
 
 
 def _jobs(name: str, profile: str, seed: int) -> list[Job]:
@@ -154,12 +172,21 @@ def _jobs(name: str, profile: str, seed: int) -> list[Job]:
     return experiment.jobs(experiment.profiles[profile], seed)
 
 
-def source_and_versions() -> str:
+def rows_of(points: Sequence[Point]) -> list[tuple[Any, ...]]:
+    """Return points as a store can keep them."""
+    return [dataclasses.astuple(point) for point in points]
+
+
+def _setting() -> str:
     """Return a text that differs when the code or a version does."""
     source = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
         source.update(path.read_bytes())
-    return " ".join([source.hexdigest(), *(f"{n} {metadata.version(n)}" for n in PACKAGES)])
+    return " ".join([source.hexdigest(), *(f"{n} {v}" for n, v in _versions().items())])
+
+
+def _versions() -> dict[str, str]:
+    return {name: package_version(name) for name in PACKAGES}
 
 
 def checked(names: Sequence[str], profile: str) -> list[str]:
@@ -188,7 +215,7 @@ def writable_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Path:
         with tempfile.TemporaryFile(dir=folder):
             pass
     pictures = [f"{picture.name}.png" for name in names for picture in pictures_of(name)]
-    for name in ("report.html", "claims.json", JOURNAL, *pictures):
+    for name in ("report.html", "claims.json", STORE, *pictures):
         if (folder / name).is_dir():
             raise InvalidInput("out", f"a folder where {name} is no folder", str(out), REMEDY)
     return folder
@@ -260,7 +287,7 @@ def _facts(profile: str, seed: int) -> dict[str, str]:
         "seed": str(seed),
         "date": now.strftime("%Y-%m-%d %H:%M UTC"),
         "Python": platform.python_version(),
-        **{name: metadata.version(name) for name in PACKAGES},
+        **_versions(),
     }
 
 

@@ -7,8 +7,8 @@ from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.labelled import to_xarray
 from sparsetoken.sweep.plan import GridPlan, JobPlan
 from sparsetoken.sweep.processes import ProcessLanes
-from sparsetoken.sweep.records import Counts
-from sparsetoken.sweep.runner import InProcess, RunStopped, run
+from sparsetoken.sweep.records import Counts, RunStopped
+from sparsetoken.sweep.runner import InProcess, run
 from sparsetoken.sweep.schema import StoreError
 from sparsetoken.sweep.spec import read_spec
 from sparsetoken.sweep.store import Store

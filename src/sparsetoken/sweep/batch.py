@@ -54,22 +54,18 @@ def _answer(number: int, call: Call) -> Answer:
     return Answer(number, found.status, found.values, found.remedy, found.seed, seconds)
 
 
-def package_version() -> str:
-    """Return the version of this package."""
-    return _version("sparsetoken")
+def package_version(name: str = "sparsetoken") -> str:
+    """Return the version of a package, none if it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "none"
 
 
 @functools.cache
 def environment() -> str:
     """Return versions and host as JSON."""
-    facts = {name: _version(name) for name in ("sparsetoken", *PACKAGES)}
+    facts = {name: package_version(name) for name in ("sparsetoken", *PACKAGES)}
     facts |= {"python": platform.python_version(), "host": platform.node()}
     facts |= {"machine": platform.machine(), "system": platform.system()}
     return json.dumps(facts, sort_keys=True)
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "none"

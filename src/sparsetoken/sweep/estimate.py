@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Collection
 from typing import NamedTuple
 
 from sparsetoken.sweep.canonical import key_of
@@ -46,13 +47,17 @@ def estimate(grid: Grid, store: Store | None = None, memory_budget: int | None =
         As for the run.
     """
     keys = unique_rows(grid)
-    finished = {q: 0 if store is None else store.finished(found) for q, found in keys.items()}
+    finished = {q: 0 if store is None else _finished(store, found) for q, found in keys.items()}
     seconds = 0.0
     for quantity, found in keys.items():
         times = [_seconds(grid, quantity, place, memory_budget) for place in _places(grid.size)]
         seconds += (len(found) - finished[quantity]) * sum(times) / len(times)
     rows = {quantity: len(found) for quantity, found in keys.items()}
     return Estimate(rows, sum(finished.values()), seconds)
+
+
+def _finished(store: Store, keys: Collection[bytes]) -> int:
+    return len(keys) - store.statuses(keys).count(None)
 
 
 def _places(size: int) -> list[int]:

@@ -8,11 +8,12 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sparsetoken.sweep.canonical import canonical_text
+from sparsetoken.sweep.canonical import canonical_text, key_of
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.parameters import SHAPES
+from sparsetoken.sweep.records import RunStopped
 from sparsetoken.sweep.store import Store
-from sparsetoken.sweep.work import Found, compute
+from sparsetoken.sweep.work import CONVERGED, Found, compute
 
 __all__ = ["Call", "GridPlan", "JobLike", "JobPlan", "Plan"]
 
@@ -137,12 +138,18 @@ class JobPlan:
         job = self._found[row["job"]]
         return _run_job, (self.encode, job.work, job.arguments)
 
+    def known(self, store: Store) -> set[str]:
+        """Return the names of the jobs whose results a store has already."""
+        names = [job.name for job in self.jobs]
+        statuses = store.statuses(key_of(self.row(job)) for job in self.jobs)
+        return {n for n, status in zip(names, statuses, strict=True) if status == CONVERGED}
+
     def results(self, store: Store) -> list[Any]:
         """Return what `encode` gave of each job, in the order of the jobs.
 
         Raises
         ------
-        RuntimeError
+        RunStopped
             If a job has no result, with the message of one that failed.
         """
         wanted = [number for number, text in store.sweeps().items() if text == self.text]
@@ -150,7 +157,7 @@ class JobPlan:
         for job in self.jobs:
             if job.name not in rows or "result" not in rows[job.name].values:
                 why = rows[job.name].message if job.name in rows else "It has not run."
-                raise RuntimeError(f"{job.name} has no result. {why}")
+                raise RunStopped(f"{job.name} has no result. {why}")
         return [rows[job.name].values["result"] for job in self.jobs]
 
     @functools.cached_property

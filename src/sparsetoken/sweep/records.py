@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-__all__ = ["FAILED", "Answer", "Claim", "Counts"]
+__all__ = ["FAILED", "Answer", "Claim", "Counts", "RunStopped"]
 
 FAILED = "failed"
+
+
+class RunStopped(RuntimeError):
+    """A run that cannot go on; what was finished is in the store."""
 
 
 class Counts(NamedTuple):

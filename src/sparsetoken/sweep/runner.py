@@ -19,11 +19,11 @@ from typing import Any
 from sparsetoken.sweep.batch import Report, package_version, run_batch
 from sparsetoken.sweep.plan import Plan
 from sparsetoken.sweep.processes import WorkerDied
-from sparsetoken.sweep.records import FAILED, Answer, Claim, Counts
+from sparsetoken.sweep.records import FAILED, Answer, Claim, Counts, RunStopped
 from sparsetoken.sweep.store import Store
 from sparsetoken.sweep.threads import one_thread_here
 
-__all__ = ["MOST_DEATHS", "InProcess", "RunStopped", "run"]
+__all__ = ["MOST_DEATHS", "InProcess", "run"]
 
 MOST_DEATHS = 3
 BATCH_SECONDS = 0.25
@@ -31,10 +31,6 @@ LARGEST_BATCH = 500
 GROWTH = 4
 IDLE_DEATHS = 5
 POLL_SECONDS = 0.5
-
-
-class RunStopped(Exception):
-    """A run that cannot go on; what was finished is in the store."""
 
 
 class InProcess(Executor):
@@ -61,6 +57,7 @@ def run(
     retry_failed: bool = False,
     on_registered: Callable[[int], None] = lambda _: None,
     on_counts: Callable[[Counts], None] = lambda _: None,
+    on_rows: Callable[[Sequence[Claim]], None] = lambda _: None,
 ) -> Counts:
     """Run the rows of a plan that the store lacks; return what became of all.
 
@@ -79,6 +76,8 @@ def run(
         Called with the number of rows written down before the first runs.
     on_counts : callable
         Called with what became of the rows so far.
+    on_rows : callable
+        Called with the rows of each batch that this process has written down.
 
     Raises
     ------
@@ -91,7 +90,7 @@ def run(
     sweep = store.add_sweep(plan.text, plan.rows(), plan.shape, on_registered)
     if retry_failed:
         store.retry_failed(sweep)
-    return _Run(store, plan, sweep, executor or InProcess(), workers, on_counts).all()
+    return _Run(store, plan, sweep, executor or InProcess(), workers, on_counts, on_rows).all()
 
 
 class _Run:
@@ -105,9 +104,11 @@ class _Run:
         executor: Executor,
         workers: int,
         on_counts: Callable[[Counts], None],
+        on_rows: Callable[[Sequence[Claim]], None],
     ) -> None:
         self.store, self.plan, self.sweep = store, plan, sweep
-        self.executor, self.workers, self.on_counts = executor, workers, on_counts
+        self.executor, self.workers = executor, workers
+        self.on_counts, self.on_rows = on_counts, on_rows
         self.flying: dict[Future, list[Claim]] = {}
         self.again: collections.deque[list[Claim]] = collections.deque()
         self.seconds: dict[int, float] = {}
@@ -145,6 +146,8 @@ class _Run:
             except (BrokenExecutor, RuntimeError) as error:
                 raise RunStopped(f"The executor takes no more work: {error}.") from error
             self.flying[future] = batch
+            if future.done():  # as in this process: write it down before the next
+                break
         return bool(self.flying)
 
     def _claim(self) -> list[Claim]:
@@ -201,6 +204,7 @@ class _Run:
         self.seconds[shape] = statistics.median(answer.seconds for answer in report.answers)
         self.sizes[shape] = max(len(batch), self.sizes.get(shape, 1))
         self._count(report.answers)
+        self.on_rows(batch)
 
     def _count(self, answers: Sequence[Answer]) -> None:
         done, failed, left, unconverged = self.counts
@@ -244,3 +248,4 @@ class _Run:
         answer = Answer(claim.id, FAILED, {}, text)
         self.store.finish([answer])
         self._count([answer])
+        self.on_rows([claim])

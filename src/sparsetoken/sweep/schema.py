@@ -57,7 +57,7 @@ def _explained(path: Path, error: str) -> str:
     causes = {
         "disk is full": f"The disk of {path} is full. {kept}",
         "disk I/O error": f"The disk of {path} failed or is full. {kept}",
-        "readonly": f"{path} cannot be written. Name another file with --store.",
+        "readonly": f"{path} cannot be written. Use another file.",
         "unable to open": f"{path} cannot be opened or created: is its folder there, and writable?",
         "locked": f"{path} is locked by another program. {kept}",
         "malformed": damage_text(path),
@@ -74,7 +74,7 @@ def damage_text(path: Path) -> str:
     """Return what to do about a damaged file."""
     return (
         f"{path} is damaged, or not a store. `sparsetoken results {path} --export OUT.csv` "
-        "saves what can be read; then start a new file with --store."
+        "saves what can be read; then start a new file."
     )
 
 
@@ -140,7 +140,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path, write: bool) -> None
             raise InvalidInput("FILE", "a store of sweeps", f"{path}, an empty file")
         return
     if application != APPLICATION:
-        remedy = "Name another file with --store."
+        remedy = "Use another file."
         raise InvalidInput("FILE", "a store of sweeps", f"{path}, another SQLite file", remedy)
     if version != SCHEMA_VERSION:
         side = "a newer" if version > SCHEMA_VERSION else "an older"

@@ -103,7 +103,7 @@ class Store:
                 found = ", ".join(sorted(others - {version}))
                 raise StoreError(
                     f"Version {found} of sparsetoken is running on {self.path}, and this is "
-                    f"{version}. Wait until it ends, or name another file with --store."
+                    f"{version}. Wait until it ends, or use another file."
                 )
             self._owner = register_owner(c, version)
         threading.Thread(
@@ -288,12 +288,12 @@ class Store:
         with store_errors(self.path):
             yield from raw_rows(self._connection, self.path, sweep, low, high)
 
-    def finished(self, keys: Iterable[bytes]) -> int:
-        """Return how many of the keys have a result."""
-        find = "SELECT state FROM work WHERE key = ?"
+    def statuses(self, keys: Iterable[bytes]) -> list[str | None]:
+        """Return the status of the result under each key, None where there is none."""
+        find = "SELECT status FROM results JOIN work USING (id) WHERE key = ?"
         with store_errors(self.path):
-            found = (self._connection.execute(find, (key,)).fetchone() for key in keys)
-            return sum(1 for row in found if row and row[0] > CLAIMED)
+            found = [self._connection.execute(find, (key,)).fetchone() for key in keys]
+        return [row and row[0] for row in found]
 
 
 def _number(
