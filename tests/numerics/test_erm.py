@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from sparsetoken.losses import get_loss
+from sparsetoken.numerics import erm, newton_readout
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.validation import InvalidInput
 
@@ -221,3 +222,28 @@ def test_ridge_zero_is_refused_for_losses_that_may_have_no_minimum(loss):
     F, y = problem(40, 10)
     with pytest.raises(InvalidInput, match=r"small ridge such as 1e-6"):
         fit_readout(F, y, get_loss(loss), 0.0)
+
+
+@pytest.mark.parametrize("shape", [(700, 250), (250, 700), (300, 300)])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("scale", ["equal", "wild"])
+def test_conjugate_gradients_agree_with_factors(monkeypatch, shape, loss, scale):
+    F, y = problem(*shape)
+    if scale == "wild":
+        F *= np.geomspace(1e-3, 1e3, shape[1])
+        F += 10 * F[:, -1:]  # one direction far larger than all others
+    found = []
+    for large in (erm.LARGE, 10**9):
+        monkeypatch.setattr(erm, "LARGE", large)
+        found.append(fit_readout(F, y, get_loss(loss), 0.01))
+    assert all(fit.converged for fit in found)
+    # each is within 1e-8 (1 + |w|) of the minimiser
+    apart = np.linalg.norm(found[0].w - found[1].w)
+    assert apart <= 2e-8 * (1 + np.linalg.norm(found[1].w))
+    np.testing.assert_allclose(found[0].scores, F @ found[0].w + found[0].b, atol=1e-6)
+
+
+def test_conjugate_gradients_do_without_a_gram_matrix(monkeypatch):
+    F, y = problem(700, 250)
+    monkeypatch.setattr(newton_readout, "_gram", None)
+    assert fit_readout(F, y, get_loss("logistic"), 0.01).converged

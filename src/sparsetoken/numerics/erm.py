@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float
 from scipy import linalg
 
+from sparsetoken.numerics.conjugate import ConjugateDirections
 from sparsetoken.numerics.newton_readout import Point, Pointwise, newton
 from sparsetoken.validation import InvalidInput, real
 
@@ -16,9 +16,14 @@ __all__ = ["ConvexLoss", "ReadoutFit", "fit_readout"]
 
 MAX_NEWTON = 200
 MAX_OUTER = 100
+LARGE = 200  # rows and columns from which conjugate gradients are the quicker way
 SLOW = 0.2
 FAR = 500.0  # exp(-FAR) is still above zero in float64
 _GRID = np.concatenate([-np.geomspace(1e3, 1e-3, 30), [0.0], np.geomspace(1e-3, 1e3, 30)])
+
+
+Solution = tuple[Point, float, int]
+"""A point, its residual, and the steps that led there."""
 
 
 class ConvexLoss(Protocol):
@@ -72,10 +77,12 @@ def fit_readout(
 ) -> ReadoutFit:
     r"""Minimise ``(1/n) sum_i l(y_i, F_i w + b) + (ridge/2) |w|^2`` over (w, b).
 
-    The bias is not penalised. Smooth losses: Newton with an exact line search. Others:
-    the proximal method of multipliers, each step of which is a Newton solve for the
-    Moreau envelope of the loss. Features are centred first, which only moves the bias; for
-    n < m the problem is then rotated into the span of the rows, which leaves n unknowns.
+    The bias is not penalised. Smooth losses: Newton with an exact line search, its systems
+    solved by conjugate gradients where features are many, and by factorisation where they are
+    few or ill-conditioned. Others: the proximal method of multipliers, each step of which is
+    a Newton solve for the Moreau envelope of the loss. Features are centred first, which only
+    moves the bias; for a factorisation with n < m they are rotated into the span of the
+    rows, which leaves n unknowns.
 
     Ridge 0 is least squares, the limit of a vanishing ridge: of all minimisers the one of
     least norm. A loss that is not quadratic may have no minimiser then and is refused.
@@ -119,14 +126,12 @@ def fit_readout(
     if np.all(y == y[0]) and _falls_for_ever(loss, y[0]):
         return _one_class(F, y[0], loss, tolerance)
     centre = F.mean(axis=0)
-    G, back = _rotated(F - centre)
     solve = _least_squares if ridge == 0 else _smooth if loss.smooth else _kinked
-    point, residual, steps = solve(G, y, loss, ridge, tolerance)
+    point, residual, steps = solve(F - centre, y, loss, ridge, tolerance)
     done = residual <= tolerance
     reason = "" if done else f"residual {residual:.1e} after {steps} Newton steps"
-    w = back(point.w)
-    bias = float(point.b - centre @ w)
-    return ReadoutFit(w, bias, point.z, steps, residual, done, reason)
+    bias = float(point.b - centre @ point.w)
+    return ReadoutFit(point.w, bias, point.z, steps, residual, done, reason)
 
 
 def _checked(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -139,18 +144,6 @@ def _checked(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.n
     if not np.isfinite(F).all():
         raise InvalidInput("features", "finite", "nan or infinity")
     return F, y
-
-
-def _rotated(F: np.ndarray) -> tuple[np.ndarray, Callable]:
-    """Return the features in an orthonormal basis of their span, and the way back.
-
-    The penalty does not see the rotation. A few spare columns are not worth it.
-    """
-    n, m = F.shape
-    if m <= n + 10:
-        return F, lambda w: w
-    Q, R = linalg.qr(F.T, mode="economic", check_finite=False)
-    return np.ascontiguousarray(R.T), lambda w: Q @ w
 
 
 def _falls_for_ever(loss: ConvexLoss, label: float) -> bool:
@@ -178,7 +171,7 @@ def _require_quadratic(loss: ConvexLoss) -> None:
 
 def _least_squares(
     F: np.ndarray, y: np.ndarray, loss: ConvexLoss, ridge: float, tolerance: float
-) -> tuple[Point, float, int]:
+) -> Solution:
     """Return the minimiser of least norm of a quadratic loss; F is centred."""
     start = loss.slope(y, np.zeros_like(y))
     goal = -start / loss.curvature(y, np.zeros_like(y))  # where the loss is least
@@ -195,21 +188,51 @@ def _least_squares(
 
 def _smooth(
     F: np.ndarray, y: np.ndarray, loss: ConvexLoss, ridge: float, tolerance: float
-) -> tuple[Point, float, int]:
-    return newton(
-        F,
-        lambda z: loss.slope(y, z),
-        lambda z: loss.curvature(y, z),
-        ridge,
-        Point.origin(F),
-        tolerance,
-        MAX_NEWTON,
-    )
+) -> Solution:
+    """Newton by conjugate gradients; where the features are too ill-conditioned, by factors."""
+
+    def solve(F: np.ndarray, start: Point, conjugate: ConjugateDirections | None) -> Solution:
+        return newton(
+            F,
+            lambda z: loss.slope(y, z),
+            lambda z: loss.curvature(y, z),
+            ridge,
+            start,
+            tolerance,
+            MAX_NEWTON,
+            conjugate,
+        )
+
+    point, done = Point.origin(F), 0
+    if min(F.shape) >= LARGE:
+        point, residual, done = solve(F, point, ConjugateDirections(F, ridge))
+        if residual <= tolerance:
+            return point, residual, done
+    G, basis = _rotated(F)
+    start = point._replace(w=point.w if basis is None else basis.T @ point.w)
+    point, residual, steps = solve(G, start, None)
+    return _unrotated(point, basis), residual, done + steps
+
+
+def _rotated(F: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return wide features in an orthonormal basis of their span, and the basis.
+
+    The penalty does not see the rotation. A few spare columns are not worth it.
+    """
+    n, m = F.shape
+    if m <= n + 10:
+        return F, None
+    Q, R = linalg.qr(F.T, mode="economic", check_finite=False)
+    return np.ascontiguousarray(R.T), Q
+
+
+def _unrotated(point: Point, basis: np.ndarray | None) -> Point:
+    return point if basis is None else point._replace(w=basis @ point.w)
 
 
 def _kinked(
     F: np.ndarray, y: np.ndarray, loss: ConvexLoss, ridge: float, tolerance: float
-) -> tuple[Point, float, int]:
+) -> Solution:
     """Proximal method of multipliers.
 
     Each round minimises the risk of the envelope ``M_v(y, z + v p)`` around the current
@@ -217,6 +240,7 @@ def _kinked(
     at ``zhat = prox(z + v p) = z + v (p - p_new)``. A smaller v makes rounds fewer and
     harder, so v falls where a round gains little.
     """
+    F, basis = _rotated(F)
     point, p, total, last = Point.origin(F), np.zeros(len(y)), 0, np.inf
     v = _first_width(F, ridge)
     for _ in range(MAX_OUTER):
@@ -228,7 +252,7 @@ def _kinked(
         if max(gap, inner) <= tolerance:
             break
         p, v, last = new, v if gap < SLOW * last else v / 4, gap
-    return point, float(max(gap, inner)), total
+    return _unrotated(point, basis), float(max(gap, inner)), total
 
 
 def _envelope_slopes(

@@ -12,7 +12,7 @@ from sparsetoken.simulation.scalars import draw_positions, draw_scalars
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.training import FourStageTraining, Query
 
-__all__ = ["ReducedDesign", "ReducedEngine", "noise_block"]
+__all__ = ["ReducedDesign", "ReducedEngine", "noise_rows"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,33 +149,38 @@ class ReducedEngine:
         theta, s = self.problem.strength, query.cosine
         sine = np.sqrt(1 - s**2)
         A, B, C = draw_scalars(model, self.problem, query, y == 1, activation, rng)
-        e2 = theta * sine * A + C * rng.standard_normal(len(y))
-        rest = noise_block(len(y), self.dimension - 2, rng) * C[:, None]
-        features = np.column_stack([theta * s * A + B, e2, rest])
+        features = noise_rows(len(y), 2, self.dimension - 2, rng)
+        features *= C[:, None]
+        features[:, 0] = theta * s * A + B
+        features[:, 1] += theta * sine * A
         return ReducedDesign(features, y, 2, parallel=sine == 0)
 
     def _pooled(self, y: np.ndarray, rng: np.random.Generator) -> ReducedDesign:
         _, theta, R, L = self.problem.letters
-        xi = theta * R / L * (y == 1) + rng.standard_normal(len(y)) / np.sqrt(L)
-        rest = noise_block(len(y), self.dimension - 1, rng) / np.sqrt(L)
-        return ReducedDesign(np.column_stack([xi, rest]), y, 1)
+        features = noise_rows(len(y), 1, self.dimension - 1, rng)
+        features /= np.sqrt(L)
+        features[:, 0] += theta * R / L * (y == 1)
+        return ReducedDesign(features, y, 1)
 
     def _vectorized(self, y: np.ndarray, rng: np.random.Generator) -> ReducedDesign:
         L, n = self.problem.length, len(y)
         v = np.concatenate(list(draw_positions(self.problem, n, rng))) & (y == 1)[:, None]
-        xi = self.problem.strength * v + rng.standard_normal((n, L))
-        rest = noise_block(n, L * (self.dimension - 1), rng)
-        return ReducedDesign(np.hstack([xi, rest]), y, L)
+        features = noise_rows(n, L, L * (self.dimension - 1), rng)
+        features[:, :L] += self.problem.strength * v
+        return ReducedDesign(features, y, L)
 
 
-def noise_block(n: int, p: int, rng: np.random.Generator) -> np.ndarray:
-    """Return n rows whose Gram matrix is that of n Gaussian vectors of R^p.
+def noise_rows(n: int, named: int, p: int, rng: np.random.Generator) -> np.ndarray:
+    """Return Gaussian rows of R^named, each with a row that stands for one of R^p.
 
-    For n < p it is Bartlett's lower-triangular factor: diagonal chi with p, p - 1, ...
-    degrees of freedom, N(0, 1) below. A ridge fit does not see the rotation.
+    For n < p the second part is Bartlett's lower-triangular factor, whose Gram matrix is that
+    of n Gaussian vectors of R^p: diagonal chi with p, p - 1, ... degrees of freedom, N(0, 1)
+    below. A ridge fit does not see the rotation.
     """
     if n >= p:
-        return rng.standard_normal((n, p))
-    block = np.tril(rng.standard_normal((n, n)), -1)
-    block[np.diag_indices(n)] = np.sqrt(rng.chisquare(p - np.arange(n)))
-    return block
+        return rng.standard_normal((n, named + p))
+    rows = np.zeros((n, named + n))
+    for i, row in enumerate(rows):
+        rng.standard_normal(out=row[: named + i])
+    rows[np.arange(n), named + np.arange(n)] = np.sqrt(rng.chisquare(p - np.arange(n)))
+    return rows
