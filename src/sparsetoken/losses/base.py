@@ -55,10 +55,13 @@ class Loss(abc.ABC):
     smooth : bool
         Whether the slope is continuous in z. If not, the class gives prox, dual,
         dual_slope and smoothed itself: the versions here rely on slope and curvature.
+    integrates : bool
+        Whether `smoothed` is an integral over many nodes, and worth few calls.
     """
 
     name: str
     smooth: bool = True
+    integrates: bool = True
 
     @abc.abstractmethod
     def value(self, y: Any, z: Any) -> Any:

@@ -21,6 +21,7 @@ class HingeLoss(Loss):
 
     name = "hinge"
     smooth = False
+    integrates = False
 
     def value(self, y: Any, z: Any) -> Any:
         return namespace(y, z).maximum(0.0, 1.0 - y * z)

@@ -17,6 +17,7 @@ class SquaredHingeLoss(Loss):
     """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss without its right arm."""
 
     name = "squared_hinge"
+    integrates = False
 
     def value(self, y: Any, z: Any) -> Any:
         return 0.5 * namespace(y, z).maximum(0.0, 1.0 - y * z) ** 2

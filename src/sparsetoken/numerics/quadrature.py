@@ -77,4 +77,6 @@ def _side(
     half = 0.5 * (stop - start)[..., None]
     u = 0.5 * (stop + start)[..., None] + half * x
     scale = scale[..., None]
-    return bend[..., None] + scale * jnp.sinh(u), half * w * scale * jnp.cosh(u)
+    e = jnp.exp(u)  # sinh and cosh would take one each
+    sinh, cosh = 0.5 * (e - 1 / e), 0.5 * (e + 1 / e)
+    return bend[..., None] + scale * sinh, half * w * scale * cosh

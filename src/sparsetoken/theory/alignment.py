@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
+import numpy as np
 
 from sparsetoken.losses import Loss
+from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.numerics.precision import in_float64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment, Code, Status
@@ -114,10 +114,10 @@ def _first_step(
 def _slopes(problem: SparseTokenProblem, loss: Loss, first: _FirstStep) -> _Slopes:
     _, theta, R, L = problem.letters
     signal = theta * R / L * first.overlap
-    centre = jnp.array([signal, 0.0]) + jnp.array(first.own_share) + first.bias
-    width = jnp.full(2, first.norm / math.sqrt(L))
-    h = loss.smoothed(jnp.array([1.0, -1.0]), centre, width, jnp.zeros(2))
-    mean, square = jax.device_get((h.p, h.pp))
+    centre = np.array([signal, 0.0]) + np.array(first.own_share) + first.bias
+    width = np.full(2, first.norm / math.sqrt(L))
+    h = smoothed_at(loss, np.array([1.0, -1.0]), centre, width, np.zeros(2))
+    mean, square = h.p, h.pp
     return _Slopes(float(mean[0]), float(mean[1]), float(square[0]), float(square[1]))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from jaxtyping import Float
@@ -24,7 +25,10 @@ _SEED = 20250929  # any fixed number: the same nodes in every run
 
 _MOST_TOKENS = qmc.Sobol.MAXDIM
 
+_KEPT_BYTES = 2**24
+
 Nodes = Float[np.ndarray, "scrambles nodes"]
+Tokens = tuple[np.ndarray, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,12 +148,10 @@ def _sampled(
     s = query.cosine
     softmax = model == "attention"
     weigh = _softmax if softmax else _elementwise(problem, query, activation)
-    rng = np.random.default_rng(_SEED)
     scrambles = []
-    for _ in range(SCRAMBLES):
+    for tokens in _scrambled_tokens(R, L, points):
         columns = []
-        for label, informative in ((1.0, R), (-1.0, 0)):
-            g = _tokens(informative, L - informative, points, rng)
+        for label, informative, g in zip((1.0, -1.0), (R, 0), tokens, strict=True):
             signal = np.arange(L) < informative
             a = weigh(query.sharpness * (g + theta * s * signal))
             A, B = a @ signal.astype(float), np.sum(a * g, axis=1)
@@ -168,6 +170,26 @@ def _sampled(
         weight=weight,
         shared=1 / L if softmax else 0.0,
     )
+
+
+def _scrambled_tokens(R: int, L: int, points: int) -> Iterable[Tokens]:
+    """Return the tokens of positives and of negatives, for each scramble.
+
+    They depend on nothing else, so that a grid of predictions draws them once.
+    """
+    small = SCRAMBLES * 2 * points * L * 8 <= _KEPT_BYTES
+    return _kept_tokens(R, L, points) if small else _drawn_tokens(R, L, points)
+
+
+def _drawn_tokens(R: int, L: int, points: int) -> Iterator[Tokens]:
+    rng = np.random.default_rng(_SEED)
+    for _ in range(SCRAMBLES):
+        yield _tokens(R, L - R, points, rng), _tokens(0, L, points, rng)
+
+
+@functools.lru_cache(maxsize=8)
+def _kept_tokens(R: int, L: int, points: int) -> tuple[Tokens, ...]:
+    return tuple(_drawn_tokens(R, L, points))
 
 
 def _tokens(informative: int, rest: int, points: int, rng: np.random.Generator) -> np.ndarray:

@@ -16,8 +16,9 @@ from sparsetoken.theory.potential import Potential
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Readout", "best_bias", "outcome", "solve_readout", "test_error_spread"]
+__all__ = ["FINE", "ROUGH", "Readout", "best_bias", "outcome", "solve_readout", "test_error_spread"]
 
+FINE, ROUGH = 1e-6, 1e-2  # of a solution, and of a place on the way to one
 _B, _NU, _R = 2, 3, 4
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
 _LAST_RIDGE = 1e-9  # below this share of the first, the next is 0
@@ -48,7 +49,9 @@ class Readout:
         return Overlaps(query=w1, orthogonal=w2, noise=nu, bias=b)
 
 
-def solve_readout(potential: Potential, ridge: float, start: Readout | None = None) -> Readout:
+def solve_readout(
+    potential: Potential, ridge: float, start: Readout | None = None, tolerance: float = FINE
+) -> Readout:
     """Solve for the readout of stage 4 in the limit n1, d -> infinity.
 
     Equation: learned-readout. Without a start the solution is followed from a ridge so
@@ -61,36 +64,47 @@ def solve_readout(potential: Potential, ridge: float, start: Readout | None = No
         lambda >= 0; at 0 the loss must have a finite minimum.
     start : Readout, optional
         A solution nearby, for the same smoothing.
+    tolerance : float
+        Relative length of the last Newton step; the error is of the order of its square.
     """
 
-    def newton(x: np.ndarray, ridge: float, mu: float) -> NewtonResult:
+    def newton(x: np.ndarray, ridge: float, mu: float, tolerance: float) -> NewtonResult:
         free = x[: potential.size]  # at infinite alpha nu = 0 and r = 1 are fixed
         result = damped_newton(
             lambda at: potential.system(at, ridge, mu),
             free,
             positive=(_NU, _R)[: potential.size - 3],
             cautious=(_B,),
+            tolerance=tolerance,
         )
         return result._replace(x=np.append(result.x, x[potential.size :]))
 
     spent = 0 if start is None else start.iterations
     if start is not None and start.converged:
-        near = newton(start.x, ridge, start.smoothing)
+        near = newton(start.x, ridge, start.smoothing, tolerance)
         spent += near.iterations
         # A law so rough that a start from fewer nodes fails is not worth a long way.
         if near.converged or potential.law.C.size > _MANY_NODES:
             return Readout(near.x, start.smoothing, near.residual, spent, near.converged)
     mu = 0.0 if potential.loss.smooth else _FIRST_SMOOTHING
     x, large = _explicit_start(potential, ridge, mu)
-    first = newton(x, large, mu)
+    first = newton(x, large, mu, tolerance if large == ridge else ROUGH)
     if not first.converged:
         return Readout(first.x, mu, first.residual, spent + first.iterations, False)
     enough = _LAST_RIDGE * large if ridge == 0 else None
-    down, _ = follow(lambda at, t: newton(at, t, mu), first, large, ridge, enough=enough)
+    down, _ = follow(
+        lambda at, t: newton(at, t, mu, tolerance if t == ridge else ROUGH),
+        first,
+        large,
+        ridge,
+        enough=enough,
+    )
     iterations = spent + down.iterations
     if mu == 0 or not down.converged:
         return Readout(down.x, mu, down.residual, iterations, down.converged)
-    sharp, mu = follow(lambda at, t: newton(at, ridge, t), down, mu, 0.0, enough=_LAST_SMOOTHING)
+    sharp, mu = follow(
+        lambda at, t: newton(at, ridge, t, tolerance), down, mu, 0.0, enough=_LAST_SMOOTHING
+    )
     iterations = spent + sharp.iterations
     # A solution on a kink is reached only as mu -> 0: the last mu > 0 serves.
     near_enough = sharp.converged or mu <= 10 * _LAST_SMOOTHING
@@ -102,7 +116,7 @@ def _explicit_start(potential: Potential, ridge: float, mu: float) -> tuple[np.n
     law, loss, sqrt_alpha = potential.law, potential.loss, potential.sqrt_alpha
     mean = law.weight / len(law.C)
     size = float(np.sum(mean * (law.along**2 + law.across**2 + law.C**2))) + law.shared
-    large = max(ridge, 10 * size)
+    large = max(ridge, size)
     bias = best_bias(loss, float(np.sum(mean * (law.y > 0))), mu)
     slope = loss.dual(law.y, bias + 0 * law.y, mu + 0 * law.y)
     w1, w2 = (-np.sum(mean * slope * f) / large for f in (law.along, law.across))

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from sparsetoken.losses import Loss
+from sparsetoken.losses.base import Smoothed
+from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.score_grid import ScoreGrid, View
 
 __all__ = ["NodeSums", "Potential"]
 
-_BLOCK, _SMALL_BLOCK = 1024, 128  # nodes in one call: two compiled shapes for all laws
+_NEAR = 1e-5  # relative; what Taylor's formula leaves out is below 1e-10
+_MANY = 1024  # nodes from which a grid is less work
 
 
 class NodeSums(NamedTuple):
     """Means over the law, for each scramble: envelope, gradient, Hessian."""
 
-    value: Any
-    gradient: Any
-    hessian: Any
+    value: np.ndarray
+    gradient: np.ndarray
+    hessian: np.ndarray
+
+    def moved(self, step: np.ndarray) -> NodeSums:
+        """Return the means a small step away, to second order in value, first in gradient."""
+        change = self.hessian @ step
+        value = self.value + self.gradient @ step + 0.5 * change @ step
+        return NodeSums(value, self.gradient + change, self.hessian)
+
+
+class _Evaluation(NamedTuple):
+    x: np.ndarray
+    mu: float
+    sums: NodeSums
 
 
 class Potential:
@@ -58,8 +72,9 @@ class Potential:
         self.law, self.loss = law, loss
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
-        self._blocks = _blocks(law)
-        self._last: tuple[tuple[float, ...], NodeSums] | None = None
+        worth_it = loss.integrates and law.C.size > _MANY
+        self._grid = ScoreGrid(law) if worth_it else None
+        self._last: _Evaluation | None = None
 
     def chi(self, x: np.ndarray) -> float:
         """Return the susceptibility nu / (r sqrt(alpha)) at x; 0 at infinite alpha."""
@@ -68,25 +83,74 @@ class Potential:
     def node_sums(self, x: np.ndarray, mu: float) -> NodeSums:
         """Return the means of envelope, gradient and Hessian at x, by scramble.
 
-        The last answer is kept: a solution is evaluated once for all that follows.
+        The last answer is kept, so that a solution is evaluated once for all that follows.
+        One that is a last Newton step away is reached from it by Taylor's formula.
         """
-        place = (*x, mu)
-        if self._last is None or self._last[0] != place:
-            self._last = place, self._node_sums(x, mu)
-        return self._last[1]
+        if self._last is not None and self._last.mu == mu:
+            step = x - self._last.x
+            if not step.any():
+                return self._last.sums
+            if np.all(np.abs(step) <= _NEAR * np.abs(x)):
+                return self._last.sums.moved(step)
+        self._last = _Evaluation(x.copy(), mu, self._node_sums(x, mu))
+        return self._last.sums
 
     def _node_sums(self, x: np.ndarray, mu: float) -> NodeSums:
-        parts = [
-            jax.device_get(_sums(self.loss, block, self.law.shared, x, self.sqrt_alpha, mu))
-            for block in self._blocks
-        ]
-        scrambles = len(self.law.C)
-        return NodeSums(
-            *(
-                np.stack(c).reshape(scrambles, -1, *np.shape(c[0])).sum(axis=1)
-                for c in zip(*parts, strict=True)
-            )
-        )
+        if self._grid is not None:
+            view = self._grid.view(x[:3])
+            s = self._smoothed(view, x, mu)
+            if self._grid.resolves(np.concatenate(s)):
+                return self._sums(view, s, x)
+        view = self._all_nodes._replace(m=self._scores(x))
+        return self._sums(view, self._smoothed(view, x, mu), x)
+
+    @functools.cached_property
+    def _all_nodes(self) -> View:
+        """Each node as a point, but for its mean score."""
+        law = self.law
+        a = np.stack([law.along, law.across, np.ones_like(law.C)], axis=1)
+        moments = law.weight[:, None, None] * a[:, :, None] * a[:, None]
+        return View(law.y, np.empty(0), law.C, moments)
+
+    def _scores(self, x: np.ndarray) -> np.ndarray:
+        return x[0] * self.law.along + x[1] * self.law.across + x[2]
+
+    def _widths(self, C: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return T and v = chi C^2 at lengths C."""
+        w1, w2, _, nu, _ = x
+        T = np.sqrt(np.maximum(self.law.shared * w1**2 + C**2 * (w2**2 + nu**2), 1e-300))
+        return T, C**2 * self.chi(x)
+
+    def _smoothed(self, view: View, x: np.ndarray, mu: float) -> Smoothed:
+        T, v = self._widths(view.C, x)
+        return smoothed_at(self.loss, view.y, view.m, T, v + mu)
+
+    def _sums(self, view: View, s: Smoothed, x: np.ndarray) -> NodeSums:
+        """Add up over the points of a view, scramble by scramble."""
+        nu, r = x[3:]
+        (T, v), C2, zero = self._widths(view.C, x), view.C**2, np.zeros_like(view.C)
+        # omega = a.x + Gaussian of covariance S2 (diagonal in x); e.g~ is its part along omega.
+        S2 = np.stack([self.law.shared + zero, C2, zero, C2, zero])
+        e = S2 * x[:, None, None] / T
+        u = np.stack([zero, zero, zero, C2 / (r * self.sqrt_alpha), -v / r])  # gradient of v
+        # a = (X_1, X_2, 1, 0, 0) is in the moments.
+        aa, a, one = view.moments, view.moments[:, 2], view.moments[:, 2, 2]
+        gradient = np.einsum("sn,psn->sp", one, T * s.D * e - 0.5 * s.pp * u)
+        gradient[:, :3] += np.einsum("spn,sn->sp", a, s.p)
+        along_e, along_u = (s.Dgg - s.D) * e - s.pDg * u, s.ppD * u - s.pDg * e
+        inner = e[:, None] * along_e + u[:, None] * along_u
+        inner[range(5), range(5)] += s.D * S2
+        hessian = np.einsum("sn,pqsn->spq", one, inner)
+        cross = np.einsum("spn,qsn->spq", a, s.Dg * e - s.pD * u)
+        hessian[:, :3, :] += cross
+        hessian[:, :, :3] += np.swapaxes(cross, 1, 2)
+        hessian[:, :3, :3] += np.einsum("spqn,sn->spq", aa, s.D)
+        # Second derivatives of v, weighted by dM/dv = -p^2/2.
+        curve = 0.5 * np.einsum("sn,sn->s", one, s.pp * C2) / (r**2 * self.sqrt_alpha)
+        hessian[:, 3, 4] += curve
+        hessian[:, 4, 3] += curve
+        hessian[:, 4, 4] -= 2 * nu / r * curve
+        return NodeSums(np.einsum("sn,sn->s", one, s.M), gradient, hessian)
 
     def system(self, x: np.ndarray, ridge: float, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and Hessian of Phi at x = (w_1, w_2, b, nu, r) or (w_1, w_2, b)."""
@@ -104,40 +168,3 @@ class Potential:
         hessian[2, 2] += 1e-9  # nothing else bends b where a loss is straight
         hessian[0, 0] += 1e-14 * np.trace(hessian)  # nor w_1 without a query at ridge 0
         return gradient[: self.size], hessian[: self.size, : self.size]
-
-
-def _blocks(law: FeatureLaw) -> list[tuple[Any, ...]]:
-    columns = (law.along, law.across, law.C, law.y, law.weight)
-    nodes = law.C.shape[1]
-    size = _SMALL_BLOCK if nodes <= _SMALL_BLOCK else _BLOCK
-    pad = -nodes % size
-    padded = []
-    for column, fill in zip(columns, (0.0, 0.0, 1.0, 1.0, 0.0), strict=True):
-        wide = np.pad(column, ((0, 0), (0, pad)), constant_values=fill)
-        padded.append(jnp.asarray(wide.reshape(-1, size)))
-    return list(zip(*padded, strict=True))
-
-
-@functools.partial(jax.jit, static_argnums=0)
-def _sums(loss: Loss, block: Any, shared: Any, x: Any, sqrt_alpha: Any, mu: Any) -> NodeSums:
-    X1, X2, C, y, weight = block
-    w1, w2, b, nu, r = x
-    v = C**2 * nu / (r * sqrt_alpha)
-    zero, one = jnp.zeros_like(C), jnp.ones_like(C)
-    # omega = a.x + Gaussian of covariance S2 (diagonal in x); e.g~ is its part along omega.
-    a = jnp.stack([X1, X2, one, zero, zero])
-    S2 = jnp.stack([shared * one, C**2, zero, C**2, zero])
-    T = jnp.sqrt(jnp.maximum(shared * w1**2 + C**2 * (w2**2 + nu**2), 1e-300))
-    e = S2 * x[:, None] / T
-    u = jnp.stack([zero, zero, zero, C**2 / (r * sqrt_alpha), -v / r])  # gradient of v
-    m = w1 * X1 + w2 * X2 + b
-    s = loss.smoothed(y, m, T, v + mu)
-    gradient = (weight * s.p) * a + (weight * T * s.D) * e - (0.5 * weight * s.pp) * u
-    frame = jnp.stack([a, e, u])
-    core = jnp.array([[s.D, s.Dg, -s.pD], [s.Dg, s.Dgg - s.D, -s.pDg], [-s.pD, -s.pDg, s.ppD]])
-    hessian = jnp.einsum("ipn,ijn,jqn->pq", frame, core * weight, frame)
-    hessian += jnp.diag(jnp.sum(weight * s.D * S2, axis=1))
-    # Second derivatives of v, weighted by dM/dv = -p^2/2.
-    curve = 0.5 * jnp.sum(weight * s.pp * C**2) / (r**2 * sqrt_alpha)
-    hessian = hessian.at[3, 4].add(curve).at[4, 3].add(curve).at[4, 4].add(-2 * nu / r * curve)
-    return NodeSums(jnp.sum(weight * s.M), jnp.sum(gradient, axis=1), hessian)

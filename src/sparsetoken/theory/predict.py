@@ -19,6 +19,7 @@ from sparsetoken.theory.inputs import (
     checked_test_problem,
 )
 from sparsetoken.theory.learned_error import (
+    ROUGH,
     best_bias,
     outcome,
     solve_readout,
@@ -109,20 +110,24 @@ def predict(
     if not stage.status.converged:
         return _without_readout(stage.status)
     loss, ridge = stage.loss, stage.ridge
-    readout = solve_readout(Potential(law.coarse(), loss, alpha1), ridge)
+    readout = solve_readout(Potential(law.coarse(), loss, alpha1), ridge, tolerance=ROUGH)
     points = FIRST_POINTS
     while True:
         potential = Potential(law, loss, alpha1)
-        readout = solve_readout(potential, ridge, readout)
-        if not readout.converged:
-            return _without_readout(_NOT_SOLVED, readout.residual, readout.iterations)
         test_law = (
             law if tested == problem else feature_law(model, tested, query, activation, points)
         )
-        spread = test_error_spread(potential, ridge, readout, test_law)
-        if 2 * spread <= tolerance or points >= LAST_POINTS:
-            break
-        points *= 2 if spread <= tolerance else 4
+        last, spread = points >= LAST_POINTS, 0.0
+        if readout.converged:
+            spread = test_error_spread(potential, ridge, readout, test_law)
+        if 2 * spread <= tolerance or last:  # a rougher law is not worth its own solution
+            readout = solve_readout(potential, ridge, readout)
+            if not readout.converged:
+                return _without_readout(_NOT_SOLVED, readout.residual, readout.iterations)
+            spread = test_error_spread(potential, ridge, readout, test_law)
+            if 2 * spread <= tolerance or last:
+                break
+        points *= 4
         law = feature_law(model, problem, query, activation, points)
     answer = outcome(potential, readout, test_law)
     if stage.fits_exactly:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 from jaxtyping import Float
@@ -15,6 +16,9 @@ __all__ = ["ScoreLaw"]
 
 _THRESHOLDS = 199  # odd, so that with the ends every second point is a rule as well
 _NODES_FOR_AUC = 8192
+_REACH = 7.0  # P(|g| > REACH) = 3e-12
+_FIRST_STEPS, _MOST_STEPS = 24, 384
+_ENOUGH = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +60,8 @@ class ScoreLaw:
         """Return the false and the true positive rate when scores above t are positive."""
         rates = []
         for label in (-1, 1):
-            at = (self.y == label) & (self.weight > 0)
-            mean, width, weight = self.mean[at], self.width[at], self.weight[at]
-            above = [np.sum(_normal_cdf(mean - t, width) * weight) for t in thresholds]
-            rates.append(np.array(above) / weight.sum())
+            mean, width, weight = self._of(label)
+            rates.append(np.array([_normal_cdf(mean - t, width) @ weight for t in thresholds]))
         return rates[0], rates[1]
 
     def roc(self) -> tuple[Float[np.ndarray, " t"], Float[np.ndarray, " t"]]:
@@ -71,15 +73,46 @@ class ScoreLaw:
         return np.concatenate([[0], false, [1]]), np.concatenate([[0], true, [1]])
 
     def auc(self) -> float:
-        """Return the area under the ROC curve, by the extrapolated trapezoidal rule.
+        """Return the area under the ROC curve, the mean true positive rate over negatives.
 
         The first scrambles are enough for an error of about 1e-4.
         """
         few = slice(max(1, _NODES_FOR_AUC // self.y.shape[1]))
         part = ScoreLaw(self.mean[few], self.width[few], self.y[few], self.weight[few])
+        area = part._smooth_area()
+        if area is not None:
+            return area
         false, true = part.roc()
         fine, rough = np.trapezoid(true, false), np.trapezoid(true[::2], false[::2])
         return float(fine + (fine - rough) / 3)
+
+    def _smooth_area(self) -> float | None:
+        """Return the area by the trapezoidal rule in the score, None if that does not converge.
+
+        For a mixture of normals no narrower than a few steps the rule is exact to rounding.
+        """
+        (m, T, w), (mean, width, weight) = (self._of(label) for label in (-1, 1))
+        if not T.all() or not width.all():
+            return None
+        low, high = float(np.min(m - _REACH * T)), float(np.max(m + _REACH * T))
+        t = np.linspace(low, high, _FIRST_STEPS + 1)
+        area, steps = math.inf, _FIRST_STEPS
+        total = 0.0
+        while steps <= _MOST_STEPS:
+            g = (t[:, None] - m) / T
+            density = np.exp(-0.5 * g**2) @ (w / T) / math.sqrt(2 * math.pi)
+            total += density @ (ndtr((mean - t[:, None]) / width) @ weight)
+            last, area = area, total * (high - low) / steps
+            if abs(area - last) <= _ENOUGH:
+                return float(area)
+            t = low + (high - low) * (np.arange(steps) + 0.5) / steps  # between the old ones
+            steps *= 2
+        return None
+
+    def _of(self, label: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return mean, width and weight of the nodes of a class; weights add up to 1."""
+        at = (self.y == label) & (self.weight > 0)
+        return self.mean[at], self.width[at], self.weight[at] / self.weight[at].sum()
 
 
 def _normal_cdf(x: np.ndarray, width: np.ndarray) -> np.ndarray:
