@@ -13,7 +13,7 @@ __all__ = ["NewtonResult", "damped_newton", "follow"]
 Vector = Float[np.ndarray, " n"]
 System = Callable[[Vector], tuple[Vector, Float[np.ndarray, "n n"]]]
 
-_MIN_DAMPING = 0.02
+_MIN_DAMPING = 1e-4
 _RATIO, _MAX_RATIO, _MIN_RATIO = 10.0, 100.0, 1.05
 _MAX_TOTAL = 1000  # about three times the longest way that is common
 
@@ -67,6 +67,8 @@ def damped_newton(
         residual = float(np.linalg.norm(step / scale))
         if residual <= tolerance:
             return NewtonResult(x + step, residual, iteration, True)
+        if not np.isfinite(residual):
+            return NewtonResult(x, residual, iteration, False)
         longest = _longest(x, step, positive, cautious)
         damping = longest
         while True:

@@ -23,6 +23,7 @@ _B, _NU, _R = 2, 3, 4
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
 _LAST_RIDGE = 1e-9  # below this share of the first, the next is 0
 _MANY_NODES = 2**16
+_LARGE_RIDGES = (1.0, 10.0)  # relative to the features; the second is safer and farther away
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,8 +88,11 @@ def solve_readout(
         if near.converged or potential.law.C.size > _MANY_NODES:
             return Readout(near.x, start.smoothing, near.residual, spent, near.converged)
     mu = 0.0 if potential.loss.smooth else _FIRST_SMOOTHING
-    x, large = _explicit_start(potential, ridge, mu)
-    first = newton(x, large, mu, tolerance if large == ridge else ROUGH)
+    for relative in _LARGE_RIDGES:
+        x, large = _explicit_start(potential, ridge, mu, relative)
+        first = newton(x, large, mu, tolerance if large == ridge else ROUGH)
+        if first.converged:
+            break
     if not first.converged:
         return Readout(first.x, mu, first.residual, spent + first.iterations, False)
     enough = _LAST_RIDGE * large if ridge == 0 else None
@@ -111,12 +115,17 @@ def solve_readout(
     return Readout(sharp.x, mu, sharp.residual, iterations, near_enough)
 
 
-def _explicit_start(potential: Potential, ridge: float, mu: float) -> tuple[np.ndarray, float]:
-    """Return a ridge so large that w is explicit to first order, and the solution there."""
+def _explicit_start(
+    potential: Potential, ridge: float, mu: float, relative: float
+) -> tuple[np.ndarray, float]:
+    """Return a ridge so large that w is explicit to first order, and the solution there.
+
+    It is at least `ridge`, and `relative` times the mean square of the features.
+    """
     law, loss, sqrt_alpha = potential.law, potential.loss, potential.sqrt_alpha
     mean = law.weight / len(law.C)
     size = float(np.sum(mean * (law.along**2 + law.across**2 + law.C**2))) + law.shared
-    large = max(ridge, size)
+    large = max(ridge, relative * size)
     bias = best_bias(loss, float(np.sum(mean * (law.y > 0))), mu)
     slope = loss.dual(law.y, bias + 0 * law.y, mu + 0 * law.y)
     w1, w2 = (-np.sum(mean * slope * f) / large for f in (law.along, law.across))

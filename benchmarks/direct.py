@@ -1,0 +1,211 @@
+"""What one would do otherwise: real tensors and scikit-learn; damped fixed-point iteration."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+from scipy import integrate, optimize
+from scipy.special import ndtr
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from sparsetoken import FourStageTraining, Query, SparseTokenProblem
+from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.numerics.precision import in_float64
+from sparsetoken.theory.feature_law import FeatureLaw, feature_law
+
+TEST_SAMPLES = 10_000
+MOST_ITERATIONS = 20_000
+GRADIENT = 1e-11  # 1e-8 times the ridge of 1e-3, which is what our fits reach
+
+
+class DirectTrial(NamedTuple):
+    """Test error, and seconds by stage."""
+
+    test_error: float
+    stages: dict[str, float]
+
+
+def direct_trial(
+    model: str, problem: SparseTokenProblem, training: FourStageTraining, alpha1: float, d: int
+) -> DirectTrial:
+    """Run the four stages with whole tensors in memory, as a notebook does."""
+    _, theta, _, L = problem.letters
+    rng = np.random.default_rng()
+    xi = rng.standard_normal(d)
+    xi /= np.linalg.norm(xi)
+    clock, stages = time.perf_counter, {}
+
+    def tensors(n: int) -> tuple[np.ndarray, np.ndarray]:
+        y = np.where(rng.random(n) < problem.positive_rate, 1, -1)
+        X = rng.standard_normal((n, L, d))
+        positive = np.flatnonzero(y == 1)
+        X[positive, rng.integers(L, size=len(positive))] += theta * xi
+        return X, y
+
+    def features(X: np.ndarray) -> np.ndarray:
+        if model == "vectorized":
+            return X.reshape(len(X), -1)
+        if model == "pooled":
+            return X.mean(axis=1)
+        scores = training.beta * (X @ q)
+        a = np.exp(scores - scores.max(axis=1, keepdims=True))
+        a /= a.sum(axis=1, keepdims=True)
+        return np.einsum("nl,nld->nd", a, X)
+
+    start = clock()
+    if model == "attention":
+        X, y = tensors(round(training.alpha0 * d))
+        n, mean = len(y), X.mean(axis=1)
+        h = training.loss.slope(y, np.zeros(n))
+        w, b = -training.eta_w / n * (h @ mean), -training.eta_b * h.mean()
+        h = training.loss.slope(y, mean @ w + b)
+        t = X @ w
+        weights = h[:, None] * (t - t.mean(axis=1, keepdims=True))
+        q = -training.eta_q * training.beta / (n * L) * np.einsum("nl,nld->d", weights, X)
+        del X
+    stages["query"], start = clock() - start, clock()
+    X, y = tensors(round(alpha1 * d))
+    F = features(X)
+    stages["design"], start = clock() - start, clock()
+    if training.loss.name == "square":
+        readout = Ridge(alpha=training.ridge * len(y)).fit(F, y)
+    else:
+        inverse = 1 / (training.ridge * len(y))
+        readout = LogisticRegression(C=inverse, tol=GRADIENT, max_iter=10_000).fit(F, y)
+    stages["fit"], start = clock() - start, clock()
+    X, y = tensors(TEST_SAMPLES)
+    scores = features(X) @ readout.coef_.ravel() + readout.intercept_
+    stages["test"] = clock() - start
+    return DirectTrial(float(np.mean(y * scores < 0)), stages)
+
+
+class State(NamedTuple):
+    """Readout and susceptibility of the fixed-point equations."""
+
+    w1: float
+    w2: float
+    b: float
+    nu: float
+    chi: float
+
+
+@in_float64
+def damped_point(
+    problem: SparseTokenProblem,
+    query: Query,
+    training: FourStageTraining,
+    alpha: float,
+    *,
+    points: int = 512,
+    damping: float = 0.5,
+    tolerance: float = 1e-7,
+    start: State | None = None,
+) -> tuple[float, State]:
+    """Iterate the stationarity conditions of stage 4, on our nodes, until they change no more.
+
+    They are ``r^2 = E[C^2 p^2]``, ``K = E[C^2 D]``, ``chi = 1 / (alpha (ridge + K))``,
+    ``nu = r sqrt(alpha) chi``, ``w_2 = -E[p X_2] / (ridge + K)``,
+    ``w_1 = -E[p X_1] / (ridge + shared E[D])`` and ``E[p] = 0`` for b.
+
+    Returns
+    -------
+    test_error, state
+    """
+    law = feature_law("attention", problem, query, "erf", points)
+    x = np.array(start or State(0.0, 0.0, 0.0, 1.0, 1.0))
+    for _ in range(MOST_ITERATIONS):
+        new = _fixed_point(law, training, alpha, State(*x))
+        change = np.max(np.abs(new - x) / (1e-3 + np.abs(x)))
+        x = damping * x + (1 - damping) * new
+        if not change > tolerance:  # converged, or lost (nan)
+            break
+    state = State(*(float(value) for value in x))
+    m, T = _scores(law, state)
+    wrong = np.sum(law.weight * ndtr(-law.y * m / T)) / len(law.C)
+    return float(wrong), state
+
+
+def _scores(law: FeatureLaw, s: State) -> tuple[np.ndarray, np.ndarray]:
+    m = s.w1 * law.along + s.w2 * law.across + s.b
+    return m, np.sqrt(law.shared * s.w1**2 + law.C**2 * (s.w2**2 + s.nu**2))
+
+
+def _fixed_point(
+    law: FeatureLaw, training: FourStageTraining, alpha: float, s: State
+) -> np.ndarray:
+    m, T = _scores(law, s)
+    g = smoothed_at(training.loss, law.y, m, T, s.chi * law.C**2)
+    weight = law.weight / len(law.C)
+    r = math.sqrt(np.sum(weight * law.C**2 * g.pp))
+    K, D = np.sum(weight * law.C**2 * g.D), np.sum(weight * g.D)
+    chi = 1 / (alpha * (training.ridge + K))
+    return np.array(
+        [
+            -np.sum(weight * g.p * law.along) / (training.ridge + law.shared * D),
+            -np.sum(weight * g.p * law.across) / (training.ridge + K),
+            s.b - np.sum(weight * g.p) / D,
+            r * math.sqrt(alpha) * chi,
+            chi,
+        ]
+    )
+
+
+def adaptive_pooled_point(
+    problem: SparseTokenProblem, training: FourStageTraining, alpha: float
+) -> float:
+    """Return the test error of the pooled model by nested adaptive quadrature and a root finder.
+
+    Its features have one mean for each label, so that the only integral is over one normal.
+    """
+    pi, theta, R, L = problem.letters
+    C2, X2 = 1 / L, theta * R / L
+    classes = ((1.0, pi, X2), (-1.0, 1 - pi, 0.0))
+    loss, ridge = training.loss, training.ridge
+
+    def prox(y: float, omega: float, v: float) -> float:
+        far = omega - v * float(loss.slope(y, omega))
+        low, high = min(omega, far), max(omega, far)
+        if high - low < 1e-14:
+            return omega
+        return optimize.brentq(
+            lambda z: z + v * float(loss.slope(y, z)) - omega, low, high, xtol=1e-13
+        )
+
+    def equations(x: np.ndarray) -> np.ndarray:
+        w2, b, nu, chi = x[0], x[1], math.exp(x[2]), math.exp(x[3])
+        v, T = chi * C2, math.sqrt(C2 * (w2**2 + nu**2))
+
+        def mean(function: object) -> float:
+            total = 0.0
+            for y, chance, X in classes:
+
+                def integrand(g: float, y: float = y, X: float = X) -> float:
+                    z = prox(y, w2 * X + b + T * g, v)
+                    bend = float(loss.curvature(y, z))
+                    value = function(float(loss.slope(y, z)), bend / (1 + v * bend), X)
+                    return value * math.exp(-0.5 * g * g) / math.sqrt(2 * math.pi)
+
+                total += chance * integrate.quad(integrand, -8, 8, epsabs=1e-9, epsrel=1e-8)[0]
+            return total
+
+        K = C2 * mean(lambda p, D, X: D)
+        return np.array(
+            [
+                mean(lambda p, D, X: p * X) + w2 * (ridge + K),
+                mean(lambda p, D, X: p),
+                nu**2 - alpha * chi**2 * C2 * mean(lambda p, D, X: p * p),
+                alpha * chi * (ridge + K) - 1,
+            ]
+        )
+
+    found = optimize.root(equations, [1.0, -0.1, 0.5, 0.5], tol=1e-8)
+    w2, b, nu = found.x[0], found.x[1], math.exp(found.x[2])
+    T = math.sqrt(C2 * (w2**2 + nu**2))
+
+    def below(m: float) -> float:
+        return 0.5 * math.erfc(m / T / math.sqrt(2))
+
+    return pi * below(w2 * X2 + b) + (1 - pi) * below(-b)
