@@ -182,6 +182,10 @@ def test_without_json_a_table(arguments, column):
         (["reproduce", "--profile", "slow"], "profile"),
         (["reproduce", "--seed", "-1"], "seed"),
         (["reproduce", "--out", ""], "--out"),
+        (["align", "--device", "abacus"], "device"),
+        (["predict", "pooled", "--device", "abacus"], "device"),
+        (["capacity", "pooled", "--device", "abacus"], "device"),
+        (["simulate", "pooled", "--device", "abacus"], "device"),
         (["align", "--length", "ten"], "--length"),
         (["align", "--colour", "red"], "--colour"),
         (["predict"], "MODEL"),
@@ -196,6 +200,54 @@ def test_bad_input_is_one_message_and_exit_code_2(arguments, word, tmp_path, mon
     assert word in found.stderr
     assert "Traceback" not in found.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["align"], ["predict", "pooled"], ["capacity", "pooled"], ["simulate", "pooled", *SMALL]],
+)
+def test_a_device_that_is_not_there_is_refused_with_the_remedy(command, monkeypatch):
+    def absent(backend):
+        raise RuntimeError(f"Unknown backend {backend}")
+
+    monkeypatch.setattr("jax.local_devices", absent)
+    found = run(*command, "--device", "gpu")
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert 'pip install "jax[cuda12]"' in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [["align"], ["predict", "pooled"], ["capacity", "pooled"]])
+def test_theory_runs_on_the_device(command, monkeypatch):
+    import jax
+
+    original, seen = getattr(theory, command[0]), []
+
+    def recorded(*arguments, **options):
+        seen.append(jax.config.jax_default_device)
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(theory, command[0], recorded)
+    plain = run(*command, *TASK, "--json")
+    chosen = run(*command, *TASK, "--json", "--device", "cpu")
+    assert seen == [None, jax.devices("cpu")[0]]
+    assert chosen.exit_code == 0
+    assert strict_json(chosen.stdout).keys() == strict_json(plain.stdout).keys()
+    assert jax.config.jax_default_device is None
+
+
+def test_simulate_fits_on_the_device(monkeypatch):
+    from sparsetoken.numerics import products
+
+    large = ["--dimension", 250, "--trials", 1, "--alpha1", 1, "--json"]
+    plain = strict_json(run("simulate", "pooled", *TASK, *large).stdout)
+    monkeypatch.setattr(products, "HostProducts", None)
+    found = run("simulate", "pooled", *TASK, *large, "--device", "cpu")
+    assert found.exit_code == 0
+    values = strict_json(found.stdout)
+    # both fits are within 1e-8 (1 + |w|) of one minimiser
+    assert values["auc"]["mean"] == pytest.approx(plain["auc"]["mean"], abs=1e-6)
 
 
 def test_an_output_folder_that_is_a_file_is_refused(tmp_path):

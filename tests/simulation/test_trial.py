@@ -69,6 +69,21 @@ def test_the_type_of_tokens_is_a_coordinate_of_tensors_only():
     assert run(engine="tensors", dtype="float32") != run(engine="tensors")
 
 
+@pytest.mark.parametrize("model", ["attention", "pooled"])
+def test_the_device_is_no_coordinate(model):
+    options = {"dimension": 220, "trials": 1, "training": dataclasses.replace(TRAINING, ridge=0.1)}
+    here, there = (run(model, device=device, **options) for device in (None, "cpu"))
+    assert there.queries == here.queries
+    # another training set would differ by 1e-2; the fits are within 1e-8 (1 + |w|)
+    assert there.trials[0].training_loss == pytest.approx(here.trials[0].training_loss, abs=1e-7)
+    assert there.trials[0].test_error == pytest.approx(here.trials[0].test_error, abs=1e-6)
+
+
+def test_a_device_that_is_not_there_is_refused_before_the_draw():
+    with pytest.raises(InvalidInput, match="device"):
+        run(device="abacus")
+
+
 def test_executors_and_their_order_change_nothing():
     serial, seen = run(trials=5), []
     with ThreadPoolExecutor(2) as pool:

@@ -14,6 +14,7 @@ __all__ = [
     "Beta",
     "CapacityTolerance",
     "Cosine",
+    "Device",
     "EtaB",
     "EtaQ",
     "EtaW",
@@ -89,6 +90,15 @@ CapacityTolerance = Annotated[
     float,
     typer.Option(
         "--tolerance", help="Bound on twice the relative numerical error of the capacity."
+    ),
+]
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        show_default=False,
+        help="cpu or gpu: where JAX computes the heavy part. By default theory runs where JAX "
+        "would put it, and the fits of simulate in NumPy.",
     ),
 ]
 AsJson = Annotated[

@@ -11,7 +11,7 @@ import typer
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.show import finish, guarded, progress_bar, put_json, put_table
-from sparsetoken.cli.theory import chosen_query, four_stages, warn_of_trained_query
+from sparsetoken.cli.theory import chosen_query, four_stages, on_device, warn_of_trained_query
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -78,6 +78,7 @@ def simulate(
             rich_help_panel=EXPERIMENT,
         ),
     ] = None,
+    device: o.Device = None,
     as_json: o.AsJson = False,
 ) -> None:
     """Run the experiment at finite dimension, with standard errors.
@@ -107,6 +108,7 @@ def simulate(
             engine=engine,
             dtype=dtype,
             memory_budget=memory_budget,
+            device=device,
             executor=executor,
             on_trial=lambda *_: bar.advance(task),
         )
@@ -115,7 +117,8 @@ def simulate(
         put_json(values)
     else:
         put_table(f"{model}, d = {dimension}, {trials} trials, {engine} engine", values)
-    warn_of_trained_query(model, problem, training, query)
+    with on_device(device):
+        warn_of_trained_query(model, problem, training, query)
     finish(result.status)
 
 

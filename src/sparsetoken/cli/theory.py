@@ -20,6 +20,7 @@ __all__ = [
     "capacity",
     "chosen_query",
     "four_stages",
+    "on_device",
     "predict",
     "warn_of_trained_query",
 ]
@@ -47,6 +48,20 @@ def four_stages(
     from sparsetoken.training import FourStageTraining
 
     return FourStageTraining(alpha0, eta_w, eta_b, eta_q, beta, loss=get_loss(loss), ridge=ridge)
+
+
+@contextlib.contextmanager
+def on_device(name: str | None) -> Iterator[None]:
+    """Let JAX compute on the device of this name inside the block, or where it would anyway."""
+    if name is None:
+        yield
+        return
+    import jax
+
+    from sparsetoken.numerics.devices import jax_device
+
+    with jax.default_device(jax_device(name)):
+        yield
 
 
 def tell(text: str) -> None:
@@ -103,6 +118,7 @@ def align(
     eta_b: o.EtaB = 0.5,
     eta_q: o.EtaQ = 1.0,
     beta: o.Beta = 1.0,
+    device: o.Device = None,
     as_json: o.AsJson = False,
 ) -> None:
     """Predict the query that two gradient steps find.
@@ -115,7 +131,8 @@ def align(
 
     problem = SparseTokenProblem(length, informative, strength, positive_rate)
     training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
-    result = theory.align(problem, training)
+    with on_device(device):
+        result = theory.align(problem, training)
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
     values = {name: getattr(result, name) for name in names}
     _show("Query after two gradient steps", {**values, "status": str(result.status.code)}, as_json)
@@ -142,6 +159,7 @@ def predict(
     beta: o.Beta = 1.0,
     activation: o.Activation = "erf",
     tolerance: o.Tolerance = 1e-4,
+    device: o.Device = None,
     as_json: o.AsJson = False,
 ) -> None:
     """Predict errors, loss, AUC and overlaps of a trained classifier.
@@ -154,7 +172,7 @@ def predict(
     problem = SparseTokenProblem(length, informative, strength, positive_rate)
     training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
     query = chosen_query(cosine, sharpness)
-    with query_warnings_told():
+    with on_device(device), query_warnings_told():
         result = theory.predict(
             model,
             problem,
@@ -195,6 +213,7 @@ def capacity(
     beta: o.Beta = 1.0,
     activation: o.Activation = "erf",
     tolerance: o.CapacityTolerance = 1e-4,
+    device: o.Device = None,
     as_json: o.AsJson = False,
 ) -> None:
     """Predict the load n1/d up to which the training set is separable.
@@ -207,7 +226,7 @@ def capacity(
     problem = SparseTokenProblem(length, informative, strength, positive_rate)
     training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
     query = chosen_query(cosine, sharpness)
-    with query_warnings_told():
+    with on_device(device), query_warnings_told():
         result = theory.capacity(
             model,
             problem,

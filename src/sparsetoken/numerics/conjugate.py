@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparsetoken.numerics.products import Product, products
+
 __all__ = ["ConjugateDirections"]
 
-BLOCK_BYTES = 2**21  # rows that stay in the cache between the product with F and that with F^T
 BIAS_FLOOR = 0.01
 
 
@@ -21,16 +22,18 @@ class ConjugateDirections:
     ----------
     F : array of shape (n, m)
     ridge : float > 0
+    device : str, optional
+        Of JAX, where the products are taken; by default NumPy takes them.
     """
 
-    def __init__(self, F: np.ndarray, ridge: float) -> None:
+    def __init__(self, F: np.ndarray, ridge: float, device: str | None = None) -> None:
         n, m = F.shape
         scale = np.sqrt(np.einsum("nm,nm->m", F, F) / n)
         self._scale = np.where(scale > 0, scale, 1.0)
-        self._F = np.empty((n, m), np.float32)
-        np.divide(F, self._scale, out=self._F, casting="same_kind")
+        scaled = np.empty((n, m), np.float32)
+        np.divide(F, self._scale, out=scaled, casting="same_kind")
+        self._products = products(scaled, device)
         self._ridge = ridge / self._scale**2
-        self._rows = max(1, BLOCK_BYTES // (4 * m))
         # So many products cost about as much as one factorisation.
         self._most = max(30, min(n, m) // 8)
 
@@ -58,12 +61,12 @@ class ConjugateDirections:
         right = -np.append(grad_w / self._scale, grad_b)
         x, residual = np.zeros_like(right), right.copy()
         z = residual / diagonal
-        p, size = z.copy(), residual @ z
+        p, size, product = z.copy(), residual @ z, self._products.weighted(D)
         goal = accuracy**2 * size
         for _ in range(self._most):
             if not size > goal:
                 return x[:-1] / self._scale, float(x[-1])
-            q = self._product(D, p)
+            q = self._times(product, p)
             q[-1] += floor * p[-1]
             along = p @ q
             if not along > 0 or not np.isfinite(along):
@@ -75,13 +78,7 @@ class ConjugateDirections:
             p = z + size / before * p
         return None
 
-    def _product(self, D: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """Return H p, reading F once."""
-        v, bias, D32 = p[:-1].astype(np.float32), np.float32(p[-1]), D.astype(np.float32)
-        total, last = np.zeros(len(v), np.float32), 0.0
-        for first in range(0, len(D), self._rows):
-            here = slice(first, first + self._rows)
-            u = (self._F[here] @ v + bias) * D32[here]
-            total += u @ self._F[here]
-            last += float(u.sum())
+    def _times(self, product: Product, p: np.ndarray) -> np.ndarray:
+        """Return H p."""
+        total, last = product(p[:-1], p[-1])
         return np.append(total + self._ridge * p[:-1], last)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -9,6 +10,7 @@ from jaxtyping import Float
 from scipy import linalg
 
 from sparsetoken.numerics.conjugate import ConjugateDirections
+from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.newton_readout import Point, Pointwise, newton
 from sparsetoken.validation import InvalidInput, real
 
@@ -74,6 +76,8 @@ def fit_readout(
     loss: ConvexLoss,
     ridge: float,
     tolerance: float = 1e-8,
+    *,
+    device: str | None = None,
 ) -> ReadoutFit:
     r"""Minimise ``(1/n) sum_i l(y_i, F_i w + b) + (ridge/2) |w|^2`` over (w, b).
 
@@ -106,6 +110,10 @@ def fit_readout(
         is at most `tolerance`; `gradient_norm` is the largest. At ridge 0 these are
         ``|F^T p| / (|F| |p_0|)``, with the Frobenius norm, and ``|mean p| / mean |p_0|``,
         where p_0 are the slopes at w = 0 and its best bias.
+    device : str, optional
+        Of JAX: cpu or gpu. There the products of conjugate gradients are taken, for a smooth
+        loss and 200 or more rows and columns; all else, and all by default, is NumPy. Either
+        way the minimiser is found to the same tolerance.
 
     Returns
     -------
@@ -116,17 +124,20 @@ def fit_readout(
     Raises
     ------
     InvalidInput
-        If shapes, labels, ridge or tolerance are illegal.
+        If shapes, labels, ridge or tolerance are illegal, or JAX has no such device.
     """
     F, y = _checked(features, labels)
     ridge = real("ridge", ridge, 0.0)
     if ridge == 0:
         _require_quadratic(loss)
     tolerance = real("tolerance", tolerance, 0.0, open_low=True)
+    if device is not None:
+        jax_device(device)
     if np.all(y == y[0]) and _falls_for_ever(loss, y[0]):
         return _one_class(F, y[0], loss, tolerance)
     centre = F.mean(axis=0)
-    solve = _least_squares if ridge == 0 else _smooth if loss.smooth else _kinked
+    smooth = functools.partial(_smooth, device=device)
+    solve = _least_squares if ridge == 0 else smooth if loss.smooth else _kinked
     point, residual, steps = solve(F - centre, y, loss, ridge, tolerance)
     done = residual <= tolerance
     reason = "" if done else f"residual {residual:.1e} after {steps} Newton steps"
@@ -187,7 +198,12 @@ def _least_squares(
 
 
 def _smooth(
-    F: np.ndarray, y: np.ndarray, loss: ConvexLoss, ridge: float, tolerance: float
+    F: np.ndarray,
+    y: np.ndarray,
+    loss: ConvexLoss,
+    ridge: float,
+    tolerance: float,
+    device: str | None,
 ) -> Solution:
     """Newton by conjugate gradients; where the features are too ill-conditioned, by factors."""
 
@@ -205,7 +221,7 @@ def _smooth(
 
     point, done = Point.origin(F), 0
     if min(F.shape) >= LARGE:
-        point, residual, done = solve(F, point, ConjugateDirections(F, ridge))
+        point, residual, done = solve(F, point, ConjugateDirections(F, ridge, device))
         if residual <= tolerance:
             return point, residual, done
     G, basis = _rotated(F)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
+from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import MODELS, Outcome, Overlaps
@@ -91,7 +92,7 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True)
 class TrialPlan:
-    """All that fixes the law of a trial."""
+    """All that fixes the law of a trial, and the device of its fit, which does not."""
 
     model: str
     problem: SparseTokenProblem
@@ -103,6 +104,7 @@ class TrialPlan:
     memory_budget: int | None = None
     test_samples: int | None = None
     test_problem: SparseTokenProblem | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         choice("model", self.model, MODELS)
@@ -121,6 +123,8 @@ class TrialPlan:
                     "test_samples", "None for the reduced engine", self.test_samples, remedy
                 )
         self._check_memory()
+        if self.device is not None:
+            jax_device(self.device)
 
     @property
     def _trains_query(self) -> bool:
@@ -201,7 +205,7 @@ class TrialPlan:
         """Run one trial; its seed is a function of the plan and its number."""
         engine, trained, design = self.draw(trial)
         training, y = self.training, design.labels
-        fit = fit_readout(design.features, y, training.loss, training.ridge)
+        fit = fit_readout(design.features, y, training.loss, training.ridge, device=self.device)
         split = design.split(fit.w)
         merit = self._merit(engine, trained, split, fit)
         outcome = Outcome(

@@ -1,0 +1,88 @@
+"""Products with a weighted design in float32, in NumPy or on a device of JAX."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from sparsetoken.numerics.devices import jax_device
+
+__all__ = ["DeviceProducts", "HostProducts", "Product", "Products", "products"]
+
+BLOCK_BYTES = 2**21  # rows that stay in the cache between the product with F and that with F^T
+
+Product = Callable[[np.ndarray, float], tuple[np.ndarray, float]]
+"""(v, bias) -> (F^T u, sum u) with u = D (F v + bias), all in float32."""
+
+
+class Products(Protocol):
+    """Products of one design F (n, m), whose weights change."""
+
+    def weighted(self, D: np.ndarray) -> Product:
+        """Return the product with the weights D (n,)."""
+
+
+def products(F: np.ndarray, device: str | None) -> Products:
+    """Return the products of a float32 design: in NumPy, or on the device of this name."""
+    return HostProducts(F) if device is None else DeviceProducts(F, device)
+
+
+class HostProducts:
+    """Products in NumPy, by blocks of rows: F is read once."""
+
+    def __init__(self, F: np.ndarray) -> None:
+        self._F = F
+        self._rows = max(1, BLOCK_BYTES // (4 * F.shape[1]))
+
+    def weighted(self, D: np.ndarray) -> Product:
+        """Return the product with the weights D (n,)."""
+        return functools.partial(self._product, D.astype(np.float32))
+
+    def _product(self, D: np.ndarray, v: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
+        v, shift = v.astype(np.float32), np.float32(bias)
+        total, last = np.zeros(len(v), np.float32), 0.0
+        for first in range(0, len(D), self._rows):
+            here = slice(first, first + self._rows)
+            u = (self._F[here] @ v + shift) * D[here]
+            total += u @ self._F[here]
+            last += float(u.sum())
+        return total, last
+
+
+class DeviceProducts:
+    """Products on a device of JAX, where F stays."""
+
+    def __init__(self, F: np.ndarray, device: str) -> None:
+        self._device = jax_device(device)
+        self._F = self._put(F)
+
+    def weighted(self, D: np.ndarray) -> Product:
+        """Return the product with the weights D (n,), which travel once."""
+        return functools.partial(self._product, self._put(D.astype(np.float32)))
+
+    def _put(self, value: Any) -> Any:
+        import jax
+
+        return jax.device_put(value, self._device)
+
+    def _product(self, D: Any, v: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
+        moving = self._put((v.astype(np.float32), np.float32(bias)))
+        total, last = _compiled()(self._F, D, *moving)
+        return np.asarray(total), float(last)
+
+
+@functools.cache
+def _compiled() -> Callable[..., Any]:
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def product(F: Any, D: Any, v: Any, bias: Any) -> Any:
+        # A GPU would otherwise round to TF32, ten bits, which is too rough for a direction.
+        u = (jnp.matmul(F, v, precision="highest") + bias) * D
+        return jnp.matmul(u, F, precision="highest"), u.sum()
+
+    return product
