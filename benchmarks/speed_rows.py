@@ -214,17 +214,17 @@ def trial_direct(model: str, loss: str = "logistic") -> Callable[[], Action]:
 
 def floor() -> Action:
     """The time of the normals of D1 and of the products that the fit asks for, and no more."""
-    from sparsetoken.numerics import conjugate
+    from sparsetoken.numerics.products import HostProducts
     from sparsetoken.simulation.trial import Setting, TrialPlan
 
     counts = {"conjugate": 0}
-    product = conjugate.ConjugateDirections._product
+    product = HostProducts._product
 
     def counted(self: Any, *arguments: Any) -> Any:
         counts["conjugate"] += 1
         return product(self, *arguments)
 
-    conjugate.ConjugateDirections._product = counted
+    HostProducts._product = counted
     setting = Setting(DIMENSION, 0, "reduced", "float64")
     plan = TrialPlan("attention", PROBLEM, TRAINING, ALPHA1, None, "erf", setting)
     _, _, design = plan.draw(0)

@@ -85,8 +85,9 @@ def fit_readout(
     solved by conjugate gradients where features are many, and by factorisation where they are
     few or ill-conditioned. Others: the proximal method of multipliers, each step of which is
     a Newton solve for the Moreau envelope of the loss. Features are centred first, which only
-    moves the bias; for a factorisation with n < m they are rotated into the span of the
-    rows, which leaves n unknowns.
+    moves the bias, unless the loss is smooth and no mean is above three standard deviations;
+    for a factorisation with n < m they are rotated into the span of the rows, which leaves n
+    unknowns.
 
     Ridge 0 is least squares, the limit of a vanishing ridge: of all minimisers the one of
     least norm. A loss that is not quadratic may have no minimiser then and is refused.
@@ -99,7 +100,7 @@ def fit_readout(
     ridge : float >= 0
         0 for a quadratic loss only, such as the square loss.
     tolerance : float > 0
-        With F centred and ``p_i = l'(y_i, z_i)`` (for a kinked loss: the multiplier p_i,
+        With F as used and ``p_i = l'(y_i, z_i)`` (for a kinked loss: the multiplier p_i,
         an exact subgradient at some zhat_i), convergence means that each of
 
         - ``|F^T p / n + ridge w| / (ridge (1 + |w|))``, which bounds the relative
@@ -135,10 +136,10 @@ def fit_readout(
         jax_device(device)
     if np.all(y == y[0]) and _falls_for_ever(loss, y[0]):
         return _one_class(F, y[0], loss, tolerance)
-    centre = F.mean(axis=0)
     smooth = functools.partial(_smooth, device=device)
     solve = _least_squares if ridge == 0 else smooth if loss.smooth else _kinked
-    point, residual, steps = solve(F - centre, y, loss, ridge, tolerance)
+    centre = _centre(F, must=solve is not smooth)
+    point, residual, steps = solve(F - centre if centre.any() else F, y, loss, ridge, tolerance)
     done = residual <= tolerance
     reason = "" if done else f"residual {residual:.1e} after {steps} Newton steps"
     bias = float(point.b - centre @ point.w)
@@ -155,6 +156,13 @@ def _checked(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.n
     if not np.isfinite(F).all():
         raise InvalidInput("features", "finite", "nan or infinity")
     return F, y
+
+
+def _centre(F: np.ndarray, must: bool) -> np.ndarray:
+    """Return the means of the columns; 0 where they are small, to spare a copy and keep zeros."""
+    centre = F.mean(axis=0)
+    small = centre**2 <= 0.9 * np.einsum("nm,nm->m", F, F) / len(F)  # three standard deviations
+    return np.zeros_like(centre) if not must and small.all() else centre
 
 
 def _falls_for_ever(loss: ConvexLoss, label: float) -> bool:
