@@ -42,7 +42,8 @@ format: $(READY) ## format the source and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## run the benchmarks
+bench: $(READY) ## our way against the other way (results/bench.json), then the benchmarks of the theory
+	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/robustness.py
 

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sparsetoken import FourStageTraining, Query, SparseTokenProblem
+from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.numerics.precision import in_float64
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
@@ -103,12 +104,14 @@ def damped_point(
     damping: float = 0.5,
     tolerance: float = 1e-7,
     start: State | None = None,
+    compiled: bool = False,
 ) -> tuple[float, State]:
     """Iterate the stationarity conditions of stage 4, on our nodes, until they change no more.
 
     They are ``r^2 = E[C^2 p^2]``, ``K = E[C^2 D]``, ``chi = 1 / (alpha (ridge + K))``,
     ``nu = r sqrt(alpha) chi``, ``w_2 = -E[p X_2] / (ridge + K)``,
-    ``w_1 = -E[p X_1] / (ridge + shared E[D])`` and ``E[p] = 0`` for b.
+    ``w_1 = -E[p X_1] / (ridge + shared E[D])`` and ``E[p] = 0`` for b. Means over the normal
+    are taken in NumPy with 64 Gauss-Hermite nodes, or by our compiled rule with as many.
 
     Returns
     -------
@@ -117,7 +120,7 @@ def damped_point(
     law = feature_law("attention", problem, query, "erf", points)
     x = np.array(start or State(0.0, 0.0, 0.0, 1.0, 1.0))
     for _ in range(MOST_ITERATIONS):
-        new = _fixed_point(law, training, alpha, State(*x))
+        new = _fixed_point(law, training, alpha, State(*x), compiled)
         change = np.max(np.abs(new - x) / (1e-3 + np.abs(x)))
         x = damping * x + (1 - damping) * new
         if not change > tolerance:  # converged, or lost (nan)
@@ -134,23 +137,39 @@ def _scores(law: FeatureLaw, s: State) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fixed_point(
-    law: FeatureLaw, training: FourStageTraining, alpha: float, s: State
+    law: FeatureLaw, training: FourStageTraining, alpha: float, s: State, compiled: bool
 ) -> np.ndarray:
     m, T = _scores(law, s)
-    g = smoothed_at(training.loss, law.y, m, T, s.chi * law.C**2)
+    if compiled:
+        means = smoothed_at(training.loss, law.y, m, T, s.chi * law.C**2)
+        p, pp, slope = means.p, means.pp, means.D
+    else:
+        p, pp, slope = _hermite_means(training.loss, law.y, m, T, s.chi * law.C**2)
     weight = law.weight / len(law.C)
-    r = math.sqrt(np.sum(weight * law.C**2 * g.pp))
-    K, D = np.sum(weight * law.C**2 * g.D), np.sum(weight * g.D)
+    r = math.sqrt(np.sum(weight * law.C**2 * pp))
+    K, D = np.sum(weight * law.C**2 * slope), np.sum(weight * slope)
     chi = 1 / (alpha * (training.ridge + K))
     return np.array(
         [
-            -np.sum(weight * g.p * law.along) / (training.ridge + law.shared * D),
-            -np.sum(weight * g.p * law.across) / (training.ridge + K),
-            s.b - np.sum(weight * g.p) / D,
+            -np.sum(weight * p * law.along) / (training.ridge + law.shared * D),
+            -np.sum(weight * p * law.across) / (training.ridge + K),
+            s.b - np.sum(weight * p) / D,
             r * math.sqrt(alpha) * chi,
             chi,
         ]
     )
+
+
+def _hermite_means(
+    loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return E[p], E[p^2], E[D] by plain NumPy."""
+    g, weight = np.polynomial.hermite_e.hermegauss(64)
+    weight = weight / weight.sum()
+    y, m, T, v = (a[..., None] for a in (y, m, T, v))
+    omega = m + T * g
+    p, D = loss.dual(y, omega, v), loss.dual_slope(y, omega, v)
+    return p @ weight, p**2 @ weight, D @ weight
 
 
 def adaptive_pooled_point(

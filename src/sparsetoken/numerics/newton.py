@@ -14,7 +14,7 @@ Vector = Float[np.ndarray, " n"]
 System = Callable[[Vector], tuple[Vector, Float[np.ndarray, "n n"]]]
 
 _MIN_DAMPING = 1e-4
-_RATIO, _MAX_RATIO, _MIN_RATIO = 10.0, 100.0, 1.05
+_RATIO, _MAX_RATIO, _MIN_RATIO = 20.0, 100.0, 1.05
 _MAX_TOTAL = 1000  # about three times the longest way that is common
 
 
