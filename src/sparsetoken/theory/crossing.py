@@ -29,6 +29,7 @@ _SCAN = (1.0, 0.75, 0.5, 0.25, 0.0)
 _APART = 0.01
 _LEAST_RIDGE = 1e-6  # of the rough search; what it leaves out the corrections add
 _CORRECTIONS = 6
+_ROUNDING = 1e-9  # of two predictions that are equal
 
 
 @dataclasses.dataclass(frozen=True)
@@ -277,7 +278,8 @@ def check_query(
         sharpness=query.sharpness,
         test_error=attention.test_error,
         pooled_error=pooled.test_error,
-        beats_pooling=attention.test_error + 2 * attention.numerical_error < pooled.test_error,
+        beats_pooling=attention.test_error + 2 * attention.numerical_error + _ROUNDING
+        < pooled.test_error,
         critical=critical,
         message=" ".join(part for part in (away or losing, _needed(critical)) if part),
     )
