@@ -42,12 +42,11 @@ def reproduce(
     Example: [cyan]sparsetoken reproduce alignment --out results[/]
     """
     from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
-    from sparsetoken.report.reproduce import checked, total_cost, writable_folder
     from sparsetoken.report.reproduce import reproduce as run
+    from sparsetoken.report.reproduce import total_cost
     from sparsetoken.validation import integer
 
     chosen, seed, workers = names or [], integer("seed", seed, 0), integer("workers", workers, 1)
-    writable_folder(out, checked(chosen, profile))
     total = total_cost(chosen, profile)
     with (
         one_message(),

@@ -78,7 +78,7 @@ class LearningCurvesProfile:
     sharpnesses: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
-QUICK = LearningCurvesProfile((0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0), 8)
+QUICK = LearningCurvesProfile((0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0), 24)
 PAPER = LearningCurvesProfile(
     (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0),
     (0.5, 1.0, 2.0, 3.0, 4.0),
