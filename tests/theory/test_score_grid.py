@@ -42,6 +42,16 @@ def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge):
             assert np.abs(found - expected).max() <= 1e-7 * np.abs(expected).max()
 
 
+def test_nodes_without_features_are_summed_one_by_one():
+    # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
+    law = feature_law(
+        "elementwise", SparseTokenProblem(2, 1, 3.0, 0.5), Query(0.8, 1.0), "relu", 512
+    )
+    potential = Potential(law, get_loss("logistic"), 2.0)
+    assert not law.C.all()
+    assert solve_readout(potential, 0.01).converged
+
+
 def test_weights_on_the_grid_reproduce_polynomials():
     problem, query = SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5)
     law = feature_law("attention", problem, query, "erf", 512)

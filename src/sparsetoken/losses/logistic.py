@@ -55,7 +55,7 @@ def _solve(u: Any, v: Any) -> tuple[Any, Any, Any]:
 
     For u < -v/2 the mirror image (-z, 1 - s) is solved, so that z >= 0 throughout and
     no digits are lost. Three of Halley's steps from the start below reach rounding for v and
-    |u| over more than 20 decades.
+    |u| up to 1e16.
     """
     xp = namespace(u, v)
     mirrored = u < -0.5 * v

@@ -64,7 +64,7 @@ class ConjugateDirections:
         p, size, product = z.copy(), residual @ z, self._products.weighted(D)
         goal = accuracy**2 * size
         for _ in range(self._most):
-            if not size > goal:
+            if size <= goal:
                 return x[:-1] / self._scale, float(x[-1])
             q = self._times(product, p)
             q[-1] += floor * p[-1]

@@ -228,7 +228,7 @@ def _smooth(
         )
 
     point, done = Point.origin(F), 0
-    if min(F.shape) >= LARGE:
+    if min(F.shape) >= LARGE and loss.curvature(y, np.zeros_like(y)).all():
         point, residual, done = solve(F, point, ConjugateDirections(F, ridge, device))
         if residual <= tolerance:
             return point, residual, done

@@ -218,6 +218,8 @@ def writable_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Path:
     for name in ("report.html", "claims.json", STORE, *pictures):
         if (folder / name).is_dir():
             raise InvalidInput("out", f"a folder where {name} is no folder", str(out), REMEDY)
+    if (folder / STORE).exists() and not os.access(folder / STORE, os.W_OK):
+        raise InvalidInput("out", f"a folder where {STORE} can be written", str(out), REMEDY)
     return folder
 
 

@@ -61,7 +61,11 @@ def columns(model: str, engine: str, length: int, n: int, d: int) -> int:
 
 
 def design_bytes(model: str, engine: str, length: int, n: int, d: int) -> int:
-    """Return the peak memory of stage 4: the features, three copies, two Gram matrices."""
+    """Return the most that stage 4 takes: features, three copies, two Gram matrices.
+
+    That is a fit by factors of many columns; one by conjugate gradients takes 1.5 to 2.5 times
+    the features.
+    """
     m = columns(model, engine, length, n, d)
     return FLOAT * (4 * n * m + 2 * min(n, m) ** 2 + SAMPLE_SCALARS * n)
 

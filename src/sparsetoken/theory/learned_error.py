@@ -22,7 +22,7 @@ FINE, ROUGH = 1e-6, 1e-2  # of a solution, and of a place on the way to one
 _B, _NU, _R = 2, 3, 4
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
 _LAST_RIDGE = 1e-9  # below this share of the first, the next is 0
-_MANY_NODES = 2**16
+_MANY_NODES = 2**17
 _LARGE_RIDGES = (1.0, 10.0)  # relative to the features; the second is safer and farther away
 
 

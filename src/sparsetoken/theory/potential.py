@@ -16,7 +16,7 @@ from sparsetoken.theory.score_grid import ScoreGrid, View
 
 __all__ = ["NodeSums", "Potential"]
 
-_NEAR = 1e-5  # relative; what Taylor's formula leaves out is below 1e-10
+_NEAR = 1e-6  # relative: no farther than the last Newton step goes
 _MANY = 1024  # nodes from which a grid is less work
 
 
@@ -72,7 +72,7 @@ class Potential:
         self.law, self.loss = law, loss
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
-        worth_it = loss.integrates and law.C.size > _MANY
+        worth_it = loss.integrates and law.C.size > _MANY and law.C.all()  # log C
         self._grid = ScoreGrid(law) if worth_it else None
         self._last: _Evaluation | None = None
 
@@ -138,9 +138,11 @@ class Potential:
         gradient = np.einsum("sn,psn->sp", one, T * s.D * e - 0.5 * s.pp * u)
         gradient[:, :3] += np.einsum("spn,sn->sp", a, s.p)
         along_e, along_u = (s.Dgg - s.D) * e - s.pDg * u, s.ppD * u - s.pDg * e
-        inner = e[:, None] * along_e + u[:, None] * along_u
-        inner[range(5), range(5)] += s.D * S2
-        hessian = np.einsum("sn,pqsn->spq", one, inner)
+        hessian = sum(
+            (one[:, None] * np.moveaxis(f, 0, 1)) @ np.moveaxis(along, 0, 2)
+            for f, along in ((e, along_e), (u, along_u))
+        )
+        hessian[:, range(5), range(5)] += np.einsum("sn,psn->sp", one, s.D * S2)
         cross = np.einsum("spn,qsn->spq", a, s.Dg * e - s.pD * u)
         hessian[:, :3, :] += cross
         hessian[:, :, :3] += np.swapaxes(cross, 1, 2)

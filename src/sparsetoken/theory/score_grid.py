@@ -20,7 +20,7 @@ __all__ = ["ScoreGrid", "View"]
 
 _SCORES, _LENGTHS = 32, 16  # points in m and in log C, for each class
 _CHUNK = 512  # nodes of each scramble
-_FEW = 2**16  # nodes whose products are kept: 50 MB at most
+_FEW = 2**16  # nodes whose products are kept: 50 MB of products
 _PAIRS = ((0, 0), (1, 0), (0, 2), (1, 1), (1, 2), (2, 2))  # of (X_1, X_2, 1)
 _RESOLVED = 1e-6
 _LEAST_RANGE = 1e-9

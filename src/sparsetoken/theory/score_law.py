@@ -89,7 +89,8 @@ class ScoreLaw:
     def _smooth_area(self) -> float | None:
         """Return the area by the trapezoidal rule in the score, None if that does not converge.
 
-        For a mixture of normals no narrower than a few steps the rule is exact to rounding.
+        For a mixture of normals no narrower than a few steps the rule is exact to rounding. Nodes
+        that are narrower show in the mass of the negatives, which must be 1.
         """
         (m, T, w), (mean, width, weight) = (self._of(label) for label in (-1, 1))
         if not T.all() or not width.all():
@@ -97,13 +98,15 @@ class ScoreLaw:
         low, high = float(np.min(m - _REACH * T)), float(np.max(m + _REACH * T))
         t = np.linspace(low, high, _FIRST_STEPS + 1)
         area, steps = math.inf, _FIRST_STEPS
-        total = 0.0
+        total = mass = 0.0
         while steps <= _MOST_STEPS:
             g = (t[:, None] - m) / T
             density = np.exp(-0.5 * g**2) @ (w / T) / math.sqrt(2 * math.pi)
             total += density @ (ndtr((mean - t[:, None]) / width) @ weight)
+            mass += density.sum()
             last, area = area, total * (high - low) / steps
-            if abs(area - last) <= _ENOUGH:
+            missing = abs(mass * (high - low) / steps - 1)
+            if max(abs(area - last), missing) <= _ENOUGH:
                 return float(area)
             t = low + (high - low) * (np.arange(steps) + 0.5) / steps  # between the old ones
             steps *= 2
