@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from sparsetoken import AttentionClassifier
-from speed_rows import ALPHA1, quiet_predict, trial_ours
+from speed_sides import ALPHA1, quiet_predict, trial_ours
 
 SHOWN = 9
 REPEATS = {"theory": 20, "trial": 10, "bags": 1}

@@ -107,12 +107,15 @@ def line(row: dict) -> str:
     other = "" if row["other_s"] is None else f" | {row['other_s']:.3g} s | {row['ratio']:.3g}"
     memory = [f"{mb:.0f}" for mb in (row["ours_mb"], row["other_mb"]) if mb is not None]
     agreement = {None: "", True: " | agree", False: " | DISAGREE"}[row["agree"]]
-    answers = {
-        key: round(value, 4) if isinstance(value, float) and math.isfinite(value) else value
-        for key, value in row["last_answers"]["ours"].items()
-    }
+    answers = {key: _short(value) for key, value in row["last_answers"]["ours"].items()}
     head = f"{row['name']} | {row['ours_s']:.3g} s{other} | {' / '.join(memory)} MB"
     return f"{head}{agreement} | {answers}"
+
+
+def _short(value: object) -> object:
+    if isinstance(value, list) and len(value) > 4:
+        return f"{len(value)} numbers"
+    return round(value, 4) if isinstance(value, float) and math.isfinite(value) else value
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -37,11 +38,13 @@ class _LinearClassifier(BagClassifier):
         self.class_weight = class_weight
         self.n_tokens = n_tokens
 
+    @abc.abstractmethod
     def _features(self, bags: Bags) -> Float[np.ndarray, "n m"]:
-        raise NotImplementedError
+        """Return the row of each bag."""
 
+    @abc.abstractmethod
     def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
-        raise NotImplementedError
+        """Return the scale of the rows, and the way back from it."""
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)

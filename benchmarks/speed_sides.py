@@ -1,0 +1,316 @@
+"""The two ways of each row of `speed.py`.
+
+A side is a function that prepares itself and returns an action; ``action(i)`` does the work
+once more, on other random numbers or another point, and returns numbers to compare.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from direct import State, adaptive_pooled_point, damped_point, direct_trial
+from sparsetoken import FourStageTraining, SparseTokenProblem, align, predict
+from sparsetoken.simulation import simulate, simulate_alignment
+
+PROBLEM = SparseTokenProblem(10, 1, 3.0, 0.5)
+TRAINING = FourStageTraining(alpha0=2.0, loss="logistic", ridge=1e-3)
+DIMENSION, ALPHA1 = 1000, 4.0
+Action = Callable[[int], dict[str, Any]]
+
+
+def quiet_predict(model: str, alpha1: float, problem: SparseTokenProblem = PROBLEM) -> dict:
+    """Return test error and status; warnings about the query are no news here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = predict(model, problem, TRAINING, alpha1)
+    return {"test_error": found.test_error, "converged": found.status.converged}
+
+
+# Theory.
+
+
+def point_ours() -> Action:
+    """One prediction; the load differs each time, so that nothing is remembered."""
+    return lambda i: quiet_predict("attention", ALPHA1 + 0.01 * i)
+
+
+def point_damped(compiled: bool) -> Callable[[], Action]:
+    """The same with the query known."""
+
+    def start() -> Action:
+        query = align(PROBLEM, TRAINING).query
+
+        def act(i: int) -> dict:
+            alpha1 = ALPHA1 + 0.01 * i
+            return {
+                "test_error": damped_point(PROBLEM, query, TRAINING, alpha1, compiled=compiled)[0]
+            }
+
+        return act
+
+    return start
+
+
+def pooled_ours() -> Action:
+    """One prediction of the pooled model."""
+    return lambda i: quiet_predict("pooled", ALPHA1 + 0.01 * i)
+
+
+def pooled_adaptive() -> Action:
+    """The same by nested adaptive quadrature."""
+    return lambda i: {"test_error": adaptive_pooled_point(PROBLEM, TRAINING, ALPHA1 + 0.01 * i)}
+
+
+LOADS = np.geomspace(0.25, 10, 50)
+
+
+def curve_ours() -> Action:
+    """A learning curve, each point by itself."""
+    return lambda i: {
+        "test_error": [quiet_predict("attention", float(a))["test_error"] for a in LOADS]
+    }
+
+
+def curve_damped() -> Action:
+    """A learning curve, each point started from the last."""
+    query = align(PROBLEM, TRAINING).query
+
+    def act(i: int) -> dict:
+        state: State | None = None
+        errors = []
+        for a in LOADS:
+            found, state = damped_point(
+                PROBLEM, query, TRAINING, float(a), start=state, compiled=True
+            )
+            errors.append(found)
+        return {"test_error": errors}
+
+    return act
+
+
+def diagram_ours() -> Action:
+    """A sweep over (strength, alpha1) on two processes, the query trained at each point."""
+    from sparsetoken.sweep import (
+        Grid,
+        GridPlan,
+        ProcessLanes,
+        Store,
+        linear,
+        logarithmic,
+        run,
+    )
+
+    grid = Grid(
+        "learning",
+        [linear("strength", 1, 6, 50), logarithmic("alpha1", 0.25, 10, 50)],
+        {"length": 10, "alpha0": 2.0, "loss": "logistic", "ridge": 1e-3},
+        quantities=("theory",),
+    )
+
+    def act(i: int) -> dict:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Store(f"{folder}/diagram.sqlite") as store,
+            ProcessLanes(2) as lanes,
+        ):
+            return run(store, GridPlan(grid), lanes, workers=2)._asdict()
+
+    return act
+
+
+COMMAND = "predict attention --length 10 --strength 3 --alpha0 2 --alpha1 4 --ridge 1e-3 --json"
+
+
+def _command(cache: str) -> dict:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
+    command = [str(Path(sys.executable).with_name("sparsetoken")), *COMMAND.split()]
+    subprocess.run(
+        command, check=True, env=environment | {"XDG_CACHE_HOME": cache}, capture_output=True
+    )
+    return {}
+
+
+def cold_second() -> Action:
+    """A whole process that finds compiled code in its cache."""
+    folder = tempfile.TemporaryDirectory()
+    _command(folder.name)
+    return lambda i: _command(folder.name)
+
+
+def cold_first() -> Action:
+    """A whole process with an empty cache."""
+
+    def act(i: int) -> dict:
+        with tempfile.TemporaryDirectory() as folder:
+            return _command(folder)
+
+    return act
+
+
+# Simulation.
+
+
+def trial_ours(model: str, loss: str = "logistic", d: int = DIMENSION) -> Callable[[], Action]:
+    """One trial by the reduced engine."""
+    training = dataclasses.replace(TRAINING, loss=loss)
+    budget = 16 * 2**30
+
+    def act(i: int) -> dict:
+        found = simulate(
+            model, PROBLEM, training, ALPHA1, dimension=d, trials=1, seed=i, memory_budget=budget
+        )
+        return {"test_error": found.mean.test_error, "converged": found.status.converged}
+
+    return lambda: act
+
+
+def trial_direct(model: str, loss: str = "logistic") -> Callable[[], Action]:
+    """One trial with real tensors, scikit-learn and fresh test samples."""
+    training = dataclasses.replace(TRAINING, loss=loss)
+
+    def act(i: int) -> dict:
+        found = direct_trial(model, PROBLEM, training, ALPHA1, DIMENSION)
+        return {"test_error": found.test_error, "stages": found.stages}
+
+    return lambda: act
+
+
+def floor() -> Action:
+    """The time of the normals of D1 and of the products that the fit asks for, and no more."""
+    from sparsetoken.numerics.products import HostProducts
+    from sparsetoken.simulation.trial import Setting, TrialPlan
+
+    counts = {"conjugate": 0}
+    product = HostProducts._product
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        counts["conjugate"] += 1
+        return product(self, *arguments)
+
+    HostProducts._product = counted
+    setting = Setting(DIMENSION, 0, "reduced", "float64")
+    plan = TrialPlan("attention", PROBLEM, TRAINING, ALPHA1, None, "erf", setting)
+    _, _, design = plan.draw(0)
+    from sparsetoken.numerics.erm import fit_readout
+
+    steps = fit_readout(design.features, design.labels, TRAINING.loss, TRAINING.ridge).iterations
+    n, m = design.features.shape
+    small = design.features.astype(np.float32)
+    del design
+    p, v = np.ones(n), np.ones(m)
+    p32, v32 = p.astype(np.float32), v.astype(np.float32)
+
+    def act(i: int) -> dict:
+        F = np.random.default_rng(i).standard_normal((n, m))
+        for _ in range(counts["conjugate"]):
+            small @ v32
+            p32 @ small
+        for _ in range(steps):
+            F @ v
+            p @ F
+        return dict(counts, steps=steps)
+
+    return act
+
+
+def alignment_ours(d: int) -> Callable[[], Action]:
+    """Stages 1-3 at n0 = 2 d."""
+    return lambda: (
+        lambda i: {
+            "cosine": simulate_alignment(
+                PROBLEM, TRAINING, dimension=d, trials=1, seed=i
+            ).mean.cosine
+        }
+    )
+
+
+# Classifiers of bags.
+
+BAGS, LENGTH, WIDTH = 2000, 20, 128
+
+
+def _bags(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((BAGS, LENGTH, WIDTH), dtype=np.float32)
+    y = np.arange(BAGS) % 2
+    X[y == 1, 0, 0] += 4.0
+    return X, y
+
+
+def fitted_attention() -> Any:
+    from sparsetoken import AttentionClassifier
+
+    return AttentionClassifier(random_state=0)
+
+
+def fitted_pooled() -> Any:
+    from sklearn.linear_model import LogisticRegressionCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    mean = FunctionTransformer(lambda X: X.mean(axis=1))
+    readout = LogisticRegressionCV(
+        Cs=10, scoring="neg_log_loss", l1_ratios=(0,), use_legacy_attributes=False
+    )
+    return make_pipeline(mean, StandardScaler(), readout)
+
+
+def bag_fit(make: Callable[[], Any]) -> Callable[[], Action]:
+    """Fit a classifier; its accuracy is on new bags."""
+
+    def start() -> Action:
+        new, labels = _bags(1000)
+
+        def act(i: int) -> dict:
+            X, y = _bags(i)
+            begin = time.perf_counter()
+            model = make().fit(X, y)
+            return {
+                "seconds": time.perf_counter() - begin,
+                "accuracy": float(np.mean(model.predict(new) == labels)),
+            }
+
+        return act
+
+    return start
+
+
+def bag_predict(make: Callable[[], Any]) -> Callable[[], Action]:
+    """Predict the labels of new bags."""
+
+    def start() -> Action:
+        model = make().fit(*_bags(0))
+        new, labels = _bags(1000)
+        return lambda i: {"accuracy": float(np.mean(model.predict(new) == labels))}
+
+    return start
+
+
+def grows(sizes: list[int], side: Callable[[int], Callable[[], Action]]) -> Callable[[], Action]:
+    """Time a side at several sizes in one process; the seconds are those of the largest."""
+
+    def start() -> Action:
+        def act(i: int) -> dict:
+            times = []
+            for size in sizes:
+                action = side(size)()
+                begin = time.perf_counter()
+                action(i)
+                times.append(time.perf_counter() - begin)
+            slope = np.polyfit(np.log(sizes[-3:]), np.log(times[-3:]), 1)[0]
+            return {"sizes": sizes, "times": times, "exponent": slope, "seconds": times[-1]}
+
+        return act
+
+    return start
