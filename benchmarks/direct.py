@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sparsetoken import FourStageTraining, Query, SparseTokenProblem
 from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
-from sparsetoken.numerics.precision import in_float64
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
 
 TEST_SAMPLES = 10_000
@@ -93,7 +93,7 @@ class State(NamedTuple):
     chi: float
 
 
-@in_float64
+@with_x64
 def damped_point(
     problem: SparseTokenProblem,
     query: Query,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, integer, read_json, real
+from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, integer, real, reals
 
-__all__ = ["Letters", "SparseTokenProblem"]
+__all__ = ["Isotropic", "Letters", "SparseTokenProblem"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Isotropic:
+    """The law of tokens whose noise is N(0, I), independent from token to token."""
 
 
 class Letters(NamedTuple):
@@ -37,13 +41,15 @@ class SparseTokenProblem:
         L, tokens per sample, at least 1.
     informative : int
         R, tokens that carry the signal in a positive sample, 1 <= R <= L.
-    strength : float
+    strength : float or array
         theta in [0, 1e6].
-    positive_rate : float
+    positive_rate : float or array
         pi = P(y = +1), in (0, 1).
     position_law : sequence of L floats, optional
         E[v]: chances in [0, 1] that add up to R. The default is uniform, R / L each.
         It is used when samples are drawn; the theory assumes the uniform law.
+    tokens : Isotropic
+        The law of the noise of the tokens.
 
     Raises
     ------
@@ -51,11 +57,12 @@ class SparseTokenProblem:
         If a value is outside its range.
     """
 
-    length: int
-    informative: int
-    strength: float
-    positive_rate: float = 0.5
+    length: int = 10
+    informative: int = 1
+    strength: Reals = 5.0
+    positive_rate: Reals = 0.5
     position_law: tuple[float, ...] | None = None
+    tokens: Isotropic = Isotropic()
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -72,10 +79,10 @@ class SparseTokenProblem:
                 f"R counts tokens among the L = {self.length}.",
             ),
         )
-        put("strength", real("strength (theta)", self.strength, 0.0, LARGEST_VALUE))
+        put("strength", reals("strength (theta)", self.strength, 0.0, LARGEST_VALUE))
         put(
             "positive_rate",
-            real(
+            reals(
                 "positive_rate (pi)",
                 self.positive_rate,
                 0.0,
@@ -87,6 +94,8 @@ class SparseTokenProblem:
         )
         if self.position_law is not None:
             put("position_law", self._checked_law())
+        if not isinstance(self.tokens, Isotropic):
+            raise InvalidInput("tokens", "Isotropic()", self.tokens)
 
     def _checked_law(self) -> tuple[float, ...]:
         legal = f"a sequence of L = {self.length} chances"
@@ -103,15 +112,6 @@ class SparseTokenProblem:
     def letters(self) -> Letters:
         """The values as (pi, theta, R, L)."""
         return Letters(self.positive_rate, self.strength, self.informative, self.length)
-
-    def to_json(self) -> str:
-        """Return the problem as one JSON object; `from_json` reads it back."""
-        return json.dumps(dataclasses.asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> SparseTokenProblem:
-        """Read a problem that `to_json` wrote."""
-        return cls(**read_json(cls, text))
 
     def sample_labels(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
         """Draw n labels in {-1, +1}."""

@@ -12,15 +12,22 @@ import numbers
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 __all__ = [
     "LARGEST_LOAD",
     "LARGEST_VALUE",
     "InvalidInput",
+    "Reals",
     "choice",
     "integer",
     "read_json",
     "real",
+    "reals",
 ]
+
+Reals = Any
+"""A number, or an array of numbers, which the values keep as nested tuples."""
 
 LARGEST_VALUE = 1e6  # of strengths, steps and temperatures: products of a few stay finite
 LARGEST_LOAD = 1e9  # of n/d
@@ -57,9 +64,17 @@ def real(
     *,
     open_low: bool = False,
     open_high: bool = False,
+    infinite: bool = False,
     remedy: str = "",
 ) -> float:
-    """Return `value` as a finite float in the interval, or raise `InvalidInput`."""
+    """Return `value` as a finite float in the interval, or raise `InvalidInput`.
+
+    With `infinite`, ``inf`` is legal as well.
+    """
+    if infinite:
+        remedy = f"{remedy} inf is allowed.".lstrip()
+        if value == math.inf:
+            return math.inf
     legal = "a finite number"
     if low > -math.inf or high < math.inf:
         left = "(" if open_low or low == -math.inf else "["
@@ -74,6 +89,33 @@ def real(
     if not (math.isfinite(number) and inside):
         raise InvalidInput(name, legal, value, remedy)
     return number
+
+
+def reals(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **more: Any) -> Any:
+    """Return `value` as a float, or an array of numbers as nested tuples of floats.
+
+    Tuples keep the values that hold them immutable, comparable and hashable.
+
+    Raises
+    ------
+    InvalidInput
+        If an entry is outside the interval, as `real` says, or the array is empty or ragged.
+    """
+    if not isinstance(value, (np.ndarray, list, tuple)) or np.ndim(value) == 0:
+        return real(name, value.item() if isinstance(value, np.ndarray) else value, low, high, **more)
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidInput(name, "a number or an array of numbers", value) from None
+    if array.size == 0:
+        raise InvalidInput(name, "an array of one number or more", value)
+    for entry in array.ravel().tolist():
+        real(f"{name} entry", entry, low, high, **more)
+    return _tuples(array.tolist())
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(entry) for entry in value) if isinstance(value, list) else value
 
 
 def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> str:

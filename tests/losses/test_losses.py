@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from sparsetoken.losses import CustomLoss, get_loss
-from sparsetoken.numerics.precision import in_float64
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.validation import InvalidInput
 
 mpmath.mp.dps = 50
@@ -191,7 +191,7 @@ def test_logistic_prox_reaches_rounding_everywhere():
     np.testing.assert_allclose(p, loss.slope(1.0, z), rtol=1e-10, atol=1e-300)
 
 
-@in_float64
+@with_x64
 def test_general_route_agrees_with_the_special_one():
     """A custom logistic loss goes through bracketed prox and panel quadrature."""
     rng = np.random.default_rng(6)

@@ -7,7 +7,7 @@ import functools
 import math
 from typing import NamedTuple
 
-from sparsetoken.numerics.precision import in_float64
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.theory.alignment import align
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
@@ -153,7 +153,7 @@ class Forecast:
         law = _attention_law(self.problem, round(s, 2), k)
         return Attention(self._least(law, (1 - split) * n), split, k, s)
 
-    @in_float64
+    @with_x64
     def _least(self, law: FeatureLaw, n: float) -> float:
         """Return the least error over a grid of ridges."""
         potential = Potential(law, self.training.loss, n / self.dimension)

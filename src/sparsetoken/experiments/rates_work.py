@@ -12,7 +12,7 @@ import numpy as np
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.points import Point
 from sparsetoken.losses import get_loss
-from sparsetoken.numerics.precision import in_float64
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.theory.infinite_data import approach_to_infinite_data
 from sparsetoken.theory.learned_error import outcome, solve_readout
@@ -102,7 +102,7 @@ def _training() -> FourStageTraining:
     return FourStageTraining(loss=get_loss("square"), ridge=0.0)
 
 
-@in_float64
+@with_x64
 def _solved(model: str, loads: Sequence[float]) -> list[tuple[float, bool]]:
     """Return (test error, converged) for rising loads, on one set of nodes.
 

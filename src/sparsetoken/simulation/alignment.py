@@ -17,7 +17,7 @@ from sparsetoken.simulation.design import TrainedQuery, training_size
 from sparsetoken.simulation.moments import mean, standard_error
 from sparsetoken.simulation.parallel import run_all
 from sparsetoken.simulation.trial import Setting
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import FourStageTraining
 from sparsetoken.validation import integer
 
 __all__ = ["AlignmentMoments", "AlignmentSimulation", "simulate_alignment"]

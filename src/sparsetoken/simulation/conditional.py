@@ -19,7 +19,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
 from sparsetoken.simulation.design import Split
 from sparsetoken.simulation.scalars import draw_positions, draw_scalars
-from sparsetoken.training import Query
+from sparsetoken.stages import Query
 
 __all__ = ["Merit", "conditional_merit", "counted_merit"]
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import FourStageTraining, Query
 
 __all__ = ["QUERY_MODELS", "Design", "Engine", "Split", "TrainedQuery", "training_size"]
 

@@ -10,7 +10,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.design import Split, TrainedQuery, training_size
 from sparsetoken.simulation.scalars import draw_positions, draw_scalars
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import FourStageTraining, Query
 
 __all__ = ["ReducedDesign", "ReducedEngine", "noise_rows"]
 

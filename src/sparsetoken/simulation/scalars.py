@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from sparsetoken.attention import elementwise_weights, softmax_weights
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
-from sparsetoken.training import Query
+from sparsetoken.stages import Query
 
 __all__ = ["Scalars", "draw_positions", "draw_scalars", "pooling_weights"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Code, Outcome, Simulation, Status
+from sparsetoken.results import StatusCode, Outcome, Simulation, Status
 from sparsetoken.simulation.moments import mean, standard_error
 from sparsetoken.simulation.parallel import run_all
 from sparsetoken.simulation.trial import Setting, Trial, TrialPlan
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import FourStageTraining, Query
 from sparsetoken.validation import integer
 
 __all__ = ["simulate"]
@@ -129,11 +129,11 @@ def _status(trials: list[Trial]) -> Status:
     single = [i for i, trial in enumerate(trials) if trial.one_class]
     if single:
         remedy = "raise alpha1 or the dimension, or bring positive_rate nearer 1/2"
-        return Status(Code.NO_LIMIT, f"D1 holds one class only in trials {single}; {remedy}")
+        return Status(StatusCode.NO_LIMIT, f"D1 holds one class only in trials {single}; {remedy}")
     stuck = [i for i, trial in enumerate(trials) if trial.reason]
     if stuck:
         what = f"the readout of trials {stuck} did not converge"
         return Status(
-            Code.TOLERANCE_NOT_REACHED, f"{what} ({trials[stuck[0]].reason}); raise the ridge"
+            StatusCode.TOLERANCE_NOT_REACHED, f"{what} ({trials[stuck[0]].reason}); raise the ridge"
         )
-    return Status(Code.CONVERGED)
+    return Status(StatusCode.CONVERGED)

@@ -13,7 +13,7 @@ from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
 from sparsetoken.simulation.design import Split, TrainedQuery, training_size
 from sparsetoken.simulation.scalars import pooling_weights
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import FourStageTraining, Query
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["TensorDesign", "TensorEngine"]

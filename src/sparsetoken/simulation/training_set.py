@@ -9,7 +9,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import MODELS
 from sparsetoken.simulation.design import QUERY_MODELS
 from sparsetoken.simulation.trial import Setting, TrialPlan
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import FourStageTraining, Query
 from sparsetoken.validation import InvalidInput, choice, integer
 
 __all__ = ["draw_training_set"]

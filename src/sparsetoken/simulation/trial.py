@@ -35,7 +35,7 @@ from sparsetoken.simulation.design import (
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import FourStageTraining, Query
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer, real
 
 __all__ = ["Setting", "Trial", "TrialPlan"]

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 from sparsetoken.sweep.batch import package_version
-from sparsetoken.sweep.extras import needed
+from sparsetoken.extras import needed
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["Cluster", "connected"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsetoken.sweep.columns import Coded, Columns, Numbers
 from sparsetoken.sweep.damage import readable_rows
-from sparsetoken.sweep.extras import needed
+from sparsetoken.extras import needed
 from sparsetoken.sweep.store import Store
 from sparsetoken.validation import InvalidInput
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.sweep.extras import needed
+from sparsetoken.extras import needed
 from sparsetoken.sweep.store import Store
 from sparsetoken.sweep.summary import Summary, grid_of_sweep, summaries
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -10,44 +11,38 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import norm
 
+from sparsetoken.models import Attention, Model
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
-from sparsetoken.numerics.precision import in_float64
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Capacity, Code, Status
-from sparsetoken.theory.feature_law import FeatureLaw, feature_law
-from sparsetoken.theory.inputs import FIRST_POINTS, LAST_POINTS, checked_query
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.results import Capacity, Status, StatusCode, Table, over_arrays
+from sparsetoken.stages import Query
+from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.validation import real
 
-__all__ = ["capacity"]
+__all__ = ["capacity", "capacity_at"]
+
+FIRST_POINTS, LAST_POINTS = 512, 2**15
 
 
-@in_float64
+@with_x64
 def capacity(
-    model: str,
-    problem: SparseTokenProblem,
-    training: FourStageTraining | None = None,
-    *,
-    query: Query | None = None,
-    activation: str = "erf",
-    tolerance: float = 1e-4,
-) -> Capacity:
+    problem: SparseTokenProblem, model: Model = Attention(), *, tolerance: float = 1e-4
+) -> Capacity | Table[Capacity]:
     """Return the load n1/d below which D1 is linearly separable in feature space.
 
     Equation: capacity,
     ``1/alpha* = min over (w_1, w_2, b) of E[(sqrt(1 + w_2^2) g - y (mu + b)/C)_+^2]``,
-    times L for ``vectorized``. The transition has width O(d^(-1/2)).
+    times L for ``vectorized``. The transition has width O(d^(-1/2)). Arrays in the fields of
+    problem and model broadcast, and a table comes back.
 
     Parameters
     ----------
-    model : {"attention", "pooled", "vectorized", "elementwise"}
     problem : SparseTokenProblem
-    training : FourStageTraining, optional
-        Gives the query if none is given; the default training if both are left out.
-    query : Query, optional
-        The frozen query.
-    activation : str
-        phi of ``elementwise``.
+    model : Model
+        With its query, or the steps that find it.
     tolerance : float
         Relative error of the capacity that is acceptable, in (0, 1).
 
@@ -57,13 +52,23 @@ def capacity(
         If a value is outside its range.
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
-    query = checked_query(model, problem, training or FourStageTraining(), query, activation)
-    if model == "elementwise" and activation == "relu":
-        return _not_separable()
+
+    def at(problem: SparseTokenProblem, model: Model) -> Capacity:
+        query = working_query(problem, model)
+        found = capacity_at(problem, model, query, tolerance)
+        return dataclasses.replace(found, advice=advice_on(problem, model, query))
+
+    return over_arrays(lambda points: [at(*point) for point in points], problem, model)
+
+
+def capacity_at(
+    problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
+) -> Capacity:
+    """Return `capacity` at a single point and a query that is known."""
     points, iterations, x = FIRST_POINTS, 0, np.zeros(3)
     while True:
-        law = feature_law(model, problem, query, activation, points)
-        if law.featureless:
+        law = feature_law(model, problem, query, points)
+        if law.vanishes:
             return _not_separable()
         solution = _minimum(law, x)
         iterations += solution.iterations
@@ -87,11 +92,11 @@ def capacity(
 
 def _status(converged: bool, spread: float, tolerance: float) -> Status:
     if not converged:
-        return Status(Code.MAX_ITERATIONS, "The minimum was not reached; change the query.")
+        return Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
     if 2 * spread <= tolerance:
-        return Status(Code.CONVERGED)
+        return Status(StatusCode.CONVERGED)
     return Status(
-        Code.TOLERANCE_NOT_REACHED,
+        StatusCode.TOLERANCE_NOT_REACHED,
         f"Twice the relative standard error is {2 * spread:.2e}; "
         f"ask for a tolerance of {2.2 * spread:.1e}.",
     )
@@ -103,7 +108,7 @@ def _not_separable() -> Capacity:
     So it is with relu at every L, since all projections are negative at times, and with
     tanh at sharpness 0.
     """
-    return Capacity(0.0, 0.0, 0.0, 0, Status(Code.CONVERGED))
+    return Capacity(0.0, 0.0, 0.0, 0, Status(StatusCode.CONVERGED))
 
 
 def _nodes(law: FeatureLaw) -> tuple[Any, ...]:

@@ -12,12 +12,11 @@ from jaxtyping import Float
 from scipy.special import ndtri_exp
 from scipy.stats import qmc
 
-from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import Query
+from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["FeatureLaw", "feature_law"]
+__all__ = ["FeatureLaw", "sampled_law", "two_nodes"]
 
 SCRAMBLES = 8
 _COARSE = 64
@@ -56,6 +55,8 @@ class FeatureLaw:
         Number of trained weights divided by d: L for ``vectorized``, else 1.
     exact : bool
         Whether the nodes are the law itself, not a sample of it.
+    vanishes : bool
+        Whether a share of each class has the feature 0: no readout separates the classes.
     """
 
     along: Nodes
@@ -66,6 +67,7 @@ class FeatureLaw:
     shared: float = 0.0
     weights_per_dimension: int = 1
     exact: bool = False
+    vanishes: bool = False
 
     @property
     def featureless(self) -> bool:
@@ -86,46 +88,17 @@ class FeatureLaw:
         return dataclasses.replace(self, **columns)
 
 
-def feature_law(
-    model: str,
-    problem: SparseTokenProblem,
-    query: Query,
-    activation: str,
-    points: int,
-) -> FeatureLaw:
-    """Return nodes of the law of the features of a model.
-
-    Equation: feature-law.
+def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float) -> FeatureLaw:
+    """Return the law of features that are Gaussian given the label, with these means on positives.
 
     Parameters
     ----------
-    model : {"attention", "pooled", "vectorized", "elementwise"}
     problem : SparseTokenProblem
-        Its position law is not used: positions are uniform.
-    query : Query
-        Not used by ``pooled`` and ``vectorized``.
-    activation : str
-        phi of ``elementwise``: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x), exp.
-    points : int
-        Nodes for each class and scramble, a power of two. ``pooled``, ``vectorized``
-        and attention with L = 1 or k = 0 have an exact law of two nodes instead.
+    along, across : float
+        Means along the query and along the rest of the signal.
+    C : float
+        Standard deviation in every other direction.
     """
-    _, theta, R, L = problem.letters
-    if model == "pooled":
-        return _two_nodes(problem, 0.0, theta * R / L, 1 / math.sqrt(L))
-    if model == "vectorized":
-        # A linear problem in L d dimensions, the mean of length theta R / sqrt(L).
-        law = _two_nodes(problem, 0.0, theta * R / math.sqrt(L), 1.0)
-        return dataclasses.replace(law, weights_per_dimension=L)
-    if model == "attention" and (L == 1 or query.sharpness == 0):
-        s, A = query.cosine, R / L
-        across = theta * math.sqrt(1 - s**2) * A
-        law = _two_nodes(problem, theta * s * A, across, 1 / math.sqrt(L))
-        return dataclasses.replace(law, shared=1 / L)
-    return _sampled(model, problem, query, activation, points)
-
-
-def _two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float) -> FeatureLaw:
     pi = problem.positive_rate
     pair = np.array([[1.0, 0.0]])
     return FeatureLaw(
@@ -138,24 +111,48 @@ def _two_nodes(problem: SparseTokenProblem, along: float, across: float, C: floa
     )
 
 
-def _sampled(
-    model: str, problem: SparseTokenProblem, query: Query, activation: str, points: int
+def sampled_law(
+    problem: SparseTokenProblem,
+    query: Query,
+    points: int,
+    weigh: Callable[[np.ndarray], np.ndarray],
+    *,
+    sees_mean: bool,
 ) -> FeatureLaw:
+    """Return nodes of the law of features that weigh tokens by their projections on the query.
+
+    Equation: feature-law.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    query : Query
+    points : int
+        Nodes for each class and scramble, a power of two.
+    weigh : callable
+        Maps projections t of shape (points, L) to the weights of the tokens.
+    sees_mean : bool
+        Whether a shift of all projections changes the weights. Where it does not and the
+        weights add up to 1, the mean of the noise, N(0, 1/L), is integrated exactly.
+
+    Raises
+    ------
+    InvalidInput
+        If there are more tokens than Sobol sequences have dimensions.
+    """
     pi, theta, R, L = problem.letters
     if L > _MOST_TOKENS:
         remedy = "Sobol sequences have no more dimensions; simulate instead."
         raise InvalidInput("length (L) of a predicted query model", f"<= {_MOST_TOKENS}", L, remedy)
     s = query.cosine
-    softmax = model == "attention"
-    weigh = _softmax if softmax else _elementwise(problem, query, activation)
     scrambles = []
     for tokens in _scrambled_tokens(R, L, points):
         columns = []
         for label, informative, g in zip((1.0, -1.0), (R, 0), tokens, strict=True):
             signal = np.arange(L) < informative
-            a = weigh(query.sharpness * (g + theta * s * signal))
+            a = weigh(g + theta * s * signal)
             A, B = a @ signal.astype(float), np.sum(a * g, axis=1)
-            if softmax:  # weights do not see the mean of g, which is N(0, 1/L)
+            if not sees_mean:
                 B -= g.mean(axis=1)
             share = (pi if label > 0 else 1 - pi) / points
             C = np.sqrt(np.sum(a**2, axis=1))
@@ -168,7 +165,7 @@ def _sampled(
         C=C,
         y=y,
         weight=weight,
-        shared=1 / L if softmax else 0.0,
+        shared=0.0 if sees_mean else 1 / L,
     )
 
 
@@ -213,16 +210,3 @@ def _descending(uniforms: np.ndarray) -> np.ndarray:
     count = uniforms.shape[1]
     log_chance = np.cumsum(np.log(uniforms) / np.arange(count, 0, -1), axis=1)
     return ndtri_exp(log_chance)
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    a = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return a / a.sum(axis=1, keepdims=True)
-
-
-def _elementwise(
-    problem: SparseTokenProblem, query: Query, activation: str
-) -> Callable[[np.ndarray], np.ndarray]:
-    check_exponent(activation, query.sharpness, problem.strength * abs(query.cosine))
-    phi = ACTIVATIONS[activation]
-    return lambda scores: phi(scores) / problem.length

@@ -14,11 +14,12 @@ import numpy as np
 
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.losses.exact_fit import ExactFit
+from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Code, Status
-from sparsetoken.theory.capacity import capacity
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.theory.capacity import capacity_at
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.training import Query
+from sparsetoken.stages import Query, Readout
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["Stage", "ridgeless_stage"]
@@ -46,7 +47,7 @@ class Stage:
 
     loss: Loss
     ridge: float
-    status: Status = dataclasses.field(default_factory=lambda: Status(Code.CONVERGED))
+    status: Status = dataclasses.field(default_factory=lambda: Status(StatusCode.CONVERGED))
 
     @property
     def fits_exactly(self) -> bool:
@@ -55,12 +56,10 @@ class Stage:
 
 
 def ridgeless_stage(
-    model: str,
     problem: SparseTokenProblem,
-    loss: Loss,
-    alpha1: float,
-    query: Query,
-    activation: str,
+    model: Model,
+    query: Query | None,
+    readout: Readout,
     law: FeatureLaw,
 ) -> Stage:
     """Return what stage 4 becomes as the ridge falls to 0.
@@ -79,14 +78,15 @@ def ridgeless_stage(
     InvalidInput
         For a loss of which it is not known what it can fit.
     """
+    loss, alpha1 = readout.loss, readout.alpha
     if loss.name == "square":
         exact, threshold, error = _LEAST_NORM, float(law.weights_per_dimension), _TIE
     elif loss.name in _WITH_CAPACITY:
         exact = _LARGEST_MARGIN
-        threshold, error = _capacity_near(model, problem, query, activation, alpha1)
+        threshold, error = _capacity_near(problem, model, query, alpha1)
         if math.isnan(threshold):
             remedy = "The capacity was not found; take a small ridge such as 1e-6."
-            return Stage(loss, 0.0, Status(Code.MAX_ITERATIONS, remedy))
+            return Stage(loss, 0.0, Status(StatusCode.MAX_ITERATIONS, remedy))
     else:
         legal = f"square or one of {', '.join(_WITH_CAPACITY)} at ridge 0"
         raise InvalidInput("loss", legal, loss.name, "Take a small ridge such as 1e-6.")
@@ -96,12 +96,12 @@ def ridgeless_stage(
         return Stage(loss, 0.0)
     if np.any(law.C == 0):  # the square loss cannot fit two labels of one feature
         remedy = "Some features vanish, and cannot be fitted: take a small ridge such as 1e-6."
-        return Stage(loss, 0.0, Status(Code.NO_LIMIT, remedy))
+        return Stage(loss, 0.0, Status(StatusCode.NO_LIMIT, remedy))
     return Stage(exact, 1.0)
 
 
 def _capacity_near(
-    model: str, problem: SparseTokenProblem, query: Query, activation: str, alpha1: float
+    problem: SparseTokenProblem, model: Model, query: Query | None, alpha1: float
 ) -> tuple[float, float]:
     """Return the capacity and its relative error, finer where alpha1 is close.
 
@@ -110,8 +110,8 @@ def _capacity_near(
     if math.isinf(alpha1):
         return 0.0, 0.0
     for tolerance in (_ROUGH, _FINE):
-        found = capacity(model, problem, query=query, activation=activation, tolerance=tolerance)
-        if found.status.code is Code.MAX_ITERATIONS:
+        found = capacity_at(problem, model, query, tolerance)
+        if found.status.code is StatusCode.MAX_ITERATIONS:
             return math.nan, math.nan
         error = max(_TIE, 3 * found.numerical_error / max(found.capacity, 1e-300))
         if abs(alpha1 - found.capacity) > error * alpha1:  # the error is that of 1/capacity
@@ -122,7 +122,7 @@ def _capacity_near(
 def _no_limit(alpha1: float, threshold: float) -> Status:
     what = f"alpha1 = {alpha1:g} is at the interpolation threshold {threshold:.6g}"
     return Status(
-        Code.NO_LIMIT,
+        StatusCode.NO_LIMIT,
         f"{what}, where the readout diverges as the ridge falls to 0; "
         "take a ridge > 0 or another alpha1.",
     )

@@ -13,11 +13,13 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import hypergeom
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
+from sparsetoken.models import Attention, Elementwise, HardAttention, Model, Pooled, Vectorized
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS, Code, Status
-from sparsetoken.theory.oracle_tests import OracleTests, oracle_tests
-from sparsetoken.theory.token_sums import chance_of_rest, check_length, mistake_chances
-from sparsetoken.validation import choice, real
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
+from sparsetoken.theory.oracle.token_sums import chance_of_rest, check_length, mistake_chances
+from sparsetoken.validation import InvalidInput, real
+from sparsetoken.values import require_numbers
 
 __all__ = ["Candidate", "Representation", "best_error", "best_test", "error_of_test"]
 
@@ -67,11 +69,7 @@ class Candidate(NamedTuple):
 
 
 def best_error(
-    model: str,
-    problem: SparseTokenProblem,
-    *,
-    sharpness: float | None = None,
-    activation: str = "erf",
+    problem: SparseTokenProblem, model: Model, *, sharpness: float | None = None
 ) -> Representation:
     """Return the least test error over weights with q = k xi / beta and w = xi.
 
@@ -79,71 +77,78 @@ def best_error(
 
     Parameters
     ----------
-    model : {"attention", "pooled", "vectorized", "elementwise"}
     problem : SparseTokenProblem
         Positions are uniform.
+    model : Model
+        One of this package; its query plays no part.
     sharpness : float, optional
-        k >= 0 of ``attention`` and ``elementwise``. By default the best one.
-    activation : str
-        phi of ``elementwise``.
+        k >= 0 of attention and elementwise. By default the best one.
 
     Raises
     ------
     InvalidInput
-        If the model or the activation is unknown, or k or L (at most 2^20) is out of range.
+        If the best weights of the model are not known, or k or L (at most 2^20) is out of range.
     """
-    choice("model", model, MODELS)
+    require_numbers(problem)
+    check_model(model)
     check_length(problem.length)
-    choice("activation", activation, ACTIVATIONS)
     if sharpness is not None:
         sharpness = real("sharpness", sharpness, 0.0)
-        if model == "elementwise":
-            check_exponent(activation, sharpness, problem.strength)
-    if model == "vectorized":
+        if isinstance(model, Elementwise):
+            check_exponent(model.activation, sharpness, problem.strength)
+    if isinstance(model, Vectorized):
         return _vectorized(problem)
-    best = best_test(model, problem, sharpness, activation)
+    best = best_test(model, problem, sharpness)
     numerical = abs(best.error - best.check)
-    status = Status(Code.CONVERGED)
+    status = Status(StatusCode.CONVERGED)
     if numerical > _ACCURACY * best.error + _FLOOR:
         remedy = "The sum over tokens is too uneven for its lattice; take a smaller sharpness."
-        status = Status(Code.TOLERANCE_NOT_REACHED, remedy)
-    k = math.nan if model == "pooled" else best.sharpness
+        status = Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
+    k = math.nan if isinstance(model, Pooled) else best.sharpness
     return Representation(best.error, k, best.threshold, problem.length, numerical, status)
 
 
+def check_model(model: Model) -> None:
+    """Raise `InvalidInput` unless the best weights of the model are known."""
+    known = (Attention, Elementwise, HardAttention, Pooled, Vectorized)
+    if not isinstance(model, known):
+        legal = "one of " + ", ".join(kind.name for kind in known)
+        raise InvalidInput("model", legal, model, "Its best weights are not known.")
+
+
 def best_test(
-    model: str,
+    model: Model,
     problem: SparseTokenProblem,
     sharpness: float | None = None,
-    activation: str = "erf",
     near: float | None = None,
 ) -> Candidate:
-    """Return the best test of ``pooled``, ``attention`` or ``elementwise``.
+    """Return the best test of a model other than ``vectorized``.
 
     Parameters
     ----------
     near : float, optional
         A sharpness within a factor 1.6 of the best one, if known: saves the search.
     """
-    if model == "pooled" or (sharpness == 0 and _weighs_alike(model, activation)):
+    if isinstance(model, Pooled) or (sharpness == 0 and _weighs_alike(model)):
         return _mean_test(problem)
+    if isinstance(model, HardAttention) and problem.strength > 0:
+        tests = (_largest_token_test(problem), _always(problem, math.inf))
+        return min(tests, key=lambda test: test.error)
     if problem.strength == 0 or sharpness == 0:
         return _always(problem, sharpness or 0.0)
-    tests = oracle_tests(model, problem, activation)
+    tests = oracle_tests(model, problem)
     if sharpness is not None:
         found = [_best_level(tests, problem, sharpness)]
     else:
         found = [_best_level(tests, problem, _best_sharpness(tests, problem, near))]
-        if _weighs_alike(model, activation):
+        if _weighs_alike(model):
             found.append(_mean_test(problem))
-        if model == "attention" or activation == "exp":
+        if isinstance(model, Attention) or _is_exponential(model):
             found.append(_largest_token_test(problem))
     return min([*found, _always(problem, sharpness or 0.0)], key=lambda test: test.error)
 
 
-def error_of_test(
-    model: str, problem: SparseTokenProblem, test: Candidate, activation: str
-) -> float:
+def error_of_test(model: Model, problem: SparseTokenProblem, test: Candidate) -> float:
     """Return the error of a given test, found at another strength, in `problem`."""
     pi, theta, R, L = problem.letters
     k, c = test.sharpness, test.threshold
@@ -154,13 +159,19 @@ def error_of_test(
         return float(pi * ndtr(root * c - theta * R / root) + (1 - pi) * ndtr(-root * c))
     if k == math.inf:
         return _largest_token_error(problem, c)
-    tests = oracle_tests(model, problem, activation)
+    tests = oracle_tests(model, problem)
     return mistake_chances(tests.token(k, test.level), problem, _FINAL).error(pi)
 
 
-def _weighs_alike(model: str, activation: str) -> bool:
+def _weighs_alike(model: Model) -> bool:
     """Return whether k = 0 is pooling: phi(0) > 0."""
-    return model == "attention" or bool(ACTIVATIONS[activation](np.zeros(1))[0] > 0)
+    if isinstance(model, Elementwise):
+        return bool(ACTIVATIONS[model.activation](np.zeros(1))[0] > 0)
+    return isinstance(model, Attention)
+
+
+def _is_exponential(model: Model) -> bool:
+    return isinstance(model, Elementwise) and model.activation == "exp"
 
 
 def _always(problem: SparseTokenProblem, sharpness: float) -> Candidate:
@@ -280,7 +291,7 @@ def _vectorized(problem: SparseTokenProblem) -> Representation:
     spreads = np.unique(np.round(np.geomspace(1, L, min(L, _SPREADS))).astype(int))
     found = [(*_spread_test(problem, int(m)), int(m)) for m in spreads]
     error, threshold, m = min([*found, (*_always(problem, 0.0)[:1], math.inf, L)])
-    return Representation(error, math.nan, threshold, m, 0.0, Status(Code.CONVERGED))
+    return Representation(error, math.nan, threshold, m, 0.0, Status(StatusCode.CONVERGED))
 
 
 def _spread_test(problem: SparseTokenProblem, m: int) -> tuple[float, float]:

@@ -9,12 +9,13 @@ import numpy as np
 
 from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
-from sparsetoken.numerics.precision import in_float64
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Alignment, Code, Status
-from sparsetoken.training import FourStageTraining
+from sparsetoken.results import Alignment, Status, StatusCode, Table, over_arrays
+from sparsetoken.stages import TwoSteps
+from sparsetoken.values import require_numbers
 
-__all__ = ["align", "sign_margin"]
+__all__ = ["align", "align_point", "sign_margin"]
 
 
 class _FirstStep(NamedTuple):
@@ -35,8 +36,10 @@ class _Slopes(NamedTuple):
     minus_squared: float
 
 
-@in_float64
-def align(problem: SparseTokenProblem, training: FourStageTraining) -> Alignment:
+@with_x64
+def align(
+    problem: SparseTokenProblem, steps: TwoSteps = TwoSteps()
+) -> Alignment | Table[Alignment]:
     """Return the query after two gradient steps, as n0, d -> infinity.
 
     Equation: query-alignment, at alpha0 = n0/d.
@@ -45,68 +48,74 @@ def align(problem: SparseTokenProblem, training: FourStageTraining) -> Alignment
     Parameters
     ----------
     problem : SparseTokenProblem
-    training : FourStageTraining
-        Uses alpha0, the step sizes, beta and the loss. The loss may lack the symmetry
-        l'(-1, 0) = -l'(1, 0).
+    steps : TwoSteps
+        The loss may lack the symmetry l'(-1, 0) = -l'(1, 0).
 
     Returns
     -------
-    Alignment
-        The cosine is negative when the query turns away from the signal, and 0 with
+    Alignment or Table
+        A table where fields hold arrays. The cosine is negative when the query turns away from the signal, and 0 with
         norm 0 when q2 = 0 (one token, or no step).
     """
+    return over_arrays(lambda points: [align_point(*point) for point in points], problem, steps)
+
+
+@with_x64
+def align_point(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
+    """Return `align` at a single point."""
     pi, theta, R, L = problem.letters
-    first = _first_step(problem, training, training.alpha0)
-    h = _slopes(problem, training.loss, first)
+    first = _first_step(problem, steps, steps.alpha)
+    h = _slopes(problem, steps.loss, first)
     V = R * (1 - R / L)
     m1 = first.overlap
     P = pi * h.plus * theta**2 * V * m1
     Q = (L - 1) * _mean(pi, h.plus, h.minus)
-    N = _noise(problem, first, h) / training.alpha0
-    step = training.eta_q * training.beta / L
+    N = _noise(problem, first, h) / steps.alpha
+    step = steps.eta_q * steps.beta / L
     overlap = 0.0 - step * (P + Q * m1)
     norm = step * math.sqrt(P**2 + 2 * P * Q * m1 + (Q * first.norm) ** 2 + N)
     return Alignment(
         cosine=overlap / norm if norm > 0 else 0.0,
         overlap=overlap,
         norm=norm,
-        sharpness=training.beta * norm,
+        sharpness=steps.beta * norm,
         readout_cosine=m1 / first.norm if first.norm > 0 else 0.0,
-        rate=_rate(problem, training),
-        status=Status(Code.CONVERGED),
+        rate=_rate(problem, steps),
+        status=Status(StatusCode.CONVERGED),
     )
 
 
-@in_float64
-def sign_margin(problem: SparseTokenProblem, training: FourStageTraining) -> float:
+@with_x64
+def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """Return -(pi E[h|+] theta^2 V + (L - 1) E[h]); the query aligns iff it is > 0.
 
     Equation: sign-condition. Rare positives make it negative, unless eta_b moves the
     bias to offset the imbalance of the labels.
     """
+    require_numbers(problem, steps)
     pi, theta, R, L = problem.letters
-    h = _slopes(problem, training.loss, _first_step(problem, training, training.alpha0))
+    h = _slopes(problem, steps.loss, _first_step(problem, steps, steps.alpha))
     V = R * (1 - R / L)
     return -(pi * h.plus * theta**2 * V + (L - 1) * _mean(pi, h.plus, h.minus))
 
 
 def _first_step(
-    problem: SparseTokenProblem, training: FourStageTraining, alpha0: float
+    problem: SparseTokenProblem, steps: TwoSteps, alpha0: float
 ) -> _FirstStep:
     """Return the readout after its first step.
 
     Equation: first-step. A sample enters its own readout: D0 is used twice.
     """
     pi, theta, R, L = problem.letters
-    eta_w = training.eta_w
-    plus, minus = (float(training.loss.slope(y, 0.0)) for y in (1.0, -1.0))
+    eta_w = steps.eta_w
+    plus, minus = (float(steps.loss.slope(y, 0.0)) for y in (1.0, -1.0))
     m1 = -eta_w * pi * plus * theta * R / L
     noise = eta_w**2 * _mean(pi, plus**2, minus**2) / (L * alpha0)
     share = -eta_w / (L * alpha0)
     return _FirstStep(
         overlap=m1,
         norm=math.sqrt(m1**2 + noise),
-        bias=-training.eta_b * _mean(pi, plus, minus),
+        bias=-steps.eta_b * _mean(pi, plus, minus),
         own_share=(share * plus, share * minus),
     )
 
@@ -129,19 +138,19 @@ def _noise(problem: SparseTokenProblem, first: _FirstStep, h: _Slopes) -> float:
     return pi * h.plus_squared * (signal + spread) + (1 - pi) * h.minus_squared * spread
 
 
-def _rate(problem: SparseTokenProblem, training: FourStageTraining) -> float:
+def _rate(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """Return C of |s_q| = 1 - C/alpha0 + o(1/alpha0).
 
     Equation: alignment-rate, the first order of query-alignment in 1/alpha0.
     """
     pi, theta, R, L = problem.letters
-    limit = _first_step(problem, training, math.inf)
-    h = _slopes(problem, training.loss, limit)
+    limit = _first_step(problem, steps, math.inf)
+    h = _slopes(problem, steps.loss, limit)
     Q = (L - 1) * _mean(pi, h.plus, h.minus)
     drift = (pi * h.plus * theta**2 * R * (1 - R / L) + Q) * limit.overlap
     if drift == 0:
         return math.nan
-    noise = _first_step(problem, training, 1.0).norm ** 2 - limit.norm**2
+    noise = _first_step(problem, steps, 1.0).norm ** 2 - limit.norm**2
     return 0.5 * (Q**2 * noise + _noise(problem, limit, h)) / drift**2
 
 

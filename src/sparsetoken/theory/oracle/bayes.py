@@ -10,8 +10,8 @@ from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 from scipy.stats import qmc
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Code, Status
-from sparsetoken.theory.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
+from sparsetoken.results import StatusCode, Status
+from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
 from sparsetoken.validation import integer
 
 __all__ = ["BayesError", "bayes_error"]
@@ -67,9 +67,9 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     check_length(problem.length)
     pi, theta, R, L = problem.letters
     if theta == 0:
-        return BayesError(min(pi, 1 - pi), 0.0, Status(Code.CONVERGED))
+        return BayesError(min(pi, 1 - pi), 0.0, Status(StatusCode.CONVERGED))
     if R == L:
-        return BayesError(_normal_test(pi, theta * math.sqrt(L)), 0.0, Status(Code.CONVERGED))
+        return BayesError(_normal_test(pi, theta * math.sqrt(L)), 0.0, Status(StatusCode.CONVERGED))
     if R == 1:
         fine, coarse = (_one_token(problem, finest) for finest in (15, 14))
         return _judged(fine, abs(fine - coarse))
@@ -79,8 +79,8 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
 
 def _judged(error: float, numerical: float) -> BayesError:
     if numerical <= ACCURACY * error + FLOOR:
-        return BayesError(error, numerical, Status(Code.CONVERGED))
-    return BayesError(error, numerical, Status(Code.TOLERANCE_NOT_REACHED, "Take more points."))
+        return BayesError(error, numerical, Status(StatusCode.CONVERGED))
+    return BayesError(error, numerical, Status(StatusCode.TOLERANCE_NOT_REACHED, "Take more points."))
 
 
 def _normal_test(pi: float, separation: float) -> float:

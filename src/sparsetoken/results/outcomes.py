@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sparsetoken.training import Query
+from sparsetoken.results.display import flat, frame, html
+from sparsetoken.stages import Query
 
 __all__ = [
     "Alignment",
     "Capacity",
-    "Code",
-    "MODELS",
     "Outcome",
     "Overlaps",
     "Prediction",
     "Simulation",
     "Status",
+    "StatusCode",
 ]
 
-MODELS = ("attention", "pooled", "vectorized", "elementwise")
 
-
-class Code(enum.StrEnum):
+class StatusCode(enum.StrEnum):
     """How a computation ended."""
 
     CONVERGED = "converged"
@@ -35,20 +33,36 @@ class Code(enum.StrEnum):
 class Status(NamedTuple):
     """How a computation ended and, if it fell short, what to try."""
 
-    code: Code
+    code: StatusCode
     remedy: str = ""
 
     @property
     def converged(self) -> bool:
         """Whether the result can be used."""
-        return self.code is Code.CONVERGED
+        return self.code is StatusCode.CONVERGED
 
     def __str__(self) -> str:
         return f"{self.code}: {self.remedy}" if self.remedy else str(self.code)
 
 
 @dataclasses.dataclass(frozen=True)
-class Alignment:
+class Result:
+    """What every result offers: its numbers by name, as a dict and as a table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers and the status by column, such as bias or test_error."""
+        return flat(self)
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame of one row."""
+        return frame([self.to_dict()])
+
+    def _repr_html_(self) -> str:
+        return html([self.to_dict()], getattr(self, "advice", ()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Alignment(Result):
     """The query after two gradient steps.
 
     Attributes
@@ -66,6 +80,8 @@ class Alignment:
     rate : float
         C in |s_q| = 1 - C/alpha0 + o(1/alpha0); nan where the query does not align.
     status : Status
+    advice : tuple of str
+        What to know of the query, with a remedy.
     """
 
     cosine: float
@@ -75,6 +91,7 @@ class Alignment:
     readout_cosine: float
     rate: float
     status: Status
+    advice: tuple[str, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -134,7 +151,7 @@ class Outcome:
 
 
 @dataclasses.dataclass(frozen=True)
-class Prediction(Outcome):
+class Prediction(Outcome, Result):
     """An outcome predicted by theory.
 
     Attributes
@@ -150,6 +167,11 @@ class Prediction(Outcome):
     iterations : int
         Newton steps in all.
     status : Status
+    query : Query or None
+        The query that the model worked with.
+    advice : tuple of str
+        What to know of that query, with a remedy: that it turns away from the signal, is so
+        blunt that attention is pooling, or loses to pooling.
     """
 
     susceptibility: float
@@ -157,21 +179,39 @@ class Prediction(Outcome):
     residual: float
     iterations: int
     status: Status
+    query: Query | None = None
+    advice: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
-class Capacity:
-    """The load alpha* = n1/d below which D1 is linearly separable."""
+class Capacity(Result):
+    """The number of samples per dimension below which D1 is linearly separable.
+
+    Attributes
+    ----------
+    capacity : float
+        alpha* = n1 / d.
+    numerical_error : float
+        Standard error of the capacity from independent scrambles of the nodes.
+    residual : float
+        Length of the last Newton step, relative to the unknowns.
+    iterations : int
+        Newton steps in all.
+    status : Status
+    advice : tuple of str
+        What to know of the query that the training finds, with a remedy.
+    """
 
     capacity: float
     numerical_error: float
     residual: float
     iterations: int
     status: Status
+    advice: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
-class Simulation:
+class Simulation(Result):
     """Trials of one finite-dimensional experiment.
 
     Attributes
@@ -193,3 +233,9 @@ class Simulation:
     mean: Outcome
     standard_error: Outcome
     status: Status
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return means by column, their standard errors as NAME_error, and the status."""
+        means, errors = flat(self.mean), flat(self.standard_error)
+        deviations = {f"{name}_error": value for name, value in errors.items()}
+        return {**means, **deviations, "status": str(self.status.code), "message": self.status.remedy}

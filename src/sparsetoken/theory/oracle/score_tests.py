@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.models import Elementwise, Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.token_sums import LARGEST_EXPONENT, TokenFunction
+from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, TokenFunction
 
 __all__ = ["OracleTests", "oracle_tests"]
 
@@ -41,17 +42,17 @@ class OracleTests:
     sharpness: tuple[float, float]
 
 
-def oracle_tests(model: str, problem: SparseTokenProblem, activation: str) -> OracleTests:
-    """Return the tests of ``attention`` or ``elementwise``.
+def oracle_tests(model: Model, problem: SparseTokenProblem) -> OracleTests:
+    """Return the tests of softmax attention, or of an elementwise model.
 
     attention: T = sum_l a_l t_l > c with a = softmax(k t), that is
     sum_l (t_l - c) e^{k t_l} > 0. elementwise: (1/L) sum_l t_l phi(k t_l) > c.
 
     Equation: oracle-tests.
     """
-    if model == "attention":
-        return _attention(problem)
-    return _elementwise(problem, activation)
+    if isinstance(model, Elementwise):
+        return _elementwise(problem, model.activation)
+    return _attention(problem)
 
 
 def _attention(problem: SparseTokenProblem) -> OracleTests:

@@ -9,11 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.models import Attention, Model
 from sparsetoken.results import Overlaps
-from sparsetoken.theory.feature_law import FeatureLaw, feature_law
-from sparsetoken.theory.inputs import checked_query
+from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.query import working_query
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.values import require_numbers
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["Approach", "approach_to_infinite_data"]
@@ -38,24 +40,15 @@ class Approach(NamedTuple):
 
 
 def approach_to_infinite_data(
-    model: str,
-    problem: SparseTokenProblem,
-    training: FourStageTraining | None = None,
-    *,
-    query: Query | None = None,
-    activation: str = "erf",
+    problem: SparseTokenProblem, model: Model = Attention()
 ) -> Approach:
     """Return limit and rate of the test error of the square loss at ridge 0.
 
     Parameters
     ----------
-    model : {"attention", "pooled", "vectorized", "elementwise"}
     problem : SparseTokenProblem
-    training : FourStageTraining, optional
-        Gives the query if none is given. Its loss and ridge play no part.
-    query : Query, optional
-        The frozen query, with |cosine| < 1: else scores have no noise in the limit.
-    activation : str
+    model : Model
+        Its query, if it has one, with |cosine| < 1: else scores have no noise in the limit.
 
     Raises
     ------
@@ -63,14 +56,15 @@ def approach_to_infinite_data(
         If a value is outside its range, or scores have no noise in the limit (also at
         strength 0).
     """
-    query = checked_query(model, problem, training or FourStageTraining(), query, activation)
-    law = feature_law(model, problem, query, activation, _POINTS)
+    require_numbers(problem, model)
+    query = working_query(problem, model)
+    law = feature_law(model, problem, query, _POINTS)
     pairs = np.array([_first_order(_scramble(law, i)) for i in range(len(law.C))])
     mean, count = pairs.mean(axis=0), len(pairs)
     spread = pairs.std(axis=0, ddof=1) / math.sqrt(count) if count > 1 else np.zeros(2)
     if not np.isfinite(mean).all():
         legal = "such that scores of the least-squares readout are spread: |cosine| < 1, theta > 0"
-        raise InvalidInput("query and strength", legal, (query.cosine, problem.strength))
+        raise InvalidInput("query and strength", legal, (query and query.cosine, problem.strength))
     scale = law.weights_per_dimension
     return Approach(
         float(mean[0]), scale * float(mean[1]), float(spread[0]), scale * float(spread[1])

@@ -10,11 +10,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Code, Prediction, Status
-from sparsetoken.theory.alignment import align
-from sparsetoken.theory.predict import predict
-from sparsetoken.training import FourStageTraining
-from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, choice, real
+from sparsetoken.models import Model, entry_of
+from sparsetoken.results import Prediction, Status, StatusCode
+from sparsetoken.theory.alignment.two_steps import align_point
+from sparsetoken.theory.predict import predict_point
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, real
+from sparsetoken.values import require_numbers
 
 __all__ = ["BestBeta", "BestSplit", "best_beta", "best_split"]
 
@@ -68,12 +70,11 @@ class BestBeta:
 
 
 def best_split(
-    model: str,
     problem: SparseTokenProblem,
-    training: FourStageTraining,
+    model: Model,
+    readout: Readout,
     total: float,
     *,
-    activation: str = "erf",
     tolerance: float = 1e-4,
 ) -> BestSplit:
     """Return the split of a total load between D0 and D1 with the least test error.
@@ -84,15 +85,13 @@ def best_split(
 
     Parameters
     ----------
-    model : {"attention", "elementwise"}
-        The models that spend samples on a query.
     problem : SparseTokenProblem
-    training : FourStageTraining
-        Its alpha0 is replaced.
+    model : Model
+        With steps that find its query, whose alpha0 is replaced.
+    readout : Readout
+        Its alpha1 is replaced.
     total : float
         alpha0 + alpha1 in [1e-3, 1e9].
-    activation : str
-        phi of ``elementwise``.
     tolerance : float
         Of the test error, as for `predict`. The least error is then as sharp; the share
         is known only as far as errors differ by more.
@@ -102,14 +101,14 @@ def best_split(
     InvalidInput
         If a value is outside its range.
     """
-    choice("model", model, ("attention", "elementwise"), "Other models need no query.")
+    steps = _steps_of(problem, model, readout)
     total = real("total (alpha0 + alpha1)", total, 1e-3, LARGEST_LOAD)
-
-    predicted = _predictor(model, problem, activation, tolerance)
 
     def at(logit: float) -> Prediction:
         alpha0, alpha1 = _loads(total, logit)
-        return predicted(dataclasses.replace(training, alpha0=alpha0), alpha1)
+        trained = dataclasses.replace(steps, alpha=alpha0)
+        fitted = dataclasses.replace(readout, alpha=alpha1)
+        return _predicted(problem, model, trained, fitted, tolerance)
 
     end = math.log(1 / _LEAST_SHARE - 1)
     logit, prediction, status = _least(at, -end, end)
@@ -118,13 +117,11 @@ def best_split(
 
 
 def best_beta(
-    model: str,
     problem: SparseTokenProblem,
-    training: FourStageTraining,
-    alpha1: float,
+    model: Model,
+    readout: Readout,
     *,
     sharpness: tuple[float, float] = (1e-2, 1e2),
-    activation: str = "erf",
     tolerance: float = 1e-4,
 ) -> BestBeta:
     """Return the inverse temperature with the least test error.
@@ -134,16 +131,12 @@ def best_beta(
 
     Parameters
     ----------
-    model : {"attention", "elementwise"}
     problem : SparseTokenProblem
-    training : FourStageTraining
-        Its beta is replaced.
-    alpha1 : float
-        n1 / d, as for `predict`.
+    model : Model
+        With steps that find its query, whose beta is replaced.
+    readout : Readout
     sharpness : pair of floats
         The range of k that is searched, both > 0.
-    activation : str
-        phi of ``elementwise``.
     tolerance : float
         Of the test error, as for `predict`.
 
@@ -152,44 +145,39 @@ def best_beta(
     InvalidInput
         If a value is outside its range, or the query has no length (one token, no step).
     """
-    choice("model", model, ("attention", "elementwise"), "Other models have no temperature.")
+    steps = _steps_of(problem, model, readout)
     low = real("sharpness, low end", sharpness[0], 0.0, LARGEST_VALUE, open_low=True)
     high = real("sharpness, high end", sharpness[1], low, LARGEST_VALUE, open_low=True)
-    unit = align(problem, dataclasses.replace(training, beta=1.0)).sharpness
+    unit = align_point(problem, dataclasses.replace(steps, beta=1.0)).sharpness
     remedy = "Take eta_q, eta_w > 0 and more than one token."
     real("length of the query", unit, 0.0, open_low=True, remedy=remedy)
 
-    predicted = _predictor(model, problem, activation, tolerance)
-
     def at(log_beta: float) -> Prediction:
-        return predicted(dataclasses.replace(training, beta=math.exp(log_beta)), alpha1)
+        trained = dataclasses.replace(steps, beta=math.exp(log_beta))
+        return _predicted(problem, model, trained, readout, tolerance)
 
     ends = (0.5 * math.log(k / unit) for k in (low, high))
     log_beta, prediction, status = _least(at, *ends)
     return BestBeta(math.exp(log_beta), unit * math.exp(2 * log_beta), prediction, status)
 
 
-def _predictor(
-    model: str, problem: SparseTokenProblem, activation: str, tolerance: float
-) -> Callable[[FourStageTraining, float], Prediction]:
-    """Return the prediction by training and alpha1.
+def _steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> TwoSteps:
+    """Return the steps that find the query of a model, or raise `InvalidInput`."""
+    require_numbers(problem, model, readout)
+    entry_of(model)
+    if not isinstance(model.query, TwoSteps):
+        legal = "one whose query is found by TwoSteps, such as Attention()"
+        raise InvalidInput("model", legal, model)
+    return model.query
 
-    The query is given to it, so that a search that passes bad queries does not warn.
-    """
 
-    def predicted(training: FourStageTraining, alpha1: float) -> Prediction:
-        query = align(problem, training).query
-        return predict(
-            model,
-            problem,
-            training,
-            alpha1,
-            query=query,
-            activation=activation,
-            tolerance=tolerance,
-        )
-
-    return predicted
+def _predicted(
+    problem: SparseTokenProblem, model: Model, steps: TwoSteps, readout: Readout, tolerance: float
+) -> Prediction:
+    """Return the prediction with the query that these steps find."""
+    query = align_point(problem, steps).query
+    queried = dataclasses.replace(model, query=query)  # type: ignore[call-arg]
+    return predict_point(problem, queried, readout, tolerance)
 
 
 def _loads(total: float, logit: float) -> tuple[float, float]:
@@ -219,8 +207,8 @@ def _status(seen: dict[float, Prediction], x: float, low: float, high: float) ->
     if not seen[x].status.converged:
         return seen[x].status
     if x in (low, high):
-        return Status(Code.NO_LIMIT, "The test error is least at an end of the range.")
+        return Status(StatusCode.NO_LIMIT, "The test error is least at an end of the range.")
     failed = [p.status for p in seen.values() if not p.status.converged]
     if failed:
         return Status(failed[0].code, f"{len(failed)} predictions failed: {failed[0].remedy}")
-    return Status(Code.CONVERGED)
+    return Status(StatusCode.CONVERGED)

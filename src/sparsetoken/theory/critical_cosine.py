@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 from scipy.optimize import brentq
 
-from sparsetoken.numerics.precision import in_float64
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Code, Prediction, Status
-from sparsetoken.theory.advice import anti_alignment, loss_to_pooling
-from sparsetoken.theory.alignment import align
-from sparsetoken.theory.feature_law import feature_law
-from sparsetoken.theory.inputs import FIRST_POINTS
+from sparsetoken.models import Attention, Pooled
+from sparsetoken.results import Prediction, Status, StatusCode
+from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.learned_error import solve_readout
 from sparsetoken.theory.potential import Potential
-from sparsetoken.theory.predict import predict
+from sparsetoken.theory.predict import FIRST_POINTS, predict_point
+from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import real
+from sparsetoken.values import require_numbers
 
 __all__ = ["CriticalCosine", "QueryVerdict", "check_query", "critical_cosine"]
 
@@ -89,11 +89,10 @@ class QueryVerdict:
     message: str
 
 
-@in_float64
+@with_x64
 def critical_cosine(
     problem: SparseTokenProblem,
-    training: FourStageTraining,
-    alpha1: float = math.inf,
+    readout: Readout,
     *,
     sharpness: float,
     tolerance: float = 1e-3,
@@ -110,8 +109,9 @@ def critical_cosine(
 
     Parameters
     ----------
-    problem, training, alpha1
-        As for `predict`; the steps of the training play no part.
+    problem : SparseTokenProblem
+    readout : Readout
+        Its alpha may be ``inf``.
     sharpness : float
         k > 0 of the query.
     tolerance : float
@@ -127,12 +127,13 @@ def critical_cosine(
     InvalidInput
         If a value is outside its range.
     """
+    require_numbers(problem, readout)
     sharpness = real("sharpness", sharpness, 0.0, open_low=True)
     tolerance = real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
-    pooled = predict("pooled", problem, training, alpha1)
+    pooled = predict_point(problem, Pooled(), readout)
     if not pooled.status.converged:
         return _none(pooled, 0, pooled.status)
-    attention = _RoughAttention(problem, training, alpha1, sharpness)
+    attention = _RoughAttention(problem, readout, sharpness)
 
     def rough(s: float) -> float:
         return attention.test_error(s) - pooled.test_error
@@ -149,8 +150,7 @@ def critical_cosine(
     # What is left is the error of the rough nodes: a few steps with good ones.
     accuracy = min(max(0.5 * tolerance * abs(slope), 1e-8), 0.5)
     for _ in range(_CORRECTIONS):
-        query = Query(s, sharpness)
-        fine = predict("attention", problem, training, alpha1, query=query, tolerance=accuracy)
+        fine = predict_point(problem, Attention(Query(s, sharpness)), readout, accuracy)
         attention.solved += 1
         step = (fine.test_error - pooled.test_error) / slope
         if not math.isfinite(step) or abs(step) <= 0.5 * tolerance:
@@ -174,22 +174,16 @@ class _RoughAttention:
     prediction has, 64 times as many.
     """
 
-    def __init__(
-        self,
-        problem: SparseTokenProblem,
-        training: FourStageTraining,
-        alpha1: float,
-        sharpness: float,
-    ) -> None:
-        self.problem, self.loss, self.alpha1 = problem, training.loss, alpha1
-        self.ridge, self.sharpness = max(training.ridge, _LEAST_RIDGE), sharpness
+    def __init__(self, problem: SparseTokenProblem, readout: Readout, sharpness: float) -> None:
+        self.problem, self.loss, self.alpha1 = problem, readout.loss, readout.alpha
+        self.ridge, self.sharpness = max(readout.ridge, _LEAST_RIDGE), sharpness
         self.solved, self.fine = 0, False
 
     def test_error(self, s: float) -> float:
         """Return the test error at a cosine; nan if the readout was not reached."""
         self.solved += 1
         query = Query(float(s), self.sharpness)
-        law = feature_law("attention", self.problem, query, "erf", FIRST_POINTS)
+        law = feature_law(Attention(query), self.problem, query, FIRST_POINTS)
         few = law.coarse()
         readout = solve_readout(Potential(few, self.loss, self.alpha1), self.ridge)
         if self.fine:
@@ -213,15 +207,15 @@ def _bracket(difference: Callable[[float], float]) -> _Bracket:
         here = difference(s)
         if not math.isfinite(here + above):
             remedy = "A prediction did not converge; raise the ridge or lower the sharpness."
-            return _Bracket(status=Status(Code.MAX_ITERATIONS, remedy))
+            return _Bracket(status=Status(StatusCode.MAX_ITERATIONS, remedy))
         if (here > 0) != (above > 0):
             return _Bracket(s, high)
         high, above = s, here
     if above > 0:
-        remedy = "Attention loses at every cosine; lower the sharpness, or take model='pooled'."
+        remedy = "Attention loses at every cosine; lower the sharpness, or take the pooled model."
     else:
         remedy = "Attention wins at every cosine from 0 to 1."
-    return _Bracket(status=Status(Code.NO_LIMIT, remedy))
+    return _Bracket(status=Status(StatusCode.NO_LIMIT, remedy))
 
 
 def _none(pooled: Prediction, count: int, status: Status) -> CriticalCosine:
@@ -233,26 +227,26 @@ def _reached(fine: Prediction, step: float, tolerance: float) -> Status:
     if not math.isfinite(step):
         return fine.status
     if abs(step) <= 0.5 * tolerance and fine.status.converged:
-        return Status(Code.CONVERGED)
+        return Status(StatusCode.CONVERGED)
     remedy = f"The last correction was {abs(step):.1e}; ask for a larger tolerance."
-    return Status(Code.TOLERANCE_NOT_REACHED, remedy)
+    return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
 
 
 def check_query(
     problem: SparseTokenProblem,
-    training: FourStageTraining,
-    alpha1: float = math.inf,
+    steps: TwoSteps,
+    readout: Readout,
     *,
     tolerance: float = 1e-3,
 ) -> QueryVerdict:
-    """Predict the query of a training and say whether it is worth having.
-
-    Nothing is warned of: the verdict holds the message.
+    """Predict the query that steps find and say whether it is worth having.
 
     Parameters
     ----------
-    problem, training, alpha1
-        As for `predict`.
+    problem : SparseTokenProblem
+    steps : TwoSteps
+    readout : Readout
+        Its alpha may be ``inf``.
     tolerance : float
         Of the test error, and of the critical cosine.
 
@@ -262,17 +256,19 @@ def check_query(
         Without a query (one token, or no step) attention is pooling: nothing is said,
         and ``beats_pooling`` is False.
     """
-    found = align(problem, training)
-    query = found.query
-    attention = predict("attention", problem, training, alpha1, query=query, tolerance=tolerance)
-    pooled = predict("pooled", problem, training, alpha1, tolerance=tolerance)
-    away = anti_alignment(problem, training, found.cosine)
+    require_numbers(problem, steps, readout)
+    model = Attention(steps)
+    query = working_query(problem, model)
+    assert query is not None
+    attention = predict_point(problem, Attention(query), readout, tolerance)
+    pooled = predict_point(problem, Pooled(), readout, tolerance)
     losing = loss_to_pooling(query, attention, pooled)
     critical = None
     if losing:
         critical = critical_cosine(
-            problem, training, alpha1, sharpness=query.sharpness, tolerance=tolerance
+            problem, readout, sharpness=query.sharpness, tolerance=tolerance
         )
+    said = (*advice_on(problem, model, query), losing)
     return QueryVerdict(
         cosine=query.cosine,
         sharpness=query.sharpness,
@@ -281,7 +277,7 @@ def check_query(
         beats_pooling=attention.test_error + 2 * attention.numerical_error + _ROUNDING
         < pooled.test_error,
         critical=critical,
-        message=" ".join(part for part in (away or losing, _needed(critical)) if part),
+        message=" ".join(part for part in (next(filter(None, said), ""), _needed(critical)) if part),
     )
 
 

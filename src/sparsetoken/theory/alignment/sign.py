@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from sparsetoken.numerics.precision import in_float64
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Code, Status
-from sparsetoken.theory.alignment import sign_margin
-from sparsetoken.training import FourStageTraining
+from sparsetoken.results import StatusCode, Status
+from sparsetoken.theory.alignment.two_steps import sign_margin
+from sparsetoken.stages import TwoSteps
 from sparsetoken.validation import choice, real
+from sparsetoken.values import require_numbers
 
 __all__ = ["SignBoundary", "sign_boundary", "small_step_margin"]
 
 _OF_PROBLEM = ("strength", "positive_rate")
-_OF_TRAINING = ("alpha0", "eta_w", "eta_b")
+_OF_STEPS = {"alpha0": "alpha", "eta_w": "eta_w", "eta_b": "eta_b"}
 _SCAN = 16
 _LEAST_SHARE = 1e-4  # of the range, where a geometric scan from 0 starts
 
@@ -42,9 +43,9 @@ class SignBoundary:
     status: Status
 
 
-@in_float64
+@with_x64
 def sign_boundary(
-    problem: SparseTokenProblem, training: FourStageTraining, name: str, low: float, high: float
+    problem: SparseTokenProblem, steps: TwoSteps, name: str, low: float, high: float
 ) -> SignBoundary:
     """Return the value of a parameter at which the query changes its sign.
 
@@ -52,7 +53,7 @@ def sign_boundary(
 
     Parameters
     ----------
-    problem, training
+    problem, steps
         All other parameters.
     name : str
         strength, positive_rate, alpha0, eta_w or eta_b.
@@ -66,26 +67,27 @@ def sign_boundary(
     InvalidInput
         If a value is outside its range.
     """
-    choice("name", name, _OF_PROBLEM + _OF_TRAINING)
+    choice("name", name, (*_OF_PROBLEM, *_OF_STEPS))
+    require_numbers(problem, steps)
     low = real("low", low)
     high = real("high", high, low, open_low=True)
 
     def margin(value: float) -> float:
-        change: dict[str, Any] = {name: float(value)}
+        change: dict[str, Any] = {_OF_STEPS.get(name, name): float(value)}
         if name in _OF_PROBLEM:
-            return sign_margin(dataclasses.replace(problem, **change), training)
-        return sign_margin(problem, dataclasses.replace(training, **change))
+            return sign_margin(dataclasses.replace(problem, **change), steps)
+        return sign_margin(problem, dataclasses.replace(steps, **change))
 
     aligned = margin(low) > 0
     last = low
     for value in _scan(name, low, high):
         if (margin(value) > 0) != aligned:
             root = float(brentq(margin, last, value, xtol=1e-12 * high, rtol=1e-12))
-            return SignBoundary(root, margin(root), Status(Code.CONVERGED))
+            return SignBoundary(root, margin(root), Status(StatusCode.CONVERGED))
         last = value
     side = "towards the signal" if aligned else "away from it"
     reached = f"The query turns {side} for every {name} from {low:g} to {high:g}"
-    return SignBoundary(math.nan, math.nan, Status(Code.NO_LIMIT, f"{reached}; widen the range."))
+    return SignBoundary(math.nan, math.nan, Status(StatusCode.NO_LIMIT, f"{reached}; widen the range."))
 
 
 def _scan(name: str, low: float, high: float) -> list[float]:

@@ -6,35 +6,47 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.models import Attention, Elementwise, Model, Pooled, Vectorized
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS, Code, Status
-from sparsetoken.theory.bayes import bayes_error
-from sparsetoken.theory.representation import (
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.theory.oracle.bayes import bayes_error
+from sparsetoken.theory.oracle.representation import (
     Candidate,
     best_error,
     best_test,
+    check_model,
     error_of_test,
 )
-from sparsetoken.theory.token_sums import check_length
-from sparsetoken.validation import InvalidInput, choice, integer, real
+from sparsetoken.theory.oracle.token_sums import check_length
+from sparsetoken.validation import InvalidInput, integer, real
 
-__all__ = ["CURVES", "CriticalStrength", "checked_lengths", "critical_strength"]
+__all__ = ["CURVES", "CriticalStrength", "Curve", "checked_lengths", "critical_strength"]
 
-CURVES: dict[str, tuple[str, float | None, str]] = {
-    "pooled": ("pooled", None, "erf"),
-    "vectorized": ("vectorized", None, "erf"),
-    "attention": ("attention", None, "erf"),
-    "attention_fixed": ("attention", 1.0, "erf"),
-    **{f"elementwise_{name}": ("elementwise", None, name) for name in ACTIVATIONS},
-    "bayes": ("bayes", None, "erf"),
+
+
+class Curve(NamedTuple):
+    """A model, None for the Bayes test, and its sharpness where that is fixed."""
+
+    model: Model | None
+    sharpness: float | None = None
+
+
+CURVES = {
+    "pooled": Curve(Pooled()),
+    "vectorized": Curve(Vectorized()),
+    "attention": Curve(Attention()),
+    "attention_fixed": Curve(Attention(), 1.0),
+    **{f"elementwise_{name}": Curve(Elementwise(activation=name)) for name in ACTIVATIONS},
+    "bayes": Curve(None),
 }
-"""Model, fixed sharpness and activation of the curves that are usually compared."""
+"""The curves that are usually compared."""
 
 _TOLERANCE = 1e-4  # relative, of the strength
 _LAST_STEP = 2e-3  # relative; what another round would gain is of the order of its square
@@ -74,14 +86,13 @@ def checked_lengths(lengths: Sequence[int], informative: int = 1) -> tuple[int, 
 
 
 def critical_strength(
-    model: str,
+    model: Model | None,
     length: int,
     *,
     informative: int = 1,
     positive_rate: float = 0.5,
     error_level: float = 0.01,
     sharpness: float | None = None,
-    activation: str = "erf",
 ) -> CriticalStrength:
     """Return the strength at which the best test error equals `error_level`.
 
@@ -89,7 +100,8 @@ def critical_strength(
 
     Parameters
     ----------
-    model : {"attention", "pooled", "vectorized", "elementwise", "bayes"}
+    model : Model or None
+        One of this package, whose query plays no part; None for the Bayes test.
     length : int
         L from max(2, R) to 2^20.
     informative : int
@@ -100,15 +112,14 @@ def critical_strength(
         In (0, min(pi, 1 - pi)), the error at theta = 0; at least 1e-4.
     sharpness : float, optional
         A fixed k; by default the best.
-    activation : str
 
     Raises
     ------
     InvalidInput
         If a value is out of range.
     """
-    choice("model", model, (*MODELS, "bayes"))
-    choice("activation", activation, ACTIVATIONS)
+    if model is not None:
+        check_model(model)
     integer("length (L)", length, max(2, integer("informative (R)", informative, 1)))
     check_length(length)
     problem = SparseTokenProblem(length, informative, 1.0, positive_rate)
@@ -123,11 +134,11 @@ def critical_strength(
     )
     if sharpness is not None:
         real("sharpness", sharpness, 0.0)
-    if model == "bayes":
+    if model is None:
         return _by_root(problem, level, lambda p: bayes_error(p, points=_POINTS).test_error)
-    if model in ("pooled", "vectorized"):
-        return _by_root(problem, level, lambda p: best_error(model, p).test_error)
-    return _by_descent(model, problem, level, sharpness, activation)
+    if isinstance(model, (Pooled, Vectorized)):
+        return _by_root(problem, level, lambda p: best_error(p, model).test_error)
+    return _by_descent(model, problem, level, sharpness)
 
 
 def _at(problem: SparseTokenProblem, theta: float) -> SparseTokenProblem:
@@ -146,20 +157,16 @@ def _by_root(
         if high > _LARGEST:
             return _not_reached()
     theta = float(brentq(excess, 0.0, high, rtol=_TOLERANCE))
-    return CriticalStrength(theta, math.nan, _TOLERANCE * theta, Status(Code.CONVERGED))
+    return CriticalStrength(theta, math.nan, _TOLERANCE * theta, Status(StatusCode.CONVERGED))
 
 
 def _not_reached() -> CriticalStrength:
     remedy = "No strength up to 1e6 reaches the error level; raise the level."
-    return CriticalStrength(math.nan, math.nan, math.nan, Status(Code.NO_LIMIT, remedy))
+    return CriticalStrength(math.nan, math.nan, math.nan, Status(StatusCode.NO_LIMIT, remedy))
 
 
 def _by_descent(
-    model: str,
-    problem: SparseTokenProblem,
-    level: float,
-    sharpness: float | None,
-    activation: str,
+    model: Model, problem: SparseTokenProblem, level: float, sharpness: float | None
 ) -> CriticalStrength:
     """Descend from a strength that is enough.
 
@@ -169,7 +176,7 @@ def _by_descent(
     """
 
     def best(theta: float, near: float | None = None) -> Candidate:
-        return best_test(model, _at(problem, theta), sharpness, activation, near)
+        return best_test(model, _at(problem, theta), sharpness, near)
 
     theta = 2 * math.sqrt(2 * math.log(problem.length)) + 1
     test = best(theta)
@@ -184,29 +191,29 @@ def _by_descent(
     for _ in range(_ROUNDS):
 
         def excess(trial: float, test: Candidate = test) -> float:
-            found = error_of_test(model, _at(problem, trial), test, activation)
+            found = error_of_test(model, _at(problem, trial), test)
             return math.log(found + 1e-15) - math.log(level)
 
         last, theta = theta, float(brentq(excess, 0.0, theta, rtol=1e-6))
         if last - theta <= _LAST_STEP * theta:
-            return _descended(model, problem, theta, test, activation)
+            return _descended(model, problem, theta, test)
         near = test.sharpness if 0 < test.sharpness < math.inf else None
         improved = best(theta, near)
         if improved.error >= level:
-            return _descended(model, problem, theta, test, activation)
+            return _descended(model, problem, theta, test)
         test = improved
-    status = Status(Code.MAX_ITERATIONS, "The best test keeps changing; try another level.")
+    status = Status(StatusCode.MAX_ITERATIONS, "The best test keeps changing; try another level.")
     return CriticalStrength(theta, test.sharpness, math.nan, status)
 
 
 def _descended(
-    model: str, problem: SparseTokenProblem, theta: float, test: Candidate, activation: str
+    model: Model, problem: SparseTokenProblem, theta: float, test: Candidate
 ) -> CriticalStrength:
     steps = np.array([0.99, 1.01]) * theta
-    low, high = (error_of_test(model, _at(problem, t), test, activation) for t in steps)
+    low, high = (error_of_test(model, _at(problem, t), test) for t in steps)
     slope = (low - high) / (0.02 * theta)
     error = abs(test.error - test.check) / max(slope, 1e-12) + _TOLERANCE * theta
-    status = Status(Code.CONVERGED)
+    status = Status(StatusCode.CONVERGED)
     if error > 0.02 * theta:
-        status = Status(Code.TOLERANCE_NOT_REACHED, "Give a smaller fixed sharpness.")
+        status = Status(StatusCode.TOLERANCE_NOT_REACHED, "Give a smaller fixed sharpness.")
     return CriticalStrength(theta, test.sharpness, float(error), status)

@@ -8,13 +8,13 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
-__all__ = ["in_float64"]
+__all__ = ["with_x64"]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-def in_float64(function: Callable[_P, _T]) -> Callable[_P, _T]:
+def with_x64(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Run a function with float64 enabled in JAX; the global setting stays as it is."""
 
     @functools.wraps(function)

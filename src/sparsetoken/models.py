@@ -1,0 +1,267 @@
+"""The classifiers as values, and the one table of what the library needs to know of each."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import pkgutil
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.validation import InvalidInput, choice
+
+__all__ = [
+    "MODELS",
+    "Attention",
+    "Elementwise",
+    "HardAttention",
+    "Model",
+    "ModelEntry",
+    "Pooled",
+    "Vectorized",
+    "entry_of",
+    "make_model",
+    "register",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Model(abc.ABC):
+    """A classifier sign(<w, f(X)> + b) with features f of its own.
+
+    Attributes
+    ----------
+    name : str
+        The word that the command line, sweeps and JSON use.
+    query : Query or TwoSteps or None
+        The query that is given, or how it is found; None for a model without one.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def query(self) -> Query | TwoSteps | None:
+        """The query, or how it is found."""
+        return None
+
+    def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
+        """Raise `InvalidInput` unless a model trained on one problem can be tested on another."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Pooled(Model):
+    """The linear model <w, xbar> + b on the mean token."""
+
+    name: ClassVar[str] = "pooled"
+
+
+@dataclasses.dataclass(frozen=True)
+class Vectorized(Model):
+    """The linear model <W, X>_F + b on all L d entries of the tokens."""
+
+    name: ClassVar[str] = "vectorized"
+
+    def check_test_problem(self, problem: SparseTokenProblem, tested: SparseTokenProblem) -> None:
+        """Raise `InvalidInput` if the lengths differ: weights belong to positions."""
+        L, found = problem.length, tested.length
+        if found != L:
+            remedy = "The weights of vectorized belong to positions."
+            raise InvalidInput("length (L) of the test problem", f"{L}", found, remedy)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Queried(Model):
+    query: Query | TwoSteps = TwoSteps()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, (Query, TwoSteps)):
+            raise InvalidInput("query", "a Query or TwoSteps", self.query)
+
+
+@dataclasses.dataclass(frozen=True)
+class Attention(_Queried):
+    """Softmax attention, <w, X^T softmax(beta X q)> + b.
+
+    Parameters
+    ----------
+    query : Query or TwoSteps
+        The query that is given, or how it is found.
+    """
+
+    name: ClassVar[str] = "attention"
+
+
+@dataclasses.dataclass(frozen=True)
+class HardAttention(_Queried):
+    """Attention to the one token with the largest score, softmax at infinite sharpness.
+
+    Parameters
+    ----------
+    query : Query or TwoSteps
+        Only its cosine matters.
+    """
+
+    name: ClassVar[str] = "hard_attention"
+
+
+@dataclasses.dataclass(frozen=True)
+class Elementwise(_Queried):
+    """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
+
+    Parameters
+    ----------
+    query : Query or TwoSteps
+        The query that is given, or how softmax attention finds it.
+    activation : str
+        phi: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.
+    """
+
+    name: ClassVar[str] = "elementwise"
+    activation: str = "erf"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choice("activation", self.activation, ACTIVATIONS)
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelEntry:
+    """What theory, simulation, sweeps, the command line and estimators need of a model.
+
+    Parameters
+    ----------
+    kind : type of Model
+    theory : str or callable
+        ``(model, problem, query, points) -> FeatureLaw``, as ``"module:name"`` or itself; the
+        query is a `Query` with numbers, or None.
+    simulation : str or callable
+        ``(model) -> FeatureSampler``, as ``"module:name"`` or itself.
+    summary : str
+        The features in a few words.
+    estimator : str
+        The scikit-learn estimator as ``"module:name"``; "" if there is none.
+    """
+
+    kind: type[Model]
+    theory: str | Callable[..., Any]
+    simulation: str | Callable[..., Any]
+    summary: str = ""
+    estimator: str = ""
+
+    @property
+    def name(self) -> str:
+        """The word of the model."""
+        return self.kind.name
+
+    @property
+    def has_query(self) -> bool:
+        """Whether the model has a query."""
+        return any(field.name == "query" for field in dataclasses.fields(self.kind))
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The fields of the model other than its query."""
+        return tuple(f.name for f in dataclasses.fields(self.kind) if f.name != "query")
+
+    def resolve(self, part: str) -> Any:
+        """Return the object that one of theory, simulation and estimator names."""
+        named = getattr(self, part)
+        return pkgutil.resolve_name(named) if isinstance(named, str) else named
+
+
+def _own(kind: type[Model], law: str, sampler: str, summary: str, estimator: str = "") -> ModelEntry:
+    return ModelEntry(
+        kind,
+        f"sparsetoken.theory.laws.{law}",
+        f"sparsetoken.simulation.features.{sampler}",
+        summary,
+        estimator and f"sparsetoken.estimators:{estimator}",
+    )
+
+
+MODELS: dict[str, ModelEntry] = {
+    entry.name: entry
+    for entry in (
+        _own(
+            Attention,
+            "softmax:softmax_law",
+            "softmax:SoftmaxSampler",
+            "softmax attention",
+            "AttentionClassifier",
+        ),
+        _own(
+            Pooled, "linear:pooled_law", "pooled:PooledSampler", "the mean token", "PooledLinearClassifier"
+        ),
+        _own(
+            Vectorized,
+            "linear:vectorized_law",
+            "vectorized:VectorizedSampler",
+            "all tokens side by side",
+            "VectorizedLinearClassifier",
+        ),
+        _own(
+            Elementwise,
+            "elementwise:elementwise_law",
+            "elementwise:ElementwiseSampler",
+            "attention without normalisation",
+            "ElementwiseAttentionClassifier",
+        ),
+        _own(HardAttention, "hard:hard_law", "hard:HardSampler", "attention to the largest score"),
+    )
+}
+"""By name. A new model is a class, a law, a sampler and a row here; see docs/extending.md."""
+
+
+def register(entry: ModelEntry) -> None:
+    """Add a model from outside the package to the table.
+
+    Raises
+    ------
+    InvalidInput
+        If another model has that name.
+    """
+    known = MODELS.get(entry.name)
+    if known is not None and known.kind is not entry.kind:
+        raise InvalidInput("name of the model", "a word that no other model has", entry.name)
+    MODELS[entry.name] = entry
+
+
+def entry_of(model: Model) -> ModelEntry:
+    """Return the row of a model.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no model, or its class is not registered.
+    """
+    if not isinstance(model, Model) or getattr(type(model), "name", None) not in MODELS:
+        remedy = "Write st.Attention(), for example, or register a model of your own."
+        raise InvalidInput("model", "a model: " + ", ".join(MODELS), model, remedy)
+    return MODELS[type(model).name]
+
+
+def make_model(name: str, query: Query | TwoSteps | None = None, **options: Any) -> Model:
+    """Return a model from its name, with those of the options that it has.
+
+    Parameters
+    ----------
+    name : str
+        A name in `MODELS`.
+    query : Query or TwoSteps, optional
+        For models that have one; their default if left out.
+    **options
+        Fields of any model, such as ``activation``; those that this one lacks play no part.
+
+    Raises
+    ------
+    InvalidInput
+        If the name is unknown or a value illegal.
+    """
+    entry = MODELS[choice("model", name, MODELS)]
+    fields = {key: value for key, value in options.items() if key in entry.options}
+    if entry.has_query and query is not None:
+        fields["query"] = query
+    return entry.kind(**fields)

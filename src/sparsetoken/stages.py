@@ -1,0 +1,115 @@
+"""The stages of training: how a query is found, how the readout is fitted."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sparsetoken.losses import Loss, get_loss
+from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, Reals, reals
+
+__all__ = ["Query", "Readout", "TwoSteps"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Query:
+    """A frozen query q, by what theory and simulation need to know of it.
+
+    Parameters
+    ----------
+    cosine : float or array
+        s = <q, xi> / |q|, in [-1, 1].
+    sharpness : float or array
+        k = beta |q| >= 0, the effective inverse temperature of the softmax.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
+    """
+
+    cosine: Reals
+    sharpness: Reals
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cosine", reals("cosine", self.cosine, -1.0, 1.0))
+        remedy = "Its limit of infinite sharpness is the model hard_attention."
+        object.__setattr__(self, "sharpness", reals("sharpness", self.sharpness, 0.0, remedy=remedy))
+
+
+@dataclasses.dataclass(frozen=True)
+class TwoSteps:
+    """A query found by two gradient steps on D0, from w = 0, b = 0, q = 0.
+
+    The first step moves (w, b), the second moves q.
+
+    Parameters
+    ----------
+    alpha : float or array
+        alpha0 = n0 / d in (0, 1e9], samples of D0 per dimension.
+    eta_w, eta_b, eta_q : float or array
+        Step sizes in [0, 1e6] of readout, bias and query.
+    beta : float or array
+        Inverse temperature of the softmax, in (0, 1e6].
+    loss : Loss or str
+        The loss of both steps, or the name of a built-in one: square, logistic, hinge,
+        squared_hinge.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range or the loss is unknown.
+    """
+
+    alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha0"})
+    eta_w: Reals = 0.5
+    eta_b: Reals = 0.5
+    eta_q: Reals = 25.0
+    beta: Reals = 1.0
+    loss: Loss | str = "logistic"
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("alpha", reals("alpha0 (n0/d)", self.alpha, 0.0, LARGEST_LOAD, open_low=True))
+        for name in ("eta_w", "eta_b", "eta_q"):
+            put(name, reals(name, getattr(self, name), 0.0, LARGEST_VALUE))
+        put("beta", reals("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
+        put("loss", get_loss(self.loss))
+
+
+@dataclasses.dataclass(frozen=True)
+class Readout:
+    """A readout (w, b) fitted on D1 to features that are fixed.
+
+    It is the minimum over (w, b) of ``(1/n1) sum_i l(y_i, <w, f_i> + b) + (ridge/2) |w|^2``.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        The loss, or the name of a built-in one: square, logistic, hinge, squared_hinge.
+    ridge : float or array
+        lambda >= 0. The bias is not penalised. 0 stands for the limit lambda -> 0+: with
+        data that can be fitted exactly, the shortest readout that does (least norm, or
+        largest margin).
+    alpha : float or array
+        alpha1 = n1 / d in [1e-6, 1e9], samples of D1 per dimension. Theory takes ``inf``
+        too, the limit of infinite data.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range or the loss is unknown.
+    """
+
+    loss: Loss | str = "logistic"
+    ridge: Reals = 1e-2
+    alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha1"})
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("loss", get_loss(self.loss))
+        put("ridge", reals("ridge (lambda)", self.ridge, 0.0))
+        put("alpha", reals("alpha1 (n1/d)", self.alpha, 1e-6, LARGEST_LOAD, infinite=True))

@@ -1,0 +1,37 @@
+"""The features of softmax attention."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from sparsetoken.models import Model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query
+from sparsetoken.theory.feature_law import FeatureLaw, sampled_law, two_nodes
+
+__all__ = ["softmax_law"]
+
+
+def softmax_law(
+    model: Model, problem: SparseTokenProblem, query: Query, points: int
+) -> FeatureLaw:
+    """Return the law of X^T softmax(beta X q).
+
+    With one token, or at sharpness 0, it is that of the mean token. Softmax does not see the
+    mean of the tokens' noise, so that part of B is integrated exactly.
+    """
+    _, theta, R, L = problem.letters
+    s, k = query.cosine, query.sharpness
+    if L == 1 or k == 0:
+        along, across = (theta * part * R / L for part in (s, math.sqrt(1 - s**2)))
+        law = two_nodes(problem, along, across, 1 / math.sqrt(L))
+        return dataclasses.replace(law, shared=1 / L)
+    return sampled_law(problem, query, points, lambda t: _softmax(k * t), sees_mean=False)
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    a = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return a / a.sum(axis=1, keepdims=True)

@@ -1,0 +1,94 @@
+"""The query that a model works with, and what to know of it."""
+
+from __future__ import annotations
+
+import math
+
+from sparsetoken.models import Attention, Model, entry_of
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Prediction
+from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.theory.alignment.sign import sign_boundary
+from sparsetoken.theory.alignment.two_steps import align_point
+from sparsetoken.validation import LARGEST_VALUE
+
+__all__ = ["advice_on", "loss_to_pooling", "turning_away", "working_query"]
+
+_BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
+_ROUNDING = 1e-3  # relative: test errors that print alike are not told apart
+
+
+def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
+    """Return the given query, the one that its steps find, or None for a model without.
+
+    Raises
+    ------
+    InvalidInput
+        If the model is not in the table.
+    """
+    entry_of(model)
+    query = model.query
+    return align_point(problem, query).query if isinstance(query, TwoSteps) else query
+
+
+def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) -> tuple[str, ...]:
+    """Return what to know of the query, a sentence or two for each thing, with the remedy."""
+    if query is None:
+        return ()
+    steps = model.query
+    away = turning_away(problem, steps, query.cosine) if isinstance(steps, TwoSteps) else ""
+    return tuple(text for text in (away, _blunt(problem, model, query)) if text)
+
+
+def turning_away(problem: SparseTokenProblem, steps: TwoSteps, cosine: float) -> str:
+    """Return what to say of a query of this cosine; nothing ("") unless it is < 0."""
+    if not cosine < 0:
+        return ""
+    return (
+        f"The query turns away from the signal: its predicted cosine is {cosine:.3g}. "
+        f"{_remedy(problem, steps)}"
+    )
+
+
+def _remedy(problem: SparseTokenProblem, steps: TwoSteps) -> str:
+    pi, eta_b = problem.positive_rate, steps.eta_b
+    turn = math.nan
+    if pi < 0.5:
+        most = min(eta_b + 1e3, LARGEST_VALUE)
+        if eta_b < most:
+            turn = sign_boundary(problem, steps, "eta_b", eta_b, most).value
+        text = "Rare positives do this: an eta_b above {:.3g} turns it back."
+        text += " So can a larger positive_rate or strength."
+    else:
+        if eta_b > 0:
+            turn = sign_boundary(problem, steps, "eta_b", 0.0, eta_b).value
+        text = "Too large a step of the bias does this: an eta_b below {:.3g} turns it back."
+    if math.isnan(turn):
+        return "Lower eta_w, raise alpha0, change eta_b, or raise positive_rate or strength."
+    return text.format(turn)
+
+
+def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
+    if not isinstance(model, Attention) or problem.length == 1 or query.sharpness >= _BLUNT:
+        return ""
+    return (
+        f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
+        "tokens weigh nearly alike and attention is close to mean pooling. Raise eta_q or beta."
+    )
+
+
+def loss_to_pooling(query: Query, attention: Prediction, pooled: Prediction) -> str:
+    """Return what to say of attention that pooling beats; nothing ("") if it does not.
+
+    Nothing is said either where the two differ by no more than the numerical error, or agree
+    in the digits that are shown.
+    """
+    margin = max(2 * attention.numerical_error, _ROUNDING * pooled.test_error)
+    if not attention.test_error - margin > pooled.test_error:
+        return ""
+    return (
+        f"Attention with this query (cosine {query.cosine:.3g}, sharpness {query.sharpness:.3g}) "
+        f"loses to mean pooling: predicted test error {attention.test_error:.4g} against "
+        f"{pooled.test_error:.4g}. Raise alpha0 for a larger cosine, change eta_q or beta for "
+        "another sharpness, or take the pooled model; check_query tells the cosine that is needed."
+    )

@@ -1,0 +1,139 @@
+"""What the values problem, model and stages have in common: JSON, and arrays in their fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from sparsetoken.losses import Loss, get_loss
+from sparsetoken.validation import InvalidInput, read_json
+
+__all__ = ["Grid", "broadcast", "from_json", "require_numbers", "to_json"]
+
+Value = TypeVar("Value")
+
+
+class Grid(NamedTuple):
+    """The points of values that hold arrays.
+
+    Attributes
+    ----------
+    axes : dict
+        Each field that holds an array, by its column, broadcast to the common shape.
+    shape : tuple of int
+        The common shape; () where no field holds an array.
+    points : list of tuples
+        The values with numbers in place of arrays, in C order.
+    """
+
+    axes: dict[str, np.ndarray]
+    shape: tuple[int, ...]
+    points: list[tuple[Any, ...]]
+
+
+def broadcast(*values: Any) -> Grid:
+    """Return the points of values whose fields may hold arrays.
+
+    Raises
+    ------
+    InvalidInput
+        If the shapes of the arrays do not broadcast.
+    """
+    paths = [(i, *path) for i, value in enumerate(values) for path in _array_paths(value)]
+    if not paths:
+        return Grid({}, (), [values])
+    arrays = [np.asarray(_at(values[i], names)) for i, *names in paths]
+    try:
+        full = np.broadcast_arrays(*arrays)
+    except ValueError:
+        shapes = {".".join(names): a.shape for (_, *names), a in zip(paths, arrays, strict=True)}
+        raise InvalidInput("arrays", "of shapes that broadcast", shapes) from None
+    axes = {_column(values[i], names): a for (i, *names), a in zip(paths, full, strict=True)}
+    points = []
+    for entries in zip(*(a.ravel().tolist() for a in full), strict=True):
+        point = list(values)
+        for (i, *names), entry in zip(paths, entries, strict=True):
+            point[i] = _replaced(point[i], names, entry)
+        points.append(tuple(point))
+    return Grid(axes, full[0].shape, points)
+
+
+def require_numbers(*values: Any) -> None:
+    """Raise `InvalidInput` if a field holds an array, for functions that take single points."""
+    for value in values:
+        for names in _array_paths(value):
+            legal = "a single number here"
+            raise InvalidInput(_column(value, names), legal, _at(value, names), "Call it in a loop.")
+
+
+def _array_paths(value: Any) -> Iterator[list[str]]:
+    if not dataclasses.is_dataclass(value):
+        return
+    for field in dataclasses.fields(value):
+        entry = getattr(value, field.name)
+        if field.name == "position_law":  # a law over positions is one value
+            continue
+        if isinstance(entry, tuple):
+            yield [field.name]
+        elif dataclasses.is_dataclass(entry):
+            yield from ([field.name, *rest] for rest in _array_paths(entry))
+
+
+def _at(value: Any, names: list[str]) -> Any:
+    for name in names:
+        value = getattr(value, name)
+    return value
+
+
+def _replaced(value: Any, names: list[str], entry: float) -> Any:
+    first, *rest = names
+    inner = _replaced(getattr(value, first), rest, entry) if rest else entry
+    return dataclasses.replace(value, **{first: inner})
+
+
+def _column(value: Any, names: list[str]) -> str:
+    """Return the name of a field for readers, such as alpha1 for the alpha of a readout."""
+    *way, last = names
+    owner = _at(value, way)
+    (field,) = (f for f in dataclasses.fields(owner) if f.name == last)
+    return str(field.metadata.get("column", last))
+
+
+def to_json(value: Any) -> str:
+    """Return a problem or a stage as one JSON object; `from_json` reads it back.
+
+    A loss is written by its name.
+
+    Raises
+    ------
+    InvalidInput
+        If its loss is not built in.
+    """
+    return json.dumps(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Loss):
+        if get_loss(value.name) is not value:
+            raise InvalidInput("loss", "a built-in one, which has a name", value)
+        return value.name
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return value
+
+
+def from_json(kind: type[Value], text: str) -> Value:
+    """Read a value of this class that `to_json` wrote.
+
+    Raises
+    ------
+    InvalidInput
+        If the text is no JSON object with its fields, or a value is illegal.
+    """
+    fields: Mapping[str, Any] = read_json(kind, text)
+    return kind(**fields)
