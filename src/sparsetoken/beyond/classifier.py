@@ -13,7 +13,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.conditional import conditional_merit
-from sparsetoken.simulation.design import Split
+from sparsetoken.simulation.engine import Split
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.training import FourStageTraining, Query

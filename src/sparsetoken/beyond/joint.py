@@ -20,7 +20,7 @@ from sparsetoken.beyond.classifier import (
     union,
 )
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.design import training_size
+from sparsetoken.simulation.engine import training_size
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.training import FourStageTraining

@@ -16,7 +16,7 @@ from sparsetoken.beyond.classifier import (
     two_steps,
 )
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.design import training_size
+from sparsetoken.simulation.engine import training_size
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.training import FourStageTraining
 from sparsetoken.validation import integer, real

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparsetoken.beyond.classifier import Reached, draw, fitted, reached, start, two_steps, union
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.design import training_size
+from sparsetoken.simulation.engine import training_size
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.training import FourStageTraining
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from collections.abc import Callable
 from concurrent.futures import Executor
 
@@ -13,12 +12,13 @@ from jaxtyping import Float
 
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import Size, query_bytes, require_memory
-from sparsetoken.simulation.design import TrainedQuery, training_size
-from sparsetoken.simulation.moments import mean, standard_error
+from sparsetoken.simulation.engine import TrainedQuery, training_size
+from sparsetoken.simulation.averages import mean, standard_error
 from sparsetoken.simulation.parallel import run_all
 from sparsetoken.simulation.trial import Setting
-from sparsetoken.stages import FourStageTraining
+from sparsetoken.stages import TwoSteps
 from sparsetoken.validation import integer
+from sparsetoken.values import require_numbers
 
 __all__ = ["AlignmentMoments", "AlignmentSimulation", "simulate_alignment"]
 
@@ -57,7 +57,7 @@ class AlignmentSimulation:
 
 def simulate_alignment(
     problem: SparseTokenProblem,
-    training: FourStageTraining,
+    steps: TwoSteps = TwoSteps(),
     *,
     dimension: int = 1000,
     trials: int = 8,
@@ -72,7 +72,7 @@ def simulate_alignment(
 
     Parameters
     ----------
-    problem, training, dimension, trials, seed, engine, dtype, memory_budget, executor
+    problem, steps, dimension, trials, seed, engine, dtype, memory_budget, executor
         As for `simulate`. The reduced engine needs memory for n0 scalars only.
     on_trial : callable, optional
         Called as on_trial(number, cosine) after each trial.
@@ -88,9 +88,10 @@ def simulate_alignment(
     """
     setting = Setting(dimension, seed, engine, dtype)
     trials = integer("trials", trials, 1)
+    require_numbers(problem, steps)
     require_memory(
         lambda size: query_bytes(
-            engine, size.length, training_size(training.alpha0, size.dimension), size.dimension
+            engine, size.length, training_size(steps.alpha, size.dimension), size.dimension
         ),
         Size(dimension, problem.length),
         Size(setting.least_dimension, problem.informative),
@@ -102,7 +103,7 @@ def simulate_alignment(
         if on_trial is not None:
             on_trial(number, trained.query.cosine)
 
-    run = functools.partial(_find_query, problem, training, setting)
+    run = functools.partial(_find_query, problem, steps, setting)
     found = run_all(run, trials, executor, report)
     rows = [AlignmentMoments(t.query.cosine, t.overlap, t.norm, t.readout_cosine) for t in found]
     cosine, overlap, norm, readout = np.array([dataclasses.astuple(row) for row in rows]).T
@@ -113,9 +114,8 @@ def simulate_alignment(
 
 def _find_query(
     problem: SparseTokenProblem,
-    training: FourStageTraining,
+    steps: TwoSteps,
     setting: Setting,
     trial: int,
 ) -> TrainedQuery:
-    coordinates = {"training": json.loads(training.to_json()), "trial": trial}
-    return setting.start(problem, **coordinates).train_query(training)
+    return setting.start(problem, trial).train_query(steps)

@@ -10,6 +10,7 @@ from sparsetoken.validation import InvalidInput, integer
 __all__ = [
     "CHUNK_BYTES",
     "DEFAULT_BUDGET",
+    "Columns",
     "SCALAR_BYTES",
     "Size",
     "chunk_rows",
@@ -24,6 +25,13 @@ SCALAR_BYTES = 2**19  # of one scalar per token
 FLOAT = 8
 TOKEN_SCALARS = 8  # arrays of one scalar per token that are alive at once
 SAMPLE_SCALARS = 20  # arrays of one scalar per sample that are alive at once
+
+
+class Columns(NamedTuple):
+    """Numbers of columns of a design matrix: those the score depends on, and the rest."""
+
+    named: int
+    rest: int
 
 
 class Size(NamedTuple):
@@ -51,22 +59,14 @@ def chunk_sizes(n: int, rows: int) -> Iterator[int]:
     return (min(rows, n - first) for first in range(0, n, rows))
 
 
-def columns(model: str, engine: str, length: int, n: int, d: int) -> int:
-    """Return the number of columns of the stage-4 design matrix."""
-    full = length * d if model == "vectorized" else d
-    if engine == "tensors":
-        return full
-    named = {"pooled": 1, "vectorized": length}.get(model, 2)
-    return named + min(n, full - named)
-
-
-def design_bytes(model: str, engine: str, length: int, n: int, d: int) -> int:
+def design_bytes(columns: Columns, engine: str, n: int) -> int:
     """Return the most that stage 4 takes: features, three copies, two Gram matrices.
 
     That is a fit by factors of many columns; one by conjugate gradients takes 1.5 to 2.5 times
     the features.
     """
-    m = columns(model, engine, length, n, d)
+    rest = columns.rest if engine == "tensors" else min(n, columns.rest)
+    m = columns.named + rest
     return FLOAT * (4 * n * m + 2 * min(n, m) ** 2 + SAMPLE_SCALARS * n)
 
 

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from typing import Any
 
+from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import StatusCode, Outcome, Simulation, Status
-from sparsetoken.simulation.moments import mean, standard_error
+from sparsetoken.results import Outcome, Simulation, Status, StatusCode, Table, over_arrays
+from sparsetoken.simulation.averages import mean, standard_error
 from sparsetoken.simulation.parallel import run_all
 from sparsetoken.simulation.trial import Setting, Trial, TrialPlan
-from sparsetoken.stages import FourStageTraining, Query
+from sparsetoken.stages import Readout
 from sparsetoken.validation import integer
 
 __all__ = ["simulate"]
 
 
 def simulate(
-    model: str,
     problem: SparseTokenProblem,
-    training: FourStageTraining,
-    alpha1: float,
+    model: Model = Attention(),
+    readout: Readout = Readout(),
     *,
-    query: Query | None = None,
-    activation: str = "erf",
     dimension: int = 1000,
     trials: int = 8,
     seed: int = 0,
@@ -35,28 +34,26 @@ def simulate(
     device: str | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, Outcome], None] | None = None,
-) -> Simulation:
+) -> Simulation | Table[Simulation]:
     """Run the experiment at finite dimension; report means and standard errors.
 
     D0 has round(alpha0 d) samples and D1 round(alpha1 d), each at least 1. Training
     error and loss are those of D1; test error and AUC are conditional expectations
-    given the trained classifier. A trial is seeded by its number and by the arguments
-    that change its law, so that other trials, the executor and the memory budget
-    change nothing.
+    given the trained classifier. A trial is seeded by the engine, its number and the seed
+    alone: two experiments with the same seed share their random numbers, so that what
+    differs between them stands out. Give other seeds for independent ones.
+
+    Arrays in the fields of problem, model and readout broadcast, and a table comes back.
 
     Parameters
     ----------
-    model : str
-        attention, pooled, vectorized or elementwise. The last takes the query that
-        stages 1-3 find for softmax attention, and pools with phi(beta X q) / L.
     problem : SparseTokenProblem
-    training : FourStageTraining
-    alpha1 : float
-        n1 / d in (0, 1e9].
-    query : Query, optional
-        Skip stages 1-3 and use a query with exactly this cosine and sharpness.
-    activation : str
-        phi of the elementwise model: erf, sigmoid, tanh, relu, linear or exp.
+    model : Model
+        With steps that find its query on D0, or with a query: exactly that cosine and
+        sharpness are then used. `Elementwise` takes the query that the steps find for
+        softmax attention, and pools with phi(beta X q) / L.
+    readout : Readout
+        Its alpha is finite.
     dimension : int
         d; at least 3 for the reduced engine.
     trials : int >= 1
@@ -79,13 +76,13 @@ def simulate(
     executor : concurrent.futures.Executor, optional
         Runs the trials; by default they run here, one after another.
     on_trial : callable, optional
-        Called as on_trial(number, outcome) after each trial, in order of completion.
+        Called as on_trial(number, outcome) after each trial, in order of completion; over
+        arrays for each point in turn.
 
     Returns
     -------
-    Simulation
+    Simulation or Table
         Its status says if a training set had one class or a fit did not converge.
-        Models without a query report ``Query(0, 0)``.
 
     Raises
     ------
@@ -94,20 +91,23 @@ def simulate(
         is allocated), or exponential weights would overflow at the query, or JAX has no
         such device.
     """
-    plan = TrialPlan(
-        model,
-        problem,
-        training,
-        alpha1,
-        query,
-        activation,
-        Setting(dimension, seed, engine, dtype),
-        memory_budget,
-        test_samples,
-        test_problem,
-        device,
-    )
+    setting = Setting(dimension, seed, engine, dtype)
     trials = integer("trials", trials, 1)
+
+    def all_points(points: Sequence[tuple[Any, ...]]) -> list[Simulation]:
+        more = (memory_budget, test_samples, test_problem, device)
+        plans = [TrialPlan(*point, setting, *more) for point in points]
+        return [_simulated(plan, trials, executor, on_trial) for plan in plans]
+
+    return over_arrays(all_points, problem, model, readout)
+
+
+def _simulated(
+    plan: TrialPlan,
+    trials: int,
+    executor: Executor | None,
+    on_trial: Callable[[int, Outcome], None] | None,
+) -> Simulation:
 
     def report(number: int, trial: Trial) -> None:
         if on_trial is not None:

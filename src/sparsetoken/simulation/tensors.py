@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sparsetoken.attention import pool
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
-from sparsetoken.simulation.design import Split, TrainedQuery, training_size
-from sparsetoken.simulation.scalars import pooling_weights
+from sparsetoken.simulation.engine import Split, TrainedQuery, training_size
+from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import FourStageTraining, Query
+from sparsetoken.stages import Query, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["TensorDesign", "TensorEngine"]
@@ -70,44 +69,44 @@ class TensorEngine:
             rng = stream(self.seed, source, number)
             yield self.problem.sample(size, xi, rng, dtype)
 
-    def train_query(self, training: FourStageTraining) -> TrainedQuery:
+    def train_query(self, steps: TwoSteps) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on a fresh D0."""
-        n, xi = training_size(training.alpha0, self.dimension), self.signal
-        w1, b1 = self._first_readout(training, n)
-        q2 = self._query_step(training, n, w1, b1)
+        n, xi = training_size(steps.alpha, self.dimension), self.signal
+        w1, b1 = self._first_readout(steps, n)
+        q2 = self._query_step(steps, n, w1, b1)
         norm, length = float(np.linalg.norm(q2)), np.linalg.norm(w1)
         direction = q2 / norm if norm > 0 else self._beside(xi)
         overlap = float(q2 @ xi)
         cosine = float(np.clip(overlap / norm, -1, 1)) if norm > 0 else 0.0
         return TrainedQuery(
-            Query(cosine, training.beta * norm),
+            Query(cosine, steps.beta * norm),
             overlap,
             norm,
             float(w1 @ xi / length) if length > 0 else 0.0,
             direction,
         )
 
-    def _first_readout(self, training: FourStageTraining, n: int) -> tuple[np.ndarray, float]:
+    def _first_readout(self, steps: TwoSteps, n: int) -> tuple[np.ndarray, float]:
         """Stage 1: one gradient step on (w, b) from zero."""
         w, b = np.zeros(self.dimension), 0.0
         for X, y in self.chunks(Stream.D0, n):
-            h = np.asarray(training.loss.slope(y, np.zeros(len(y))))
+            h = np.asarray(steps.loss.slope(y, np.zeros(len(y))))
             w += h.astype(X.dtype) @ X.mean(axis=1)
             b += h.sum()
-        return -training.eta_w / n * w, -training.eta_b / n * b
+        return -steps.eta_w / n * w, -steps.eta_b / n * b
 
     def _query_step(
-        self, training: FourStageTraining, n: int, w1: np.ndarray, b1: float
+        self, steps: TwoSteps, n: int, w1: np.ndarray, b1: float
     ) -> np.ndarray:
         """Stage 3: one gradient step on q from zero, at (w1, b1)."""
         total, L = np.zeros(self.dimension), self.problem.length
         for X, y in self.chunks(Stream.D0, n):
             t = X @ w1.astype(X.dtype)
             mean = t.mean(axis=1)
-            h = np.asarray(training.loss.slope(y, mean + b1))
+            h = np.asarray(steps.loss.slope(y, mean + b1))
             weights = h[:, None] * (t - mean[:, None])
             total += weights.astype(X.dtype).ravel() @ X.reshape(-1, self.dimension)
-        return -training.eta_q * training.beta / (n * L) * total
+        return -steps.eta_q * steps.beta / (n * L) * total
 
     def given_query(self, query: Query) -> TrainedQuery:
         """Return a vector with exactly this cosine, for beta = 1."""
@@ -124,46 +123,28 @@ class TensorEngine:
         g = stream(self.seed, Stream.QUERY).standard_normal(len(xi))
         return _unit(g - (g @ xi) * xi)
 
-    def design(self, model: str, trained: TrainedQuery, n: int, activation: str) -> TensorDesign:
+    def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> TensorDesign:
         """Draw D1 and pool the features of real tokens, chunk by chunk."""
         labels = np.empty(n, dtype=int)
-        width = self.dimension * (self.problem.length if model == "vectorized" else 1)
+        width = sum(sampler.columns(self.problem.length, self.dimension))
         features, row = np.empty((n, width)), 0
         for X, y in self.chunks(Stream.D1, n):
             here = slice(row, row + len(y))
-            features[here] = _features(model, X, trained, activation)
+            features[here] = sampler.features(X, trained)
             labels[here] = y
             row += len(y)
-        return TensorDesign(features, labels, self._axes(model, trained))
+        return TensorDesign(features, labels, sampler.axes(self.signal, trained))
 
     def fresh_scores(
-        self, model: str, trained: TrainedQuery, w: np.ndarray, b: float, n: int, activation: str
+        self, sampler: FeatureSampler, trained: TrainedQuery | None, w: np.ndarray, b: float, n: int
     ) -> Chunk:
         """Return scores and labels of n new samples."""
         drawn = [
-            (_features(model, X, trained, activation) @ w + b, y)
+            (sampler.features(X, trained) @ w + b, y)
             for X, y in self.chunks(Stream.FRESH, n)
         ]
         scores, labels = zip(*drawn, strict=True)
         return np.concatenate(scores), np.concatenate(labels)
-
-    def _axes(self, model: str, trained: TrainedQuery) -> np.ndarray:
-        xi = self.signal
-        if model in ("pooled", "vectorized"):
-            return xi[None]
-        qhat, s = trained.direction, trained.query.cosine
-        beyond = xi - s * qhat
-        e2 = _unit(beyond) if abs(s) < 1 else np.zeros_like(xi)
-        return np.stack([qhat, e2])
-
-
-def _features(model: str, X: np.ndarray, trained: TrainedQuery, activation: str) -> np.ndarray:
-    if model == "vectorized":
-        return X.reshape(len(X), -1)
-    if model == "pooled":
-        return X.mean(axis=1)
-    scores = trained.query.sharpness * (X @ trained.direction.astype(X.dtype))
-    return pool(X, pooling_weights(model, scores, activation))
 
 
 def _unit(vector: np.ndarray) -> np.ndarray:

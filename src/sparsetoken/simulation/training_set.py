@@ -5,23 +5,20 @@ from __future__ import annotations
 from jaxtyping import Float, Int
 from numpy import ndarray
 
+from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS
-from sparsetoken.simulation.design import QUERY_MODELS
 from sparsetoken.simulation.trial import Setting, TrialPlan
-from sparsetoken.stages import FourStageTraining, Query
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.validation import InvalidInput, integer
 
 __all__ = ["draw_training_set"]
 
 
 def draw_training_set(
-    model: str,
     problem: SparseTokenProblem,
+    model: Model,
+    alpha: float,
     *,
-    alpha1: float,
-    query: Query | None = None,
-    activation: str = "erf",
     dimension: int = 1000,
     seed: int = 0,
     trial: int = 0,
@@ -35,10 +32,12 @@ def draw_training_set(
 
     Parameters
     ----------
-    model, problem, alpha1, activation, dimension, seed, engine, memory_budget
+    problem, dimension, seed, engine, memory_budget
         As for `simulate`.
-    query : Query
-        Needed for attention and elementwise.
+    model : Model
+        Its query, if it has one, is given as a `Query`.
+    alpha : float
+        n1 / d.
     trial : int >= 0
         Number of the training set; others of the same seed are independent.
 
@@ -50,12 +49,12 @@ def draw_training_set(
     Raises
     ------
     InvalidInput
-        If a value is illegal, the query is missing, or memory does not suffice.
+        If a value is illegal, the query is not given, or memory does not suffice.
     """
-    if choice("model", model, MODELS) in QUERY_MODELS and query is None:
-        raise InvalidInput("query", f"a Query for model {model!r}", query)
-    setting = Setting(dimension, seed, engine, "float64")
-    training = FourStageTraining()  # plays no part where the query is given
-    plan = TrialPlan(model, problem, training, alpha1, query, activation, setting, memory_budget)
-    _, _, design = plan.draw(integer("trial", trial, 0))
+    plan = TrialPlan(
+        problem, model, Readout(alpha=alpha), Setting(dimension, seed, engine), memory_budget
+    )
+    if isinstance(model.query, TwoSteps):
+        raise InvalidInput("query of the model", "a Query", model.query)
+    design = plan.draw(integer("trial", trial, 0)).design
     return design.features, design.labels

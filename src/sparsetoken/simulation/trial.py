@@ -1,19 +1,19 @@
-"""One trial of the four stages: a query, a training set, a fit, its merit."""
+"""One trial of the four stages: a query, a training set, a fit, its performance."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
+import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.attention import ACTIVATIONS, check_exponent
+from sparsetoken.models import Model, entry_of
 from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS, Outcome, Overlaps
+from sparsetoken.results import Outcome
 from sparsetoken.simulation.budget import (
     FLOAT,
     SAMPLE_SCALARS,
@@ -23,35 +23,56 @@ from sparsetoken.simulation.budget import (
     require_memory,
     scalar_bytes,
 )
-from sparsetoken.simulation.conditional import Merit, conditional_merit, counted_merit
-from sparsetoken.simulation.design import (
-    QUERY_MODELS,
-    Design,
-    Engine,
-    Split,
-    TrainedQuery,
-    training_size,
+from sparsetoken.simulation.engine import Design, Split, TrainedQuery, training_size
+from sparsetoken.simulation.features import FeatureSampler, sampler_of
+from sparsetoken.simulation.performance import (
+    Performance,
+    expected_performance,
+    measured_performance,
 )
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import FourStageTraining, Query
-from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer, real
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.validation import InvalidInput, choice, integer, real
+from sparsetoken.values import require_numbers
 
-__all__ = ["Setting", "Trial", "TrialPlan"]
+__all__ = ["Drawn", "Engine", "Setting", "Trial", "TrialPlan"]
 
 LARGEST = 10**12  # dimension, so that sizes are floats
-NO_QUERY = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0)
+
+Engine = TensorEngine | ReducedEngine
 
 
 class Trial(NamedTuple):
-    """What one trial found; `reason` says why its fit did not converge."""
+    """What one trial found.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    query : Query or None
+        The query that the model worked with.
+    readout_cosine : float
+        <w1, xi> / |w1|; nan where no step was made.
+    one_class : bool
+        Whether the training set holds one class only.
+    reason : str
+        Why the fit did not converge; "" if it did.
+    """
 
     outcome: Outcome
-    query: Query
+    query: Query | None
     readout_cosine: float
     one_class: bool
     reason: str
+
+
+class Drawn(NamedTuple):
+    """The engine of a trial, its query and its training set of stage 4."""
+
+    engine: Engine
+    trained: TrainedQuery | None
+    design: Design
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +82,7 @@ class Setting:
     dimension: int
     seed: int
     engine: str
-    dtype: str
+    dtype: str = "float64"
 
     def __post_init__(self) -> None:
         choice("engine", self.engine, ("reduced", "tensors"))
@@ -76,15 +97,13 @@ class Setting:
         """The smallest dimension of the engine."""
         return 3 if self.engine == "reduced" else 1
 
-    def start(self, problem: SparseTokenProblem, **coordinates: object) -> Engine:
-        """Return the engine of one trial, seeded by all its coordinates.
+    def start(self, problem: SparseTokenProblem, trial: int) -> Engine:
+        """Return the engine of one trial.
 
-        The reduced engine has no tokens, so their type is no coordinate of it.
+        Its seed is made of the engine's name, the trial's number and the user's seed alone:
+        experiments that differ in anything else share their random numbers.
         """
-        own = dataclasses.asdict(self)
-        if self.engine == "reduced":
-            del own["dtype"]
-        seed = seed_of(problem=json.loads(problem.to_json()), **own, **coordinates)
+        seed = seed_of(self.engine, self.seed, trial)
         if self.engine == "tensors":
             return TensorEngine(problem, self.dimension, seed, self.dtype)
         return ReducedEngine(problem, self.dimension, seed)
@@ -94,12 +113,9 @@ class Setting:
 class TrialPlan:
     """All that fixes the law of a trial, and the device of its fit, which does not."""
 
-    model: str
     problem: SparseTokenProblem
-    training: FourStageTraining
-    alpha1: float
-    query: Query | None
-    activation: str
+    model: Model
+    readout: Readout
     setting: Setting
     memory_budget: int | None = None
     test_samples: int | None = None
@@ -107,14 +123,14 @@ class TrialPlan:
     device: str | None = None
 
     def __post_init__(self) -> None:
-        choice("model", self.model, MODELS)
-        real("alpha1 (n1/d)", self.alpha1, 0.0, LARGEST_LOAD, open_low=True)
-        choice("activation", self.activation, ACTIVATIONS)
-        if self.query is not None and not isinstance(self.query, Query):
-            raise InvalidInput("query", "a Query or None", self.query)
-        self._check_test_problem()
-        if self.query is not None:
-            self._check_exponent(self.query)
+        entry_of(self.model)
+        require_numbers(self.problem, self.model, self.readout, self.test_problem)
+        real("alpha1 (n1/d)", self.readout.alpha, 0.0, remedy="A simulation needs finite data.")
+        if not isinstance(self.tested, SparseTokenProblem):
+            raise InvalidInput("test_problem", "a SparseTokenProblem or None", self.test_problem)
+        self.model.check_test_problem(self.problem, self.tested)
+        if isinstance(self.model.query, Query):
+            self._check_query(self.model.query)
         if self.test_samples is not None:
             integer("test_samples", self.test_samples, 1)
             if self.setting.engine != "tensors":
@@ -126,44 +142,34 @@ class TrialPlan:
         if self.device is not None:
             jax_device(self.device)
 
-    @property
-    def _trains_query(self) -> bool:
-        return self.model in QUERY_MODELS and self.query is None
+    @functools.cached_property
+    def sampler(self) -> FeatureSampler:
+        """What samples the features of the model."""
+        return sampler_of(self.model)
 
     @property
     def tested(self) -> SparseTokenProblem:
         """The problem of new data."""
         return self.problem if self.test_problem is None else self.test_problem
 
-    def _check_test_problem(self) -> None:
-        if not isinstance(self.tested, SparseTokenProblem):
-            raise InvalidInput("test_problem", "a SparseTokenProblem or None", self.test_problem)
-        L, found = self.problem.length, self.tested.length
-        if self.model == "vectorized" and found != L:
-            remedy = "The weights of vectorized belong to positions."
-            raise InvalidInput("length (L) of the test problem", f"{L}", found, remedy)
-
-    def _check_exponent(self, query: Query) -> None:
-        if self.model == "elementwise":
-            strength = max(self.problem.strength, self.tested.strength)
-            shift = strength * abs(query.cosine)
-            check_exponent(self.activation, query.sharpness, shift)
+    def _check_query(self, query: Query) -> None:
+        for problem in (self.problem, self.tested):
+            self.sampler.check_query(problem, query)
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
-        longer = self.tested.length / self.problem.length
+        longer, steps = self.tested.length / self.problem.length, self.model.query
 
         def need(size: Size) -> int:
             d, L = size
-            n = training_size(self.alpha1, d)
-            total = design_bytes(self.model, engine, L, n, d) + SAMPLE_SCALARS * FLOAT * fresh
-            if self.model != "pooled":
-                total += scalar_bytes(math.ceil(L * max(1.0, longer)))
+            n = training_size(self.readout.alpha, d)
+            total = design_bytes(self.sampler.columns(L, d), engine, n)
+            total += SAMPLE_SCALARS * FLOAT * fresh
+            total += scalar_bytes(math.ceil(L * max(1.0, longer)))
             if engine == "tensors":
                 total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
-            if self._trains_query:
-                n0 = training_size(self.training.alpha0, d)
-                total = max(total, query_bytes(engine, L, n0, d))
+            if isinstance(steps, TwoSteps):
+                total = max(total, query_bytes(engine, L, training_size(steps.alpha, d), d))
             return total
 
         require_memory(
@@ -174,68 +180,46 @@ class TrialPlan:
             "Or raise memory_budget, or lower alpha1.",
         )
 
-    def engine(self, trial: int) -> Engine:
-        """Return the engine of one trial. What the model does not use is no coordinate."""
-        queried = self.model in QUERY_MODELS
-        given = self.query if queried else None
-        return self.setting.start(
-            self.problem,
-            training=json.loads(self.training.to_json()),
-            alpha1=float(self.alpha1),
-            query=given and dataclasses.asdict(given),
-            model=self.model,
-            activation=self.activation if self.model == "elementwise" else None,
-            trial=trial,
-        )
-
-    def draw(self, trial: int) -> tuple[Engine, TrainedQuery, Design]:
+    def draw(self, trial: int) -> Drawn:
         """Return the engine, the query and the training set of stage 4."""
-        engine = self.engine(trial)
-        if self.model not in QUERY_MODELS:
-            trained = NO_QUERY
-        elif self.query is not None:
-            trained = engine.given_query(self.query)
-        else:
-            trained = engine.train_query(self.training)
-            self._check_exponent(trained.query)
-        n = training_size(self.alpha1, self.setting.dimension)
-        return engine, trained, engine.design(self.model, trained, n, self.activation)
+        engine = self.setting.start(self.problem, trial)
+        trained = None
+        if isinstance(self.model.query, Query):
+            trained = engine.given_query(self.model.query)
+        elif self.model.query is not None:
+            trained = engine.train_query(self.model.query)
+            self._check_query(trained.query)
+        n = training_size(self.readout.alpha, self.setting.dimension)
+        return Drawn(engine, trained, engine.design(self.sampler, trained, n))
 
     def run(self, trial: int) -> Trial:
-        """Run one trial; its seed is a function of the plan and its number."""
+        """Run one trial; its seed is a function of the setting and its number."""
         engine, trained, design = self.draw(trial)
-        training, y = self.training, design.labels
-        fit = fit_readout(design.features, y, training.loss, training.ridge, device=self.device)
+        readout, y = self.readout, design.labels
+        fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
         split = design.split(fit.w)
-        merit = self._merit(engine, trained, split, fit)
+        performance = self._performance(engine, trained, split, fit)
         outcome = Outcome(
-            test_error=merit.test_error,
-            training_loss=float(np.mean(training.loss.value(y, fit.scores))),
-            training_error=counted_merit(fit.scores, y).test_error,
-            auc=merit.auc,
-            overlaps=self._overlaps(split, fit.b),
+            test_error=performance.test_error,
+            training_loss=float(np.mean(readout.loss.value(y, fit.scores))),
+            training_error=measured_performance(fit.scores, y).test_error,
+            auc=performance.auc,
+            overlaps=self.sampler.overlaps(split, fit.b),
         )
         one_class = bool(np.all(y == y[0]))
-        return Trial(outcome, trained.query, trained.readout_cosine, one_class, fit.reason)
+        query = None if trained is None else trained.query
+        cosine = math.nan if trained is None else trained.readout_cosine
+        return Trial(outcome, query, cosine, one_class, fit.reason)
 
-    def _merit(self, engine: Engine, trained: TrainedQuery, split: Split, fit: ReadoutFit) -> Merit:
+    def _performance(
+        self, engine: Engine, trained: TrainedQuery | None, split: Split, fit: ReadoutFit
+    ) -> Performance:
         if isinstance(engine, TensorEngine) and self.test_samples is not None:
             tester = dataclasses.replace(engine, problem=self.tested)
-            return counted_merit(
-                *tester.fresh_scores(
-                    self.model, trained, fit.w, fit.b, self.test_samples, self.activation
-                )
+            scores, labels = tester.fresh_scores(
+                self.sampler, trained, fit.w, fit.b, self.test_samples
             )
-        rng = stream(engine.seed, Stream.TEST)
-        return conditional_merit(
-            self.model, self.tested, trained.query, split, fit.b, self.activation, rng
-        )
-
-    def _overlaps(self, split: Split, bias: float) -> Overlaps:
-        if self.model in QUERY_MODELS:
-            w_1, w_2 = split.named
-            return Overlaps(float(w_1), float(w_2), split.rest, bias)
-        profile = split.named
-        mean = float(profile.sum() / np.sqrt(len(profile)))
-        nu = np.hypot(np.linalg.norm(profile - mean / np.sqrt(len(profile))), split.rest)
-        return Overlaps(0.0, mean, float(nu), bias)
+            return measured_performance(scores, labels)
+        rng, query = stream(engine.seed, Stream.TEST), None if trained is None else trained.query
+        chunks = self.sampler.scores(self.tested, query, split, fit.b, rng)
+        return expected_performance(self.tested, chunks)

@@ -8,11 +8,9 @@ from typing import Protocol
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.stages import FourStageTraining, Query
+from sparsetoken.stages import Query
 
-__all__ = ["QUERY_MODELS", "Design", "Engine", "Split", "TrainedQuery", "training_size"]
-
-QUERY_MODELS = ("attention", "elementwise")
+__all__ = ["Design", "Split", "TrainedQuery", "training_size"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +26,8 @@ class TrainedQuery:
         |q|.
     readout_cosine : float
         <w1, xi> / |w1|; nan for a given query.
-    direction : array of shape (d,)
-        q / |q|; empty where the engine has no vectors. For q = 0 it is a unit vector
+    direction : array of shape (d,) or None
+        q / |q|; None where the engine has no vectors. For q = 0 it is a unit vector
         orthogonal to xi.
     """
 
@@ -37,7 +35,14 @@ class TrainedQuery:
     overlap: float
     norm: float
     readout_cosine: float = float("nan")
-    direction: np.ndarray = dataclasses.field(default_factory=lambda: np.empty(0))
+    direction: Float[np.ndarray, " d"] | None = None
+
+    @property
+    def vector(self) -> Float[np.ndarray, " d"]:
+        """The direction, of an engine that has vectors."""
+        if self.direction is None:
+            raise ValueError("The reduced engine has no vectors.")
+        return self.direction
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,27 +77,6 @@ class Design(Protocol):
 
     def split(self, w: Float[np.ndarray, " m"]) -> Split:
         """Return the named coordinates of a readout."""
-        ...
-
-
-class Engine(Protocol):
-    """A way to sample the experiment. Both engines sample the same law."""
-
-    @property
-    def seed(self) -> int:
-        """The seed of the trial."""
-        ...
-
-    def train_query(self, training: FourStageTraining) -> TrainedQuery:
-        """Run stages 1-3 on a fresh D0."""
-        ...
-
-    def given_query(self, query: Query) -> TrainedQuery:
-        """Return a query with exactly this cosine and sharpness."""
-        ...
-
-    def design(self, model: str, trained: TrainedQuery, n: int, activation: str) -> Design:
-        """Draw D1 and pool its features."""
         ...
 
 
