@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sparsetoken import sweep
-from sparsetoken.cli import app
+from sparsetoken.cli.app import app
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.base import Job
 from sparsetoken.report import reproduce
