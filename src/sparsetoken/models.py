@@ -172,7 +172,9 @@ class ModelEntry:
         return pkgutil.resolve_name(named) if isinstance(named, str) else named
 
 
-def _own(kind: type[Model], law: str, sampler: str, summary: str, estimator: str = "") -> ModelEntry:
+def _own(
+    kind: type[Model], law: str, sampler: str, summary: str, estimator: str = ""
+) -> ModelEntry:
     return ModelEntry(
         kind,
         f"sparsetoken.theory.laws.{law}",
@@ -193,7 +195,11 @@ MODELS: dict[str, ModelEntry] = {
             "AttentionClassifier",
         ),
         _own(
-            Pooled, "linear:pooled_law", "pooled:PooledSampler", "the mean token", "PooledLinearClassifier"
+            Pooled,
+            "linear:pooled_law",
+            "pooled:PooledSampler",
+            "the mean token",
+            "PooledLinearClassifier",
         ),
         _own(
             Vectorized,

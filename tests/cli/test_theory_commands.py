@@ -106,7 +106,9 @@ def test_predict_keys_and_values():
 
 
 def test_by_default_attention_is_at_work():
-    attention, pooled = (strict_json(run("predict", m, "--json").stdout) for m in ("attention", "pooled"))
+    attention, pooled = (
+        strict_json(run("predict", m, "--json").stdout) for m in ("attention", "pooled")
+    )
     assert attention["test_error"] < 0.2 * pooled["test_error"]
     assert 0.5 < attention["sharpness"] < 2
 

@@ -59,9 +59,7 @@ class TaskOptions:
         """Return the problem."""
         from sparsetoken.problem import SparseTokenProblem
 
-        return SparseTokenProblem(
-            self.length, self.informative, self.strength, self.positive_rate
-        )
+        return SparseTokenProblem(self.length, self.informative, self.strength, self.positive_rate)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,7 +144,9 @@ class ReadoutOptions:
     ] = 1e-2
     alpha1: Annotated[
         float,
-        option("--alpha1", "n1/d > 0, samples of the readout fit; predict takes inf too.", TRAINING),
+        option(
+            "--alpha1", "n1/d > 0, samples of the readout fit; predict takes inf too.", TRAINING
+        ),
     ] = 2.0
 
     def readout(self, loss: str) -> Readout:
@@ -202,7 +202,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             groups[parameter.name] = kind
             own = typing.get_type_hints(kind, include_extras=True)
             parameters += [
-                parameter.replace(name=field.name, annotation=own[field.name], default=field.default)
+                parameter.replace(
+                    name=field.name, annotation=own[field.name], default=field.default
+                )
                 for field in dataclasses.fields(kind)
             ]
         else:

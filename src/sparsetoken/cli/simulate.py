@@ -26,12 +26,12 @@ EXPERIMENT = "Experiment"
 class _SamplingOptions:
     """The options of trials."""
 
-    dimension: Annotated[
-        int, o.option("--dimension", "d, embedding dimension.", EXPERIMENT)
-    ] = o.DEFAULT_DIMENSION
-    trials: Annotated[
-        int, o.option("--trials", "Independent repetitions.", EXPERIMENT)
-    ] = o.DEFAULT_TRIALS
+    dimension: Annotated[int, o.option("--dimension", "d, embedding dimension.", EXPERIMENT)] = (
+        o.DEFAULT_DIMENSION
+    )
+    trials: Annotated[int, o.option("--trials", "Independent repetitions.", EXPERIMENT)] = (
+        o.DEFAULT_TRIALS
+    )
     seed: Annotated[int, o.option("--seed", "Seed of all trials.", EXPERIMENT)] = 0
     engine: Annotated[
         str,
@@ -44,9 +44,7 @@ class _SamplingOptions:
     dtype: Annotated[str, o.option("--dtype", "float64 or float32 tokens.", EXPERIMENT)] = "float64"
     memory_budget: Annotated[
         int | None,
-        o.option(
-            "--memory-budget", "Bytes that one trial may take; 4 GiB by default.", EXPERIMENT
-        ),
+        o.option("--memory-budget", "Bytes that one trial may take; 4 GiB by default.", EXPERIMENT),
     ] = None
 
 

@@ -73,7 +73,9 @@ class Table(Generic[Row]):
     @property
     def advice(self) -> tuple[str, ...]:
         """What to know of the queries, each sentence once."""
-        return tuple(dict.fromkeys(text for row in self.rows for text in getattr(row, "advice", ())))
+        return tuple(
+            dict.fromkeys(text for row in self.rows for text in getattr(row, "advice", ()))
+        )
 
     def records(self) -> list[dict[str, Any]]:
         """Return axes and results of each point as a dict."""

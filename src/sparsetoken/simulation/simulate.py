@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any
 
 from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
@@ -94,9 +93,11 @@ def simulate(
     setting = Setting(dimension, seed, engine, dtype)
     trials = integer("trials", trials, 1)
 
-    def all_points(points: Sequence[tuple[Any, ...]]) -> list[Simulation]:
-        more = (memory_budget, test_samples, test_problem, device)
-        plans = [TrialPlan(*point, setting, *more) for point in points]
+    def all_points(points: Sequence[tuple[SparseTokenProblem, Model, Readout]]) -> list[Simulation]:
+        plans = [
+            TrialPlan(*point, setting, memory_budget, test_samples, test_problem, device)
+            for point in points
+        ]
         return [_simulated(plan, trials, executor, on_trial) for plan in plans]
 
     return over_arrays(all_points, problem, model, readout)

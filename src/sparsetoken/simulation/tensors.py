@@ -95,9 +95,7 @@ class TensorEngine:
             b += h.sum()
         return -steps.eta_w / n * w, -steps.eta_b / n * b
 
-    def _query_step(
-        self, steps: TwoSteps, n: int, w1: np.ndarray, b1: float
-    ) -> np.ndarray:
+    def _query_step(self, steps: TwoSteps, n: int, w1: np.ndarray, b1: float) -> np.ndarray:
         """Stage 3: one gradient step on q from zero, at (w1, b1)."""
         total, L = np.zeros(self.dimension), self.problem.length
         for X, y in self.chunks(Stream.D0, n):
@@ -139,10 +137,7 @@ class TensorEngine:
         self, sampler: FeatureSampler, trained: TrainedQuery | None, w: np.ndarray, b: float, n: int
     ) -> Chunk:
         """Return scores and labels of n new samples."""
-        drawn = [
-            (sampler.features(X, trained) @ w + b, y)
-            for X, y in self.chunks(Stream.FRESH, n)
-        ]
+        drawn = [(sampler.features(X, trained) @ w + b, y) for X, y in self.chunks(Stream.FRESH, n)]
         scores, labels = zip(*drawn, strict=True)
         return np.concatenate(scores), np.concatenate(labels)
 

@@ -11,7 +11,15 @@ import numpy as np
 from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Outcome, Overlaps, Prediction, Status, StatusCode, Table, over_arrays
+from sparsetoken.results import (
+    Outcome,
+    Overlaps,
+    Prediction,
+    Status,
+    StatusCode,
+    Table,
+    over_arrays,
+)
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
