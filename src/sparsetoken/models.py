@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import pkgutil
 from collections.abc import Callable
@@ -29,7 +28,7 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True)
-class Model(abc.ABC):
+class Model:
     """A classifier sign(<w, f(X)> + b) with features f of its own.
 
     Attributes
