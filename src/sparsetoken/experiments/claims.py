@@ -1,14 +1,15 @@
-"""Claims: what is said, what was found, and a verdict by a rule stated beforehand."""
+"""Claims of the theory, the comparisons that bear on them, and verdicts by a stated rule."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from scipy import stats
 
-from sparsetoken.experiments.points import THEORY, Point
+from sparsetoken.experiments.rows import THEORY, Measured, Predicted
 
 __all__ = [
     "ALLOWANCE",
@@ -19,10 +20,12 @@ __all__ = [
     "RULE",
     "VERDICTS",
     "Claim",
-    "Statement",
+    "Comparison",
+    "Finding",
     "compare",
+    "findings",
     "judge",
-    "judge_all",
+    "largest_z",
     "normal_score",
     "observed",
     "verdict_of",
@@ -65,7 +68,7 @@ RULE = (
 
 
 @dataclasses.dataclass(frozen=True)
-class Statement:
+class Claim:
     """A claim of the theory, or a question it leaves open.
 
     Attributes
@@ -73,7 +76,7 @@ class Statement:
     name : str
         A word for tables and scripts, such as alignment-rate.
     text : str
-        One sentence.
+        One sentence. An index is written η_q or α*_{pool}, an exponent d^{−1/2}.
     open : bool
         Whether it is beyond the theorems, and answered by experiment only.
     """
@@ -84,16 +87,17 @@ class Statement:
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim:
-    """One comparison that supports a statement or speaks against it.
+class Comparison:
+    """One comparison that supports a claim or speaks against it.
 
     Attributes
     ----------
-    statement : str
-        Name of the statement.
+    claim : str
+        Name of the claim.
     curve, quantity : str
+        The model, or another name of what is compared, and the quantity.
     where : str
-        The place, for readers.
+        The place, for readers; indices as in `Claim.text`.
     x : float
         Where on the curve.
     theory, measured, standard_error, numerical_error, allowance, z : float
@@ -105,11 +109,11 @@ class Claim:
     verdict : str
         holds, fails, not converged or by experiment.
     key : bool
-        Whether it stands for its statement in the table that opens the report.
+        Whether it stands for its claim in the table that opens the report.
     group, experiment : str
     """
 
-    statement: str
+    claim: str
     curve: str
     quantity: str
     where: str
@@ -129,57 +133,111 @@ class Claim:
     experiment: str = ""
 
 
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """A claim with the comparisons that bear on it.
+
+    Attributes
+    ----------
+    claim : Claim
+    comparisons : sequence of Comparison
+    """
+
+    claim: Claim
+    comparisons: Sequence[Comparison]
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the claim."""
+        return verdict_of(self.comparisons)
+
+    @property
+    def example(self) -> Comparison | None:
+        """The comparison shown for all: a failing one, else the key one furthest off."""
+
+        def standing(comparison: Comparison) -> tuple[bool, bool, float]:
+            off = abs(comparison.z) if math.isfinite(comparison.z) else 0.0
+            return comparison.verdict == self.verdict, comparison.key, off
+
+        return max(self.comparisons, key=standing, default=None)
+
+    @property
+    def holding(self) -> int:
+        """Number of comparisons that hold, or that only report what was found."""
+        return sum(c.verdict in (HOLDS, BY_EXPERIMENT) for c in self.comparisons)
+
+
+def findings(claims: Iterable[Claim], comparisons: Sequence[Comparison]) -> list[Finding]:
+    """Return each claim with its comparisons."""
+    return [Finding(claim, [c for c in comparisons if c.claim == claim.name]) for claim in claims]
+
+
 def judge(
-    statement: str,
-    theory: Point,
-    measured: Point,
+    claim: str,
+    quantity: str,
+    theory: Predicted,
+    found: Measured,
     *,
+    curve: str = "",
     where: str = "",
+    x: float = math.nan,
+    group: str = "",
     allowance: float | None = None,
     key: bool = False,
-) -> Claim:
-    """Compare one simulated point with the theory at the same place.
+) -> Comparison:
+    """Compare a simulated number with the theory at the same place.
 
     Parameters
     ----------
-    statement, where : str
-        As in `Claim`.
-    theory, measured : Point
+    claim, quantity, curve, where, group : str
+        As in `Comparison`; the curve is the quantity if it has no other name.
+    theory : Predicted
+    found : Measured
+    x : float
     allowance : float, optional
         Largest difference that is put down to finite dimension; that of `ALLOWANCE` by
         default.
     key : bool
     """
     if allowance is None:
-        size = 1 - theory.value if measured.quantity == "auc" else theory.value
-        allowance = ALLOWANCE[measured.quantity] / measured.dimension * abs(size)
-    difference = measured.value - theory.value
+        size = 1 - theory.value if quantity == "auc" else theory.value
+        allowance = ALLOWANCE[quantity] / found.dimension * abs(size)
+    difference = found.value - theory.value
     excess = max(abs(difference) - allowance, 0.0)
-    t = _ratio(excess, math.hypot(measured.error, theory.error))
-    z = math.copysign(normal_score(t, measured.trials - 1), difference)
-    if not (theory.converged and measured.converged):
-        verdict = NOT_CONVERGED
-    else:
-        verdict = HOLDS if abs(z) <= 3 else FAILS
-    return Claim(
-        statement=statement,
-        curve=measured.curve,
-        quantity=measured.quantity,
+    t = _ratio(excess, math.hypot(found.error, theory.error))
+    z = math.copysign(normal_score(t, found.trials - 1), difference)
+    sound = theory.converged and found.converged
+    return Comparison(
+        claim=claim,
+        curve=curve or quantity,
+        quantity=quantity,
         where=where,
-        x=measured.x,
+        x=x,
         theory=theory.value,
-        measured=measured.value,
-        standard_error=measured.error,
         numerical_error=theory.error,
         allowance=allowance,
         z=z,
-        dimension=measured.dimension,
-        trials=measured.trials,
-        engine=measured.source,
-        verdict=verdict,
+        verdict=_verdict(sound, abs(z) <= 3),
         key=key,
-        group=measured.group,
+        group=group,
+        **_columns(found),
     )
+
+
+def _verdict(sound: bool, true: bool) -> str:
+    if not sound:
+        return NOT_CONVERGED
+    return HOLDS if true else FAILS
+
+
+def _columns(found: Measured) -> dict[str, Any]:
+    return {
+        "measured": found.value,
+        "standard_error": found.error,
+        "dimension": found.dimension,
+        "trials": found.trials,
+        "engine": found.engine,
+    }
 
 
 def _ratio(excess: float, scale: float) -> float:
@@ -198,50 +256,20 @@ def normal_score(t: float, freedom: int) -> float:
     return float(stats.norm.isf(stats.t.sf(t, freedom)))
 
 
-def judge_all(
-    statement: str,
-    points: Iterable[Point],
-    *,
-    where: Callable[[Point], str] = lambda point: "",
-    key_x: Sequence[float] = (),
-) -> list[Claim]:
-    """Judge each simulated point that has a theory at the same place.
-
-    Points at one of `key_x`, and all points made with real tensors, are key claims.
-    """
-    points = list(points)
-    theory = {_place(p): p for p in points if p.source == THEORY}
-    return [
-        judge(
-            statement,
-            theory[_place(point)],
-            point,
-            where=where(point),
-            key=point.source == "tensors" or point.x in key_x,
-        )
-        for point in points
-        if point.source != THEORY and _place(point) in theory
-    ]
-
-
-def _place(point: Point) -> tuple[str, str, str, float, float]:
-    return point.group, point.curve, point.quantity, point.x, point.y
-
-
 def compare(
-    statement: str,
-    curve: str,
+    claim: str,
     quantity: str,
     *,
-    where: str,
     expected: float,
     found: float,
     allowance: float,
     error: float = 0.0,
+    curve: str = "",
+    where: str = "",
     x: float = math.nan,
     converged: bool = True,
     key: bool = False,
-) -> Claim:
+) -> Comparison:
     """Compare a computed number with an expected one, where nothing is simulated.
 
     It holds when ``|found - expected| <= allowance + 3 error``. For a claim about order
@@ -249,8 +277,8 @@ def compare(
 
     Parameters
     ----------
-    statement, curve, quantity, where : str
-        As in `Claim`.
+    claim, quantity, curve, where : str
+        As for `judge`.
     expected, found, allowance : float
         The reason for the allowance stands beside the call.
     error : float
@@ -261,10 +289,9 @@ def compare(
     key : bool
     """
     near = abs(found - expected) <= allowance + 3 * error
-    verdict = HOLDS if near else FAILS
-    return Claim(
-        statement=statement,
-        curve=curve,
+    return Comparison(
+        claim=claim,
+        curve=curve or quantity,
         quantity=quantity,
         where=where,
         x=x,
@@ -277,51 +304,52 @@ def compare(
         dimension=0,
         trials=0,
         engine=THEORY,
-        verdict=verdict if converged and math.isfinite(found) else NOT_CONVERGED,
+        verdict=_verdict(converged and math.isfinite(found), near),
         key=key,
     )
 
 
-def observed(statement: str, point: Point, *, where: str, key: bool = False) -> Claim:
-    """Report a measured point that no theorem predicts.
-
-    Parameters
-    ----------
-    statement : str
-    point : Point
-        Its value is nan where the measurement did not converge.
-    where : str
-        As in `Claim`.
-    key : bool
-    """
-    return Claim(
-        statement=statement,
-        curve=point.curve,
-        quantity=point.quantity,
+def observed(
+    claim: str,
+    quantity: str,
+    found: Measured,
+    *,
+    curve: str = "",
+    where: str = "",
+    x: float = math.nan,
+    group: str = "",
+    key: bool = False,
+) -> Comparison:
+    """Report a measured number that no theorem predicts; parameters as for `judge`."""
+    return Comparison(
+        claim=claim,
+        curve=curve or quantity,
+        quantity=quantity,
         where=where,
-        x=point.x,
-        group=point.group,
+        x=x,
         theory=math.nan,
-        measured=point.value,
-        standard_error=point.error,
         numerical_error=math.nan,
         allowance=math.nan,
         z=math.nan,
-        dimension=point.dimension,
-        trials=point.trials,
-        engine=point.source,
-        verdict=BY_EXPERIMENT if math.isfinite(point.value) else NOT_CONVERGED,
+        verdict=BY_EXPERIMENT if found.converged else NOT_CONVERGED,
         key=key,
+        group=group,
+        **_columns(found),
     )
 
 
-def verdict_of(claims: Iterable[Claim]) -> str:
-    """Return the verdict on a statement: that of its worst comparison.
+def verdict_of(comparisons: Iterable[Comparison]) -> str:
+    """Return the verdict on a claim: that of its worst comparison.
 
-    A statement without comparisons is not converged: nothing speaks for it.
+    A claim without comparisons is not converged: nothing speaks for it.
     """
-    found = {claim.verdict for claim in claims}
+    found = {comparison.verdict for comparison in comparisons}
     for verdict in (FAILS, NOT_CONVERGED, HOLDS, BY_EXPERIMENT):
         if verdict in found:
             return verdict
     return NOT_CONVERGED
+
+
+def largest_z(comparisons: Iterable[Comparison]) -> float:
+    """Return the largest |z| of the comparisons with a simulation, 0 if there is none."""
+    return max((abs(c.z) for c in comparisons if math.isfinite(c.z)), default=0.0)
