@@ -136,8 +136,8 @@ def reproduce(
     workers : int
         Pieces of work that the executor runs at once.
     progress : callable
-        Called after each piece of work with the name of its experiment, the cost of all
-        that has ended, and the cost of all work.
+        Called first with what earlier runs have done, if any, then after each piece of work:
+        with the name of its experiment, the cost of all that has ended, and that of all work.
 
     Returns
     -------
@@ -218,10 +218,11 @@ class _Progress:
         self._done = 0.0
 
     def __call__(self, jobs: Iterable[str]) -> None:
-        for job in jobs:
-            name, cost = self._jobs[job]
-            self._done += cost
-            self._report(name, self._done, self._total)
+        """Report that these jobs have ended, if there are any."""
+        ended = [self._jobs[job] for job in jobs]
+        if ended:
+            self._done += sum(cost for _, cost in ended)
+            self._report(ended[-1][0], self._done, self._total)
 
 
 def _files(

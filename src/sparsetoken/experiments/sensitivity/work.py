@@ -138,9 +138,7 @@ def problem_of(choice: Choice) -> SparseTokenProblem:
 
 def training_of(choice: Choice) -> FourStageTraining:
     """Return the training of a choice."""
-    return dataclasses.replace(
-        TRAINING, alpha0=choice.alpha0, beta=choice.beta, eta_b=choice.eta_b
-    )
+    return dataclasses.replace(TRAINING, alpha0=choice.alpha0, beta=choice.beta, eta_b=choice.eta_b)
 
 
 def query_of(choice: Choice) -> Query:
