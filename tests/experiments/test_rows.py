@@ -51,9 +51,7 @@ def test_rows_survive_the_store():
     hash(from_json([_Row], json.loads(json.dumps(to_json(rows))))[0])
 
 
-@pytest.mark.parametrize(
-    "stored", [["Other", {}], ["_Row", {"x": 1.0}], ["_Row", {"height": 1.0}]]
-)
+@pytest.mark.parametrize("stored", [["Other", {}], ["_Row", {"x": 1.0}], ["_Row", {"height": 1.0}]])
 def test_rows_of_another_form_are_refused(stored):
     with pytest.raises(LookupError, match="columns"):
         from_json([_Row], [stored])

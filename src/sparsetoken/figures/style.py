@@ -6,6 +6,8 @@ square, the reduced engine a disc. What did not converge is hollow.
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -18,6 +20,7 @@ from matplotlib.lines import Line2D
 __all__ = [
     "COLOURS",
     "SEQUENCE",
+    "Shown",
     "Value",
     "axis_text",
     "legend",
@@ -106,6 +109,28 @@ class Value(Protocol):
     def converged(self) -> bool:
         """Whether it may be trusted."""
         ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """A `Value` that is not a column of a row.
+
+    Attributes
+    ----------
+    value, error : float
+    engine, status : str
+        Either theory or the engine of a simulation; converged, or what stopped it.
+    """
+
+    value: float
+    error: float
+    engine: str
+    status: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether it may be trusted."""
+        return self.status == "converged" and math.isfinite(self.value)
 
 
 Series = Sequence[tuple[float, Value]]

@@ -35,7 +35,7 @@ def draw_maps(rows: Sequence[Any]) -> Figure:
     sharp.set_yticks([0.25, 0.5, 1, 2, 4], ["0.25", "0.5", "1", "2", "4"])
     sharp.set_xticks([0.25, 0.5, 1, 2, 4], ["0.25", "0.5", "1", "2", "4"])
     sharp.minorticks_off()
-    _best_line(sharp, [row for row in select(rows, Best) if row.choice.panel == "sharpness"])
+    _best_line(sharp, _panel(rows, Best, "sharpness"))
     _turning(bias, _panel(rows, OnMap, "bias"))
     style.axis_text(sharp, x="inverse temperature β", y="α₀ = n₀ / d")
     style.axis_text(bias, x=r"bias step $\eta_b$", y="share of positives π")
@@ -57,14 +57,14 @@ def _place(choice: Choice) -> tuple[float, float]:
 def _map(axes: Axes, rows: Sequence[Any], panel: str) -> QuadContourSet:
     """Draw theory as filled contours, and simulated places as discs of the same colours."""
     surface = _panel(rows, OnMap, panel)
-    grid = _grid(surface, lambda r: r.test_error.value if r.test_error.converged else np.nan)
+    grid = _grid(surface, _error)
     filled = axes.contourf(*grid, levels=LEVELS, norm=NORM, cmap=MAP, extend="both")
     axes.grid(False)
     for row in surface:
         if not row.test_error.converged:
             axes.plot(*_place(row.choice), "x", color="white", ms=5)
-    for row in _panel(rows, Spot, panel):
-        _disc(axes, row)
+    for spot in _panel(rows, Spot, panel):
+        _disc(axes, spot)
     return filled
 
 
@@ -74,6 +74,10 @@ def _grid(
     values = {_place(row.choice): value(row) for row in surface}
     xs, ys = (sorted({place[i] for place in values}) for i in (0, 1))
     return xs, ys, np.array([[values[x, y] for x in xs] for y in ys])
+
+
+def _error(row: OnMap) -> float:
+    return row.test_error.value if row.test_error.converged else np.nan
 
 
 def _disc(axes: Axes, row: Spot) -> None:
@@ -112,7 +116,9 @@ def _map_legend(figure: Figure) -> None:
 def draw_split(rows: Sequence[Any]) -> Figure:
     """Draw the test error against the split, a line for each total, the best marked."""
     figure, (axes,) = style.new_figure(6.6, 4.0)
-    lines, spots, best = (_panel(rows, kind, "split") for kind in (OnMap, Spot, Best))
+    lines: list[OnMap] = _panel(rows, OnMap, "split")
+    spots: list[Spot] = _panel(rows, Spot, "split")
+    best: list[Best] = _panel(rows, Best, "split")
     totals = sorted({row.choice.total for row in lines})
     colours = [style.SEQUENCE[i] for i in (0, 1, 3, 4)]
     handles = []
