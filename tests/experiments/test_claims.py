@@ -5,16 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.claims import (
-    ALLOWANCE,
-    compare,
-    judge,
-    largest_z,
-    normal_score,
-    observed,
-    verdict_of,
-)
+from sparsetoken.experiments.claims import largest_z, verdict_of
 from sparsetoken.experiments.rows import Measured, Predicted
+from sparsetoken.experiments.rules import ALLOWANCE, compare, judge, normal_score, observed
 
 THEORY = Predicted(0.1)
 MEASURED = Measured(0.1, 0.001, 1000, 1001)

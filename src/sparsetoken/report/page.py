@@ -10,16 +10,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from sparsetoken.experiments.claims import (
-    ALLOWANCE,
-    RULE,
-    VERDICTS,
-    Comparison,
-    Finding,
-    findings,
-    verdict_of,
-)
+from sparsetoken.experiments.claims import VERDICTS, Comparison, Finding, findings, verdict_of
 from sparsetoken.experiments.experiment import Experiment
+from sparsetoken.experiments.rules import ALLOWANCE, RULE
 from sparsetoken.report.pictures import pictures_of, svg
 from sparsetoken.report.text import FILTERS, words
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from sparsetoken.experiments.alignment.rows import OtherSteps, Simulated, Theory
 from sparsetoken.experiments.alignment.work import Profile
-from sparsetoken.experiments.claims import Claim, Comparison, compare, judge, largest_z
+from sparsetoken.experiments.claims import Claim, Comparison, largest_z
 from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.rules import compare, judge
 
 __all__ = ["CLAIMS", "compare_rows", "summary"]
 

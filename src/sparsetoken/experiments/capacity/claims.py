@@ -7,8 +7,9 @@ from typing import Any
 
 from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.capacity.work import MODELS, Profile
-from sparsetoken.experiments.claims import Claim, Comparison, judge
+from sparsetoken.experiments.claims import Claim, Comparison
 from sparsetoken.experiments.rows import Measured, Predicted, select
+from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.threshold import fit_threshold
 
 __all__ = ["CLAIMS", "by_engine", "compare_rows", "summary"]

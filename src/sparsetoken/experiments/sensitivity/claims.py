@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import ALLOWANCE, Claim, Comparison, judge
+from sparsetoken.experiments.claims import Claim, Comparison
 from sparsetoken.experiments.rows import Predicted, select
+from sparsetoken.experiments.rules import ALLOWANCE, judge
 from sparsetoken.experiments.sensitivity.rows import Choice, Neighbour, Spot
 from sparsetoken.experiments.sensitivity.work import Profile
 

@@ -45,7 +45,7 @@ def draw_maps(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _panel(rows: Sequence[Any], kind: type, panel: str) -> list[Any]:
+def _panel(rows: Sequence[Any], kind: type[Any], panel: str) -> list[Any]:
     return [row for row in select(rows, kind) if row.choice.panel == panel]
 
 
