@@ -19,8 +19,8 @@ def rows(rows_of):
 
 
 def test_rows_of_a_simulation():
-    training = dataclasses.replace(work.TRAINING, alpha0=1.0)
-    found = simulation.simulate_alignment(work.PROBLEM, training, dimension=20, trials=3, seed=5)
+    steps = dataclasses.replace(work.STEPS, alpha=1.0)
+    found = simulation.simulate_alignment(work.PROBLEM, steps, dimension=20, trials=3, seed=5)
     (row,) = work.simulate_cosines(1.0, "reduced", 20, 3, 5)
     assert row.readout_cosine.value == pytest.approx(np.mean(found.readout_cosine))
     assert row.readout_cosine.error == pytest.approx(np.std(found.readout_cosine, ddof=1) / 3**0.5)

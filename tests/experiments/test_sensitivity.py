@@ -9,7 +9,7 @@ from sparsetoken.experiments.claims import FAILS, HOLDS, NOT_CONVERGED, verdict_
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.experiments.sensitivity import EXPERIMENT, work
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Neighbour, OnMap, Spot
-from sparsetoken.losses import get_loss
+from sparsetoken.stages import TwoSteps
 
 TINY = work.Profile(
     (3, 3), 3, (2.0,), (1.0,), ((0.8, 1.0),), ((1.0, 0.35),), dimension=80, trials=4
@@ -20,8 +20,8 @@ TINY = work.Profile(
 def rows(rows_of):
     with pytest.MonkeyPatch.context() as patch:
         # The square loss and few nodes are ten times as fast.
-        fast = dataclasses.replace(work.TRAINING, loss=get_loss("square"), eta_q=7.0)
-        patch.setattr(work, "TRAINING", fast)
+        patch.setattr(work, "STEPS", TwoSteps(eta_q=7.0, loss="square"))
+        patch.setattr(work, "READOUT", dataclasses.replace(work.READOUT, loss="square"))
         patch.setattr(work, "MAP", 5e-3)
         patch.setattr(work, "SPOT", 5e-3)
         return rows_of(EXPERIMENT, TINY)

@@ -7,25 +7,24 @@ import math
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.rows import Measured, Predicted, predicted
+from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import Query
 
 __all__ = ["separable_share", "solved_capacity"]
 
 
 @functools.lru_cache(maxsize=64)
 def solved_capacity(
-    model: str, problem: SparseTokenProblem, query: Query, tolerance: float = 1e-4
+    problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4
 ) -> Predicted:
     """Return the predicted capacity, solved once in each process."""
-    result = theory.capacity(model, problem, query=query, tolerance=tolerance)
+    result = theory.capacity_point(problem, model, tolerance)
     return predicted(result, "capacity", result.numerical_error)
 
 
 def separable_share(
-    model: str,
     problem: SparseTokenProblem,
-    query: Query,
+    model: Model,
     alpha1: float,
     *,
     dimension: int,
@@ -33,16 +32,15 @@ def separable_share(
     sets: int,
     seed: int,
 ) -> Measured:
-    """Return the share of `sets` training sets of load alpha1 that are separable.
+    """Return the share of `sets` training sets of alpha1 d samples that are separable.
 
     The dimension of the result is d, and its trials are the training sets.
     """
     drawn = (
         simulation.draw_training_set(
-            model,
             problem,
-            query=query,
-            alpha1=alpha1,
+            model,
+            alpha1,
             dimension=dimension,
             seed=seed,
             engine=engine,

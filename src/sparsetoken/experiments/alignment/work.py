@@ -13,13 +13,13 @@ from sparsetoken.experiments.rows import measured, predicted
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import TwoSteps
 
 __all__ = ["PROFILES", "Profile", "jobs"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=3, strength=6.0, positive_rate=0.2)
-TRAINING = FourStageTraining(eta_w=0.5, eta_b=0.5)
-STEPS = ((0.1, 1.0), (10.0, 1.0), (1.0, 0.1), (1.0, 10.0))
+STEPS = TwoSteps(eta_w=0.5, eta_b=0.5, eta_q=1.0)
+OTHER_STEPS = ((0.1, 1.0), (10.0, 1.0), (1.0, 0.1), (1.0, 10.0))
 """Other choices of eta_q and beta."""
 
 
@@ -68,8 +68,8 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def align(alpha0: float, eta_q: float = 1.0, beta: float = 1.0) -> Alignment:
     """Return the predicted query at a load."""
-    steps = dataclasses.replace(TRAINING, alpha0=alpha0, eta_q=eta_q, beta=beta)
-    return theory.align(PROBLEM, steps)
+    steps = dataclasses.replace(STEPS, alpha=alpha0, eta_q=eta_q, beta=beta)
+    return theory.align_point(PROBLEM, steps)
 
 
 def predict_cosines(judged: tuple[float, ...], curve_points: int) -> list[Theory]:
@@ -85,11 +85,11 @@ def predict_cosines(judged: tuple[float, ...], curve_points: int) -> list[Theory
 
 def vary_steps() -> list[OtherSteps]:
     """Predict with other choices of eta_q and beta."""
-    choices = ((1.0, 1.0), *STEPS)
+    choices = ((1.0, 1.0), *OTHER_STEPS)
     found = [align(2.0, eta_q, beta) for eta_q, beta in choices]
     scaled = [a.sharpness / (eta_q * b**2) for a, (eta_q, b) in zip(found, choices, strict=True)]
     moved = max(abs(a.cosine - found[0].cosine) for a in found)
-    return [OtherSteps(len(STEPS), moved, max(scaled) / min(scaled))]
+    return [OtherSteps(len(OTHER_STEPS), moved, max(scaled) / min(scaled))]
 
 
 def simulate_cosines(
@@ -98,7 +98,7 @@ def simulate_cosines(
     """Measure both cosines at a load."""
     result = simulation.simulate_alignment(
         PROBLEM,
-        dataclasses.replace(TRAINING, alpha0=alpha0),
+        dataclasses.replace(STEPS, alpha=alpha0),
         dimension=dimension,
         trials=trials,
         seed=seed,

@@ -8,8 +8,9 @@ from sparsetoken.experiments.capacities import separable_share, solved_capacity
 from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import Query
+from sparsetoken.stages import Query
 
 __all__ = ["MODELS", "PROFILES", "Profile", "jobs"]
 
@@ -69,12 +70,12 @@ def count_separable(
     model: str, features: int, ratio: float, engine: str, sets: int, seed: int
 ) -> list[Separable]:
     """Count separable training sets at a multiple of the predicted capacity."""
-    capacity = solved_capacity(model, PROBLEM, QUERY)
+    classifier = make_model(model, QUERY)
+    capacity = solved_capacity(PROBLEM, classifier)
     alpha1 = ratio * capacity.value
     share = separable_share(
-        model,
         PROBLEM,
-        QUERY,
+        classifier,
         alpha1,
         dimension=features // PROBLEM.length if model == "vectorized" else features,
         engine=engine,

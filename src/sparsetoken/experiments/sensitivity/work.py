@@ -12,14 +12,16 @@ from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import averaged, measured, predicted
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Neighbour, OnMap, Spot
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Simulation
-from sparsetoken.theory.design import best_beta, best_split
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.theory.tuning import best_beta, best_split
 
 __all__ = ["BIAS", "NEIGHBOUR", "PROFILES", "Profile", "jobs"]
 
-TRAINING = FourStageTraining(eta_q=25.0, ridge=1e-2)
+STEPS = TwoSteps(eta_q=25.0)
+READOUT = Readout(ridge=1e-2)
 MAP, SPOT = 1e-3, 2e-4
 """Tolerances of the theory: on a map, and where it is judged."""
 NEIGHBOUR = 3.0
@@ -136,35 +138,35 @@ def problem_of(choice: Choice) -> SparseTokenProblem:
     return SparseTokenProblem(10, 1, 5.0, choice.positive_rate)
 
 
-def training_of(choice: Choice) -> FourStageTraining:
-    """Return the training of a choice."""
-    return dataclasses.replace(TRAINING, alpha0=choice.alpha0, beta=choice.beta, eta_b=choice.eta_b)
+def steps_of(choice: Choice) -> TwoSteps:
+    """Return the steps of a choice."""
+    changed = {"alpha": choice.alpha0, "eta_b": choice.eta_b, "beta": choice.beta}
+    return dataclasses.replace(STEPS, **changed)
+
+
+def readout_of(choice: Choice) -> Readout:
+    """Return the readout of a choice."""
+    return dataclasses.replace(READOUT, alpha=choice.alpha1)
 
 
 def query_of(choice: Choice) -> Query:
     """Return the predicted query."""
-    return theory.align(problem_of(choice), training_of(choice)).query
+    return theory.align_point(problem_of(choice), steps_of(choice)).query
 
 
 def predict(choice: Choice, query: Query, tolerance: float) -> Prediction:
     """Return the prediction with a given query."""
-    return theory.predict(
-        "attention",
-        problem_of(choice),
-        training_of(choice),
-        choice.alpha1,
-        query=query,
-        tolerance=tolerance,
+    return theory.predict_point(
+        problem_of(choice), Attention(query), readout_of(choice), tolerance
     )
 
 
 def simulate(choice: Choice, dimension: int, trials: int, seed: int) -> Simulation:
     """Run the trials of a choice."""
-    return simulation.simulate(
-        "attention",
+    return simulation.simulate_point(
         problem_of(choice),
-        training_of(choice),
-        choice.alpha1,
+        Attention(steps_of(choice)),
+        readout_of(choice),
         dimension=dimension,
         trials=trials,
         seed=seed,
@@ -222,7 +224,9 @@ def _spot(choice: Choice, found: Simulation, dimension: int) -> Spot:
 
 def find_split(total: float, dimension: int, trials: int, seed: int) -> list[object]:
     """Search the best split of a total, and simulate it and its neighbours."""
-    found = best_split("attention", problem_of(Choice("split")), TRAINING, total, tolerance=MAP)
+    start = Choice("split")
+    model = Attention(steps_of(start))
+    found = best_split(problem_of(start), model, readout_of(start), total, tolerance=MAP)
     odds = found.share / (1 - found.share)
     near = [_split(total, o / (1 + o)) for o in (odds / NEIGHBOUR, odds * NEIGHBOUR)]
     choice = _split(total, found.share)
@@ -234,10 +238,9 @@ def find_beta(alpha0: float, dimension: int, trials: int, seed: int) -> list[obj
     """Search the best beta at an alpha0; with any trials, simulate it and its neighbours."""
     start = Choice("sharpness", alpha0=alpha0)
     found = best_beta(
-        "attention",
         problem_of(start),
-        training_of(start),
-        start.alpha1,
+        Attention(steps_of(start)),
+        readout_of(start),
         sharpness=SHARPNESS_RANGE,
         tolerance=MAP,
     )
