@@ -19,10 +19,11 @@ from sparsetoken.experiments.rows import (
     to_json,
 )
 from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.models import Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation import simulate
+from sparsetoken.stages import Readout
 from sparsetoken.theory import predict
-from sparsetoken.training import FourStageTraining
 from sparsetoken.validation import InvalidInput
 
 
@@ -73,8 +74,8 @@ def test_what_may_be_trusted(value, status, converged):
 
 def test_values_of_results_keep_mean_error_and_status():
     problem = SparseTokenProblem(length=4, informative=1, strength=2.0)
-    training = FourStageTraining(alpha0=1.0)
-    found = simulate("pooled", problem, training, 1.0, dimension=20, trials=3)
+    readout = Readout(alpha=1.0)
+    found = simulate(problem, Pooled(), readout, dimension=20, trials=3)
     value = measured(found, "test_error", 20)
     errors = [trial.test_error for trial in found.trials]
     assert value.value == pytest.approx(np.mean(errors))
@@ -82,7 +83,7 @@ def test_values_of_results_keep_mean_error_and_status():
     assert (value.dimension, value.trials, value.engine) == (20, 3, "reduced")
     mean = averaged(errors, 20, "reduced")
     assert (mean.value, mean.error) == pytest.approx((value.value, value.error))
-    exact = predict("pooled", problem, training, 1.0)
+    exact = predict(problem, Pooled(), readout)
     assert predicted(exact, "test_error", exact.numerical_error) == Predicted(
         exact.test_error, exact.numerical_error, "converged"
     )

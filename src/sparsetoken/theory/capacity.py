@@ -54,7 +54,7 @@ def capacity(
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
 
     return over_arrays(
-        lambda points: [capacity_point(*point, tolerance) for point in points], problem, model
+        lambda points: [capacity_point(at, of, tolerance) for at, of in points], problem, model
     )
 
 

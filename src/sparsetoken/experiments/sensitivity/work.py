@@ -140,8 +140,9 @@ def problem_of(choice: Choice) -> SparseTokenProblem:
 
 def steps_of(choice: Choice) -> TwoSteps:
     """Return the steps of a choice."""
-    changed = {"alpha": choice.alpha0, "eta_b": choice.eta_b, "beta": choice.beta}
-    return dataclasses.replace(STEPS, **changed)
+    return dataclasses.replace(
+        STEPS, alpha=choice.alpha0, eta_b=choice.eta_b, beta=choice.beta
+    )
 
 
 def readout_of(choice: Choice) -> Readout:
