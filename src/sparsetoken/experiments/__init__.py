@@ -5,6 +5,7 @@ from __future__ import annotations
 from sparsetoken.experiments import (
     alignment,
     capacity,
+    learning_curves,
     sensitivity,
 )
 from sparsetoken.experiments.experiment import Experiment
@@ -15,6 +16,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         alignment,
+        learning_curves,
         capacity,
         sensitivity,
     )
