@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sparsetoken.experiments import (
     alignment,
+    anti_alignment,
     capacity,
     learning_curves,
     sensitivity,
@@ -16,6 +17,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         alignment,
+        anti_alignment,
         learning_curves,
         capacity,
         sensitivity,

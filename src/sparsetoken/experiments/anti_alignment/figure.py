@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,10 +11,10 @@ from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sparsetoken.experiments.anti_alignment import BIAS_STEPS, LOADS, MAPS, RATES, STRENGTHS
-from sparsetoken.experiments.points import Point, select
+from sparsetoken.experiments.anti_alignment.rows import Cell, Edge, Place, SmallStepEdge, Trials
+from sparsetoken.experiments.anti_alignment.work import AXES
+from sparsetoken.experiments.rows import select
 from sparsetoken.figures import style
-from sparsetoken.figures.picture import Picture
 
 __all__ = ["PICTURES", "draw"]
 
@@ -21,24 +22,18 @@ SIGNS = "PuOr"
 """From orange's opposite to orange: colour-blind readers tell the ends apart."""
 
 
-def draw(points: Sequence[Point]) -> Figure:
+def draw(rows: Sequence[Any]) -> Figure:
     """Draw both maps with one colour for away and one for towards."""
     figure, panels = style.new_figure(9.2, 4.2, 2)
-    for axes, group in zip(panels, MAPS, strict=True):
-        kept = select(points, group=group)
-        mesh = _map(axes, kept)
-        for name, line in (("small steps", "--"), ("boundary", "-")):
-            edge = [p for p in select(kept, curve=name) if p.converged]
-            x, y = [p.x for p in edge], [p.value for p in edge]
-            if group == MAPS[1]:
-                x, y = y, x
-            axes.plot(x, y, line, color="black", lw=1.5)
-        _trials(axes, kept)
+    for axes, panel in zip(panels, AXES, strict=True):
+        mesh = _map(axes, [row for row in select(rows, Cell) if row.place.panel == panel])
+        _edges(axes, rows, panel)
+        _trials(axes, [row for row in select(rows, Trials) if row.place.panel == panel])
         axes.grid(False)
     first, second = panels
-    first.set(xlim=RATES, ylim=STRENGTHS)
+    first.set(xlim=AXES["rate"][0], ylim=AXES["rate"][1])
     style.axis_text(first, x="π, rate of positives", y="θ, strength", title="bias step 0.5")
-    second.set(xscale="log", yscale="log", xlim=BIAS_STEPS, ylim=LOADS)
+    second.set(xscale="log", yscale="log", xlim=AXES["step"][0], ylim=AXES["step"][1])
     second.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
     second.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
     style.axis_text(second, x="η$_b$, bias step", y="α₀ = n₀ / d", title="π = 0.1, θ = 2")
@@ -54,22 +49,38 @@ def draw(points: Sequence[Point]) -> Figure:
     return figure
 
 
-def _map(axes: Axes, points: Sequence[Point]) -> QuadMesh:
-    cells = select(points, curve="map")
-    x, y = (np.unique([getattr(p, name) for p in cells]) for name in ("x", "y"))
-    values = {(p.x, p.y): p.value for p in cells}
+def _xy(place: Place) -> tuple[float, float]:
+    if place.panel == "rate":
+        return place.positive_rate, place.strength
+    return place.eta_b, place.alpha0
+
+
+def _edges(axes: Axes, rows: Sequence[Any], panel: str) -> None:
+    edge = [row for row in select(rows, Edge, panel=panel) if row.across.converged]
+    along, across = [row.along for row in edge], [row.across.value for row in edge]
+    if panel == "step":
+        axes.plot(across, along, "-", color="black", lw=1.5)
+        return
+    axes.plot(along, across, "-", color="black", lw=1.5)
+    small = select(rows, SmallStepEdge)
+    axes.plot([e.positive_rate for e in small], [e.condition for e in small], "k--", lw=1.5)
+
+
+def _map(axes: Axes, cells: Sequence[Cell]) -> QuadMesh:
+    values = {_xy(row.place): row.cosine.value for row in cells}
+    x, y = (np.unique(coordinate) for coordinate in zip(*values, strict=True))
     grid = np.array([[values[a, b] for a in x] for b in y])
     return axes.pcolormesh(
         x, y, grid, cmap=SIGNS, vmin=-1, vmax=1, shading="gouraud", rasterized=True
     )
 
 
-def _trials(axes: Axes, points: Sequence[Point]) -> None:
-    found = [p for p in select(points, curve="query") if p.source != "theory"]
+def _trials(axes: Axes, rows: Sequence[Trials]) -> None:
+    x, y = zip(*(_xy(row.place) for row in rows), strict=True)
     axes.scatter(
-        [p.x for p in found],
-        [p.y for p in found],
-        c=[p.value for p in found],
+        x,
+        y,
+        c=[row.measured.value for row in rows],
         cmap=SIGNS,
         vmin=-1,
         vmax=1,
@@ -80,13 +91,4 @@ def _trials(axes: Axes, points: Sequence[Point]) -> None:
     )
 
 
-PICTURES = (
-    Picture(
-        "anti-alignment",
-        draw,
-        "Predicted cosine of the query with the signal: negative, it turns away. Left: over the "
-        "rate of positives and the strength. Right: over the bias step and the load of the first "
-        "data set, for rare positives. Lines: where the cosine is 0. Discs: simulation, filled "
-        "by the measured mean; one that matches its surroundings agrees.",
-    ),
-)
+PICTURES = {"anti_alignment": draw}
