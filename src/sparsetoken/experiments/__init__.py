@@ -7,6 +7,7 @@ from sparsetoken.experiments import (
     anti_alignment,
     capacity,
     learning_curves,
+    misalignment,
     sensitivity,
 )
 from sparsetoken.experiments.experiment import Experiment
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         alignment,
         anti_alignment,
         learning_curves,
+        misalignment,
         capacity,
         sensitivity,
     )
