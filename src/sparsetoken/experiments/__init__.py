@@ -8,6 +8,7 @@ from sparsetoken.experiments import (
     capacity,
     learning_curves,
     misalignment,
+    rates,
     sensitivity,
 )
 from sparsetoken.experiments.experiment import Experiment
@@ -20,6 +21,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         alignment,
         anti_alignment,
         learning_curves,
+        rates,
         misalignment,
         capacity,
         sensitivity,
