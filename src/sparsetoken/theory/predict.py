@@ -19,7 +19,7 @@ from sparsetoken.theory.inputs import (
     checked_test_problem,
 )
 from sparsetoken.theory.learned_error import (
-    ROUGH,
+    ROUGH_STEP,
     best_bias,
     outcome,
     solve_readout,
@@ -110,7 +110,7 @@ def predict(
     if not stage.status.converged:
         return _without_readout(stage.status)
     loss, ridge = stage.loss, stage.ridge
-    readout = solve_readout(Potential(law.coarse(), loss, alpha1), ridge, tolerance=ROUGH)
+    readout = solve_readout(Potential(law.coarse(), loss, alpha1), ridge, tolerance=ROUGH_STEP)
     points = FIRST_POINTS
     while True:
         potential = Potential(law, loss, alpha1)
