@@ -13,7 +13,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
 from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.score_grid import ScoreGrid
+from sparsetoken.theory.score_grid import FINE, PLAIN, GridShape, ScoreGrid
 
 __all__ = ["NodeSums", "Potential"]
 
@@ -73,12 +73,14 @@ class Potential:
         self.law, self.loss = law, loss
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
-        worth_it = loss.integrates and law.C.size > _MANY and law.C.all()  # log C
-        self._grid = ScoreGrid(law) if worth_it else None
+        self._grids: dict[GridShape, ScoreGrid] = {}
+        self._shapes: list[GridShape] = []  # of the grids that may resolve the means
+        if loss.integrates and law.C.size > _MANY:
+            self._shapes = [PLAIN, FINE] if law.C.all() else [FINE]
         self._last: _Evaluation | None = None
 
     def at(self, alpha: float) -> Potential:
-        """Return the potential of the same law and loss at another alpha; they share the grid."""
+        """Return the potential of the same law and loss at another alpha; they share grids."""
         other = copy.copy(self)
         other.sqrt_alpha = math.sqrt(alpha / self.law.weights_per_dimension)
         other.size = 5 if math.isfinite(alpha) else 3
@@ -105,8 +107,13 @@ class Potential:
         return self._last.sums
 
     def _node_sums(self, x: np.ndarray, mu: float) -> NodeSums:
-        sums = None if self._grid is None else self._grid_sums(self._grid, x, mu)
-        return self._direct_sums(x, mu) if sums is None else sums
+        for shape in self._shapes:
+            if shape not in self._grids:
+                self._grids[shape] = ScoreGrid(self.law, shape)
+            sums = self._grid_sums(self._grids[shape], x, mu)
+            if sums is not None:
+                return sums
+        return self._direct_sums(x, mu)
 
     def _grid_sums(self, grid: ScoreGrid, x: np.ndarray, mu: float) -> NodeSums | None:
         """Return the means from a grid of scores, None where it does not resolve them."""

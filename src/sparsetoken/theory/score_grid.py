@@ -2,14 +2,15 @@
 
 What the potential averages over a node depends on its mean score m and its length C, and is
 as smooth in them as a Gaussian of width T makes it. So it is known at all nodes from its
-values at Chebyshev points in (m, log C) of each class; by the same interpolation the weights
-of the nodes move to those points, with the moments of (X_1, X_2, 1) that gradient and Hessian
-ask for.
+values at Chebyshev points in m and a function of C, for each class; by the same interpolation
+the weights of the nodes move to those points, with the moments of (X_1, X_2, 1) that gradient
+and Hessian ask for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +18,26 @@ from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["ClassView", "ScoreGrid"]
+__all__ = ["FINE", "PLAIN", "ClassView", "GridShape", "ScoreGrid"]
 
-_SCORES, _LENGTHS = 32, 16  # points in m and in log C, for each class
 _CHUNK = 1024  # nodes whose polynomials fit into a cache
 _FEW = 2**16  # nodes whose products are kept: 25 MB of products
 _RESOLVED = 1e-6
 _LEAST_RANGE = 1e-9
 _LEAST_SLOPE = 1e-150  # of the scores, below which they are all equal
+
+
+class GridShape(NamedTuple):
+    """Numbers of points for each class, and the function of C in which they are spread."""
+
+    scores: int
+    lengths: int
+    of_length: Callable[[np.ndarray], np.ndarray]
+    to_length: Callable[[np.ndarray], np.ndarray]
+
+
+PLAIN = GridShape(32, 16, np.log, np.exp)
+FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
 
 
 class ClassView(NamedTuple):
@@ -58,11 +71,13 @@ class ScoreGrid:
     Parameters
     ----------
     law : FeatureLaw
-        All its lengths are > 0.
+    shape : GridShape
+        `PLAIN` is for laws whose lengths are all > 0.
     """
 
-    def __init__(self, law: FeatureLaw) -> None:
-        self._classes = [_Class(law, label) for label in (1.0, -1.0)]
+    def __init__(self, law: FeatureLaw, shape: GridShape = PLAIN) -> None:
+        self.shape = shape
+        self._classes = [_Class(law, label, shape) for label in (1.0, -1.0)]
 
     def views(self, a: Float[np.ndarray, " 3"]) -> list[ClassView] | None:
         """Return both classes at the readout with mean score a . (X_1, X_2, 1).
@@ -73,14 +88,14 @@ class ScoreGrid:
             return None
         return [one.view(a) for one in self._classes]
 
-    @staticmethod
-    def resolves(values: Float[np.ndarray, "functions classes lengths scores"]) -> bool:
+    def resolves(self, values: Float[np.ndarray, "functions classes lengths scores"]) -> bool:
         """Return whether functions with these values at the points are known between them.
 
         Their last Chebyshev coefficients must be below 1e-6 of the largest; the mean over
         a law is then far closer.
         """
-        coefficients = np.abs(_TO_LENGTHS.T @ values @ _TO_SCORES)
+        to_scores, to_lengths = _to_coefficients(self.shape.scores), _to_coefficients(self.shape.lengths)
+        coefficients = np.abs(to_lengths.T @ values @ to_scores)
         largest = coefficients.max(axis=(1, 2, 3))
         last = np.maximum(
             coefficients[:, :, -2:].max(axis=(1, 2, 3)),
@@ -106,16 +121,17 @@ class _Class:
     are summed over the nodes. They depend on the readout through (e, rho) alone.
     """
 
-    def __init__(self, law: FeatureLaw, label: float) -> None:
+    def __init__(self, law: FeatureLaw, label: float, grid: GridShape) -> None:
         scrambles = len(law.C)
         at = (law.y == label).nonzero()
         shape = (scrambles, len(at[0]) // scrambles)
-        self._y = label
+        self._y, self._grid = label, grid
         self._features = [values[at].reshape(shape) for values in (law.along, law.across)]
         self._ranges = [float(np.ptp(values)) for values in self._features]
-        lengths = np.log(law.C[at].reshape(shape))
-        self._centre, self._half = _middle(lengths)
-        polynomials = _polynomials((lengths - self._centre) / self._half, _LENGTHS)
+        lengths = grid.of_length(law.C[at].reshape(shape))
+        centre, half = _middle(lengths)
+        self._C = grid.to_length(centre + half * _points(grid.lengths))
+        polynomials = _polynomials((lengths - centre) / half, grid.lengths)
         self._weighted = np.moveaxis(law.weight[at].reshape(shape) * polynomials, 0, -1).copy()
         self._keep = law.C.size <= _FEW
         self._products: dict[int, np.ndarray] = {}
@@ -138,28 +154,28 @@ class _Class:
         if self._last is None or self._last[0] != (e, rho):
             self._last = (e, rho), self._moments(e, rho)
         x, one, other, squared = self._last[1]
-        moments = np.empty((len(one), 3, 3, _LENGTHS, _SCORES))
-        at = x  # X_e = at - rho X_o
+        moments = np.empty((len(one), 3, 3, *one.shape[1:]))
         moments[:, 2, 2] = one
         moments[:, 2, o] = moments[:, o, 2] = other
         moments[:, o, o] = squared
-        moments[:, 2, e] = moments[:, e, 2] = at * one - rho * other
-        moments[:, o, e] = moments[:, e, o] = at * other - rho * squared
-        moments[:, e, e] = at * moments[:, 2, e] - rho * moments[:, o, e]
-        C = np.exp(self._centre + self._half * _POINTS[_LENGTHS])
-        return ClassView(self._y, a[e] * x + a[2], C, moments.reshape(len(one), 3, 3, -1))
+        moments[:, 2, e] = moments[:, e, 2] = x * one - rho * other
+        moments[:, o, e] = moments[:, e, o] = x * other - rho * squared
+        moments[:, e, e] = x * moments[:, 2, e] - rho * moments[:, o, e]
+        return ClassView(self._y, a[e] * x + a[2], self._C, moments.reshape(len(one), 3, 3, -1))
 
     def _moments(self, e: int, rho: float) -> _Moments:
+        scores, lengths = self._grid.scores, self._grid.lengths
         x = self._features[e] + rho * self._features[1 - e]
         centre, half = _middle(x)
         t = (x - centre) / half
-        sums = np.zeros((len(t), _SCORES, self._columns(e) * _LENGTHS))
+        sums = np.zeros((len(t), scores, self._columns(e) * lengths))
         for s, here, products in self._pieces(e):
-            sums[s] += _polynomials(t[s, here], _SCORES) @ products
-        weights = (_TO_SCORES @ sums).reshape(len(t), _SCORES, -1, _LENGTHS) @ _TO_LENGTHS.T
-        means = np.zeros((3, len(t), _LENGTHS, _SCORES))
+            sums[s] += _polynomials(t[s, here], scores) @ products
+        at_scores = (_to_coefficients(scores) @ sums).reshape(len(t), scores, -1, lengths)
+        weights = at_scores @ _to_coefficients(lengths).T
+        means = np.zeros((3, len(t), lengths, scores))
         means[: self._columns(e)] = np.transpose(weights, (2, 0, 3, 1))
-        return _Moments(centre + half * _POINTS[_SCORES], *means)
+        return _Moments(centre + half * _points(scores), *means)
 
     def _columns(self, e: int) -> int:
         """Return how many powers of X_o there are; it is 0 in classes without a signal."""
@@ -202,13 +218,15 @@ def _polynomials(t: np.ndarray, count: int) -> np.ndarray:
     return rows
 
 
-def _chebyshev(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return Chebyshev points, and the matrix from values there to coefficients, transposed."""
-    points = np.cos(np.pi * (np.arange(count) + 0.5) / count)
-    inverse = 2 / count * _polynomials(points, count).T
+@functools.cache
+def _points(count: int) -> np.ndarray:
+    """Return the Chebyshev points in [-1, 1]."""
+    return np.cos(np.pi * (np.arange(count) + 0.5) / count)
+
+
+@functools.cache
+def _to_coefficients(count: int) -> np.ndarray:
+    """Return the matrix from values at the Chebyshev points to coefficients, transposed."""
+    inverse = 2 / count * _polynomials(_points(count), count).T
     inverse[:, 0] /= 2
-    return points, inverse
-
-
-_POINTS = {count: _chebyshev(count)[0] for count in (_SCORES, _LENGTHS)}
-_TO_SCORES, _TO_LENGTHS = (_chebyshev(count)[1] for count in (_SCORES, _LENGTHS))
+    return inverse
