@@ -76,10 +76,12 @@ def _trapezoidal(
 ) -> np.ndarray:
     """Return the means over evenly spaced omega, which are common to the points of a row."""
     value, p, D = loss.at_prox(y, omega, v)
-    step = omega[:, 1:2] - omega[:, :1]
     functions = np.stack([D, p * D, value + 0.5 * v * p**2, p, p**2, p**2 * D], axis=-1)
-    g = (omega[:, None] - m[:, :, None]) / T[:, None]
-    weight = np.exp(-0.5 * g**2) * (step / (math.sqrt(2 * math.pi) * T))[:, None]
+    functions *= ((omega[:, 1:2] - omega[:, :1]) / (math.sqrt(2 * math.pi) * T))[..., None]
+    g = (omega / T)[:, None] - (m / T)[:, :, None]
+    weight = g * g
+    weight *= -0.5
+    np.exp(weight, out=weight)
     zeroth = weight @ functions
     weight *= g
     first = weight @ functions[..., :2]

@@ -114,16 +114,18 @@ class _Sequence:
         self._laws, self._test_laws = laws, test_laws
         self._loss, self._tolerance = loss, tolerance
         self._levels: dict[int, _Level] = {}
+        self._last_points = LAST_POINTS  # of the point before
 
     def solve(self, load: Load) -> SolvedPoint:
         """Return the solution at a load."""
-        points, start, spent = FIRST_POINTS, None, 0
+        points, start = FIRST_POINTS, None
         while True:
             level = self._level(points)
             potential = level.potential(load)
             start = self._start(points, load, potential, start)
             last = points >= LAST_POINTS or level.exact
-            if last or not self._too_few(level, potential, load, start):
+            doubtful = not last and points < self._last_points
+            if not (doubtful and self._too_few(level, potential, load, start)):
                 saddle = solve_readout(potential, load.ridge, start)
                 if not saddle.converged:
                     return SolvedPoint(saddle, None, math.nan, level.law.C.size, math.nan)
@@ -132,6 +134,7 @@ class _Sequence:
                 scores = ScoreLaw.of(level.tested, saddle.overlaps)
                 spread = test_error_spread(potential, load.ridge, saddle, level.tested, scores)
                 if last or 2 * spread <= self._tolerance:
+                    self._last_points = points
                     answer = outcome(potential, saddle, level.tested, scores)
                     chi = potential.chi(saddle.x)
                     return SolvedPoint(saddle, answer, spread, level.law.C.size, chi)
