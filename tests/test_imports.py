@@ -23,8 +23,9 @@ ALLOWED = {
     "theory": {*BASE, "attention"},
     "simulation": {*BASE, "attention"},
     "bags": {"validation"},
-    "estimators": {*BASE, "attention", "theory", "bags"},
-    "advice": {*BASE, "theory", "bags", "estimators"},
+    "fitting": {*BASE, "attention", "bags", "theory"},  # theory for the best split alone
+    "estimators": {*BASE, "attention", "bags", "fitting"},
+    "advice": {*BASE, "theory", "bags", "fitting", "estimators"},
     "sweep": {*BASE, "attention", "theory", "simulation"},
     "beyond": {*BASE, "attention", "simulation"},
     "experiments": {*BASE, "theory", "simulation", "beyond", "figures"},

@@ -5,8 +5,12 @@ import warnings
 import numpy as np
 import pytest
 
-from sparsetoken import AttentionClassifier, ElementwiseAttentionClassifier, PooledLinearClassifier
-from sparsetoken.theory import QueryWarning
+from sparsetoken import (
+    AttentionClassifier,
+    ElementwiseAttentionClassifier,
+    PooledLinearClassifier,
+    QueryWarning,
+)
 
 
 def drawn(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from sparsetoken.estimators.parameters import auto_or_real
 from sparsetoken.estimators.query_classifier import QueryClassifier
-from sparsetoken.estimators.task import Options
+from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, integer
 
@@ -165,13 +166,10 @@ class AttentionClassifier(QueryClassifier):
         self.random_state = random_state
 
     def _options(self, loss: Loss) -> Options:
-        options = (
-            super()
-            ._options(loss)
-            ._replace(
-                query_ridge=auto_or_real("query_ridge", self.query_ridge, 0.0),
-                n_restarts=integer("n_restarts", self.n_restarts, 0),
-            )
+        options = dataclasses.replace(
+            super()._options(loss),
+            query_ridge=auto_or_real("query_ridge", self.query_ridge, 0.0),
+            n_restarts=integer("n_restarts", self.n_restarts, 0),
         )
         if options.training == "joint" and not loss.smooth:
             legal = "a smooth loss (logistic, square, squared_hinge) for training='joint'"

@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.inputs import check_magnitude, read_bags
-from sparsetoken.estimators.labels import Targets, read_targets
+from sparsetoken.estimators.labels import read_targets
+from sparsetoken.fitting.samples import Targets
 from sparsetoken.losses import Loss, get_loss
 
 __all__ = ["BagClassifier"]
@@ -34,6 +35,10 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     ridge: Any
     class_weight: Any
     n_tokens: int | None
+    classes_: np.ndarray
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    ridge_: np.ndarray
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to bags and one label each.
@@ -97,6 +102,17 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     def _read(self, X: Any) -> Bags:
         check_is_fitted(self)
         return read_bags(self, X, reset=False, n_tokens=self.n_tokens).bags
+
+    def _logits(self, X: Any, shift: np.ndarray) -> list[np.ndarray]:
+        """Return <x_l, w> + shift of each token."""
+        bags = self._read(X)
+        logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, shift)
+        return self._per_bag(logits, bags)
+
+    def _per_bag(self, values: Float[np.ndarray, "N K"], bags: Bags) -> list[np.ndarray]:
+        """Return values of tokens as one array for each bag: (L_i,), or (L_i, K)."""
+        values = values[:, 0] if len(self.classes_) == 2 else values
+        return np.split(values, bags.offsets[1:-1])
 
     @staticmethod
     def _in(bags: Bags, values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 
 from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.estimators.query_classifier import QueryClassifier
-from sparsetoken.estimators.task import Options
+from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice
 

@@ -11,10 +11,10 @@ from jaxtyping import Float
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.base import BagClassifier
-from sparsetoken.estimators.coordinates import Coordinates
-from sparsetoken.estimators.labels import Targets
 from sparsetoken.estimators.parameters import auto_or_real
-from sparsetoken.estimators.readout import choose_ridge
+from sparsetoken.fitting.linear_fit import choose_ridge
+from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput
 
@@ -43,16 +43,16 @@ class _LinearClassifier(BagClassifier):
         """Return the row of each bag."""
 
     @abc.abstractmethod
-    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
-        """Return the scale of the rows, and the way back from it."""
+    def _standardization(self, bags: Bags, weight: Float[np.ndarray, " n"]) -> Standardization:
+        """Return mean and scale of the columns of the features."""
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
-        coordinates = self._coordinates(bags, targets.weight)
-        F = coordinates.summed(self._features(bags))
+        place = self._standardization(bags, targets.weight)
+        F = place.weighted_sums(self._features(bags))
         fits = [choose_ridge(F, samples, loss, ridge) for samples in targets.problems()]
-        self.coef_ = np.stack([coordinates.raw(fit.w) for fit in fits]).astype(bags.dtype)
-        self.intercept_ = np.array([fit.b + coordinates.offset(fit.w) for fit in fits], bags.dtype)
+        self.coef_ = np.stack([place.coefficients(fit.w) for fit in fits]).astype(bags.dtype)
+        self.intercept_ = np.array([fit.b + place.offset(fit.w) for fit in fits], bags.dtype)
         self.ridge_ = np.array([fit.ridge for fit in fits])
 
 
@@ -99,8 +99,8 @@ class PooledLinearClassifier(_LinearClassifier):
     def _features(self, bags: Bags) -> Float[np.ndarray, "n m"]:
         return segment_mean(bags.tokens, bags.offsets)
 
-    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
-        return Coordinates.of(bags, weight, self.standardize)
+    def _standardization(self, bags: Bags, weight: Float[np.ndarray, " n"]) -> Standardization:
+        return Standardization.of(bags, weight, self.standardize)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         return segment_mean(bags.tokens @ self._in(bags, self.coef_).T, bags.offsets) + self._in(
@@ -109,10 +109,7 @@ class PooledLinearClassifier(_LinearClassifier):
 
     def token_logits(self, X: Any) -> list[np.ndarray]:
         """Return <x_l, w> + b of each token: arrays (L_i,), or (L_i, n_classes)."""
-        bags = self._read(X)
-        logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)
-        logits = logits[:, 0] if len(self.classes_) == 2 else logits
-        return np.split(logits, bags.offsets[1:-1])
+        return self._logits(X, self.intercept_)
 
 
 class VectorizedLinearClassifier(_LinearClassifier):
@@ -163,9 +160,9 @@ class VectorizedLinearClassifier(_LinearClassifier):
             raise InvalidInput("X", legal, sizes, remedy)
         return bags.tokens.reshape(len(bags), -1)
 
-    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
+    def _standardization(self, bags: Bags, weight: Float[np.ndarray, " n"]) -> Standardization:
         rows = Bags(self._features(bags), np.arange(len(bags) + 1))
-        return Coordinates.of(rows, weight, self.standardize)
+        return Standardization.of(rows, weight, self.standardize)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         return self._features(bags) @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)

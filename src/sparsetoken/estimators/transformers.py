@@ -24,8 +24,8 @@ from sparsetoken.bags.segments import (
     segment_sum,
     weighted_sum,
 )
-from sparsetoken.estimators import moments
 from sparsetoken.estimators.inputs import Reading, read_bags
+from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput, choice, integer, real
 
 __all__ = ["BagPooling", "TokenPCA", "TokenScaler"]
@@ -78,9 +78,7 @@ class TokenScaler(  # type: ignore[call-arg]
         tokens = read_bags(self, X, reset=True).bags.tokens
         self.mean_ = moments.mean(tokens)
         deviation = np.sqrt(moments.variance(tokens, self.mean_))
-        number = np.finfo(tokens.dtype)
-        constant = deviation <= np.maximum(number.eps * np.abs(self.mean_), number.tiny)
-        self.scale_ = np.where(constant, 1.0, deviation)
+        self.scale_ = moments.scales(deviation, self.mean_, tokens.dtype, roundings=1)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -150,19 +148,15 @@ class TokenPCA(  # type: ignore[call-arg]
         if kept is not None:
             kept = integer("n_components", kept, 1, bags.dimension, "It is at most d.")
         tolerance = real("tolerance", self.tolerance, 0.0, 1.0, open_high=True)
-        self.mean_ = moments.mean(bags.tokens)
-        covariance = moments.covariance(bags.tokens, self.mean_)
-        spectrum = moments.spectrum(covariance)
-        rounding = moments.rounding(spectrum, covariance, self.mean_, np.finfo(bags.dtype).eps)
-        least = np.maximum(rounding, tolerance * spectrum.variances[0])
-        variances = np.where(spectrum.variances > least, spectrum.variances, 0.0)
-        rank = np.count_nonzero(variances)
+        found = moments.principal_components(bags.tokens, tolerance)
+        rank = np.count_nonzero(found.variances)
         if len(bags.tokens) < 2 or not rank:
             got = f"{len(bags.tokens)} tokens without variance (n_samples = {len(bags)})"
             raise InvalidInput("X", "at least 2 tokens, not all equal", got)
+        self.mean_ = found.mean
         self.n_components_ = rank if kept is None else kept
-        self.components_ = spectrum.directions[: self.n_components_]
-        self.explained_variance_ = variances[: self.n_components_]
+        self.components_ = found.directions[: self.n_components_]
+        self.explained_variance_ = found.variances[: self.n_components_]
         self._n_features_out = self.n_components_
         return self
 

@@ -11,10 +11,10 @@ from sparsetoken import (
     get_loss,
     predict,
 )
-from sparsetoken.estimators.folds import fold_numbers, split_in_two
-from sparsetoken.estimators.queries import Steps
-from sparsetoken.estimators.readout import Samples
-from sparsetoken.estimators.split import advised_share, matched_problem
+from sparsetoken.fitting.folds import fold_numbers, split_in_two
+from sparsetoken.fitting.queries import StepSizes
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.split import advised_share, matched_problem
 
 D = 60
 PROBLEM = SparseTokenProblem(length=6, informative=1, strength=4.0, positive_rate=0.4)
@@ -63,7 +63,7 @@ def test_noise_and_overwhelming_signals_are_cut_off() -> None:
 
 def test_the_share_is_the_best_of_the_theory() -> None:
     X, samples = _draw(400)
-    means, sizes, steps = X.mean(axis=1), np.full(400, 6), Steps(0.5, 0.5, 4.0)
+    means, sizes, steps = X.mean(axis=1), np.full(400, 6), StepSizes(0.5, 0.5, 4.0)
     share = advised_share(means, sizes, samples, get_loss("logistic"), steps)
     problem, alpha = matched_problem(means, sizes, samples), 400 / D
 
@@ -88,7 +88,13 @@ def test_auto_takes_it() -> None:
         random_state=0,
     )
     found = model.fit(X, samples.y).query_
-    known = (X.mean(axis=1), np.full(400, 6), samples, get_loss("logistic"), Steps(0.5, 0.5, 4.0))
+    known = (
+        X.mean(axis=1),
+        np.full(400, 6),
+        samples,
+        get_loss("logistic"),
+        StepSizes(0.5, 0.5, 4.0),
+    )
     again = model.set_params(split=advised_share(*known)).fit(X, samples.y).query_
     assert np.array_equal(found, again)
     other = model.set_params(split=0.9).fit(X, samples.y).query_
