@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sparsetoken import (
     AttentionClassifier,
     BagLearningCurveDisplay,
+    ElementwiseAttentionClassifier,
     FourStageTraining,
     InvalidInput,
     PooledLinearClassifier,
@@ -58,6 +59,17 @@ def test_all_training_bags_give_the_error_of_plain_cross_validation(ragged):
         assert display.test_errors[-1, fold] == pytest.approx(expected, abs=1e-12)  # rounding
     assert display.train_sizes.tolist()[-1] == 45
     assert display.train_sizes[0] == 6  # three of each class are more than a tenth of 45
+
+
+def test_scores_of_exactly_zero_count_one_half():
+    """At sharpness 0 all weights of tanh are 0, and balanced classes leave the bias at 0."""
+    tokens = np.random.default_rng(0).standard_normal((60, 3, 2))
+    labels = (np.arange(60) % 3 == 0).astype(int)
+    model = ElementwiseAttentionClassifier("tanh", temperature=0.0, class_weight="balanced")
+    assert not model.fit(tokens, labels).decision_function(tokens).any()
+    assert model.score(tokens, labels) == pytest.approx(2 / 3)  # the first class is named
+    display = BagLearningCurveDisplay.from_estimator(model, tokens, labels, cv=3)
+    assert (display.test_errors == 0.5).all()
 
 
 class Recorder(LogisticRegression):

@@ -38,8 +38,8 @@ def copied(samples: Samples, copies: np.ndarray) -> Samples:
 
 def unit_scores(bags: Bags, samples: Samples) -> np.ndarray:
     """Return the scores of two queries, divided so that their deviation is 1."""
-    place = Standardization(np.zeros(4), np.ones(4))
-    task = Task(BagFeatures(bags, place), samples, get_loss("logistic"), 0.1)
+    scaling = Standardization(np.zeros(4), np.ones(4))
+    task = Task(BagFeatures(bags, scaling), samples, get_loss("logistic"), 0.1)
     return unit_queries(task, np.array([[1.0, 2], [0, 1], [0, 3], [1, 0]])).scores
 
 

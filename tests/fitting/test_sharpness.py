@@ -52,11 +52,11 @@ def chosen(bags: list, y: np.ndarray, candidates: list[Candidate]) -> Choice:
 def test_features_are_weighted_sums_of_scaled_tokens(activation: str) -> None:
     bags, _, scores = drawn(0, 1.0)
     made = features(bags, standardize=True, activation=activation)
-    place, parts = made.standardization, np.split(scores, made.bags.offsets[1:-1])
+    scaling, parts = made.standardization, np.split(scores, made.bags.offsets[1:-1])
     for row, bag, t in zip(made.pooled(scores), bags, parts, strict=True):
         soft = activation == "softmax"
         a = np.exp(t) / np.exp(t).sum() if soft else 1 / (1 + np.exp(-t)) / len(t)
-        np.testing.assert_allclose(row, a @ ((bag - place.mean) / place.scale), atol=1e-12)
+        np.testing.assert_allclose(row, a @ ((bag - scaling.mean) / scaling.scale), atol=1e-12)
 
 
 def test_scores_that_find_the_token_are_used_sharply() -> None:

@@ -1,5 +1,7 @@
 """Folds and splits: stratified, seeded, and as large as the theory finds best."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from sparsetoken import (
     FourStageTraining,
     SparseTokenProblem,
     align,
+    fitting,
     get_loss,
     predict,
 )
@@ -99,3 +102,9 @@ def test_auto_takes_it() -> None:
     assert np.array_equal(found, again)
     other = model.set_params(split=0.9).fit(X, samples.y).query_
     assert not np.allclose(found, other, rtol=0.01)
+
+
+def test_only_the_split_asks_the_theory() -> None:
+    sources = Path(fitting.__path__[0]).glob("*.py")
+    asking = [one.name for one in sources if "sparsetoken.theory" in one.read_text("utf-8")]
+    assert asking == ["split.py"]

@@ -83,8 +83,8 @@ def slope_of_readout(
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_joint_gradient_is_that_of_differences(loss: str, seed: int) -> None:
     bags, y = ragged(seed)
-    place = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=True)
-    problem = JointProblem(as_bags(bags), place, samples(y, seed), get_loss(loss), 0.3, 0.05)
+    scaling = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=True)
+    problem = JointProblem(as_bags(bags), scaling, samples(y, seed), get_loss(loss), 0.3, 0.05)
     x = np.random.default_rng(seed).standard_normal(7)
     value, gradient = problem.value_and_gradient(Joint.unpacked(x))
     slow = differences(lambda v: problem.value_and_gradient(Joint.unpacked(v))[0], x)
@@ -95,8 +95,8 @@ def test_the_joint_gradient_is_that_of_differences(loss: str, seed: int) -> None
 def test_the_joint_objective_is_the_formula() -> None:
     bags, y = ragged(3)
     known, at = samples(y, 3), Joint(np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.2, -0.4]), 0.7)
-    place = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=False)
-    problem = JointProblem(as_bags(bags), place, known, get_loss("logistic"), 0.3, 0.05)
+    scaling = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=False)
+    problem = JointProblem(as_bags(bags), scaling, known, get_loss("logistic"), 0.3, 0.05)
     slow = mean_loss(bags, known.y, known.weight, at)
     slow += 0.15 * at.w @ at.w + 0.025 * at.q @ at.q
     assert problem.value_and_gradient(at)[0] == pytest.approx(slow, rel=1e-12)
@@ -107,8 +107,8 @@ def test_two_steps_are_gradient_steps(seed: int) -> None:
     bags, y = ragged(seed)
     known = samples(y, seed)
     subset = np.random.default_rng(seed).random(len(y)) < 0.7
-    place = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=False)
-    task = Task(BagFeatures(as_bags(bags), place), known, get_loss("logistic"), "auto")
+    scaling = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=False)
+    task = Task(BagFeatures(as_bags(bags), scaling), known, get_loss("logistic"), "auto")
     both = [subset, np.ones(len(y), dtype=bool)]
     Q = two_steps(task, both, STEPS)
     for q, rows in zip(Q.T, both, strict=True):
@@ -120,9 +120,9 @@ def test_two_steps_are_gradient_steps(seed: int) -> None:
 def test_two_steps_in_scaled_coordinates_are_those_of_scaled_bags() -> None:
     bags, y = ragged(5)
     known, rows = samples(y), [np.ones(len(y), dtype=bool)]
-    place = Standardization.of(as_bags(bags), known.weight, standardize=True)
-    scaled = [(bag - place.mean) / place.scale for bag in bags]
-    task = Task(BagFeatures(as_bags(bags), place), known, get_loss("logistic"), "auto")
+    scaling = Standardization.of(as_bags(bags), known.weight, standardize=True)
+    scaled = [(bag - scaling.mean) / scaling.scale for bag in bags]
+    task = Task(BagFeatures(as_bags(bags), scaling), known, get_loss("logistic"), "auto")
     Q = two_steps(task, rows, STEPS)
     slow = slow_query(scaled, known.y, known.weight, STEPS)
     np.testing.assert_allclose(Q[:, 0], slow, atol=1e-9)
@@ -190,9 +190,9 @@ def test_joint_ends_where_the_gradient_is_zero_and_no_higher_than_cross_fit() ->
     bags, y = ragged(6, n=40)
     joint = plain("joint", query_ridge=0.01).fit(bags, y)
     start = plain("cross_fit").fit(bags, y)
-    place = Standardization.of(as_bags(bags), np.ones(len(y)), standardize=False)
+    scaling = Standardization.of(as_bags(bags), np.ones(len(y)), standardize=False)
     equal = Samples(2.0 * y - 1, np.ones(len(y)), np.ones(len(y)))
-    problem = JointProblem(as_bags(bags), place, equal, get_loss("logistic"), 0.1, 0.01)
+    problem = JointProblem(as_bags(bags), scaling, equal, get_loss("logistic"), 0.1, 0.01)
 
     def both(model: AttentionClassifier) -> tuple[float, Joint]:
         at = Joint(model.query_[0], model.coef_[0], float(model.intercept_[0]))
@@ -218,14 +218,14 @@ def test_more_restarts_do_not_raise_the_joint_objective() -> None:
 def test_the_joint_gradient_of_float32_tokens_far_from_zero(standardize: bool) -> None:
     bags, y = ragged(0, n=40)
     far = as_bags([bag.astype(np.float32) + np.float32(1e4) for bag in bags])
-    place = Standardization.of(far, np.ones(len(y)), standardize)
+    scaling = Standardization.of(far, np.ones(len(y)), standardize)
     x = np.random.default_rng(0).standard_normal(7)
     if not standardize:
         x[-1] -= 1e4 * x[3:6].sum()  # else all losses are of size 1e4
     found = []
     for tokens in (far.tokens, far.tokens.astype(np.float64)):
         same = far.with_tokens(tokens)
-        problem = JointProblem(same, place, samples(y), get_loss("logistic"), 0.3, 0.05)
+        problem = JointProblem(same, scaling, samples(y), get_loss("logistic"), 0.3, 0.05)
         value, gradient = problem.value_and_gradient(Joint.unpacked(x))
         found.append(np.append(gradient.packed(), value))
     # Some ten float32 roundings of numbers of size 1; of size 1e4 they would be 1e-3 each. The

@@ -50,10 +50,10 @@ class AttentionDisplay:
 
     def __init__(
         self,
-        weights: Sequence[Float[np.ndarray, " L"]],
+        weights: Sequence[Float[np.ndarray, " _"]],
         *,
-        top_tokens: Sequence[Int[np.ndarray, " k"]],
-        true_tokens: Sequence[Bool[np.ndarray, " L"]] | None = None,
+        top_tokens: Sequence[Int[np.ndarray, " _"]],
+        true_tokens: Sequence[Bool[np.ndarray, " _"]] | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
         self.weights = weights

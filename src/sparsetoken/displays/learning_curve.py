@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Real
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
@@ -42,10 +42,10 @@ class BagLearningCurveDisplay:
 
     Parameters
     ----------
-    train_sizes : int array of shape (m,)
+    train_sizes : array of shape (m,)
         Rising numbers of training bags.
     test_errors : array of shape (m, folds)
-        Share of test bags on the wrong side.
+        Share of test bags on the wrong side; a score of exactly 0 counts one half.
     predicted_sizes, predicted_errors : arrays of shape (p,), optional
         What the theory predicts.
     model : str, optional
@@ -67,10 +67,10 @@ class BagLearningCurveDisplay:
 
     def __init__(
         self,
-        train_sizes: Int[np.ndarray, " m"],
+        train_sizes: Real[np.ndarray, " m"],
         test_errors: Float[np.ndarray, "m folds"],
         *,
-        predicted_sizes: Float[np.ndarray, " p"] | None = None,
+        predicted_sizes: Real[np.ndarray, " p"] | None = None,
         predicted_errors: Float[np.ndarray, " p"] | None = None,
         model: str | None = None,
         name: str | None = None,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Prediction
 from sparsetoken.training import FourStageTraining, Query
 from sparsetoken.validation import InvalidInput, choice, integer, real
 
@@ -55,50 +55,53 @@ def predicted_errors(
     d = real("dimension (d)", dimension, 0.0, open_low=True)
     if not isinstance(problem, SparseTokenProblem):
         raise InvalidInput("problem", "a SparseTokenProblem", type(problem).__name__)
-    loads = [integer("n", size, 1) / d for size in n]
+    alphas = [integer("n", size, 1) / d for size in n]
     if model != "attention":
-        return np.array([_least(_linear(model, problem, load)) for load in loads])
-    return np.array([_attention(problem, load) for load in loads])
+        return np.array([_least(_linear(model, problem, alpha)) for alpha in alphas])
+    return np.array([_attention(problem, alpha) for alpha in alphas])
 
 
-def _trainings(load: float) -> list[FourStageTraining]:
-    return [FourStageTraining(alpha0=load, ridge=ridge) for ridge in RIDGES]
-
-
-def _linear(model: str, problem: SparseTokenProblem, load: float) -> list[Any]:
+def _predicted(
+    model: str, problem: SparseTokenProblem, alpha: float, ridge: float, query: Query | None = None
+) -> Prediction:
+    """Return what the theory predicts for alpha = n / d: the one call of `predict`."""
     from sparsetoken.theory import predict
 
-    return [
-        predict(model, problem, training, load, tolerance=TOLERANCE)
-        for training in _trainings(load)
-    ]
+    training = FourStageTraining(ridge=ridge)
+    return predict(model, problem, training, alpha, query=query, tolerance=TOLERANCE)
 
 
-def _attention(problem: SparseTokenProblem, load: float) -> float:
-    from sparsetoken.theory import predict
+def _two_step_cosine(problem: SparseTokenProblem, alpha: float) -> float:
+    """Return the cosine of the query of two steps with the signal: the one call of `align`."""
+    from sparsetoken.theory import align
 
-    pooled = _linear("pooled", problem, load)
-    cosine = _cosine(problem, load, pooled)
+    return align(problem, FourStageTraining(alpha0=alpha)).cosine
+
+
+def _linear(model: str, problem: SparseTokenProblem, alpha: float) -> list[Prediction]:
+    return [_predicted(model, problem, alpha, ridge) for ridge in RIDGES]
+
+
+def _attention(problem: SparseTokenProblem, alpha: float) -> float:
+    pooled = _linear("pooled", problem, alpha)
+    cosine = max(_tied_cosine(pooled), _two_step_cosine(problem, alpha))
     attended = [
-        predict("attention", problem, training, load, query=Query(cosine, k), tolerance=TOLERANCE)
-        for training in _trainings(load)
+        _predicted("attention", problem, alpha, ridge, Query(min(1.0, cosine), k))
+        for ridge in RIDGES
         for k in SHARPNESS
     ]
     return _least([*pooled, *attended])
 
 
-def _cosine(problem: SparseTokenProblem, load: float, pooled: Sequence[Any]) -> float:
-    """Return the larger cosine with the signal: of the mean token's readout, or of two steps."""
-    from sparsetoken.theory import align
-
+def _tied_cosine(pooled: Sequence[Prediction]) -> float:
+    """Return the cosine of the best readout of the mean token with the signal."""
     best = min(pooled, key=lambda one: one.test_error if one.status.converged else math.inf)
     w = best.overlaps
     length = math.hypot(w.orthogonal, w.noise)
-    tied = w.orthogonal / length if length > 0 else 0.0
-    steps = align(problem, FourStageTraining(alpha0=load)).cosine
-    return min(1.0, max(tied if math.isfinite(tied) else 0.0, steps))
+    cosine = w.orthogonal / length if length > 0 else 0.0
+    return cosine if math.isfinite(cosine) else 0.0
 
 
-def _least(predictions: Sequence[Any]) -> float:
+def _least(predictions: Sequence[Prediction]) -> float:
     found = [p.test_error for p in predictions if p.status.converged]
     return min(found, default=math.nan)

@@ -48,11 +48,11 @@ class _LinearClassifier(BagClassifier):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
-        place = self._standardization(bags, targets.weight)
-        F = place.weighted_sums(self._features(bags))
+        scaling = self._standardization(bags, targets.weight)
+        F = scaling.weighted_sums(self._features(bags))
         fits = [choose_ridge(F, samples, loss, ridge) for samples in targets.problems()]
-        self.coef_ = np.stack([place.coefficients(fit.w) for fit in fits]).astype(bags.dtype)
-        self.intercept_ = np.array([fit.b + place.offset(fit.w) for fit in fits], bags.dtype)
+        self.coef_ = np.stack([scaling.coefficients(fit.w) for fit in fits]).astype(bags.dtype)
+        self.intercept_ = np.array([fit.b + scaling.offset(fit.w) for fit in fits], bags.dtype)
         self.ridge_ = np.array([fit.ridge for fit in fits])
 
 

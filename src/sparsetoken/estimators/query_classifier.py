@@ -62,12 +62,12 @@ class QueryClassifier(BagClassifier):
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
         if "auto" in (ridge, options.temperature):
             require_smooth(loss)
-        place = Standardization.of(bags, targets.weight, self.standardize)
-        features = BagFeatures(bags, place, self._activation)
+        scaling = Standardization.of(bags, targets.weight, self.standardize)
+        features = BagFeatures(bags, scaling, self._activation)
         rng = check_random_state(self.random_state)
         tasks = [Task(features, samples, loss, ridge) for samples in targets.problems()]
         fits = [train(task, options, rng) for task in tasks]
-        self._keep(fits, place, bags.dtype)
+        self._keep(fits, scaling, bags.dtype)
         self._warn(fits, options, bags, targets.weight)
 
     def _options(self, loss: Loss) -> Options:
@@ -82,12 +82,12 @@ class QueryClassifier(BagClassifier):
             steps=step_sizes(self.step_sizes),
         )
 
-    def _keep(self, fits: list[AttentionFit], place: Standardization, dtype: np.dtype) -> None:
-        self.query_ = np.stack([place.coefficients(fit.q) for fit in fits]).astype(dtype)
-        self.query_offset_ = np.array([place.offset(fit.q) for fit in fits], dtype)
-        self.coef_ = np.stack([place.coefficients(fit.w) for fit in fits]).astype(dtype)
+    def _keep(self, fits: list[AttentionFit], scaling: Standardization, dtype: np.dtype) -> None:
+        self.query_ = np.stack([scaling.coefficients(fit.q) for fit in fits]).astype(dtype)
+        self.query_offset_ = np.array([scaling.offset(fit.q) for fit in fits], dtype)
+        self.coef_ = np.stack([scaling.coefficients(fit.w) for fit in fits]).astype(dtype)
         # Softmax weights add up to 1: then the shift of the tokens is one of the intercept.
-        shift = np.array([place.offset(fit.w) for fit in fits])
+        shift = np.array([scaling.offset(fit.w) for fit in fits])
         moved = self._activation == "softmax"
         self.token_offset_ = np.where(moved, 0.0, shift).astype(dtype)
         intercept = np.array([fit.b for fit in fits]) + np.where(moved, shift, 0.0)

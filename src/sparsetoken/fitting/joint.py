@@ -31,12 +31,12 @@ class Joint:
     w: Float[np.ndarray, " d"]
     b: float
 
-    def packed(self) -> Float[np.ndarray, " 2d+1"]:
-        """Return the three as one vector."""
+    def packed(self) -> Float[np.ndarray, " m"]:
+        """Return the three as one vector of length m = 2 d + 1."""
         return np.concatenate([self.q, self.w, [self.b]])
 
     @classmethod
-    def unpacked(cls, vector: Float[np.ndarray, " 2d+1"]) -> Joint:
+    def unpacked(cls, vector: Float[np.ndarray, " m"]) -> Joint:
         """Return the three that `packed` made one."""
         d = len(vector) // 2
         return cls(vector[:d], vector[d:-1], float(vector[-1]))
@@ -92,18 +92,18 @@ class JointProblem:
         With a the softmax, u = Z w, m = <a, u> and h = s l'(y, m + b), the gradient in w is
         sum h Z^T a + ridge w, in q sum h Z^T (a * (u - m)) + query_ridge q, in b sum h.
         """
-        bags, place, dtype = self.bags, self.standardization, self.bags.dtype
+        bags, scaling, dtype = self.bags, self.standardization, self.bags.dtype
         starts, sizes = bags.offsets[:-1], bags.sizes
         t, u = self.projected(np.stack([at.q, at.w], axis=1))
         a = segment_softmax(t, bags.offsets)
         m = np.add.reduceat(a * u, starts)
-        moved = (self.centre - place.mean) / place.scale
+        moved = (self.centre - scaling.mean) / scaling.scale
         z = m.astype(np.float64) + moved @ at.w + at.b
         y, share = self.samples.y, self.samples.share
         h = share * np.asarray(self.loss.slope(y, z))
         on_w = a * np.repeat(h, sizes).astype(dtype)
         on_q = on_w * (u - np.repeat(m, sizes))
-        dq, dw = self._summed(np.stack([on_q, on_w])) / place.scale
+        dq, dw = self._summed(np.stack([on_q, on_w])) / scaling.scale
         dw += h.sum() * moved
         value = share @ np.asarray(self.loss.value(y, z))
         value += 0.5 * (self.ridge * at.w @ at.w + self.query_ridge * at.q @ at.q)

@@ -71,18 +71,18 @@ def two_steps(task: Task, subsets: Subsets, steps: StepSizes) -> Float[np.ndarra
         Of the standardised tokens. They are read twice in all, not once for each subset.
     """
     bags, samples, loss = task.bags, task.samples, task.loss
-    place, means, y = task.features.standardization, task.features.means, samples.y
+    scaling, means, y = task.features.standardization, task.features.means, samples.y
     parts = np.stack([_share(samples, subset) for subset in subsets])
     h0 = np.asarray(loss.slope(y, np.zeros(len(y))))
     W1 = -steps.w * (parts * h0) @ means
     b1 = -steps.b * parts @ h0
     h = parts * np.asarray(loss.slope(y, W1 @ means.T + b1[:, None]))
     # The scores are centred in each bag, so that the mean which z subtracts from x drops out.
-    weights = bags.tokens @ place.coefficients(W1).T.astype(bags.dtype)
+    weights = bags.tokens @ scaling.coefficients(W1).T.astype(bags.dtype)
     weights -= np.repeat(segment_mean(weights, bags.offsets), bags.sizes, axis=0)
     weights *= np.repeat((h / bags.sizes).T.astype(bags.dtype), bags.sizes, axis=0)
     moved = (weights.T @ bags.tokens).astype(np.float64)
-    return -steps.q * (moved / place.scale).T
+    return -steps.q * (moved / scaling.scale).T
 
 
 def tied(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
@@ -106,9 +106,9 @@ def unit_queries(task: Task, Q: Float[np.ndarray, "d S"]) -> Queries:
     # By the length first: float32 scores of a query of small steps would lose digits.
     norm = np.linalg.norm(Q, axis=0)
     unit = Q / np.where(norm > 0, norm, 1.0)
-    place, dtype = task.features.standardization, task.bags.dtype
-    offset = np.array([place.offset(q) for q in unit.T])
-    scores = task.bags.tokens @ place.coefficients(unit.T).T.astype(dtype) + offset.astype(dtype)
+    scaling, dtype = task.features.standardization, task.bags.dtype
+    offset = np.array([scaling.offset(q) for q in unit.T])
+    scores = task.bags.tokens @ scaling.coefficients(unit.T).T.astype(dtype) + offset.astype(dtype)
     spread = np.array([task.spread(column) for column in scores.T])
     scale = np.where(spread > 0, spread, 1.0)
     scores /= scale.astype(dtype)

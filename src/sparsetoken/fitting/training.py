@@ -202,8 +202,8 @@ def _joint(task: Task, options: Options, rng: np.random.RandomState) -> Attentio
     first = _cross_fit(task, options, rng)
     ridge = first.ridge
     query_ridge = ridge if isinstance(options.query_ridge, str) else options.query_ridge
-    place = task.features.standardization
-    problem = JointProblem(task.bags, place, task.samples, task.loss, ridge, query_ridge)
+    scaling = task.features.standardization
+    problem = JointProblem(task.bags, scaling, task.samples, task.loss, ridge, query_ridge)
     q = first.q
     if first.sharpness == 0:  # a query of 0 with the readout of the mean is almost a saddle
         everything = [np.ones(len(task.samples.y), dtype=bool)]
