@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,6 +35,7 @@ KINDS = {
 }
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class BagLearningCurveDisplay:
     """Test error of one classifier at several numbers of training bags.
 
@@ -65,24 +67,18 @@ class BagLearningCurveDisplay:
         The predicted curve.
     """
 
-    def __init__(
-        self,
-        train_sizes: Real[np.ndarray, " m"],
-        test_errors: Float[np.ndarray, "m folds"],
-        *,
-        predicted_sizes: Real[np.ndarray, " p"] | None = None,
-        predicted_errors: Float[np.ndarray, " p"] | None = None,
-        model: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.train_sizes = train_sizes
-        self.test_errors = test_errors
-        self.predicted_sizes = predicted_sizes
-        self.predicted_errors = predicted_errors
-        self.model = model
-        self.name = name
-        self.mean_errors = test_errors.mean(axis=1)
-        self.standard_errors = test_errors.std(axis=1, ddof=1) / np.sqrt(test_errors.shape[1])
+    train_sizes: Real[np.ndarray, " m"]
+    test_errors: Float[np.ndarray, "m folds"]
+    _: dataclasses.KW_ONLY
+    predicted_sizes: Real[np.ndarray, " p"] | None = None
+    predicted_errors: Float[np.ndarray, " p"] | None = None
+    model: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        errors = self.test_errors
+        self.mean_errors = errors.mean(axis=1)
+        self.standard_errors = errors.std(axis=1, ddof=1) / np.sqrt(errors.shape[1])
 
     @classmethod
     def from_estimator(

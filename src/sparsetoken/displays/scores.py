@@ -18,6 +18,7 @@ __all__ = ["ScoreDisplay"]
 CLASS_COLOURS = ("#8C8C8C", COLOURS["readout_cosine"])  # negative, positive
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class ScoreDisplay:
     """Histograms of the scores of two classes beside the ROC curve.
 
@@ -50,23 +51,17 @@ class ScoreDisplay:
         The ROC curve.
     """
 
-    def __init__(
-        self,
-        scores: Float[np.ndarray, " n"],
-        positive: Bool[np.ndarray, " n"],
-        *,
-        class_names: tuple[str, str] = ("negative", "positive"),
-        threshold: float | None = None,
-        score_name: str = "score",
-    ) -> None:
+    scores: Float[np.ndarray, " n"]
+    positive: Bool[np.ndarray, " n"]
+    _: dataclasses.KW_ONLY
+    class_names: tuple[str, str] = ("negative", "positive")
+    threshold: float | None = None
+    score_name: str = "score"
+
+    def __post_init__(self) -> None:
         from sklearn.metrics import auc, roc_curve
 
-        self.scores = scores
-        self.positive = positive
-        self.class_names = class_names
-        self.threshold = threshold
-        self.score_name = score_name
-        self.fpr, self.tpr, _ = roc_curve(positive, scores)
+        self.fpr, self.tpr = roc_curve(self.positive, self.scores)[:2]
         self.roc_auc = float(auc(self.fpr, self.tpr))
 
     @classmethod

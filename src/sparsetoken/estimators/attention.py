@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-from sparsetoken.estimators.parameters import auto_or_real
+from sparsetoken.estimators.parameters import (
+    Auto,
+    ClassWeight,
+    RandomState,
+    Training,
+    auto_or_real,
+)
 from sparsetoken.estimators.query_classifier import QueryClassifier
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
@@ -137,19 +142,19 @@ class AttentionClassifier(QueryClassifier):
 
     def __init__(
         self,
-        training: str = "auto",
-        temperature: Any = "auto",
-        split: Any = "auto",
-        ridge: Any = "auto",
-        query_ridge: Any = "auto",
+        training: Training = "auto",
+        temperature: float | Auto = "auto",
+        split: float | Auto = "auto",
+        ridge: float | Auto = "auto",
+        query_ridge: float | Auto = "auto",
         n_restarts: int = 3,
-        loss: Any = "logistic",
-        step_sizes: Any = (0.5, 0.5, 1.0),
+        loss: Loss | str = "logistic",
+        step_sizes: tuple[float, float, float] = (0.5, 0.5, 1.0),
         n_folds: int = 8,
         standardize: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         n_tokens: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.training = training
         self.temperature = temperature

@@ -16,7 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.inputs import check_magnitude, read_bags
 from sparsetoken.estimators.labels import read_targets
+from sparsetoken.estimators.parameters import Auto, ClassWeight
+from sparsetoken.fitting.linear_fit import LinearFit
 from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss, get_loss
 
 __all__ = ["BagClassifier"]
@@ -31,9 +34,9 @@ def _logistic(classifier: BagClassifier) -> bool:
 class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     """A classifier of bags; the classes below it fit scores, and score."""
 
-    loss: Any
-    ridge: Any
-    class_weight: Any
+    loss: Loss | str
+    ridge: float | Auto
+    class_weight: ClassWeight
     n_tokens: int | None
     classes_: np.ndarray
     coef_: np.ndarray
@@ -72,6 +75,14 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     @abc.abstractmethod
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         """Set the fitted attributes."""
+
+    def _keep_readouts(
+        self, fits: list[LinearFit], scaling: Standardization, dtype: np.dtype
+    ) -> None:
+        """Keep the readouts of standardised tokens as what acts on the tokens given."""
+        self.coef_ = np.stack([scaling.coefficients(fit.w) for fit in fits]).astype(dtype)
+        self.intercept_ = np.array([fit.b + scaling.offset(fit.w) for fit in fits], dtype)
+        self.ridge_ = np.array([fit.ridge for fit in fits])
 
     @abc.abstractmethod
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:

@@ -1,18 +1,35 @@
-"""Checks of the parameters of estimators."""
+"""Types of the parameters of estimators, and checks of their values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
+
+import numpy as np
 
 from sparsetoken.fitting.queries import StepSizes
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, real
 
-__all__ = ["auto_or_real", "step_sizes"]
+__all__ = [
+    "Activation",
+    "Auto",
+    "ClassWeight",
+    "RandomState",
+    "Training",
+    "auto_or_real",
+    "step_sizes",
+]
+
+Auto = Literal["auto"]
+Activation = Literal["erf", "sigmoid", "tanh", "relu", "linear", "exp"]
+ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+RandomState = int | np.random.RandomState | None
+Training = Literal["auto", "tied", "cross_fit", "four_stage", "reuse", "joint"]
 
 
 def auto_or_real(
     name: str, value: Any, low: float, high: float = LARGEST_VALUE, *, open_low: bool = False
-) -> float | Literal["auto"]:
+) -> float | Auto:
     """Return 'auto' or a finite float in the range, or raise `InvalidInput`."""
     if isinstance(value, str) and value == "auto":
         return "auto"

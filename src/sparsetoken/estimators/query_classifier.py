@@ -13,7 +13,13 @@ from sklearn.utils import check_random_state
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.base import BagClassifier
-from sparsetoken.estimators.parameters import auto_or_real, step_sizes
+from sparsetoken.estimators.parameters import (
+    Auto,
+    RandomState,
+    Training,
+    auto_or_real,
+    step_sizes,
+)
 from sparsetoken.estimators.query_warning import QueryWarning, complaint
 from sparsetoken.fitting.features import BagFeatures, pooling_weights
 from sparsetoken.fitting.linear_fit import require_smooth
@@ -42,13 +48,13 @@ class QueryClassifier(BagClassifier):
     (L_i, n_classes): one query and one readout for each class against the rest.
     """
 
-    training: str
-    temperature: Any
-    split: Any
-    step_sizes: Any
+    training: Training
+    temperature: float | Auto
+    split: float | Auto
+    step_sizes: tuple[float, float, float]
     n_folds: int
     standardize: bool
-    random_state: Any
+    random_state: RandomState
     query_: np.ndarray
     query_offset_: np.ndarray
     token_offset_: np.ndarray
@@ -85,14 +91,13 @@ class QueryClassifier(BagClassifier):
     def _keep(self, fits: list[AttentionFit], scaling: Standardization, dtype: np.dtype) -> None:
         self.query_ = np.stack([scaling.coefficients(fit.q) for fit in fits]).astype(dtype)
         self.query_offset_ = np.array([scaling.offset(fit.q) for fit in fits], dtype)
-        self.coef_ = np.stack([scaling.coefficients(fit.w) for fit in fits]).astype(dtype)
-        # Softmax weights add up to 1: then the shift of the tokens is one of the intercept.
-        shift = np.array([scaling.offset(fit.w) for fit in fits])
-        moved = self._activation == "softmax"
-        self.token_offset_ = np.where(moved, 0.0, shift).astype(dtype)
-        intercept = np.array([fit.b for fit in fits]) + np.where(moved, shift, 0.0)
-        self.intercept_ = intercept.astype(dtype)
-        self.ridge_ = np.array([fit.ridge for fit in fits])
+        readouts = [fit.readout for fit in fits]
+        self._keep_readouts(readouts, scaling, dtype)
+        self.token_offset_ = np.zeros(len(fits), dtype)
+        if self._activation != "softmax":
+            # Weights that do not add up to 1 make no intercept of what is added to each token.
+            self.token_offset_ = np.array([scaling.offset(fit.w) for fit in readouts], dtype)
+            self.intercept_ = np.array([fit.b for fit in readouts], dtype)
         self.sharpness_ = np.array([fit.sharpness for fit in fits])
         self.query_kind_ = np.array([fit.kind for fit in fits])
         self.evidence_ = np.array([fit.evidence for fit in fits])

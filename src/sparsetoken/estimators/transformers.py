@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -30,7 +31,7 @@ from sparsetoken.validation import InvalidInput, choice, integer, real
 
 __all__ = ["BagPooling", "TokenPCA", "TokenScaler"]
 
-POOLS = ("max", "mean", "softmax", "sum")
+Pool = Literal["max", "mean", "softmax", "sum"]
 
 
 class _BagTransformer(TransformerMixin, BaseEstimator):
@@ -69,7 +70,11 @@ class TokenScaler(  # type: ignore[call-arg]
         d.
     """
 
-    def __init__(self, with_mean: bool = True, with_std: bool = True) -> None:
+    def __init__(
+        self,
+        with_mean: bool = True,
+        with_std: bool = True,
+    ) -> None:
         self.with_mean = with_mean
         self.with_std = with_std
 
@@ -129,7 +134,10 @@ class TokenPCA(  # type: ignore[call-arg]
     """
 
     def __init__(
-        self, n_components: int | None = None, whiten: bool = True, tolerance: float = 1e-10
+        self,
+        n_components: int | None = None,
+        whiten: bool = True,
+        tolerance: float = 1e-10,
     ) -> None:
         self.n_components = n_components
         self.whiten = whiten
@@ -200,7 +208,12 @@ class BagPooling(OneToOneFeatureMixin, _BagTransformer):
         d.
     """
 
-    def __init__(self, pool: str = "mean", query: Any = None, sharpness: float = 1.0) -> None:
+    def __init__(
+        self,
+        pool: Pool = "mean",
+        query: ArrayLike | None = None,
+        sharpness: float = 1.0,
+    ) -> None:
         self.pool = pool
         self.query = query
         self.sharpness = sharpness
@@ -213,7 +226,7 @@ class BagPooling(OneToOneFeatureMixin, _BagTransformer):
         InvalidInput
             If a parameter is out of range, or the query is missing or not of length d.
         """
-        choice("pool", self.pool, POOLS)
+        choice("pool", self.pool, get_args(Pool))
         bags = read_bags(self, X, reset=True).bags
         if self.pool == "softmax":
             real("sharpness", self.sharpness, 0.0)

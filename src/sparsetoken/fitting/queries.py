@@ -59,16 +59,8 @@ def two_steps(task: Task, subsets: Subsets, steps: StepSizes) -> Float[np.ndarra
     w1 = -eta_w mean(h0 xbar), b1 = -eta_b mean(h0), and with h_i = l'(y_i, <xbar_i, w1> + b1)
     q2 = -eta_q mean(h_i X_i^T (I - 11^T/L_i) X_i w1 / L_i), for an inverse temperature of 1.
 
-    Parameters
-    ----------
-    task : Task
-    subsets : sequence of bool arrays of shape (n,)
-    steps : StepSizes
-
-    Returns
-    -------
-    array of shape (d, number of subsets)
-        Of the standardised tokens. They are read twice in all, not once for each subset.
+    X_i are the standardised tokens of a bag. All tokens are read twice in all, not once for
+    each subset.
     """
     bags, samples, loss = task.bags, task.samples, task.loss
     scaling, means, y = task.features.standardization, task.features.means, samples.y

@@ -54,12 +54,7 @@ def choose(task: Task, candidates: Sequence[Candidate], grid: Iterable[float]) -
 
     It must beat sharpness 0 by more than one standard error of the difference, bag by bag;
     else sharpness 0 is chosen. An opposite query must beat the others by as much.
-
-    Parameters
-    ----------
-    task : Task
-    candidates : sequence of Candidate
-    grid : iterable of floats > 0
+    Sharpnesses of the grid are > 0.
     """
     pooled, samples, ks = task.unsharpened_fit, task.samples, list(grid)
     around = pooled.ridge if pooled.w.any() else None  # a readout of zeros has no best ridge

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from sparsetoken.fitting.folds import fold_numbers, split_in_two
 from sparsetoken.fitting.joint import Joint, JointProblem, lowest
+from sparsetoken.fitting.linear_fit import LinearFit
 from sparsetoken.fitting.queries import Queries, StepSizes, evidence, find_queries, unit_queries
 from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose, gain
 from sparsetoken.fitting.split import advised_share
@@ -51,9 +52,7 @@ class AttentionFit:
     ----------
     q : array of shape (d,)
         With the sharpness in it.
-    w : array of shape (d,)
-    b : float
-    ridge : float
+    readout : LinearFit
     kind : str
         Of the query: tied, two_step or joint; mean where none is used.
     sharpness : float
@@ -68,9 +67,7 @@ class AttentionFit:
     """
 
     q: Float[np.ndarray, " d"]
-    w: Float[np.ndarray, " d"]
-    b: float
-    ridge: float
+    readout: LinearFit
     kind: str
     sharpness: float
     evidence: float = np.nan
@@ -89,7 +86,7 @@ def train(task: Task, options: Options, rng: np.random.RandomState) -> Attention
     single = task.bags.sizes.max() == 1 and task.features.activation not in VANISHING
     if single or options.temperature == 0:
         fit = task.unsharpened_fit
-        return AttentionFit(np.zeros_like(fit.w), fit.w, fit.b, fit.ridge, "mean", 0.0)
+        return AttentionFit(np.zeros_like(fit.w), fit, "mean", 0.0)
     trainings = {"four_stage": _four_stage, "joint": _joint}
     return trainings.get(options.training, _cross_fit)(task, options, rng)
 
@@ -132,14 +129,8 @@ def _fitted(
 ) -> AttentionFit:
     """Choose query and sharpness, and fit the readout of the features they make.
 
-    Parameters
-    ----------
-    task : Task
-    options : Options
-    queries : dict from kind to Queries
-        The last of each is the one to keep.
-    unseen : dict from kind to array of shape (N,)
-        Scores of the tokens by queries that have not seen their bags.
+    Of the queries of each kind the last is the one to keep; `unseen` has the scores of the tokens
+    by queries of that kind that have not seen their bags.
     """
     candidates = _candidates(unseen, options)
     if isinstance(options.temperature, str):
@@ -154,9 +145,7 @@ def _fitted(
         fit = task.fit(task.features.pooled(seen.sharpened(k)))
     return AttentionFit(
         q=sign * k * kept.Q[:, -1],
-        w=fit.w,
-        b=fit.b,
-        ridge=fit.ridge,
+        readout=fit,
         kind=kind,
         sharpness=k,
         evidence=sign * evidence(unseen[kind], task.bags, task.samples),
@@ -200,7 +189,7 @@ def _sharpness(found: Queries, options: Options) -> float:
 def _joint(task: Task, options: Options, rng: np.random.RandomState) -> AttentionFit:
     """Train all weights from the two-step solution and from random queries; keep the best."""
     first = _cross_fit(task, options, rng)
-    ridge = first.ridge
+    known, ridge = first.readout, first.readout.ridge
     query_ridge = ridge if isinstance(options.query_ridge, str) else options.query_ridge
     scaling = task.features.standardization
     problem = JointProblem(task.bags, scaling, task.samples, task.loss, ridge, query_ridge)
@@ -210,7 +199,7 @@ def _joint(task: Task, options: Options, rng: np.random.RandomState) -> Attentio
         q = find_queries(task, "two_step", everything, options.steps).Q[:, 0]
     directions = rng.standard_normal((len(q), options.n_restarts))
     starts = [q, *unit_queries(task, directions).Q.T]
-    end = lowest(problem, [Joint(start, first.w, first.b) for start in starts])
+    end = lowest(problem, [Joint(start, known.w, known.b) for start in starts])
     spread = task.spread(problem.projected(end.at.q[:, None])[0])
-    at = end.at
-    return AttentionFit(at.q, at.w, at.b, ridge, "joint", spread, failure=end.failure)
+    readout = LinearFit(end.at.w, end.at.b, ridge)
+    return AttentionFit(end.at.q, readout, "joint", spread, failure=end.failure)
