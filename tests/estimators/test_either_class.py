@@ -5,12 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from sparsetoken import (
-    AttentionClassifier,
-    ElementwiseAttentionClassifier,
-    PooledLinearClassifier,
-    QueryWarning,
-)
+from sparsetoken import AttentionClassifier, ElementwiseAttentionClassifier, PooledLinearClassifier
+from sparsetoken.estimators import QueryWarning
 
 
 def drawn(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:

@@ -6,18 +6,20 @@ import numpy as np
 import pytest
 
 from sparsetoken import (
+    Attention,
     AttentionClassifier,
-    FourStageTraining,
+    Readout,
     SparseTokenProblem,
+    TwoSteps,
     align,
     fitting,
-    get_loss,
     predict,
 )
 from sparsetoken.fitting.folds import fold_numbers, split_in_two
 from sparsetoken.fitting.queries import StepSizes
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.split import advised_share, matched_problem
+from sparsetoken.losses import get_loss
 
 D = 60
 PROBLEM = SparseTokenProblem(length=6, informative=1, strength=4.0, positive_rate=0.4)
@@ -71,10 +73,8 @@ def test_the_share_is_the_best_of_the_theory() -> None:
     problem, alpha = matched_problem(means, sizes, samples), 400 / D
 
     def error(share: float) -> float:
-        training = FourStageTraining(alpha * share, eta_q=4.0)
-        query = align(problem, training).query
-        alpha1 = alpha * (1 - share)
-        return predict("attention", problem, training, alpha1, query=query).test_error
+        query = align(problem, TwoSteps(alpha * share, eta_q=4.0)).query
+        return predict(problem, Attention(query), Readout(alpha=alpha * (1 - share))).test_error
 
     # The search is to 0.01 of the test error.
     assert error(share) < min(error(s) for s in (0.1, 0.4, 0.8)) + 0.01

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from sparsetoken import AttentionClassifier, QueryWarning
+from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
+from sparsetoken.estimators import QueryWarning
 from sparsetoken.fitting import joint
 from sparsetoken.fitting.features import BagFeatures
 from sparsetoken.fitting.folds import fold_numbers, split_in_two

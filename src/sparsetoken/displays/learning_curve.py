@@ -16,8 +16,8 @@ from sparsetoken.displays.measured import measured_errors, read_sizes, read_spli
 from sparsetoken.displays.panels import panels, style_of
 from sparsetoken.displays.predicted import PREDICTED, predicted_errors
 from sparsetoken.figures.style import COLOURS
+from sparsetoken.models import MODELS
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS
 from sparsetoken.validation import InvalidInput, choice
 
 if TYPE_CHECKING:
@@ -27,12 +27,6 @@ __all__ = ["BagLearningCurveDisplay"]
 
 OTHER_COLOUR = "#555555"
 FINER = 12  # points of a predicted line
-KINDS = {
-    "AttentionClassifier": "attention",
-    "ElementwiseAttentionClassifier": "elementwise",
-    "PooledLinearClassifier": "pooled",
-    "VectorizedLinearClassifier": "vectorized",
-}
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -51,7 +45,7 @@ class BagLearningCurveDisplay:
     predicted_sizes, predicted_errors : arrays of shape (p,), optional
         What the theory predicts.
     model : str, optional
-        attention, pooled, vectorized or elementwise: sets the colour.
+        attention, pooled, vectorized, elementwise or another model: sets the colour.
     name : str, optional
         For the legend; by default the model.
 
@@ -215,7 +209,7 @@ class BagLearningCurveDisplay:
         BagLearningCurveDisplay
         """
         name = self.name or self.model or "classifier"
-        colour = OTHER_COLOUR if self.model is None else COLOURS[self.model]
+        colour = COLOURS.get(self.model or "", OTHER_COLOUR)
         with style_of(ax):
             self.ax_ = panels(ax, 1, 1, (5.6, 3.9))[0, 0]
             self.figure_ = self.ax_.figure
@@ -267,8 +261,9 @@ def _classifier(estimator: Any) -> Any:
 
 
 def _kind(estimator: Any) -> str:
-    """Return which of the models it is, or nothing."""
-    return KINDS.get(type(_classifier(estimator)).__name__, "")
+    """Return the name of the model that an estimator is of, or nothing."""
+    known = {entry.estimator.rpartition(":")[2]: name for name, entry in MODELS.items()}
+    return known.get(type(_classifier(estimator)).__name__, "")
 
 
 def _check_theory(kind: str, problem: Any, diagnosis: Any) -> None:

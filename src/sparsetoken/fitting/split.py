@@ -12,8 +12,9 @@ from jaxtyping import Float, Int
 from sparsetoken.fitting.queries import StepSizes
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["advised_share", "matched_problem"]
 
@@ -81,8 +82,8 @@ def _rounded(value: float) -> float:
 def _best_share(problem: SparseTokenProblem, steps: StepSizes, loss: Loss, total: float) -> float:
     """Return the best share of a total of n/d; the cache is keyed by values."""
     # Imported here, so that fits which do not ask the theory need not load it.
-    from sparsetoken.theory.design import best_split
+    from sparsetoken.theory.tuning import best_split
 
-    training = FourStageTraining(eta_w=steps.w, eta_b=steps.b, eta_q=steps.q, loss=loss)
-    best = best_split("attention", problem, training, total, tolerance=TOLERANCE)
+    query = TwoSteps(eta_w=steps.w, eta_b=steps.b, eta_q=steps.q, loss=loss)
+    best = best_split(problem, Attention(query), Readout(loss), total, tolerance=TOLERANCE)
     return float(np.clip(best.share, *SHARES)) if math.isfinite(best.share) else 0.5
