@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sparsetoken.estimators.parameters import (
-    Auto,
-    ClassWeight,
-    RandomState,
-    Training,
-    auto_or_real,
-)
+from sparsetoken.estimators.parameters import Auto, ClassWeight, RandomState, Training, auto_or_real
 from sparsetoken.estimators.query_classifier import QueryClassifier
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
@@ -41,7 +35,7 @@ class AttentionClassifier(QueryClassifier):
           temperature given as a number the token is taken to be in the second class.
         - ``cross_fit``: q is the query of two gradient steps. In both, each bag is pooled by a
           query that has not seen it, so that all bags serve query and readout, and features of
-          training bags have the same law as those of new ones. The query kept is that of all
+          training bags are distributed as those of new ones. The query kept is that of all
           bags.
         - ``four_stage``: the paper's. Two gradient steps on D0 give q, a convex fit on D1 gives
           (w, b).

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 from sparsetoken.attention import ACTIVATIONS
-from sparsetoken.estimators.parameters import (
-    Activation,
-    Auto,
-    ClassWeight,
-    RandomState,
-    Training,
-)
+from sparsetoken.estimators.parameters import Activation, Auto, ClassWeight, RandomState, Training
 from sparsetoken.estimators.query_classifier import QueryClassifier
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss

@@ -13,13 +13,7 @@ from sklearn.utils import check_random_state
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.base import BagClassifier
-from sparsetoken.estimators.parameters import (
-    Auto,
-    RandomState,
-    Training,
-    auto_or_real,
-    step_sizes,
-)
+from sparsetoken.estimators.parameters import Auto, RandomState, Training, auto_or_real, step_sizes
 from sparsetoken.estimators.query_warning import QueryWarning, complaint
 from sparsetoken.fitting.features import BagFeatures, pooling_weights
 from sparsetoken.fitting.linear_fit import require_smooth
