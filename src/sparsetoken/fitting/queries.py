@@ -123,7 +123,7 @@ def evidence(scores: Float[np.ndarray, " N"], bags: Bags, samples: Samples) -> f
 
 @dataclasses.dataclass(frozen=True)
 class _Mean:
-    """A weighted mean and its variance, without bias for independent samples of one distribution."""
+    """A weighted mean and its variance, unbiased for independent samples of one distribution."""
 
     value: float
     variance: float
