@@ -23,13 +23,14 @@ ALLOWED = {
     "theory": {*BASE, "attention"},
     "simulation": {*BASE, "attention"},
     "bags": {"validation"},
-    "estimators": {*BASE, "attention", "theory", "bags"},
-    "advice": {*BASE, "theory", "bags", "estimators"},
+    "fitting": {*BASE, "attention", "bags", "models", "stages", "theory"},  # theory for the best split alone
+    "estimators": {*BASE, "attention", "bags", "fitting"},
+    "advice": {*BASE, "theory", "bags", "fitting", "estimators"},
     "sweep": {*BASE, "attention", "theory", "simulation"},
     "beyond": {*BASE, "attention", "simulation"},
     "experiments": {*BASE, "theory", "simulation", "beyond", "figures"},
     "figures": {"validation", "results", "sweep"},
-    "displays": {*BASE, "theory", "bags", "figures", "advice"},
+    "displays": {*BASE, "theory", "bags", "figures", "advice", "models", "stages", "values"},
     "report": {*BASE, "experiments", "figures", "sweep"},
     "cli": {
         *BASE,

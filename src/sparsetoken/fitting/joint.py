@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import warnings
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_softmax
-from sparsetoken.estimators import moments
-from sparsetoken.estimators.coordinates import Coordinates
-from sparsetoken.estimators.readout import Samples
+from sparsetoken.fitting import moments
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
 
 __all__ = ["End", "Joint", "JointProblem", "lowest"]
@@ -26,42 +23,44 @@ MAX_STEPS = 500
 FLAT = 1e-3  # entries of a gradient that is as good as 0: float32 gets no lower
 
 
-class Joint(NamedTuple):
-    """Query, readout and bias, in the coordinates; also a gradient in them."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Joint:
+    """Query, readout and bias, which act on standardised tokens; also a gradient in them."""
 
     q: Float[np.ndarray, " d"]
     w: Float[np.ndarray, " d"]
     b: float
 
-    def packed(self) -> Float[np.ndarray, " 2d+1"]:
-        """Return the three as one vector."""
+    def packed(self) -> Float[np.ndarray, " m"]:
+        """Return the three as one vector of length m = 2 d + 1."""
         return np.concatenate([self.q, self.w, [self.b]])
 
     @classmethod
-    def unpacked(cls, vector: Float[np.ndarray, " 2d+1"]) -> Joint:
+    def unpacked(cls, vector: Float[np.ndarray, " m"]) -> Joint:
         """Return the three that `packed` made one."""
         d = len(vector) // 2
         return cls(vector[:d], vector[d:-1], float(vector[-1]))
 
 
-class End(NamedTuple):
-    """Where a descent ended: the objective, the place, and why it failed, if it did."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class End:
+    """Where a descent ended: the objective, the weights, and why it failed ("" if it did not)."""
 
     value: float
     at: Joint
-    failed: str
+    failure: str
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class JointProblem:
     """The regularised objective of joint training.
 
     ``sum_i s_i l(y_i, <w, Z_i^T softmax(Z_i q)> + b) + (ridge/2) |w|^2 + (query_ridge/2) |q|^2``
-    with s_i the shares of weight and Z_i the tokens in the coordinates.
+    with s_i the shares of weight and Z_i the standardised tokens.
     """
 
     bags: Bags
-    coordinates: Coordinates
+    standardization: Standardization
     samples: Samples
     loss: Loss
     ridge: float
@@ -69,13 +68,13 @@ class JointProblem:
 
     @functools.cached_property
     def centre(self) -> Float[np.ndarray, " d"]:
-        """A place amid the tokens, in their dtype: float32 sums of them would lose digits."""
+        """The mean of the tokens, in their dtype. Far from it float32 products lose digits."""
         return moments.mean(self.bags.tokens).astype(self.bags.dtype)
 
     def projected(self, directions: Float[np.ndarray, "d k"]) -> Float[np.ndarray, "k N"]:
         """Return the products of the tokens, less the centre, with directions of z."""
         tokens = self.bags.tokens
-        raw = (directions / self.coordinates.scale[:, None]).astype(tokens.dtype)
+        raw = (directions / self.standardization.scale[:, None]).astype(tokens.dtype)
         found = np.empty((raw.shape[1], len(tokens)), tokens.dtype)
         for rows in moments.chunks(tokens):
             found[:, rows] = ((tokens[rows] - self.centre) @ raw).T
@@ -93,18 +92,18 @@ class JointProblem:
         With a the softmax, u = Z w, m = <a, u> and h = s l'(y, m + b), the gradient in w is
         sum h Z^T a + ridge w, in q sum h Z^T (a * (u - m)) + query_ridge q, in b sum h.
         """
-        bags, place, dtype = self.bags, self.coordinates, self.bags.dtype
+        bags, scaling, dtype = self.bags, self.standardization, self.bags.dtype
         starts, sizes = bags.offsets[:-1], bags.sizes
         t, u = self.projected(np.stack([at.q, at.w], axis=1))
         a = segment_softmax(t, bags.offsets)
         m = np.add.reduceat(a * u, starts)
-        moved = (self.centre - place.mean) / place.scale
+        moved = (self.centre - scaling.mean) / scaling.scale
         z = m.astype(np.float64) + moved @ at.w + at.b
         y, share = self.samples.y, self.samples.share
         h = share * np.asarray(self.loss.slope(y, z))
         on_w = a * np.repeat(h, sizes).astype(dtype)
         on_q = on_w * (u - np.repeat(m, sizes))
-        dq, dw = self._summed(np.stack([on_q, on_w])) / place.scale
+        dq, dw = self._summed(np.stack([on_q, on_w])) / scaling.scale
         dw += h.sum() * moved
         value = share @ np.asarray(self.loss.value(y, z))
         value += 0.5 * (self.ridge * at.w @ at.w + self.query_ridge * at.q @ at.q)
@@ -121,21 +120,11 @@ class JointProblem:
         options = {"maxiter": MAX_STEPS, "gtol": 1e-6}
         found = minimize(both, start.packed(), jac=True, method="L-BFGS-B", options=options)
         slope = float(np.abs(found.jac).max())
-        failed = "" if found.success or slope < FLAT else f"{found.message}, gradient {slope:.1g}"
-        return End(float(found.fun), Joint.unpacked(found.x), failed)
+        stopped = f"{found.message}, gradient {slope:.1g}"
+        failure = "" if found.success or slope < FLAT else stopped
+        return End(float(found.fun), Joint.unpacked(found.x), failure)
 
 
 def lowest(problem: JointProblem, starts: Iterable[Joint]) -> End:
-    """Return the end of least objective over several starts.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If that end has a gradient that is not small.
-    """
-    best = min((problem.descend(start) for start in starts), key=lambda end: end.value)
-    if best.failed:
-        remedy = "Raise ridge and query_ridge, or set standardize=True."
-        text = f"Joint training did not converge: {best.failed}. {remedy}"
-        warnings.warn(text, ConvergenceWarning, stacklevel=2)
-    return best
+    """Return the end of least objective over several starts."""
+    return min((problem.descend(start) for start in starts), key=lambda end: end.value)

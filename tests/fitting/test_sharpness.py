@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import as_bags
-from sparsetoken.estimators.coordinates import Coordinates
-from sparsetoken.estimators.readout import Samples, choose_ridge
-from sparsetoken.estimators.sharpness import GRID, Candidate, Chosen, Featurizer, choose
-from sparsetoken.estimators.task import evidence
+from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.fitting.queries import evidence
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose
+from sparsetoken.fitting.standardization import Standardization
+from sparsetoken.fitting.task import Task
 from sparsetoken.losses import get_loss
 
 LOGISTIC = get_loss("logistic")
@@ -28,10 +32,10 @@ def drawn(seed: int, signal: float, n: int = 80, d: int = 5) -> tuple[list, np.n
     return bags, y, scores / scores.std()
 
 
-def featurizer(bags: list, standardize: bool = False, activation: str = "softmax") -> Featurizer:
+def features(bags: list, standardize: bool = False, activation: str = "softmax") -> BagFeatures:
     """Return what makes features of these bags."""
     flat = as_bags(bags)
-    return Featurizer(flat, Coordinates.of(flat, np.ones(len(bags)), standardize), activation)
+    return BagFeatures(flat, Standardization.of(flat, np.ones(len(bags)), standardize), activation)
 
 
 def equal(y: np.ndarray) -> Samples:
@@ -39,31 +43,28 @@ def equal(y: np.ndarray) -> Samples:
     return Samples(2.0 * y - 1, np.ones(len(y)), np.ones(len(y)))
 
 
-def chosen(bags: list, y: np.ndarray, candidates: list[Candidate]) -> Chosen:
+def chosen(bags: list, y: np.ndarray, candidates: list[Candidate]) -> Choice:
     """Choose among candidates, with the readout of the mean token to fall back to."""
-    featurize, samples = featurizer(bags), equal(y)
-    means = np.stack([bag.mean(axis=0) for bag in bags])
-    pooled = choose_ridge(means, samples, LOGISTIC, "auto")
-    return choose(featurize, candidates, GRID, samples, LOGISTIC, "auto", pooled)
+    return choose(Task(features(bags), equal(y), LOGISTIC, "auto"), candidates, GRID)
 
 
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
 def test_features_are_weighted_sums_of_scaled_tokens(activation: str) -> None:
     bags, _, scores = drawn(0, 1.0)
-    featurize = featurizer(bags, standardize=True, activation=activation)
-    place, parts = featurize.coordinates, np.split(scores, featurize.bags.offsets[1:-1])
-    for row, bag, t in zip(featurize(scores), bags, parts, strict=True):
+    made = features(bags, standardize=True, activation=activation)
+    scaling, parts = made.standardization, np.split(scores, made.bags.offsets[1:-1])
+    for row, bag, t in zip(made.pooled(scores), bags, parts, strict=True):
         soft = activation == "softmax"
         a = np.exp(t) / np.exp(t).sum() if soft else 1 / (1 + np.exp(-t)) / len(t)
-        np.testing.assert_allclose(row, a @ ((bag - place.mean) / place.scale), atol=1e-12)
+        np.testing.assert_allclose(row, a @ ((bag - scaling.mean) / scaling.scale), atol=1e-12)
 
 
 def test_scores_that_find_the_token_are_used_sharply() -> None:
     bags, y, scores = drawn(1, 4.0)
     found = chosen(bags, y, [Candidate("good", scores)])
-    assert found.name == "good"
+    assert found.candidate.kind == "good"
     assert found.sharpness >= 1
-    assert found.readout.w[0] == np.abs(found.readout.w).max()
+    assert found.fit.w[0] == np.abs(found.fit.w).max()
 
 
 def test_the_better_candidate_is_taken_whatever_the_order() -> None:
@@ -71,7 +72,7 @@ def test_the_better_candidate_is_taken_whatever_the_order() -> None:
     noise = np.random.default_rng(2).standard_normal(len(scores))
     both = [Candidate("good", scores), Candidate("noise", noise)]
     first, second = chosen(bags, y, both), chosen(bags, y, both[::-1])
-    assert first.name == second.name == "good"
+    assert first.candidate.kind == second.candidate.kind == "good"
     assert first.sharpness == second.sharpness
 
 
@@ -88,12 +89,13 @@ def test_noise_falls_back_to_the_mean_token() -> None:
 def test_a_gain_within_one_standard_error_is_not_taken() -> None:
     bags, y, scores = drawn(3, 4.0)
     best = chosen(bags, y, [Candidate("good", scores)])
-    losses = best.readout.losses
+    losses = best.fit.left_out
     jump = np.where(np.arange(len(y)) == 0, len(y) * 0.1, 0.0)  # mean 0.1, standard error 0.0994
     for gain, sharpness in [(jump - 0.01, 0.0), (jump + 0.01, best.sharpness)]:
-        pooled = best.readout._replace(losses=losses + gain)
-        data = (GRID, equal(y), LOGISTIC, best.readout.ridge, pooled)
-        found = choose(featurizer(bags), [Candidate("good", scores)], *data)
+        task = Task(features(bags), equal(y), LOGISTIC, best.fit.ridge)
+        # A cached property: put in the place of the fit to the mean token.
+        task.__dict__["unsharpened_fit"] = dataclasses.replace(best.fit, left_out=losses + gain)
+        found = choose(task, [Candidate("good", scores)], GRID)
         assert found.sharpness == sharpness
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["fold_numbers", "split_in_two"]
 
 
-def fold_numbers(y: np.ndarray, n_folds: int, rng: np.random.RandomState) -> Int[np.ndarray, " n"]:
+def fold_numbers(
+    y: Shaped[np.ndarray, " n"], n_folds: int, rng: np.random.RandomState
+) -> Int[np.ndarray, " n"]:
     """Return the fold of each bag; every fold has its share of each class.
 
     With fewer than `n_folds` bags in a class there are as many folds as that class has bags.
@@ -39,7 +41,9 @@ def fold_numbers(y: np.ndarray, n_folds: int, rng: np.random.RandomState) -> Int
     return folds
 
 
-def split_in_two(y: np.ndarray, share: float, rng: np.random.RandomState) -> Bool[np.ndarray, " n"]:
+def split_in_two(
+    y: Shaped[np.ndarray, " n"], share: float, rng: np.random.RandomState
+) -> Bool[np.ndarray, " n"]:
     """Return which bags are in D0: the given share of each class, and at least one.
 
     Raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from pathlib import Path
 
@@ -11,16 +12,18 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import joint
-from sparsetoken.estimators.coordinates import Coordinates
-from sparsetoken.estimators.folds import fold_numbers, split_in_two
-from sparsetoken.estimators.joint import Joint, JointProblem
-from sparsetoken.estimators.queries import Steps, two_steps
-from sparsetoken.estimators.readout import Samples
+from sparsetoken.estimators import QueryWarning
+from sparsetoken.fitting import joint
+from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.fitting.folds import fold_numbers, split_in_two
+from sparsetoken.fitting.joint import Joint, JointProblem
+from sparsetoken.fitting.queries import StepSizes, two_steps
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.standardization import Standardization
+from sparsetoken.fitting.task import Task
 from sparsetoken.losses import get_loss
-from sparsetoken.theory import QueryWarning
 
-STEPS = Steps(0.7, 0.4, 1.3)
+STEPS = StepSizes(0.7, 0.4, 1.3)
 DATA = Path(__file__).parents[3] / "shared" / "data" / "mil"
 
 
@@ -57,7 +60,7 @@ def differences(function, x: np.ndarray, h: float = 1e-5) -> np.ndarray:
     return np.array([(function(x + h * e) - function(x - h * e)) / (2 * h) for e in np.eye(len(x))])
 
 
-def slow_query(bags: list, y: np.ndarray, weight: np.ndarray, steps: Steps) -> np.ndarray:
+def slow_query(bags: list, y: np.ndarray, weight: np.ndarray, steps: StepSizes) -> np.ndarray:
     """Return the query of two gradient steps from 0, all gradients by differences."""
     zero = np.zeros(bags[0].shape[1])
 
@@ -81,8 +84,8 @@ def slope_of_readout(
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_joint_gradient_is_that_of_differences(loss: str, seed: int) -> None:
     bags, y = ragged(seed)
-    place = Coordinates.of(as_bags(bags), np.ones(len(bags)), standardize=True)
-    problem = JointProblem(as_bags(bags), place, samples(y, seed), get_loss(loss), 0.3, 0.05)
+    scaling = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=True)
+    problem = JointProblem(as_bags(bags), scaling, samples(y, seed), get_loss(loss), 0.3, 0.05)
     x = np.random.default_rng(seed).standard_normal(7)
     value, gradient = problem.value_and_gradient(Joint.unpacked(x))
     slow = differences(lambda v: problem.value_and_gradient(Joint.unpacked(v))[0], x)
@@ -93,8 +96,8 @@ def test_the_joint_gradient_is_that_of_differences(loss: str, seed: int) -> None
 def test_the_joint_objective_is_the_formula() -> None:
     bags, y = ragged(3)
     known, at = samples(y, 3), Joint(np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.2, -0.4]), 0.7)
-    place = Coordinates.of(as_bags(bags), np.ones(len(bags)), standardize=False)
-    problem = JointProblem(as_bags(bags), place, known, get_loss("logistic"), 0.3, 0.05)
+    scaling = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=False)
+    problem = JointProblem(as_bags(bags), scaling, known, get_loss("logistic"), 0.3, 0.05)
     slow = mean_loss(bags, known.y, known.weight, at)
     slow += 0.15 * at.w @ at.w + 0.025 * at.q @ at.q
     assert problem.value_and_gradient(at)[0] == pytest.approx(slow, rel=1e-12)
@@ -105,10 +108,10 @@ def test_two_steps_are_gradient_steps(seed: int) -> None:
     bags, y = ragged(seed)
     known = samples(y, seed)
     subset = np.random.default_rng(seed).random(len(y)) < 0.7
-    place = Coordinates.of(as_bags(bags), np.ones(len(bags)), standardize=False)
-    means = np.stack([bag.mean(axis=0) for bag in bags])
+    scaling = Standardization.of(as_bags(bags), np.ones(len(bags)), standardize=False)
+    task = Task(BagFeatures(as_bags(bags), scaling), known, get_loss("logistic"), "auto")
     both = [subset, np.ones(len(y), dtype=bool)]
-    Q = two_steps(as_bags(bags), means, known, both, place, get_loss("logistic"), STEPS)
+    Q = two_steps(task, both, STEPS)
     for q, rows in zip(Q.T, both, strict=True):
         chosen = [bag for bag, row in zip(bags, rows, strict=True) if row]
         slow = slow_query(chosen, known.y[rows], known.weight[rows], STEPS)
@@ -118,10 +121,10 @@ def test_two_steps_are_gradient_steps(seed: int) -> None:
 def test_two_steps_in_scaled_coordinates_are_those_of_scaled_bags() -> None:
     bags, y = ragged(5)
     known, rows = samples(y), [np.ones(len(y), dtype=bool)]
-    place = Coordinates.of(as_bags(bags), known.weight, standardize=True)
-    scaled = [(bag - place.mean) / place.scale for bag in bags]
-    means = np.stack([bag.mean(axis=0) for bag in scaled])
-    Q = two_steps(as_bags(bags), means, known, rows, place, get_loss("logistic"), STEPS)
+    scaling = Standardization.of(as_bags(bags), known.weight, standardize=True)
+    scaled = [(bag - scaling.mean) / scaling.scale for bag in bags]
+    task = Task(BagFeatures(as_bags(bags), scaling), known, get_loss("logistic"), "auto")
+    Q = two_steps(task, rows, STEPS)
     slow = slow_query(scaled, known.y, known.weight, STEPS)
     np.testing.assert_allclose(Q[:, 0], slow, atol=1e-9)
 
@@ -129,7 +132,7 @@ def test_two_steps_in_scaled_coordinates_are_those_of_scaled_bags() -> None:
 def plain(training: str, **other) -> AttentionClassifier:
     """Return a classifier with all choices made, in the coordinates of the tokens."""
     given = {"temperature": 1.5, "split": 0.5, "ridge": 0.1, "standardize": False}
-    given |= {"step_sizes": tuple(STEPS), "random_state": 7}
+    given |= {"step_sizes": dataclasses.astuple(STEPS), "random_state": 7}
     return AttentionClassifier(training, **(given | other))
 
 
@@ -188,9 +191,9 @@ def test_joint_ends_where_the_gradient_is_zero_and_no_higher_than_cross_fit() ->
     bags, y = ragged(6, n=40)
     joint = plain("joint", query_ridge=0.01).fit(bags, y)
     start = plain("cross_fit").fit(bags, y)
-    place = Coordinates.of(as_bags(bags), np.ones(len(y)), standardize=False)
+    scaling = Standardization.of(as_bags(bags), np.ones(len(y)), standardize=False)
     equal = Samples(2.0 * y - 1, np.ones(len(y)), np.ones(len(y)))
-    problem = JointProblem(as_bags(bags), place, equal, get_loss("logistic"), 0.1, 0.01)
+    problem = JointProblem(as_bags(bags), scaling, equal, get_loss("logistic"), 0.1, 0.01)
 
     def both(model: AttentionClassifier) -> tuple[float, Joint]:
         at = Joint(model.query_[0], model.coef_[0], float(model.intercept_[0]))
@@ -216,14 +219,14 @@ def test_more_restarts_do_not_raise_the_joint_objective() -> None:
 def test_the_joint_gradient_of_float32_tokens_far_from_zero(standardize: bool) -> None:
     bags, y = ragged(0, n=40)
     far = as_bags([bag.astype(np.float32) + np.float32(1e4) for bag in bags])
-    place = Coordinates.of(far, np.ones(len(y)), standardize)
+    scaling = Standardization.of(far, np.ones(len(y)), standardize)
     x = np.random.default_rng(0).standard_normal(7)
     if not standardize:
         x[-1] -= 1e4 * x[3:6].sum()  # else all losses are of size 1e4
     found = []
     for tokens in (far.tokens, far.tokens.astype(np.float64)):
         same = far.with_tokens(tokens)
-        problem = JointProblem(same, place, samples(y), get_loss("logistic"), 0.3, 0.05)
+        problem = JointProblem(same, scaling, samples(y), get_loss("logistic"), 0.3, 0.05)
         value, gradient = problem.value_and_gradient(Joint.unpacked(x))
         found.append(np.append(gradient.packed(), value))
     # Some ten float32 roundings of numbers of size 1; of size 1e4 they would be 1e-3 each. The

@@ -1,20 +1,25 @@
 """Folds and splits: stratified, seeded, and as large as the theory finds best."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from sparsetoken import (
+    Attention,
     AttentionClassifier,
-    FourStageTraining,
+    Readout,
     SparseTokenProblem,
+    TwoSteps,
     align,
-    get_loss,
+    fitting,
     predict,
 )
-from sparsetoken.estimators.folds import fold_numbers, split_in_two
-from sparsetoken.estimators.queries import Steps
-from sparsetoken.estimators.readout import Samples
-from sparsetoken.estimators.split import advised_share, matched_problem
+from sparsetoken.fitting.folds import fold_numbers, split_in_two
+from sparsetoken.fitting.queries import StepSizes
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.split import advised_share, matched_problem
+from sparsetoken.losses import get_loss
 
 D = 60
 PROBLEM = SparseTokenProblem(length=6, informative=1, strength=4.0, positive_rate=0.4)
@@ -63,15 +68,13 @@ def test_noise_and_overwhelming_signals_are_cut_off() -> None:
 
 def test_the_share_is_the_best_of_the_theory() -> None:
     X, samples = _draw(400)
-    means, sizes, steps = X.mean(axis=1), np.full(400, 6), Steps(0.5, 0.5, 4.0)
+    means, sizes, steps = X.mean(axis=1), np.full(400, 6), StepSizes(0.5, 0.5, 4.0)
     share = advised_share(means, sizes, samples, get_loss("logistic"), steps)
     problem, alpha = matched_problem(means, sizes, samples), 400 / D
 
     def error(share: float) -> float:
-        training = FourStageTraining(alpha * share, eta_q=4.0)
-        query = align(problem, training).query
-        alpha1 = alpha * (1 - share)
-        return predict("attention", problem, training, alpha1, query=query).test_error
+        query = align(problem, TwoSteps(alpha * share, eta_q=4.0)).query
+        return predict(problem, Attention(query), Readout(alpha=alpha * (1 - share))).test_error
 
     # The search is to 0.01 of the test error.
     assert error(share) < min(error(s) for s in (0.1, 0.4, 0.8)) + 0.01
@@ -88,8 +91,20 @@ def test_auto_takes_it() -> None:
         random_state=0,
     )
     found = model.fit(X, samples.y).query_
-    known = (X.mean(axis=1), np.full(400, 6), samples, get_loss("logistic"), Steps(0.5, 0.5, 4.0))
+    known = (
+        X.mean(axis=1),
+        np.full(400, 6),
+        samples,
+        get_loss("logistic"),
+        StepSizes(0.5, 0.5, 4.0),
+    )
     again = model.set_params(split=advised_share(*known)).fit(X, samples.y).query_
     assert np.array_equal(found, again)
     other = model.set_params(split=0.9).fit(X, samples.y).query_
     assert not np.allclose(found, other, rtol=0.01)
+
+
+def test_only_the_split_asks_the_theory() -> None:
+    sources = Path(fitting.__path__[0]).glob("*.py")
+    asking = [one.name for one in sources if "sparsetoken.theory" in one.read_text("utf-8")]
+    assert asking == ["split.py"]
