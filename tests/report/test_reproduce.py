@@ -188,7 +188,7 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
     jobs = [Job(fails, (), 2.0), Job(lambda: ran.append("other") or [], (), 1.0)]
     fake = dataclasses.replace(EXPERIMENTS["alignment"], jobs=lambda *_: jobs)
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
     assert found.exit_code == 1
     (message,) = _messages(found)
@@ -263,7 +263,7 @@ def test_a_folder_in_the_place_of_a_file_that_is_not_written_may_stay(fake_exper
 def test_a_full_disk_keeps_the_old_report_and_is_one_message(
     fake_experiments, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     reproduce(["alignment"], out=tmp_path)
     before = _written(tmp_path)
     write = Path.write_bytes
@@ -296,7 +296,7 @@ def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_p
 
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
     values = json.loads(found.stdout)
     assert list(values) == ["claims", "statements", "report", "status", "skipped"]

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from sparsetoken.sweep import Axis, Drawing, Grid, GridPlan, linear, listed, logarithmic, tied
-from sparsetoken.sweep.canonical import key_of
+from sparsetoken.sweep.keys import key_of
 from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, uses
 from sparsetoken.validation import InvalidInput
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.sweep.drawing import VALUES
-from sparsetoken.sweep.found import RawRow
 from sparsetoken.sweep.parameters import PARAMETERS
+from sparsetoken.sweep.rows import RawRow
 
 __all__ = ["Coded", "Columns", "Numbers"]
 
@@ -138,14 +138,14 @@ class Columns:
             return
         rows = list(chunk)
         self._add_layouts(rows, self._configuration, "names", lambda r: r.configuration)
-        self._add_layouts(rows, self._results, "found", lambda r: r.result.values)
+        self._add_layouts(rows, self._results, "value_names", lambda r: r.result.values)
         everywhere = [np.arange(len(rows))]
         values: dict[str, list[Any]] = {
             "status": [row.result.status for row in rows],
             "message": [row.result.message for row in rows],
             "trial_seed": [row.result.seed and row.result.seed.hex() for row in rows],
             "seconds": [row.seconds for row in rows],
-            "computed_with": [row.facts for row in rows],
+            "computed_with": [row.environment for row in rows],
         }
         for name, column in self._fixed.items():
             column.add(len(rows), everywhere, [values[name]])

@@ -7,10 +7,10 @@ import time
 from collections.abc import Collection
 from typing import NamedTuple
 
-from sparsetoken.sweep.canonical import key_of
+from sparsetoken.sweep.compute import compute
 from sparsetoken.sweep.grid import Grid
+from sparsetoken.sweep.keys import key_of
 from sparsetoken.sweep.store import Store
-from sparsetoken.sweep.work import compute
 
 __all__ = ["LONG", "Estimate", "estimate", "unique_rows"]
 
@@ -67,11 +67,11 @@ def _places(size: int) -> list[int]:
 def _seconds(grid: Grid, quantity: str, place: int, memory_budget: int | None) -> float:
     point = next(itertools.islice(grid.points(), place, None))
     row = grid.rows_of(point, quantity, 1)[0]
-    first = _timed(row, memory_budget)
-    return first if first > LONG else _timed(row, memory_budget)
+    first = _timed(row, grid, memory_budget)
+    return first if first > LONG else _timed(row, grid, memory_budget)
 
 
-def _timed(row: dict, memory_budget: int | None) -> float:
+def _timed(row: dict, grid: Grid, memory_budget: int | None) -> float:
     start = time.perf_counter()
-    compute(row, memory_budget)
+    compute([row], grid.losses, memory_budget)
     return time.perf_counter() - start

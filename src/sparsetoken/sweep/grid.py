@@ -9,9 +9,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sparsetoken.losses import Loss, get_loss
 from sparsetoken.sweep.axes import Axis
-from sparsetoken.sweep.canonical import canonical_text
 from sparsetoken.sweep.drawing import Drawing
+from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.parameters import (
     EXPERIMENTS,
     PARAMETERS,
@@ -46,6 +47,9 @@ class Grid:
         Of all trials.
     plot : Drawing
         How `plot` shows the sweep; it changes no value.
+    losses : mapping
+        The losses that are not built in, by their labels. Those that stand in `axes` and `fixed`
+        as objects are added, and their labels stand in their places.
 
     Raises
     ------
@@ -60,6 +64,7 @@ class Grid:
     trials: int = 1
     seed: int = 0
     plot: Drawing = dataclasses.field(default_factory=Drawing)
+    losses: Mapping[str, Loss] = dataclasses.field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         choice("experiment", self.experiment, EXPERIMENTS)
@@ -74,7 +79,7 @@ class Grid:
         fixed = {}
         for name, value in self.fixed.items():
             where = _known(f"fixed.{name}", name, known, self.experiment)
-            fixed[name] = _typed(where, name, value)
+            fixed[name] = self._typed(where, name, value)
         self._put("fixed", fixed)
         self.plot.check(self.names, self.experiment)
 
@@ -100,7 +105,7 @@ class Grid:
             raise InvalidInput(f"{table}.{axis.names[0]}", "a list of one value or more", [])
         steps = tuple(
             tuple(
-                _typed(f"{table}.{name}", name, value)
+                self._typed(f"{table}.{name}", name, value)
                 for name, value in zip(axis.names, step, strict=True)
             )
             for step in axis.steps
@@ -109,6 +114,15 @@ class Grid:
             twice = next(step for i, step in enumerate(steps) if step in steps[:i])
             raise InvalidInput(f"{table}.{axis.names[0]}", "without a value twice", list(twice))
         return Axis(axis.names, steps)
+
+    def _typed(self, where: str, name: str, value: Any) -> Any:
+        """Return the value in the type of its parameter, so that 5 and 5.0 are one value."""
+        if name == "loss" and isinstance(value, Loss):
+            loss = get_loss(value)
+            if loss.digest:
+                self._put("losses", {**self.losses, loss.label: loss})
+            return loss.label
+        return _typed(where, name, value)
 
     def _check_clashes(self) -> None:
         seen: set[str] = set()
@@ -147,8 +161,11 @@ class Grid:
 
     def text(self) -> str:
         """Return the grid as canonical JSON: the same for the same sweep, however written."""
-        plain = dataclasses.asdict(self) | {"version": VERSIONS[self.experiment]}
-        return canonical_text(plain)
+        axes = [dataclasses.asdict(axis) for axis in self.axes]
+        names = ("experiment", "fixed", "quantities", "trials", "seed")
+        plain = {name: getattr(self, name) for name in names}
+        plain |= {"axes": axes, "plot": dataclasses.asdict(self.plot)}
+        return canonical_text(plain | {"version": VERSIONS[self.experiment]})
 
     @classmethod
     def from_text(cls, text: str) -> Grid:
@@ -204,13 +221,13 @@ class Grid:
 
         The message names the place in the file and the point.
         """
-        from sparsetoken.sweep.work import check
+        from sparsetoken.sweep.compute import check
 
         for quantity in self.quantities:
             for point in self.points():
                 (row,) = self.rows_of(point, quantity, 1)
                 try:
-                    check(row, memory_budget)
+                    check(row, self.losses, memory_budget)
                 except InvalidInput as error:
                     raise self._placed(error, point) from None
 

@@ -7,7 +7,7 @@ import pytest
 
 from sparsetoken import FourStageTraining, Query, SparseTokenProblem, simulation, theory
 from sparsetoken.sweep import Grid, listed
-from sparsetoken.sweep.work import check, compute
+from sparsetoken.sweep.compute import check, compute
 from sparsetoken.validation import InvalidInput
 
 FIXED = {"length": 4, "informative": 1, "positive_rate": 0.4, "loss": "square", "ridge": 0.1}
@@ -33,7 +33,7 @@ def rows(experiment, quantity, trials=1, **fixed):
 def test_theory_of_learning_is_predict(model, query):
     given = {} if query is None else dataclasses.asdict(query)
     (row,) = rows("learning", "theory", model=model, alpha1=1.5, **given)
-    found = compute(row)
+    found = compute([row])[0]
     expected = theory.predict(
         model, PROBLEM, TRAINING, 1.5, query=query or theory.align(PROBLEM, TRAINING).query
     )
@@ -49,7 +49,7 @@ def test_trials_of_learning_are_those_of_simulate(engine):
         "attention", PROBLEM, TRAINING, 1.5, dimension=12, trials=3, seed=3, engine=engine
     )
     found = [
-        compute(row)
+        compute([row])[0]
         for row in rows("learning", "simulation", 3, alpha1=1.5, dimension=12, engine=engine)
     ]
     for one, trial, query in zip(found, expected.trials, expected.queries, strict=True):
@@ -62,14 +62,14 @@ def test_trials_of_learning_are_those_of_simulate(engine):
 def test_theory_of_alignment_is_align():
     (row,) = rows("alignment", "theory", alpha0=3.0)
     expected = theory.align(PROBLEM, FourStageTraining(3.0, loss="square"))
-    found = compute(row)
+    found = compute([row])[0]
     assert found.values["cosine"] == expected.cosine
     assert found.values["sharpness"] == expected.sharpness
 
 
 def test_trials_of_alignment_are_those_of_simulate_alignment():
     expected = simulation.simulate_alignment(PROBLEM, TRAINING, dimension=12, trials=2, seed=3)
-    found = [compute(row) for row in rows("alignment", "simulation", 2, dimension=12)]
+    found = [compute([row])[0] for row in rows("alignment", "simulation", 2, dimension=12)]
     assert [one.values["cosine"] for one in found] == expected.cosine.tolist()
     assert [one.values["norm"] for one in found] == expected.norm.tolist()
 
@@ -77,13 +77,13 @@ def test_trials_of_alignment_are_those_of_simulate_alignment():
 def test_theory_of_capacity_is_capacity():
     (row,) = rows("capacity", "theory", cosine=0.5, sharpness=1.0)
     expected = theory.capacity("attention", PROBLEM, query=Query(0.5, 1.0))
-    assert compute(row).values["capacity"] == expected.capacity
+    assert compute([row])[0].values["capacity"] == expected.capacity
 
 
 def test_trials_of_capacity_are_separable_training_sets():
     given = {"cosine": 0.5, "sharpness": 1.0, "loss": "logistic", "ridge": 0.01}
     found = [
-        compute(row).values["separable"]
+        compute([row])[0].values["separable"]
         for row in rows("capacity", "simulation", 8, alpha1=2.4, dimension=12, **given)
     ]
     expected = [
@@ -106,7 +106,7 @@ def test_trials_of_capacity_are_separable_training_sets():
 
 def test_one_class_is_a_status():
     few = {"alpha1": 0.1, "dimension": 10, "positive_rate": 0.4}
-    found = [compute(row) for row in rows("learning", "simulation", 2, model="pooled", **few)]
+    found = [compute([row])[0] for row in rows("learning", "simulation", 2, model="pooled", **few)]
     assert [one.status for one in found] == ["no_limit", "no_limit"]  # one sample has one class
     assert all("one class" in one.remedy for one in found)
 
@@ -114,9 +114,9 @@ def test_one_class_is_a_status():
 def test_a_result_is_one_of_its_configuration_alone():
     (row,) = rows("learning", "theory", alpha1=1.5)
     (other,) = rows("learning", "theory", alpha1=7.5)
-    first = compute(row)
-    compute(other)
-    assert compute(row) == first
+    first = compute([row])[0]
+    compute([other])
+    assert compute([row])[0] == first
 
 
 def test_check_refuses_what_compute_would():

@@ -1,14 +1,17 @@
-"""What one row of a sweep does: a pure function of its configuration."""
+"""The computation of rows of a sweep: pure functions of their configurations."""
 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from sparsetoken.losses import Loss, get_loss
 from sparsetoken.sweep.parameters import PARAMETERS
+from sparsetoken.sweep.records import CONVERGED, Result
+from sparsetoken.validation import InvalidInput, choice, real
 
 if TYPE_CHECKING:
     from sparsetoken.problem import SparseTokenProblem
@@ -16,53 +19,43 @@ if TYPE_CHECKING:
     from sparsetoken.simulation.trial import TrialPlan
     from sparsetoken.training import FourStageTraining, Query
 
-__all__ = ["CONVERGED", "Found", "check", "compute"]
-
-CONVERGED = "converged"
+__all__ = ["check", "compute"]
 
 
-class Found(NamedTuple):
-    """The result of one row.
-
-    Attributes
-    ----------
-    values : dict
-        Numbers by name; what a store can keep as JSON.
-    status : str
-        converged, or what stopped the computation.
-    remedy : str
-        What to try if it did not converge.
-    seed : int or None
-        Of the random streams of a simulation.
-    """
-
-    values: dict[str, Any]
-    status: str = CONVERGED
-    remedy: str = ""
-    seed: int | None = None
-
-
-def compute(configuration: Mapping[str, Any], memory_budget: int | None = None) -> Found:
-    """Return the result of one row.
+def compute(
+    rows: Sequence[Mapping[str, Any]],
+    losses: Mapping[str, Loss] | None = None,
+    memory_budget: int | None = None,
+) -> list[Result]:
+    """Return the results of some rows.
 
     Parameters
     ----------
-    configuration : mapping
+    rows : sequence of mappings
         experiment, quantity, the parameters that matter, and for a simulation seed and trial.
+    losses : mapping, optional
+        By their labels, the losses of the rows that are not built in.
     memory_budget : int, optional
-        Bytes that a trial may take, by count; 4 GiB by default.
+        The largest number of bytes that one trial may take, as counted beforehand; 4 GiB by
+        default.
     """
-    c = _filled(configuration)
-    return _WORK[c["experiment"], c["quantity"]](c, memory_budget)
+    found = []
+    for row in rows:
+        c = _filled(row, losses)
+        found.append(_COMPUTE[c["experiment"], c["quantity"]](c, memory_budget))
+    return found
 
 
-def check(configuration: Mapping[str, Any], memory_budget: int | None = None) -> None:
-    """Raise `InvalidInput` if `compute` would refuse the configuration before it begins."""
+def check(
+    row: Mapping[str, Any],
+    losses: Mapping[str, Loss] | None = None,
+    memory_budget: int | None = None,
+) -> None:
+    """Raise `InvalidInput` if `compute` would refuse the row before it begins."""
     from sparsetoken.attention import ACTIVATIONS
     from sparsetoken.results import MODELS
-    from sparsetoken.validation import choice
 
-    c = _filled(configuration)
+    c = _filled(row, losses)
     choice("model", c["model"], MODELS)
     choice("activation", c["activation"], ACTIVATIONS)
     _parts(c)
@@ -75,9 +68,7 @@ def check(configuration: Mapping[str, Any], memory_budget: int | None = None) ->
 
 
 def _check_theory(c: Mapping[str, Any]) -> None:
-    import math
-
-    from sparsetoken.validation import LARGEST_LOAD, real
+    from sparsetoken.validation import LARGEST_LOAD
 
     real("tolerance", c["tolerance"], 0.0, 1.0, open_low=True, open_high=True)
     if c["alpha1"] != math.inf:
@@ -99,31 +90,42 @@ def _check_alignment(c: Mapping[str, Any], memory_budget: int | None) -> None:
     require_memory(need, Size(c["dimension"], c["length"]), least, memory_budget, remedy)
 
 
-def _filled(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    return {**_DEFAULTS, **configuration}
-
-
 _DEFAULTS = {name: parameter.default for name, parameter in PARAMETERS.items()}
 
 
-@functools.lru_cache(maxsize=4096)
-def _problem(*values: Any) -> SparseTokenProblem:
+def _filled(row: Mapping[str, Any], losses: Mapping[str, Loss] | None) -> dict[str, Any]:
+    """Return the row with the default of what it does not depend on, and its loss as a value."""
+    c = {**_DEFAULTS, **row}
+    return {**c, "loss": _loss(c["loss"], losses or {})}
+
+
+def _loss(label: str, losses: Mapping[str, Loss]) -> Loss:
+    """Return the loss with this label: one of those given, or a built-in one."""
+    if label in losses:
+        return losses[label]
+    if "#" in label:
+        remedy = "Make the same loss and give it to the grid; another version of JAX changes it."
+        legal = "given as an object, for this is the label of a loss that is not built in"
+        raise InvalidInput("loss", legal, label, remedy)
+    return get_loss(label)
+
+
+def _parts(
+    c: Mapping[str, Any],
+) -> tuple[SparseTokenProblem, FourStageTraining, Query | None]:
     from sparsetoken.problem import SparseTokenProblem
-
-    return SparseTokenProblem(*values)
-
-
-@functools.lru_cache(maxsize=4096)
-def _training(alpha0: float, *values: Any) -> FourStageTraining:
     from sparsetoken.training import FourStageTraining
 
-    return FourStageTraining(alpha0, *values)
+    stages = ("alpha0", "eta_w", "eta_b", "eta_q", "beta", "loss", "ridge")
+    return (
+        SparseTokenProblem(c["length"], c["informative"], c["strength"], c["positive_rate"]),
+        FourStageTraining(*(c[name] for name in stages)),
+        _query(c["cosine"], c["sharpness"]),
+    )
 
 
-@functools.lru_cache(maxsize=4096)
 def _query(cosine: float | None, sharpness: float | None) -> Query | None:
     from sparsetoken.training import Query
-    from sparsetoken.validation import InvalidInput
 
     if cosine is None and sharpness is None:
         return None
@@ -132,17 +134,6 @@ def _query(cosine: float | None, sharpness: float | None) -> Query | None:
         remedy = "Give both, or neither to let the two gradient steps set the query."
         raise InvalidInput(name, f"given together with {missing}", f"no {missing}", remedy)
     return Query(cosine, sharpness)
-
-
-def _parts(
-    c: Mapping[str, Any],
-) -> tuple[SparseTokenProblem, FourStageTraining, Query | None]:
-    stages = ("alpha0", "eta_w", "eta_b", "eta_q", "beta", "loss", "ridge")
-    return (
-        _problem(c["length"], c["informative"], c["strength"], c["positive_rate"]),
-        _training(*(c[name] for name in stages)),
-        _query(c["cosine"], c["sharpness"]),
-    )
 
 
 def _setting(c: Mapping[str, Any]) -> Any:
@@ -177,16 +168,16 @@ def _predicted_query(c: Mapping[str, Any]) -> Query | None:
     return query
 
 
-def _predicted_alignment(c: Mapping[str, Any], _: int | None) -> Found:
+def _predicted_alignment(c: Mapping[str, Any], _: int | None) -> Result:
     from sparsetoken import theory
 
     problem, training, _query = _parts(c)
     result = theory.align(problem, training)
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine", "rate")
-    return _found({name: getattr(result, name) for name in names}, result.status)
+    return _result({name: getattr(result, name) for name in names}, result.status)
 
 
-def _predicted_learning(c: Mapping[str, Any], _: int | None) -> Found:
+def _predicted_learning(c: Mapping[str, Any], _: int | None) -> Result:
     from sparsetoken import theory
 
     problem, training, _query = _parts(c)
@@ -200,10 +191,10 @@ def _predicted_learning(c: Mapping[str, Any], _: int | None) -> Found:
         tolerance=c["tolerance"],
     )
     names = ("susceptibility", "numerical_error", "residual", "iterations")
-    return _found(_outcome(result) | {n: getattr(result, n) for n in names}, result.status)
+    return _result(_outcome(result) | {n: getattr(result, n) for n in names}, result.status)
 
 
-def _predicted_capacity(c: Mapping[str, Any], _: int | None) -> Found:
+def _predicted_capacity(c: Mapping[str, Any], _: int | None) -> Result:
     from sparsetoken import theory
 
     problem, training, _query = _parts(c)
@@ -216,11 +207,11 @@ def _predicted_capacity(c: Mapping[str, Any], _: int | None) -> Found:
         tolerance=c["tolerance"],
     )
     names = ("capacity", "numerical_error", "residual", "iterations")
-    return _found({name: getattr(result, name) for name in names}, result.status)
+    return _result({name: getattr(result, name) for name in names}, result.status)
 
 
-def _found(values: dict[str, Any], status: Status) -> Found:
-    return Found(values, str(status.code), status.remedy)
+def _result(values: dict[str, Any], status: Status) -> Result:
+    return Result(values, str(status.code), status.remedy)
 
 
 def _outcome(result: Any) -> dict[str, Any]:
@@ -231,7 +222,7 @@ def _outcome(result: Any) -> dict[str, Any]:
     }
 
 
-def _simulated_alignment(c: Mapping[str, Any], _: int | None) -> Found:
+def _simulated_alignment(c: Mapping[str, Any], _: int | None) -> Result:
     problem, training, _query = _parts(c)
     coordinates = {"training": json.loads(training.to_json()), "trial": c["trial"]}
     engine = _setting(c).start(problem, **coordinates)
@@ -243,10 +234,10 @@ def _simulated_alignment(c: Mapping[str, Any], _: int | None) -> Found:
         "sharpness": found.query.sharpness,
         "readout_cosine": found.readout_cosine,
     }
-    return Found(values, seed=engine.seed)
+    return Result(values, seed=engine.seed)
 
 
-def _simulated_learning(c: Mapping[str, Any], memory_budget: int | None) -> Found:
+def _simulated_learning(c: Mapping[str, Any], memory_budget: int | None) -> Result:
     plan = _plan(c, memory_budget)
     trial = plan.run(c["trial"])
     values = _outcome(trial.outcome) | {
@@ -261,18 +252,18 @@ def _simulated_learning(c: Mapping[str, Any], memory_budget: int | None) -> Foun
     elif trial.reason:
         status = "tolerance_not_reached"
         remedy = f"The readout did not converge ({trial.reason}); raise the ridge."
-    return Found(values, status, remedy, plan.engine(c["trial"]).seed)
+    return Result(values, status, remedy, plan.engine(c["trial"]).seed)
 
 
-def _simulated_capacity(c: Mapping[str, Any], memory_budget: int | None) -> Found:
+def _simulated_capacity(c: Mapping[str, Any], memory_budget: int | None) -> Result:
     from sparsetoken import simulation
 
     engine, _, design = _plan(c, memory_budget).draw(c["trial"])
     separable = simulation.is_separable(design.features, design.labels)
-    return Found({"separable": int(separable)}, seed=engine.seed)
+    return Result({"separable": int(separable)}, seed=engine.seed)
 
 
-_WORK = {
+_COMPUTE = {
     ("alignment", "theory"): _predicted_alignment,
     ("learning", "theory"): _predicted_learning,
     ("capacity", "theory"): _predicted_capacity,
