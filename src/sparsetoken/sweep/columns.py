@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.sweep.drawing import VALUES
-from sparsetoken.sweep.parameters import PARAMETERS
+from sparsetoken.sweep.parameters import parameters
 from sparsetoken.sweep.rows import RawRow
 
 __all__ = ["Coded", "Columns", "Numbers"]
 
-_FIRST = ("experiment", "version", "quantity", *PARAMETERS, "seed", "trial")
 _RESULTS = tuple(dict.fromkeys(name for names in VALUES.values() for name in names))
 
 
@@ -183,7 +182,8 @@ class Columns:
         self.order = np.lexsort(keys[::-1]) if keys and self._size else np.arange(self._size)
 
     def _sorting(self) -> list[str]:
-        return _arranged(self._configuration, _FIRST)
+        first = ("experiment", "version", "quantity", *parameters(), "seed", "trial")
+        return _arranged(self._configuration, first)
 
     @property
     def names(self) -> list[str]:

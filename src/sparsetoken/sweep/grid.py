@@ -15,11 +15,13 @@ from sparsetoken.sweep.drawing import Drawing
 from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.parameters import (
     EXPERIMENTS,
-    PARAMETERS,
     QUANTITIES,
-    SHAPES,
+    SERIES,
     VERSIONS,
+    defaults,
+    parameters,
     relevant,
+    shape_names,
     uses,
 )
 from sparsetoken.validation import InvalidInput, choice, integer
@@ -186,8 +188,8 @@ class Grid:
 
     def values(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters at a point."""
-        defaults = {name: parameter.default for name, parameter in PARAMETERS.items()}
-        return {**defaults, **self.fixed, **point}
+        given = {**self.fixed, **point}
+        return {**defaults(given.get("model", parameters()["model"].default)), **given}
 
     def rows_of(
         self, point: Mapping[str, Any], quantity: str, trials: int | None = None
@@ -207,13 +209,17 @@ class Grid:
         return [{**row, "seed": self.seed, "trial": trial} for trial in range(count)]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the configurations of all rows, those of one shape together.
+        """Yield the configurations of all rows, those of one shape and of one series together.
 
         Points that share a row yield it more than once.
         """
-        shaped = sorted(self.axes, key=lambda axis: not set(axis.names) & set(SHAPES))
+        shaping = set(shape_names())
+        axes = sorted(
+            self.axes,
+            key=lambda axis: (not shaping & set(axis.names), set(axis.names) <= set(SERIES)),
+        )
         for quantity in self.quantities:
-            for point in _product(tuple(shaped)):
+            for point in _product(tuple(axes)):
                 yield from self.rows_of(point, quantity)
 
     def check_points(self, memory_budget: int | None = None) -> None:
@@ -225,8 +231,8 @@ class Grid:
 
         for quantity in self.quantities:
             for point in self.points():
-                (row,) = self.rows_of(point, quantity, 1)
                 try:
+                    (row,) = self.rows_of(point, quantity, 1)
                     check(row, self.losses, memory_budget)
                 except InvalidInput as error:
                     raise self._placed(error, point) from None
@@ -253,7 +259,7 @@ def _known(where: str, name: str, known: set[str], experiment: str) -> str:
 
 def _typed(where: str, name: str, value: Any) -> Any:
     """Return the value in the type of its parameter, so that 5 and 5.0 are one value."""
-    kind, default = PARAMETERS[name]
+    kind, default = parameters()[name]
     if value is None and default is None:
         return None
     if kind is str and isinstance(value, str):

@@ -10,10 +10,9 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sparsetoken.sweep.compute import compute
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import canonical_text, key_of
-from sparsetoken.sweep.parameters import SHAPES
+from sparsetoken.sweep.parameters import series_of, shape_names
 from sparsetoken.sweep.reading import StoreReader
 from sparsetoken.sweep.records import CONVERGED, Call, Lease, Result, RunStopped
 
@@ -75,18 +74,21 @@ class GridPlan:
 
     def shape(self, row: Mapping[str, Any]) -> int:
         """Return a hash of the parameters that compiled code depends on."""
-        return _hash([row.get(name) for name in SHAPES])
+        return _hash([row.get(name) for name in shape_names()])
 
     def series(self, row: Mapping[str, Any]) -> int | None:
-        """Return None: each row is computed by a call of its own."""
-        return None
+        """Return a hash of what rows of one series have in common."""
+        text = series_of(row)
+        return _hash([text]) if text else None
 
     def calls(self, leases: Sequence[Lease]) -> list[Call]:
         """Return one call for each series."""
-        groups = itertools.groupby(leases, lambda lease: (lease.series, lease.series or lease.id))
+        groups = itertools.groupby(leases, lambda lease: series_of(lease.configuration) or lease.id)
         return [self._call(tuple(group)) for _, group in groups]
 
     def _call(self, leases: Sequence[Lease]) -> Call:
+        from sparsetoken.sweep.compute import compute
+
         rows = tuple(lease.configuration for lease in leases)
         losses = {row["loss"] for row in rows if "loss" in row}
         own = {label: loss for label, loss in self.grid.losses.items() if label in losses}
