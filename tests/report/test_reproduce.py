@@ -355,7 +355,7 @@ def lacking(fake_experiments, monkeypatch):
 def test_an_experiment_whose_packages_are_missing_is_left_out_and_said(
     lacking, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
     assert found.exit_code == 0
     assert "pip install 'sparsetoken[architectures]'" in found.stderr
@@ -396,7 +396,7 @@ def test_another_version_of_the_work_runs_again(fake_experiments, tmp_path, monk
 def test_rows_whose_columns_changed_without_a_version_are_one_message(
     fake_experiments, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     reproduce(["alignment"], out=tmp_path)
     fake = dataclasses.replace(EXPERIMENTS["alignment"], rows=(Theory, Simulated))
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)

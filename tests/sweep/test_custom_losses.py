@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 import pytest
 
-from sparsetoken import CustomLoss, FourStageTraining, SparseTokenProblem, predict
-from sparsetoken.losses import SquareLoss
+from sparsetoken import Pooled, Readout, SparseTokenProblem, predict
+from sparsetoken.losses import CustomLoss, SquareLoss
 from sparsetoken.sweep import (
     Grid,
     GridPlan,
@@ -38,9 +38,8 @@ def errors(path, plan, executor=None):
 
 
 def predicted(loss):
-    problem = SparseTokenProblem(4, 1, 5.0)
-    training = FourStageTraining(loss=loss, ridge=0.1)
-    return predict("pooled", problem, training, 2.0, tolerance=1e-2).test_error
+    readout = Readout(loss, ridge=0.1)
+    return predict(SparseTokenProblem(4), Pooled(), readout, tolerance=1e-2).test_error
 
 
 def test_a_loss_that_is_defined_again_is_another_loss(tmp_path):

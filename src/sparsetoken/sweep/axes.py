@@ -38,6 +38,11 @@ class Axis:
         """The name, or the names joined by +."""
         return "+".join(self.names)
 
+    @property
+    def table(self) -> str:
+        """The table of a file in which it stands: axes or tied."""
+        return "axes" if len(self.names) == 1 else "tied"
+
 
 def listed(name: str, values: Sequence[Any]) -> Axis:
     """Return an axis with the values as they stand."""

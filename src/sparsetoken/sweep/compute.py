@@ -15,6 +15,7 @@ from sparsetoken.results.display import flat
 from sparsetoken.simulation.alignment import require_query_memory
 from sparsetoken.simulation.trial import Engine, Setting, Trial, TrialPlan
 from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
 from sparsetoken.sweep.parameters import PROBLEM, defaults, fields_of
 from sparsetoken.sweep.records import CONVERGED, Result
 from sparsetoken.validation import InvalidInput, real
@@ -24,7 +25,7 @@ __all__ = ["check", "compute"]
 
 def compute(
     rows: Sequence[Mapping[str, Any]],
-    losses: Mapping[str, Loss] | None = None,
+    definitions: Definitions | Received = NOTHING,
     memory_budget: int | None = None,
 ) -> list[Result]:
     """Return the results of one row, or of rows of one series.
@@ -33,13 +34,14 @@ def compute(
     ----------
     rows : sequence of mappings
         experiment, quantity, the parameters that matter, and for a simulation seed and trial.
-    losses : mapping, optional
-        By their labels, the losses of the rows that are not built in.
+    definitions : Definitions
+        The losses and models of the rows that are not part of this package.
     memory_budget : int, optional
         The largest number of bytes that one trial may take, as counted beforehand; 4 GiB by
         default.
     """
-    points = [_Point(row, losses or {}, memory_budget) for row in rows]
+    losses = definitions.known().losses
+    points = [_Point(row, losses, memory_budget) for row in rows]
     experiment = rows[0]["experiment"], rows[0]["quantity"]
     if experiment == ("learning", "theory"):
         return _predicted_learning(points)

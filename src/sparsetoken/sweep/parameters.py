@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from sparsetoken.models import MODELS, Attention, ModelEntry
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.sweep.keys import canonical_text
-from sparsetoken.validation import choice
+from sparsetoken.validation import InvalidInput, choice
 
 __all__ = [
     "EXPERIMENTS",
@@ -50,6 +51,25 @@ class Parameter(NamedTuple):
 
     kind: type
     default: Any
+
+    def typed(self, where: str, value: Any) -> Any:
+        """Return the value in this type, so that 5 and 5.0 are one value.
+
+        Raises
+        ------
+        InvalidInput
+            If it is of another type; its name is `where`.
+        """
+        kind, default = self
+        if (value is None and default is None) or (kind is str and isinstance(value, str)):
+            return value
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if kind is float and number and not math.isnan(value):
+            return float(value) + 0.0  # the sum turns -0.0 into 0.0
+        if kind is int and number and value == math.floor(value) < math.inf:
+            return int(value)
+        legal = {str: "a text", float: "a number", int: "an integer"}[kind]
+        raise InvalidInput(where, legal, value)
 
 
 def fields_of(kind: type) -> dict[str, str]:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from sparsetoken.sweep.definitions import Definitions, outside_models
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import canonical_text, key_of
 from sparsetoken.sweep.parameters import series_of, shape_names
@@ -90,14 +91,15 @@ class GridPlan:
         from sparsetoken.sweep.compute import compute
 
         rows = tuple(lease.configuration for lease in leases)
-        losses = {row["loss"] for row in rows if "loss" in row}
-        own = {label: loss for label, loss in self.grid.losses.items() if label in losses}
-        return Call(tuple(lease.id for lease in leases), compute, rows, (own, self.memory_budget))
+        labels, models = {row.get("loss") for row in rows}, {row.get("model") for row in rows}
+        losses = {label: loss for label, loss in self.grid.losses.items() if label in labels}
+        definitions = Definitions(losses, outside_models(models))
+        numbers = tuple(lease.id for lease in leases)
+        return Call(numbers, compute, rows, (definitions, self.memory_budget))
 
     def require_picklable(self) -> None:
-        """Raise `InvalidInput` if a loss of the grid cannot be sent to other processes."""
-        for loss in self.grid.losses.values():
-            pickle.dumps(loss)
+        """Raise `InvalidInput` if a loss or a model of the grid cannot be sent to others."""
+        pickle.dumps(Definitions(self.grid.losses, outside_models(self.grid.models)))
 
 
 class JobLike(Protocol):
