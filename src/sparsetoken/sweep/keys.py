@@ -1,4 +1,4 @@
-"""The name of a piece of work: canonical text, and a key hashed from it."""
+"""The key of a row: a hash of its configuration as canonical text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["canonical_text", "key_of", "settled"]
+__all__ = ["canonical_text", "key_of", "rounded"]
 
 
 def canonical_text(configuration: Mapping[str, Any]) -> str:
@@ -20,6 +20,6 @@ def key_of(configuration: Mapping[str, Any]) -> bytes:
     return hashlib.blake2b(canonical_text(configuration).encode(), digest_size=16).digest()
 
 
-def settled(value: float) -> float:
+def rounded(value: float) -> float:
     """Return a computed axis value with 12 digits, so that its text is the same everywhere."""
-    return float(f"{value:.12g}") + 0.0  # no -0.0
+    return float(f"{value:.12g}") + 0.0  # the sum turns -0.0 into 0.0
