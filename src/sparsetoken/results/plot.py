@@ -1,0 +1,88 @@
+"""A table of results as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparsetoken.extras import needed
+from sparsetoken.validation import InvalidInput
+
+if TYPE_CHECKING:
+    from sparsetoken.results.table import Table
+
+__all__ = ["draw"]
+
+_DECADE = 8.0  # from this ratio of the ends on, an axis is logarithmic
+
+
+def draw(table: Table[Any], quantity: str, ax: Any) -> Any:
+    """Draw one column of a table: lines for one or two directions that vary.
+
+    Parameters
+    ----------
+    table : Table
+    quantity : str
+        A column; "" for the first of the results.
+    ax : matplotlib Axes or None
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    columns = table.rows[0].to_dict()
+    name = quantity or next(iter(columns))
+    if name not in columns or not isinstance(columns[name], (int, float)):
+        numbers = [key for key, value in columns.items() if isinstance(value, (int, float))]
+        raise InvalidInput("quantity", "one of " + ", ".join(numbers), name)
+    shape = tuple(n for n in table.shape if n > 1) or (1,)
+    if len(shape) > 2:
+        remedy = "Take a part of it, or to_frame()."
+        raise InvalidInput("shape of the table", "at most two directions that vary", shape, remedy)
+    if ax is None:
+        ax = needed("matplotlib.pyplot", "to plot", "app").subplots(layout="constrained")[1]
+    x_name, x = _along(table, shape)
+    values = np.where(table.converged, getattr(table, name), np.nan).reshape(shape)
+    errors = _errors(table, name, shape)
+    x, values = x.reshape(shape), np.atleast_2d(values)
+    for i, (line, at) in enumerate(zip(values, np.atleast_2d(x), strict=True)):
+        label = _label(table, shape, i)
+        if errors is None:
+            ax.plot(at, line, label=label)
+        else:
+            ax.errorbar(at, line, np.atleast_2d(errors)[i], fmt="o", capsize=2, label=label)
+    positive = x.min() > 0 and x.max() / x.min() >= _DECADE
+    ax.set(xlabel=x_name, ylabel=name.replace("_", " "), xscale="log" if positive else "linear")
+    if len(shape) == 2:
+        ax.legend()
+    return ax
+
+
+def _along(table: Table[Any], shape: tuple[int, ...]) -> tuple[str, np.ndarray]:
+    """Return the axis that varies along the last direction."""
+    for name, axis in table.axes.items():
+        last = axis.reshape(shape)
+        if shape == (1,) or np.ptp(last, axis=-1).any():
+            return name, axis
+    return "point", np.broadcast_to(np.arange(shape[-1]), shape)
+
+
+def _label(table: Table[Any], shape: tuple[int, ...], line: int) -> str | None:
+    """Return the values of the axes that are the same along a line."""
+    if len(shape) == 1:
+        return None
+    fixed = []
+    for name, axis in table.axes.items():
+        values = axis.reshape(shape)
+        if not np.ptp(values, axis=-1).any():
+            fixed.append(f"{name} = {values[line, 0]:g}")
+    return ", ".join(fixed)
+
+
+def _errors(table: Table[Any], name: str, shape: tuple[int, ...]) -> np.ndarray | None:
+    """Return the standard errors of a simulated column."""
+    column = f"{name}_error"
+    if column not in table.rows[0].to_dict():
+        return None
+    return getattr(table, column).reshape(shape)
