@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import dataclasses
 import pkgutil
 from collections.abc import Callable
@@ -21,6 +20,7 @@ __all__ = [
     "Model",
     "ModelEntry",
     "Pooled",
+    "QueriedModel",
     "Vectorized",
     "entry_of",
     "make_model",
@@ -29,7 +29,7 @@ __all__ = [
 
 
 @dataclasses.dataclass(frozen=True)
-class Model(abc.ABC):
+class Model:
     """A classifier sign(<w, f(X)> + b) with features f of its own.
 
     Attributes
@@ -73,7 +73,20 @@ class Vectorized(Model):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Queried(Model):
+class QueriedModel(Model):
+    """A model with a query.
+
+    Parameters
+    ----------
+    query : Query or TwoSteps
+        The query that is given, or how it is found.
+
+    Raises
+    ------
+    InvalidInput
+        If the query is neither.
+    """
+
     query: Query | TwoSteps = TwoSteps()
 
     def __post_init__(self) -> None:
@@ -82,7 +95,7 @@ class _Queried(Model):
 
 
 @dataclasses.dataclass(frozen=True)
-class Attention(_Queried):
+class Attention(QueriedModel):
     """Softmax attention, <w, X^T softmax(beta X q)> + b.
 
     Parameters
@@ -95,7 +108,7 @@ class Attention(_Queried):
 
 
 @dataclasses.dataclass(frozen=True)
-class HardAttention(_Queried):
+class HardAttention(QueriedModel):
     """Attention to the one token with the largest score, softmax at infinite sharpness.
 
     Parameters
@@ -108,7 +121,7 @@ class HardAttention(_Queried):
 
 
 @dataclasses.dataclass(frozen=True)
-class Elementwise(_Queried):
+class Elementwise(QueriedModel):
     """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
 
     Parameters
@@ -172,7 +185,9 @@ class ModelEntry:
         return pkgutil.resolve_name(named) if isinstance(named, str) else named
 
 
-def _own(kind: type[Model], law: str, sampler: str, summary: str, estimator: str = "") -> ModelEntry:
+def _own(
+    kind: type[Model], law: str, sampler: str, summary: str, estimator: str = ""
+) -> ModelEntry:
     return ModelEntry(
         kind,
         f"sparsetoken.theory.laws.{law}",
@@ -193,7 +208,11 @@ MODELS: dict[str, ModelEntry] = {
             "AttentionClassifier",
         ),
         _own(
-            Pooled, "linear:pooled_law", "pooled:PooledSampler", "the mean token", "PooledLinearClassifier"
+            Pooled,
+            "linear:pooled_law",
+            "pooled:PooledSampler",
+            "the mean token",
+            "PooledLinearClassifier",
         ),
         _own(
             Vectorized,

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, Reals, reals
 
 __all__ = ["Query", "Readout", "TwoSteps"]
+
+
+class _LossField:
+    """A field that takes a loss or the name of one, and gives the loss."""
+
+    def __get__(self, value: Any, kind: type | None = None) -> Loss:
+        return get_loss("logistic") if value is None else value.__dict__["loss"]
+
+    def __set__(self, value: Any, loss: Loss | str) -> None:
+        value.__dict__["loss"] = get_loss(loss)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +44,9 @@ class Query:
     def __post_init__(self) -> None:
         object.__setattr__(self, "cosine", reals("cosine", self.cosine, -1.0, 1.0))
         remedy = "Its limit of infinite sharpness is the model hard_attention."
-        object.__setattr__(self, "sharpness", reals("sharpness", self.sharpness, 0.0, remedy=remedy))
+        object.__setattr__(
+            self, "sharpness", reals("sharpness", self.sharpness, 0.0, remedy=remedy)
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +78,7 @@ class TwoSteps:
     eta_b: Reals = 0.5
     eta_q: Reals = 25.0
     beta: Reals = 1.0
-    loss: Loss | str = "logistic"
+    loss: _LossField = _LossField()
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -75,7 +88,6 @@ class TwoSteps:
         for name in ("eta_w", "eta_b", "eta_q"):
             put(name, reals(name, getattr(self, name), 0.0, LARGEST_VALUE))
         put("beta", reals("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
-        put("loss", get_loss(self.loss))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +114,7 @@ class Readout:
         If a value is outside its range or the loss is unknown.
     """
 
-    loss: Loss | str = "logistic"
+    loss: _LossField = _LossField()
     ridge: Reals = 1e-2
     alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha1"})
 
@@ -110,6 +122,5 @@ class Readout:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("loss", get_loss(self.loss))
         put("ridge", reals("ridge (lambda)", self.ridge, 0.0))
         put("alpha", reals("alpha1 (n1/d)", self.alpha, 1e-6, LARGEST_LOAD, infinite=True))

@@ -91,7 +91,9 @@ def real(
     return number
 
 
-def reals(name: str, value: Any, low: float = -math.inf, high: float = math.inf, **more: Any) -> Any:
+def reals(
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, **more: Any
+) -> Any:
     """Return `value` as a float, or an array of numbers as nested tuples of floats.
 
     Tuples keep the values that hold them immutable, comparable and hashable.
@@ -102,7 +104,9 @@ def reals(name: str, value: Any, low: float = -math.inf, high: float = math.inf,
         If an entry is outside the interval, as `real` says, or the array is empty or ragged.
     """
     if not isinstance(value, (np.ndarray, list, tuple)) or np.ndim(value) == 0:
-        return real(name, value.item() if isinstance(value, np.ndarray) else value, low, high, **more)
+        return real(
+            name, value.item() if isinstance(value, np.ndarray) else value, low, high, **more
+        )
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from sparsetoken.losses import Loss, get_loss
+from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, read_json
 
 __all__ = ["Grid", "broadcast", "from_json", "require_numbers", "to_json"]
@@ -44,20 +43,20 @@ def broadcast(*values: Any) -> Grid:
     InvalidInput
         If the shapes of the arrays do not broadcast.
     """
-    paths = [(i, *path) for i, value in enumerate(values) for path in _array_paths(value)]
+    paths = [(i, names) for i, value in enumerate(values) for names in _array_paths(value)]
     if not paths:
         return Grid({}, (), [values])
-    arrays = [np.asarray(_at(values[i], names)) for i, *names in paths]
+    arrays = [np.asarray(_at(values[i], names)) for i, names in paths]
     try:
         full = np.broadcast_arrays(*arrays)
     except ValueError:
-        shapes = {".".join(names): a.shape for (_, *names), a in zip(paths, arrays, strict=True)}
+        shapes = {".".join(names): a.shape for (_, names), a in zip(paths, arrays, strict=True)}
         raise InvalidInput("arrays", "of shapes that broadcast", shapes) from None
-    axes = {_column(values[i], names): a for (i, *names), a in zip(paths, full, strict=True)}
+    axes = {_column(values[i], names): a for (i, names), a in zip(paths, full, strict=True)}
     points = []
     for entries in zip(*(a.ravel().tolist() for a in full), strict=True):
         point = list(values)
-        for (i, *names), entry in zip(paths, entries, strict=True):
+        for (i, names), entry in zip(paths, entries, strict=True):
             point[i] = _replaced(point[i], names, entry)
         points.append(tuple(point))
     return Grid(axes, full[0].shape, points)
@@ -68,7 +67,9 @@ def require_numbers(*values: Any) -> None:
     for value in values:
         for names in _array_paths(value):
             legal = "a single number here"
-            raise InvalidInput(_column(value, names), legal, _at(value, names), "Call it in a loop.")
+            raise InvalidInput(
+                _column(value, names), legal, _at(value, names), "Call it in a loop."
+            )
 
 
 def _array_paths(value: Any) -> Iterator[list[str]]:
@@ -119,7 +120,7 @@ def to_json(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Loss):
-        if get_loss(value.name) is not value:
+        if value.digest:
             raise InvalidInput("loss", "a built-in one, which has a name", value)
         return value.name
     if dataclasses.is_dataclass(value):

@@ -1,5 +1,16 @@
-"""The command line: it parses, calls and prints."""
+"""The command line. Its modules import what they need when a command runs."""
 
-from sparsetoken.cli.app import app, main
+import sys
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line, or say which extra it needs."""
+    try:
+        from sparsetoken.cli.app import main as run
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit('The command line needs its extra: pip install "sparsetoken[app]".')
+    run()

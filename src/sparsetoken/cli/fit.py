@@ -53,10 +53,10 @@ def fit(
 
     Example: [cyan]sparsetoken fit bags.npz --model attention --out model.joblib[/]
     """
-    from sparsetoken.results import MODELS
+    from sparsetoken.models import MODELS
     from sparsetoken.validation import choice, integer
 
-    choice("--model", model, MODELS)
+    choice("--model", model, [name for name, entry in MODELS.items() if entry.estimator])
     integer("--folds", folds, 2)
     integer("--seed", seed, 0)
     if out is not None:
@@ -93,15 +93,9 @@ def fit(
 
 
 def _estimator(model: str, seed: int) -> Any:
-    from sparsetoken import estimators
+    from sparsetoken.models import MODELS
 
-    kinds = {
-        "attention": estimators.AttentionClassifier,
-        "elementwise": estimators.ElementwiseAttentionClassifier,
-        "pooled": estimators.PooledLinearClassifier,
-        "vectorized": estimators.VectorizedLinearClassifier,
-    }
-    kind = kinds[model]
+    kind = MODELS[model].resolve("estimator")
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 

@@ -1,86 +1,165 @@
-"""The options that commands share, each declared once."""
+"""The options that commands share, each declared once, and the values they describe."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import dataclasses
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from sparsetoken.models import Model
+    from sparsetoken.problem import SparseTokenProblem
+    from sparsetoken.stages import Query, Readout, TwoSteps
+
 __all__ = [
-    "Activation",
-    "Alpha0",
-    "Alpha1",
     "AsJson",
-    "Beta",
     "CapacityTolerance",
-    "Cosine",
     "Device",
-    "EtaB",
-    "EtaQ",
-    "EtaW",
-    "Informative",
-    "Length",
-    "LossName",
-    "Model",
-    "PositiveRate",
-    "Ridge",
-    "Sharpness",
-    "Strength",
+    "ModelOptions",
+    "ReadoutOptions",
+    "StepOptions",
+    "TaskOptions",
     "Tolerance",
+    "grouped",
 ]
 
-PROBLEM = "Task"
+TASK = "Task"
 TRAINING = "Training"
 QUERY = "Query (both or neither; without them the two gradient steps set it)"
 
-
-def _option(name: str, text: str, panel: str) -> typer.models.OptionInfo:
-    return typer.Option(name, help=text, rich_help_panel=panel)
+DEFAULT_DIMENSION, DEFAULT_TRIALS = 1000, 8
 
 
-Model = Annotated[
-    str, typer.Argument(metavar="MODEL", help="attention, pooled, vectorized or elementwise.")
-]
+def option(name: str, text: str, panel: str, **more: Any) -> typer.models.OptionInfo:
+    """Return an option in a panel of the help."""
+    return typer.Option(name, help=text, rich_help_panel=panel, **more)
 
-Length = Annotated[int, _option("--length", "L, tokens per sample.", PROBLEM)]
-Informative = Annotated[
-    int, _option("--informative", "R, tokens that carry the signal, 1 to L.", PROBLEM)
-]
-Strength = Annotated[float, _option("--strength", "theta, signal strength, at least 0.", PROBLEM)]
-PositiveRate = Annotated[
-    float, _option("--positive-rate", "pi, chance of the label +1, in (0, 1).", PROBLEM)
-]
 
-LossName = Annotated[str, _option("--loss", "square, logistic, hinge or squared_hinge.", TRAINING)]
-Ridge = Annotated[
-    float,
-    _option("--ridge", "lambda >= 0 in (1/n1) sum loss + (lambda/2)|w|^2; 0: its limit.", TRAINING),
-]
-Alpha0 = Annotated[
-    float, _option("--alpha0", "n0/d > 0, samples of the two gradient steps.", TRAINING)
-]
-EtaW = Annotated[float, _option("--eta-w", "Step size of the readout.", TRAINING)]
-EtaB = Annotated[float, _option("--eta-b", "Step size of the bias.", TRAINING)]
-EtaQ = Annotated[float, _option("--eta-q", "Step size of the query.", TRAINING)]
-Beta = Annotated[float, _option("--beta", "Inverse temperature > 0 of the softmax.", TRAINING)]
-Alpha1 = Annotated[
-    float,
-    _option("--alpha1", "n1/d > 0, samples of the readout fit; predict takes inf too.", TRAINING),
-]
+@dataclasses.dataclass(frozen=True)
+class TaskOptions:
+    """The options of a problem."""
 
-Cosine = Annotated[
-    float | None, _option("--cosine", "s, cosine of query and signal, in [-1, 1].", QUERY)
-]
-Sharpness = Annotated[
-    float | None, _option("--sharpness", "k = beta |q| >= 0, how sharp the softmax is.", QUERY)
-]
+    length: Annotated[int, option("--length", "L, tokens per sample.", TASK)] = 10
+    informative: Annotated[
+        int, option("--informative", "R, tokens that carry the signal, 1 to L.", TASK)
+    ] = 1
+    strength: Annotated[
+        float, option("--strength", "theta, signal strength, at least 0.", TASK)
+    ] = 5.0
+    positive_rate: Annotated[
+        float, option("--positive-rate", "pi, chance of the label +1, in (0, 1).", TASK)
+    ] = 0.5
 
-Activation = Annotated[
+    def problem(self) -> SparseTokenProblem:
+        """Return the problem."""
+        from sparsetoken.problem import SparseTokenProblem
+
+        return SparseTokenProblem(self.length, self.informative, self.strength, self.positive_rate)
+
+
+@dataclasses.dataclass(frozen=True)
+class StepOptions:
+    """The options of the two gradient steps."""
+
+    loss: Annotated[
+        str, option("--loss", "square, logistic, hinge or squared_hinge.", TRAINING)
+    ] = "logistic"
+    alpha0: Annotated[
+        float, option("--alpha0", "n0/d > 0, samples of the two gradient steps.", TRAINING)
+    ] = 2.0
+    eta_w: Annotated[float, option("--eta-w", "Step size of the readout.", TRAINING)] = 0.5
+    eta_b: Annotated[float, option("--eta-b", "Step size of the bias.", TRAINING)] = 0.5
+    eta_q: Annotated[float, option("--eta-q", "Step size of the query.", TRAINING)] = 25.0
+    beta: Annotated[
+        float, option("--beta", "Inverse temperature > 0 of the softmax.", TRAINING)
+    ] = 1.0
+
+    def steps(self) -> TwoSteps:
+        """Return the steps."""
+        from sparsetoken.stages import TwoSteps
+
+        return TwoSteps(self.alpha0, self.eta_w, self.eta_b, self.eta_q, self.beta, self.loss)
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelOptions(StepOptions):
+    """The options of a model, with its query or the steps that find it."""
+
+    cosine: Annotated[
+        float | None, option("--cosine", "s, cosine of query and signal, in [-1, 1].", QUERY)
+    ] = None
+    sharpness: Annotated[
+        float | None,
+        option("--sharpness", "k = beta |q| >= 0, how sharp the softmax is.", QUERY),
+    ] = None
+    activation: Annotated[
+        str,
+        typer.Option(
+            "--activation",
+            help="For elementwise only: phi in (1/L) X^T phi(beta X q), such as "
+            "erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.",
+        ),
+    ] = "erf"
+
+    def model(self, name: str) -> Model:
+        """Return the model of this name.
+
+        Raises
+        ------
+        InvalidInput
+            If the name is unknown, or only one of cosine and sharpness is given.
+        """
+        from sparsetoken.models import make_model
+
+        return make_model(name, self.query(), activation=self.activation)
+
+    def query(self) -> Query | TwoSteps:
+        """Return the query that is given, or the steps that find it."""
+        from sparsetoken.stages import Query
+        from sparsetoken.validation import InvalidInput
+
+        if self.cosine is None and self.sharpness is None:
+            return self.steps()
+        if self.cosine is None or self.sharpness is None:
+            got = "--cosine alone" if self.sharpness is None else "--sharpness alone"
+            remedy = "Give both, or neither to let the two gradient steps set the query."
+            raise InvalidInput("--cosine and --sharpness", "given together", got, remedy)
+        return Query(self.cosine, self.sharpness)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReadoutOptions:
+    """The options of the readout, but for its loss, which it has in common with the steps."""
+
+    ridge: Annotated[
+        float,
+        option(
+            "--ridge", "lambda >= 0 in (1/n1) sum loss + (lambda/2)|w|^2; 0: its limit.", TRAINING
+        ),
+    ] = 1e-2
+    alpha1: Annotated[
+        float,
+        option(
+            "--alpha1", "n1/d > 0, samples of the readout fit; predict takes inf too.", TRAINING
+        ),
+    ] = 2.0
+
+    def readout(self, loss: str) -> Readout:
+        """Return the readout."""
+        from sparsetoken.stages import Readout
+
+        return Readout(loss, self.ridge, self.alpha1)
+
+
+ModelName = Annotated[
     str,
-    typer.Option(
-        "--activation",
-        help="For elementwise only: phi in (1/L) X^T phi(beta X q), such as "
-        "erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.",
+    typer.Argument(
+        metavar="MODEL", help="attention, pooled, vectorized, elementwise or hard_attention."
     ),
 ]
 Tolerance = Annotated[
@@ -107,3 +186,37 @@ AsJson = Annotated[
         "--json", help="One JSON object on standard output; messages go to standard error."
     ),
 ]
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn each parameter that is a dataclass of options into those options.
+
+    The command is called with the dataclass filled in.
+    """
+    hints = typing.get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        kind = hints[parameter.name]
+        if dataclasses.is_dataclass(kind):
+            groups[parameter.name] = kind
+            own = typing.get_type_hints(kind, include_extras=True)
+            parameters += [
+                parameter.replace(
+                    name=field.name, annotation=own[field.name], default=field.default
+                )
+                for field in dataclasses.fields(kind)
+            ]
+        else:
+            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            own = {field.name: given.pop(field.name) for field in dataclasses.fields(kind)}
+            given[name] = kind(**own)
+        command(**given)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run

@@ -10,7 +10,7 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.show import guarded, message, progress_bar, put_json
 
 if TYPE_CHECKING:
-    from sparsetoken.theory.critical import CriticalStrength
+    from sparsetoken.theory.oracle.strength import CriticalStrength
 
 __all__ = ["represent"]
 
@@ -24,8 +24,12 @@ def represent(
         float,
         typer.Option("--error-level", help="Test error to reach, in [1e-4, min(pi, 1 - pi))."),
     ] = 0.01,
-    informative: o.Informative = 1,
-    positive_rate: o.PositiveRate = 0.5,
+    informative: Annotated[
+        int, o.option("--informative", "R, tokens that carry the signal, 1 to L.", o.TASK)
+    ] = 1,
+    positive_rate: Annotated[
+        float, o.option("--positive-rate", "pi, chance of the label +1, in (0, 1).", o.TASK)
+    ] = 0.5,
     sharpness: Annotated[
         float, typer.Option("--sharpness", help="k of attention with fixed sharpness.")
     ] = 1.0,
@@ -35,23 +39,22 @@ def represent(
 
     Example: [cyan]sparsetoken represent --lengths 8,64,512 --error-level 0.01[/]
     """
-    from sparsetoken.theory.critical import CURVES, checked_lengths, critical_strength
+    from sparsetoken.theory.oracle.strength import CURVES, checked_lengths, critical_strength
 
     checked = checked_lengths(_numbers(lengths), informative)
     found: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
     with progress_bar() as bar:
         task = bar.add_task("critical strengths", total=len(found) * len(checked))
-        for name, (model, fixed, activation) in CURVES.items():
+        for name, curve in CURVES.items():
             for length in checked:
                 found[name].append(
                     critical_strength(
-                        model,
+                        curve.model,
                         length,
                         informative=informative,
                         positive_rate=positive_rate,
                         error_level=error_level,
-                        sharpness=None if fixed is None else sharpness,
-                        activation=activation,
+                        sharpness=None if curve.sharpness is None else sharpness,
                     )
                 )
                 bar.advance(task)
@@ -82,7 +85,7 @@ def _numbers(text: str) -> list[int]:
 
 def _growth(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> dict[str, Any]:
     """Return, for each curve, the growth law that fits best; none below 3 lengths."""
-    from sparsetoken.theory.growth import best_growth, fit_growth, growth_exponent
+    from sparsetoken.theory.oracle.growth import best_growth, fit_growth, growth_exponent
 
     growth: dict[str, Any] = {}
     for name, row in found.items():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from sparsetoken.cli import options as o
 from sparsetoken.cli.show import finish, guarded, progress_bar, put_json, put_table
-from sparsetoken.cli.theory import chosen_query, four_stages, on_device, warn_of_trained_query
+from sparsetoken.cli.theory import on_device, tell
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -23,61 +22,43 @@ __all__ = ["simulate"]
 EXPERIMENT = "Experiment"
 
 
-@guarded
-def simulate(
-    model: o.Model,
-    length: o.Length = 10,
-    informative: o.Informative = 1,
-    strength: o.Strength = 5.0,
-    positive_rate: o.PositiveRate = 0.5,
-    loss: o.LossName = "logistic",
-    ridge: o.Ridge = 1e-2,
-    alpha1: o.Alpha1 = 2.0,
-    cosine: o.Cosine = None,
-    sharpness: o.Sharpness = None,
-    alpha0: o.Alpha0 = 2.0,
-    eta_w: o.EtaW = 0.5,
-    eta_b: o.EtaB = 0.5,
-    eta_q: o.EtaQ = 1.0,
-    beta: o.Beta = 1.0,
-    activation: o.Activation = "erf",
-    dimension: Annotated[
-        int,
-        typer.Option("--dimension", help="d, embedding dimension.", rich_help_panel=EXPERIMENT),
-    ] = 500,
-    trials: Annotated[
-        int,
-        typer.Option("--trials", help="Independent repetitions.", rich_help_panel=EXPERIMENT),
-    ] = 8,
-    seed: Annotated[
-        int, typer.Option("--seed", help="Seed of all trials.", rich_help_panel=EXPERIMENT)
-    ] = 0,
+@dataclasses.dataclass(frozen=True)
+class _SamplingOptions:
+    """The options of trials."""
+
+    dimension: Annotated[int, o.option("--dimension", "d, embedding dimension.", EXPERIMENT)] = (
+        o.DEFAULT_DIMENSION
+    )
+    trials: Annotated[int, o.option("--trials", "Independent repetitions.", EXPERIMENT)] = (
+        o.DEFAULT_TRIALS
+    )
+    seed: Annotated[int, o.option("--seed", "Seed of all trials.", EXPERIMENT)] = 0
     engine: Annotated[
         str,
-        typer.Option(
+        o.option(
             "--engine",
-            help="tensors draws the tokens; reduced draws the same law without them.",
-            rich_help_panel=EXPERIMENT,
+            "tensors draws the tokens; reduced draws the same law without them.",
+            EXPERIMENT,
         ),
-    ] = "reduced",
-    dtype: Annotated[
-        str,
-        typer.Option("--dtype", help="float64 or float32 tokens.", rich_help_panel=EXPERIMENT),
-    ] = "float64",
-    workers: Annotated[
-        int,
-        typer.Option(
-            "--workers", help="Processes; 1 runs in this one.", rich_help_panel=EXPERIMENT
-        ),
-    ] = 1,
+    ] = "reduced"
+    dtype: Annotated[str, o.option("--dtype", "float64 or float32 tokens.", EXPERIMENT)] = "float64"
     memory_budget: Annotated[
         int | None,
-        typer.Option(
-            "--memory-budget",
-            help="Bytes that one trial may take; 4 GiB by default.",
-            rich_help_panel=EXPERIMENT,
-        ),
-    ] = None,
+        o.option("--memory-budget", "Bytes that one trial may take; 4 GiB by default.", EXPERIMENT),
+    ] = None
+
+
+@guarded
+@o.grouped
+def simulate(
+    model: o.ModelName,
+    task: o.TaskOptions,
+    training: o.ModelOptions,
+    fit: o.ReadoutOptions,
+    sampling: _SamplingOptions,
+    workers: Annotated[
+        int, o.option("--workers", "Processes; 1 runs in this one.", EXPERIMENT)
+    ] = 1,
     device: o.Device = None,
     as_json: o.AsJson = False,
 ) -> None:
@@ -86,39 +67,30 @@ def simulate(
     Example: [cyan]sparsetoken simulate attention --dimension 500 --trials 4 --alpha1 2[/]
     """
     from sparsetoken import simulation
-    from sparsetoken.problem import SparseTokenProblem
+    from sparsetoken.theory.query import advice_on, working_query
     from sparsetoken.validation import integer
 
-    problem = SparseTokenProblem(length, informative, strength, positive_rate)
-    training = four_stages(loss, ridge, alpha0, eta_w, eta_b, eta_q, beta)
-    query = chosen_query(cosine, sharpness)
-    trials, workers = integer("trials", trials, 1), integer("workers", workers, 1)
+    problem, classifier = task.problem(), training.model(model)
+    trials, workers = integer("trials", sampling.trials, 1), integer("workers", workers, 1)
     with _executor(workers) as executor, progress_bar() as bar:
-        task = bar.add_task("trials", total=trials)
-        result = simulation.simulate(
-            model,
+        progress = bar.add_task("trials", total=trials)
+        result: Any = simulation.simulate(
             problem,
-            training,
-            alpha1,
-            query=query,
-            activation=activation,
-            dimension=dimension,
-            trials=trials,
-            seed=seed,
-            engine=engine,
-            dtype=dtype,
-            memory_budget=memory_budget,
+            classifier,
+            fit.readout(training.loss),
+            **dataclasses.asdict(sampling),
             device=device,
             executor=executor,
-            on_trial=lambda *_: bar.advance(task),
+            on_trial=lambda *_: bar.advance(progress),
         )
     values = summary(result)
     if as_json:
         put_json(values)
     else:
-        put_table(f"{model}, d = {dimension}, {trials} trials, {engine} engine", values)
+        title = f"{model}, d = {sampling.dimension}, {trials} trials, {sampling.engine} engine"
+        put_table(title, values)
     with on_device(device):
-        warn_of_trained_query(model, problem, training, query)
+        tell(advice_on(problem, classifier, working_query(problem, classifier)))
     finish(result.status)
 
 
@@ -138,8 +110,8 @@ def summary(result: Simulation) -> dict[str, Any]:
     means, errors = dataclasses.asdict(result.mean), dataclasses.asdict(result.standard_error)
     names = ("test_error", "training_loss", "training_error", "auc")
     values: dict[str, Any] = {name: _pair(means[name], errors[name]) for name in names}
-    values["cosine"] = _over_trials([query.cosine for query in result.queries])
-    values["sharpness"] = _over_trials([query.sharpness for query in result.queries])
+    for name in ("cosine", "sharpness"):  # null for a model without a query
+        values[name] = _over_trials([getattr(query, name, math.nan) for query in result.queries])
     values["readout_cosine"] = _over_trials(list(result.readout_cosines))
     values["overlaps"] = {
         name: _pair(mean, errors["overlaps"][name]) for name, mean in means["overlaps"].items()
@@ -152,6 +124,6 @@ def _pair(mean: float, standard_error: float) -> dict[str, float]:
 
 
 def _over_trials(values: list[float]) -> dict[str, float]:
-    from sparsetoken.simulation.moments import mean, standard_error
+    from sparsetoken.simulation.averages import mean, standard_error
 
     return _pair(mean(values), standard_error(values))

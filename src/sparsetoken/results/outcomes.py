@@ -218,8 +218,8 @@ class Simulation(Result):
     ----------
     trials : tuple of Outcome
         One for each trial, in order.
-    queries : tuple of Query
-        The query found by each trial.
+    queries : tuple of Query or None
+        The query that each trial worked with; None for models without one.
     readout_cosines : tuple of float
         <w1, xi> / |w1| of each trial.
     mean, standard_error : Outcome
@@ -228,7 +228,7 @@ class Simulation(Result):
     """
 
     trials: tuple[Outcome, ...]
-    queries: tuple[Query, ...]
+    queries: tuple[Query | None, ...]
     readout_cosines: tuple[float, ...]
     mean: Outcome
     standard_error: Outcome
@@ -238,4 +238,9 @@ class Simulation(Result):
         """Return means by column, their standard errors as NAME_error, and the status."""
         means, errors = flat(self.mean), flat(self.standard_error)
         deviations = {f"{name}_error": value for name, value in errors.items()}
-        return {**means, **deviations, "status": str(self.status.code), "message": self.status.remedy}
+        return {
+            **means,
+            **deviations,
+            "status": str(self.status.code),
+            "message": self.status.remedy,
+        }

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.averages import mean, standard_error
 from sparsetoken.simulation.budget import Size, query_bytes, require_memory
 from sparsetoken.simulation.engine import TrainedQuery, training_size
-from sparsetoken.simulation.averages import mean, standard_error
 from sparsetoken.simulation.parallel import run_all
 from sparsetoken.simulation.trial import Setting
 from sparsetoken.stages import TwoSteps

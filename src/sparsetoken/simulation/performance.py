@@ -15,7 +15,14 @@ from scipy.stats import rankdata
 
 from sparsetoken.problem import SparseTokenProblem
 
-__all__ = ["DRAWS", "ClassScores", "NormalScores", "Performance", "expected_performance", "measured_performance"]
+__all__ = [
+    "DRAWS",
+    "ClassScores",
+    "NormalScores",
+    "Performance",
+    "expected_performance",
+    "measured_performance",
+]
 
 DRAWS = 2**16  # of the scalars of a class
 
@@ -41,9 +48,7 @@ class ClassScores(NamedTuple):
     negatives: NormalScores
 
 
-def expected_performance(
-    problem: SparseTokenProblem, chunks: Iterable[ClassScores]
-) -> Performance:
+def expected_performance(problem: SparseTokenProblem, chunks: Iterable[ClassScores]) -> Performance:
     """Return test error and AUC given the readout, from the Gaussian scores of new samples.
 
     A score of exactly 0 counts as half an error.

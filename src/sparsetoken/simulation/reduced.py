@@ -111,8 +111,11 @@ class ReducedEngine:
         k = query.sharpness
         return TrainedQuery(query, k * query.cosine, k)
 
-    def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> ReducedDesign:
+    def design(
+        self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int
+    ) -> ReducedDesign:
         """Draw the features of D1 in the frame (named directions, rest)."""
         rng = stream(self.seed, Stream.D1)
         y = self.problem.sample_labels(n, rng)
-        return sampler.draw(self.problem, trained and trained.query, y, self.dimension, rng)
+        query = None if trained is None else trained.query
+        return sampler.draw(self.problem, query, y, self.dimension, rng)

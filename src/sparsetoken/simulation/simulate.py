@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any
 
 from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
@@ -15,7 +14,7 @@ from sparsetoken.simulation.trial import Setting, Trial, TrialPlan
 from sparsetoken.stages import Readout
 from sparsetoken.validation import integer
 
-__all__ = ["simulate"]
+__all__ = ["simulate", "simulate_point"]
 
 
 def simulate(
@@ -94,19 +93,38 @@ def simulate(
     setting = Setting(dimension, seed, engine, dtype)
     trials = integer("trials", trials, 1)
 
-    def all_points(points: Sequence[tuple[Any, ...]]) -> list[Simulation]:
-        more = (memory_budget, test_samples, test_problem, device)
-        plans = [TrialPlan(*point, setting, *more) for point in points]
+    def all_points(points: Sequence[tuple[SparseTokenProblem, Model, Readout]]) -> list[Simulation]:
+        plans = [
+            TrialPlan(*point, setting, memory_budget, test_samples, test_problem, device)
+            for point in points
+        ]
         return [_simulated(plan, trials, executor, on_trial) for plan in plans]
 
     return over_arrays(all_points, problem, model, readout)
 
 
+def simulate_point(
+    problem: SparseTokenProblem,
+    model: Model,
+    readout: Readout,
+    *,
+    dimension: int,
+    trials: int,
+    seed: int = 0,
+    engine: str = "reduced",
+    test_problem: SparseTokenProblem | None = None,
+) -> Simulation:
+    """Return `simulate` at a single point, with its most common options."""
+    setting = Setting(dimension, seed, engine)
+    plan = TrialPlan(problem, model, readout, setting, test_problem=test_problem)
+    return _simulated(plan, integer("trials", trials, 1))
+
+
 def _simulated(
     plan: TrialPlan,
     trials: int,
-    executor: Executor | None,
-    on_trial: Callable[[int, Outcome], None] | None,
+    executor: Executor | None = None,
+    on_trial: Callable[[int, Outcome], None] | None = None,
 ) -> Simulation:
 
     def report(number: int, trial: Trial) -> None:

@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from scipy.optimize import brentq
 
+from sparsetoken.models import Attention, Pooled
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.models import Attention, Pooled
 from sparsetoken.results import Prediction, Status, StatusCode
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.learned_error import solve_readout
 from sparsetoken.theory.potential import Potential
 from sparsetoken.theory.predict import FIRST_POINTS, predict_point
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import real
 from sparsetoken.values import require_numbers
 
@@ -265,9 +265,7 @@ def check_query(
     losing = loss_to_pooling(query, attention, pooled)
     critical = None
     if losing:
-        critical = critical_cosine(
-            problem, readout, sharpness=query.sharpness, tolerance=tolerance
-        )
+        critical = critical_cosine(problem, readout, sharpness=query.sharpness, tolerance=tolerance)
     said = (*advice_on(problem, model, query), losing) if query.sharpness > 0 else ()
     return QueryVerdict(
         cosine=query.cosine,
@@ -277,7 +275,9 @@ def check_query(
         beats_pooling=attention.test_error + 2 * attention.numerical_error + _ROUNDING
         < pooled.test_error,
         critical=critical,
-        message=" ".join(part for part in (next(filter(None, said), ""), _needed(critical)) if part),
+        message=" ".join(
+            part for part in (next(filter(None, said), ""), _needed(critical)) if part
+        ),
     )
 
 

@@ -11,7 +11,15 @@ import numpy as np
 from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Outcome, Overlaps, Prediction, Status, StatusCode, Table, over_arrays
+from sparsetoken.results import (
+    Outcome,
+    Overlaps,
+    Prediction,
+    Status,
+    StatusCode,
+    Table,
+    over_arrays,
+)
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
@@ -99,10 +107,14 @@ def predict(
 
 @with_x64
 def predict_point(
-    problem: SparseTokenProblem, model: Model, readout: Readout, tolerance: float = 1e-4
+    problem: SparseTokenProblem,
+    model: Model,
+    readout: Readout,
+    tolerance: float = 1e-4,
+    test_problem: SparseTokenProblem | None = None,
 ) -> Prediction:
     """Return `predict` at a single point, without a comparison with pooling."""
-    (found,) = _predictions([(problem, model, readout)], None, tolerance)
+    (found,) = _predictions([(problem, model, readout)], test_problem, tolerance)
     return found
 
 

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.models import Attention, Model
+from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.query import working_query
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.values import require_numbers
 from sparsetoken.validation import InvalidInput
+from sparsetoken.values import require_numbers
 
 __all__ = ["Approach", "approach_to_infinite_data"]
 
@@ -39,9 +39,7 @@ class Approach(NamedTuple):
     rate_error: float
 
 
-def approach_to_infinite_data(
-    problem: SparseTokenProblem, model: Model = Attention()
-) -> Approach:
+def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attention()) -> Approach:
     """Return limit and rate of the test error of the square loss at ridge 0.
 
     Parameters

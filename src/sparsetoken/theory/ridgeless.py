@@ -17,9 +17,9 @@ from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
+from sparsetoken.stages import Query, Readout
 from sparsetoken.theory.capacity import capacity_at
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.stages import Query, Readout
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["Stage", "ridgeless_stage"]

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.models import Model, entry_of
+from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.theory.alignment.two_steps import align_point
 from sparsetoken.theory.predict import predict_point
-from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, real
 from sparsetoken.values import require_numbers
 

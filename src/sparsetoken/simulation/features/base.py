@@ -35,7 +35,7 @@ class FeatureSampler(abc.ABC):
     def columns(self, length: int, dimension: int) -> Columns:
         """Return the numbers of named and of other columns."""
 
-    def check_query(self, problem: SparseTokenProblem, query: Query) -> None:
+    def check_query(self, problem: SparseTokenProblem, query: Query) -> None:  # noqa: B027
         """Raise `InvalidInput` if the model cannot work with this query."""
 
     @abc.abstractmethod

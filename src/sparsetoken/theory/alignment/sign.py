@@ -11,9 +11,9 @@ from scipy.optimize import brentq
 
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import StatusCode, Status
-from sparsetoken.theory.alignment.two_steps import sign_margin
+from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import TwoSteps
+from sparsetoken.theory.alignment.two_steps import sign_margin
 from sparsetoken.validation import choice, real
 from sparsetoken.values import require_numbers
 
@@ -87,7 +87,9 @@ def sign_boundary(
         last = value
     side = "towards the signal" if aligned else "away from it"
     reached = f"The query turns {side} for every {name} from {low:g} to {high:g}"
-    return SignBoundary(math.nan, math.nan, Status(StatusCode.NO_LIMIT, f"{reached}; widen the range."))
+    return SignBoundary(
+        math.nan, math.nan, Status(StatusCode.NO_LIMIT, f"{reached}; widen the range.")
+    )
 
 
 def _scan(name: str, low: float, high: float) -> list[float]:

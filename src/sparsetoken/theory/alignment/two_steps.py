@@ -54,7 +54,9 @@ def align(
     Returns
     -------
     Alignment or Table
-        A table where fields hold arrays. The cosine is negative when the query turns away from the signal, and 0 with
+    return over_arrays(
+        lambda points: [align_point(*point) for point in points], problem, steps
+    )
         norm 0 when q2 = 0 (one token, or no step).
     """
     return over_arrays(lambda points: [align_point(*point) for point in points], problem, steps)
@@ -99,9 +101,7 @@ def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     return -(pi * h.plus * theta**2 * V + (L - 1) * _mean(pi, h.plus, h.minus))
 
 
-def _first_step(
-    problem: SparseTokenProblem, steps: TwoSteps, alpha0: float
-) -> _FirstStep:
+def _first_step(problem: SparseTokenProblem, steps: TwoSteps, alpha0: float) -> _FirstStep:
     """Return the readout after its first step.
 
     Equation: first-step. A sample enters its own readout: D0 is used twice.

@@ -15,9 +15,7 @@ from sparsetoken.theory.feature_law import FeatureLaw, sampled_law, two_nodes
 __all__ = ["softmax_law"]
 
 
-def softmax_law(
-    model: Model, problem: SparseTokenProblem, query: Query, points: int
-) -> FeatureLaw:
+def softmax_law(model: Model, problem: SparseTokenProblem, query: Query, points: int) -> FeatureLaw:
     """Return the law of X^T softmax(beta X q).
 
     With one token, or at sharpness 0, it is that of the mean token. Softmax does not see the

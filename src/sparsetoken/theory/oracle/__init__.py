@@ -1,9 +1,9 @@
 """The best that can be done: by any test, and by the best weights of each model."""
 
 from sparsetoken.theory.oracle.bayes import BayesError, bayes_error
-from sparsetoken.theory.oracle.critical_strength import CriticalStrength, critical_strength
 from sparsetoken.theory.oracle.growth import GrowthFit, best_growth, fit_growth, growth_exponent
 from sparsetoken.theory.oracle.representation import Representation, best_error
+from sparsetoken.theory.oracle.strength import CriticalStrength, critical_strength
 
 __all__ = [
     "BayesError",

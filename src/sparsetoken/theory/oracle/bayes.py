@@ -10,7 +10,7 @@ from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 from scipy.stats import qmc
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import StatusCode, Status
+from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
@@ -82,7 +82,9 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
 def _judged(error: float, numerical: float) -> BayesError:
     if numerical <= ACCURACY * error + FLOOR:
         return BayesError(error, numerical, Status(StatusCode.CONVERGED))
-    return BayesError(error, numerical, Status(StatusCode.TOLERANCE_NOT_REACHED, "Take more points."))
+    return BayesError(
+        error, numerical, Status(StatusCode.TOLERANCE_NOT_REACHED, "Take more points.")
+    )
 
 
 def _normal_test(pi: float, separation: float) -> float:

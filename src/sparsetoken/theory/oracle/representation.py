@@ -132,8 +132,8 @@ def best_test(
     if isinstance(model, Pooled) or (sharpness == 0 and _weighs_alike(model)):
         return _mean_test(problem)
     if isinstance(model, HardAttention) and problem.strength > 0:
-        tests = (_largest_token_test(problem), _always(problem, math.inf))
-        return min(tests, key=lambda test: test.error)
+        largest, constant = _largest_token_test(problem), _always(problem, math.inf)
+        return largest if largest.error < constant.error else constant
     if problem.strength == 0 or sharpness == 0:
         return _always(problem, sharpness or 0.0)
     tests = oracle_tests(model, problem)

@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from sparsetoken.cli import app
-from sparsetoken.theory import critical
+from sparsetoken.cli.app import app
+from sparsetoken.theory.oracle import strength as critical
 
 
 def run(*arguments):

@@ -12,7 +12,7 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from sparsetoken.cli import app
+from sparsetoken.cli.app import app
 from sparsetoken.sweep import ProcessLanes, RunStopped, runner
 
 SPEC = """\

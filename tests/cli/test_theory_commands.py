@@ -1,5 +1,6 @@
 """The contract of the command line: keys, exit codes, and what goes to which stream."""
 
+import inspect
 import json
 import os
 import signal
@@ -11,10 +12,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sparsetoken import FourStageTraining, SparseTokenProblem, predict, theory
-from sparsetoken.cli import app
+from sparsetoken import Attention, Pooled, Readout, SparseTokenProblem, predict, simulate, theory
+from sparsetoken.cli import options
+from sparsetoken.cli.app import app
 from sparsetoken.cli.cache import cache_folder, use_compilation_cache
-from sparsetoken.results import Code, Status
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.theory.alignment import two_steps
 
 TASK = ["--length", "4", "--informative", "1", "--strength", "2"]
 SMALL = [*TASK, "--dimension", "20", "--trials", "2", "--alpha1", "1.5"]
@@ -87,7 +90,7 @@ def test_no_warning_where_the_training_sets_no_query_or_a_good_one(arguments):
 def test_predict_keys_and_values():
     found = run("predict", "pooled", *TASK, "--alpha1", 3, "--ridge", 0.1, "--json")
     values = strict_json(found.stdout)
-    expected = predict("pooled", SparseTokenProblem(4, 1, 2.0), FourStageTraining(ridge=0.1), 3.0)
+    expected = predict(SparseTokenProblem(4, 1, 2.0), Pooled(), Readout(ridge=0.1, alpha=3.0))
     assert found.exit_code == 0
     assert list(values) == [
         "test_error",
@@ -102,6 +105,59 @@ def test_predict_keys_and_values():
     assert values["test_error"] == pytest.approx(expected.test_error, rel=1e-9)
 
 
+def test_by_default_attention_is_at_work():
+    attention, pooled = (
+        strict_json(run("predict", m, "--json").stdout) for m in ("attention", "pooled")
+    )
+    assert attention["test_error"] < 0.2 * pooled["test_error"]
+    assert 0.5 < attention["sharpness"] < 2
+
+
+@pytest.mark.parametrize("command", ["predict", "simulate"])
+def test_cosine_and_sharpness_are_printed(command):
+    found = run(command, "attention", *(SMALL if command == "simulate" else TASK))
+    assert "cosine" in found.stdout
+    assert "sharpness" in found.stdout
+
+
+def test_a_blunt_query_is_said():
+    found = run("predict", "attention", "--eta-q", 1, "--json")
+    assert found.exit_code == 0
+    assert "far below 1" in found.stderr
+    assert "--eta-q" in found.stderr
+
+
+def test_one_token_loses_nothing_to_pooling():
+    assert run("predict", "attention", "--length", 1).stderr == ""
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        ["--cosine", 0.9, "--sharpness", 1],
+        [
+            *("--length", 7, "--informative", 2, "--strength", 3.3, "--positive-rate", 0.35),
+            *("--cosine", 0.72, "--sharpness", 1.4),
+        ],
+    ],
+)
+def test_ordinary_points_of_capacity_reach_the_default_tolerance(task):
+    found = run("capacity", "attention", *task, "--json")
+    assert found.exit_code == 0
+    assert strict_json(found.stdout)["status"] == "converged"
+
+
+def test_the_defaults_are_those_of_the_library():
+    from sparsetoken.cli.options import ModelOptions, ReadoutOptions, TaskOptions
+
+    assert TaskOptions().problem() == SparseTokenProblem()
+    assert ModelOptions().model("attention") == Attention()
+    assert ReadoutOptions().readout(ModelOptions().loss) == Readout()
+    parameters = inspect.signature(simulate).parameters
+    assert parameters["dimension"].default == options.DEFAULT_DIMENSION
+    assert parameters["trials"].default == options.DEFAULT_TRIALS
+
+
 def test_predict_takes_infinite_data_and_prints_no_nan():
     found = run("predict", "pooled", *TASK, "--alpha1", "inf", "--json")
     assert found.exit_code == 0
@@ -110,7 +166,7 @@ def test_predict_takes_infinite_data_and_prints_no_nan():
 
 def test_capacity_meets_the_reference_point():
     found = run("capacity", "pooled", *TASK, "--json")
-    assert list(strict_json(found.stdout)) == ["capacity", "status"]
+    assert list(strict_json(found.stdout)) == ["capacity", "numerical_error", "status"]
     assert strict_json(found.stdout)["capacity"] == pytest.approx(2.341, abs=1e-3)
 
 
@@ -222,13 +278,15 @@ def test_a_device_that_is_not_there_is_refused_with_the_remedy(command, monkeypa
 def test_theory_runs_on_the_device(command, monkeypatch):
     import jax
 
-    original, seen = getattr(theory, command[0]), []
+    home = two_steps if command[0] == "align" else theory
+    name = "align_point" if command[0] == "align" else command[0]
+    original, seen = getattr(home, name), []
 
     def recorded(*arguments, **options):
         seen.append(jax.config.jax_default_device)
         return original(*arguments, **options)
 
-    monkeypatch.setattr(theory, command[0], recorded)
+    monkeypatch.setattr(home, name, recorded)
     plain = run(*command, *TASK, "--json")
     chosen = run(*command, *TASK, "--json", "--device", "cpu")
     assert seen == [None, jax.devices("cpu")[0]]
@@ -263,13 +321,17 @@ def test_an_output_folder_that_is_a_file_is_refused(tmp_path):
 def test_a_result_short_of_convergence_is_printed_with_exit_code_1(monkeypatch):
     import dataclasses
 
-    fallen = Status(Code.MAX_ITERATIONS, "Raise the ridge.")
-    result = dataclasses.replace(theory.capacity("pooled", SparseTokenProblem(4, 1, 2.0)))
+    fallen = Status(StatusCode.MAX_ITERATIONS, "Raise the ridge.")
+    result = dataclasses.replace(theory.capacity(SparseTokenProblem(4, 1, 2.0), Pooled()))
     result = dataclasses.replace(result, status=fallen, capacity=float("nan"))
     monkeypatch.setattr(theory, "capacity", lambda *a, **k: result)
     found = run("capacity", "pooled", "--json")
     assert found.exit_code == 1
-    assert strict_json(found.stdout) == {"capacity": None, "status": "max_iterations"}
+    assert strict_json(found.stdout) == {
+        "capacity": None,
+        "numerical_error": 0.0,
+        "status": "max_iterations",
+    }
     assert "Raise the ridge." in found.stderr
 
 
@@ -283,18 +345,23 @@ LISTENING = (
 STORE_FILES = {f"reproduce.sqlite{end}" for end in ("", "-wal", "-shm")}
 
 
-def test_ctrl_c_in_a_real_process(tmp_path):
+@pytest.mark.parametrize(
+    ("number", "code", "word"),
+    [(signal.SIGINT, 130, "Interrupted."), (signal.SIGTERM, 143, "Terminated.")],
+)
+def test_a_signal_ends_a_real_process_and_leaves_nothing_behind(tmp_path, number, code, word):
     command = [sys.executable, "-c", LISTENING, "reproduce", "--out", str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         deadline = time.monotonic() + 60
         while not (tmp_path / "out").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert out == b""
-    assert err.decode().split() == ["Interrupted."]
+    told = [line for line in err.decode().splitlines() if line and "left" not in line]
+    assert told == [word]  # no warning of semaphores; lines of progress apart
     assert {path.name for path in (tmp_path / "out").iterdir()} <= STORE_FILES
 
 
@@ -325,7 +392,7 @@ def test_tolerance_is_explained_for_each_command():
 
 def test_help_does_not_load_the_heavy_packages():
     code = (
-        "import sys; from sparsetoken.cli import app; "
+        "import sys; from sparsetoken.cli.app import app; "
         "sys.exit(any(m in sys.modules for m in ('jax', 'scipy', 'matplotlib')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
@@ -335,8 +402,7 @@ def test_import_changes_no_jax_setting():
     code = (
         "import jax; before = dict(jax.config.values); "
         "import sparsetoken; [getattr(sparsetoken, n) for n in sparsetoken.__all__]; "
-        "sparsetoken.align(sparsetoken.SparseTokenProblem(4, 1, 2.0), "
-        "sparsetoken.FourStageTraining()); "
+        "sparsetoken.align(sparsetoken.SparseTokenProblem(4, 1, 2.0)); "
         "assert dict(jax.config.values) == before"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -30,7 +30,6 @@ from sparsetoken.validation import InvalidInput, integer, real
 __all__ = ["CURVES", "CriticalStrength", "Curve", "checked_lengths", "critical_strength"]
 
 
-
 class Curve(NamedTuple):
     """A model, None for the Bayes test, and its sharpness where that is fixed."""
 

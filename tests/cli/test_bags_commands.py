@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from sparsetoken import diagnose
 from sparsetoken.bags import as_bags, write_parquet
-from sparsetoken.cli import app
+from sparsetoken.cli.app import app
 from sparsetoken.cli.files import read_bags
 
 

@@ -1,0 +1,10 @@
+"""The version of the installed package."""
+
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["__version__"]
+
+try:
+    __version__ = version("sparsetoken")
+except PackageNotFoundError:  # run from source without an installation
+    __version__ = "unknown"

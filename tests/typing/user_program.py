@@ -1,0 +1,24 @@
+"""A small program as a user writes it; both type checkers must accept it."""
+
+import numpy as np
+
+import sparsetoken as st
+
+problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+attention = st.Attention(st.TwoSteps(alpha=1.0, eta_q=25, loss="square"))
+readout = st.Readout(loss="square", ridge=1e-2, alpha=2.0)
+
+prediction = st.predict(problem, attention, readout)
+print(prediction.test_error, prediction.status.converged, prediction.advice)
+
+curve = st.predict(problem, st.Pooled(), st.Readout("logistic", alpha=np.geomspace(0.25, 10, 5)))
+print(curve.to_frame(), curve.to_dict())
+
+simulation = st.simulate(problem, attention, readout, dimension=100, trials=2)
+print(simulation.status)
+print(st.capacity(problem, st.Vectorized()).capacity)
+print(st.align(problem, st.TwoSteps()).cosine)
+print(st.tuning.best_split(problem, attention, readout, 3.0).share)
+print(st.oracle.bayes_error(problem).test_error)
+
+classifier = st.AttentionClassifier(random_state=0)
