@@ -15,7 +15,7 @@ from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.models import Attention, Elementwise, HardAttention, Pooled, Vectorized
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength, growth
-from sparsetoken.theory.oracle.critical_strength import checked_lengths
+from sparsetoken.theory.oracle.strength import checked_lengths
 from sparsetoken.validation import InvalidInput
 
 MODELS = [Pooled(), Vectorized(), Attention(), *(Elementwise(activation=a) for a in ACTIVATIONS)]
