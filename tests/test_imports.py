@@ -1,6 +1,7 @@
 """Imports run one way, and theory and simulation stay apart: read from the source."""
 
 import ast
+import graphlib
 from pathlib import Path
 
 import pytest
@@ -8,86 +9,126 @@ import pytest
 import sparsetoken
 
 HOME = Path(sparsetoken.__file__).parent
-SOURCES = sorted(HOME.rglob("*.py"))
 
-# What each part may import, besides itself.
-BASE = {"validation", "problem", "training", "results", "losses", "numerics"}
+# What each part may import, besides itself, from the bottom to the top.
+BASE = {"validation", "extras", "version", "numerics", "losses", "attention", "problem", "stages"}
+CORE = {*BASE, "models", "values", "results"}
 ALLOWED = {
     "validation": set(),
+    "version": set(),
+    "extras": {"validation"},
     "numerics": {"validation"},
     "losses": {"validation", "numerics"},
-    "problem": {"validation"},
-    "training": {"validation", "losses"},
-    "results": {"training"},
     "attention": {"validation"},
-    "theory": {*BASE, "attention"},
-    "simulation": {*BASE, "attention"},
-    "bags": {"validation"},
-    "fitting": {*BASE, "attention", "bags", "models", "stages", "theory"},  # theory for the best split alone
-    "estimators": {*BASE, "attention", "bags", "fitting"},
-    "advice": {*BASE, "theory", "bags", "fitting", "estimators"},
-    "sweep": {*BASE, "attention", "theory", "simulation"},
-    "beyond": {*BASE, "attention", "simulation"},
-    "experiments": {*BASE, "theory", "simulation", "beyond", "figures"},
+    "problem": {"validation"},
+    "stages": {"validation", "losses"},
+    "models": {"validation", "attention", "problem", "stages"},
+    "values": {"validation", "losses"},
+    "results": {"validation", "extras", "stages", "values"},
+    "theory": CORE,
+    "simulation": CORE,
+    "bags": {"validation", "extras"},
+    "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
+    "estimators": {*CORE, "bags", "fitting"},
+    "advice": {*CORE, "theory", "bags", "fitting", "estimators"},
+    "sweep": {*CORE, "theory", "simulation"},
+    "beyond": {*CORE, "simulation"},
     "figures": {"validation", "results", "sweep"},
-    "displays": {*BASE, "theory", "bags", "figures", "advice", "models", "stages", "values"},
-    "report": {*BASE, "experiments", "figures", "sweep"},
+    "displays": {*CORE, "theory", "bags", "advice", "figures"},
+    "experiments": {*CORE, "theory", "simulation", "beyond", "figures"},
+    "report": {*CORE, "sweep", "figures", "experiments"},
     "cli": {
-        *BASE,
+        *CORE,
         "theory",
         "simulation",
-        "experiments",
-        "report",
         "bags",
+        "fitting",
         "estimators",
         "advice",
         "sweep",
         "figures",
+        "experiments",
+        "report",
     },
     "__main__": {"cli"},
 }
 
 
-def _part(path: Path) -> str:
-    return path.relative_to(HOME).parts[0].removesuffix(".py")
+def _module(path: Path) -> str:
+    parts = path.relative_to(HOME.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _names(path: Path) -> list[str]:
-    """Return the names of the package that a file imports, at its top or inside functions."""
-    modules = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+SOURCES = {_module(path): path for path in sorted(HOME.rglob("*.py"))}
+
+
+def _part(module: str) -> str:
+    return module.split(".")[1]
+
+
+def _for_type_checkers(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _names(module: str, *, types: bool = True) -> list[str]:
+    """Return the names of the package that a file imports, at its top or inside functions.
+
+    Without `types` those imported for type checkers alone are left out.
+    """
+    path, found = SOURCES[module], []
+    nodes: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    for node in nodes:
+        if types or not _for_type_checkers(node):
+            nodes += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
-            modules += [alias.name for alias in node.names]
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            modules += [f"{node.module}.{alias.name}" for alias in node.names]
-    return [name for name in modules if name.startswith("sparsetoken.")]
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return [name for name in found if name.startswith("sparsetoken.")]
 
 
-def _imported(path: Path) -> set[str]:
-    return {name.split(".")[1] for name in _names(path)}
+def _files(module: str, *, types: bool = True) -> set[str]:
+    """Return the modules that a file imports, or imports names from."""
+    names = _names(module, types=types)
+    return {name if name in SOURCES else name.rpartition(".")[0] for name in names} - {module}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(HOME)))
-def test_imports_run_one_way(path: Path) -> None:
-    part = _part(path)
-    if part == "__init__":
-        return
+INSIDE = [module for module in SOURCES if module != "sparsetoken"]
+
+
+@pytest.mark.parametrize("module", INSIDE)
+def test_imports_run_one_way(module: str) -> None:
+    part = _part(module)
     assert part in ALLOWED, f"say in this test what {part} may import"
-    names = {"__version__"} if part == "cli" else set()
-    assert _imported(path) - names <= {part, *ALLOWED[part]}
+    assert {_part(name) for name in _names(module)} <= {part, *ALLOWED[part]}
+
+
+def test_what_is_allowed_has_an_order() -> None:
+    graphlib.TopologicalSorter(ALLOWED).prepare()  # raises CycleError
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """A type that is named in an annotation only is no import when the code runs."""
+    graph = {module: _files(module, types=False) for module in INSIDE}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+@pytest.mark.parametrize(("one", "other"), [("theory", "simulation"), ("simulation", "theory")])
+def test_theory_and_simulation_never_reach_each_other(one: str, other: str) -> None:
+    reached = [module for module in INSIDE if _part(module) == one]
+    for module in reached:
+        reached += sorted(_files(module) - {*reached, "sparsetoken"})
+    assert not [module for module in reached if _part(module) == other]
 
 
 def test_theory_and_simulation_share_no_computation() -> None:
-    for path in SOURCES:
-        if _part(path) == "simulation":
-            assert "theory" not in _imported(path)
-        if _part(path) == "theory":
-            assert "simulation" not in _imported(path)
-            # The functions phi and their range define a model; weights are a computation.
-            shared = {name for name in _names(path) if name.startswith("sparsetoken.attention")}
-            names = ("ACTIVATIONS", "check_exponent")
-            assert shared <= {f"sparsetoken.attention.{name}" for name in names}
+    # The functions phi and their range define a model; weights are a computation.
+    shared = {f"sparsetoken.attention.{name}" for name in ("ACTIVATIONS", "check_exponent")}
+    for module in INSIDE:
+        if _part(module) == "theory":
+            used = {name for name in _names(module) if name.startswith("sparsetoken.attention")}
+            assert used <= shared
 
 
 def test_every_public_name_loads() -> None:
@@ -97,5 +138,5 @@ def test_every_public_name_loads() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="nothing"):
         _ = sparsetoken.nothing

@@ -1,16 +1,15 @@
-"""The task and the training as values: validation, JSON, samples."""
+"""The task as a value: validation, samples."""
 
 import collections
 import dataclasses
 import math
-import pickle
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.validation import InvalidInput
 
 
@@ -36,40 +35,6 @@ from sparsetoken.validation import InvalidInput
 def test_bad_problem(values, word):
     with pytest.raises(InvalidInput, match=word):
         SparseTokenProblem(*values)
-
-
-@pytest.mark.parametrize(
-    ("values", "word"),
-    [
-        ({"alpha0": 0.0}, "alpha0"),
-        ({"eta_w": -1.0}, "eta_w"),
-        ({"eta_b": math.nan}, "eta_b"),
-        ({"eta_q": "1"}, "eta_q"),
-        ({"beta": 0.0}, "beta"),
-        ({"loss": "absolute"}, "loss"),
-        ({"ridge": -0.1}, "ridge"),
-    ],
-)
-def test_bad_training(values, word):
-    with pytest.raises(InvalidInput, match=word):
-        FourStageTraining(**values)
-
-
-@pytest.mark.parametrize("values", [(1.1, 1.0), (-1.1, 1.0), (0.5, -1.0), (math.nan, 1.0)])
-def test_bad_query(values):
-    with pytest.raises(InvalidInput):
-        Query(*values)
-
-
-@pytest.mark.parametrize("law", [None, (0.5, 0.25, 0.25)])
-def test_problem_survives_json(law):
-    problem = SparseTokenProblem(3, 1, 0.1 + 0.2, 1 / 3, law)
-    assert SparseTokenProblem.from_json(problem.to_json()) == problem
-
-
-def test_training_survives_json():
-    training = FourStageTraining(1 / 3, 0.1, 0.2, 0.3, 0.4, "hinge", 1e-7)
-    assert FourStageTraining.from_json(training.to_json()) == training
 
 
 def test_values_are_frozen_and_equal_by_value():
@@ -140,27 +105,41 @@ def test_bad_position_laws(law):
 def test_a_position_law_may_be_an_array():
     problem = SparseTokenProblem(2, 1, 1.0, position_law=np.array([0.25, 0.75]))
     assert problem.position_law == (0.25, 0.75)
-    assert SparseTokenProblem.from_json(problem.to_json()) == problem
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '{"alpha": 1}'])
-@pytest.mark.parametrize("kind", [SparseTokenProblem, FourStageTraining])
-def test_bad_json(kind, text):
-    with pytest.raises(InvalidInput, match="JSON object"):
-        kind.from_json(text)
-
-
-def test_values_whose_products_overflow_are_refused():
+def test_a_strength_whose_products_overflow_is_refused():
     with pytest.raises(InvalidInput, match="strength"):
         SparseTokenProblem(2, 1, 1e200)
-    with pytest.raises(InvalidInput, match="eta_w"):
-        FourStageTraining(eta_w=1e200)
-    with pytest.raises(InvalidInput, match="alpha0"):
-        FourStageTraining(alpha0=1e308)
 
 
-def test_an_error_survives_the_way_between_processes():
-    with pytest.raises(InvalidInput) as caught:
-        Query(2.0, 1.0)
-    again = pickle.loads(pickle.dumps(caught.value))
-    assert str(again) == str(caught.value) == "cosine must be a finite number in [-1, 1]; got 2.0."
+def test_arrays_are_kept_as_tuples():
+    problem = SparseTokenProblem(4, 1, np.array([[1.0, 2.0], [3.0, 4.0]]), [0.2, 0.5])
+    assert problem.strength == ((1.0, 2.0), (3.0, 4.0))
+    assert problem.positive_rate == (0.2, 0.5)
+    assert hash(problem) == hash(SparseTokenProblem(4, 1, [[1, 2], [3, 4]], (0.2, 0.5)))
+    assert SparseTokenProblem(4, 1, jnp.array([1.0, 2.0])).strength == (1.0, 2.0)
+    assert SparseTokenProblem(4, 1, np.float64(2.0)) == SparseTokenProblem(4, 1, np.array(2.0))
+    for strength, word in (
+        ([1.0, -1.0], "entry"),
+        ([], "one number or more"),
+        ([[1], [1, 2]], "array of numbers"),
+        (["1", "2"], "array of numbers"),
+        ([True, False], "array of numbers"),
+    ):
+        with pytest.raises(InvalidInput, match=f"strength.*{word}"):
+            SparseTokenProblem(4, 1, strength)
+    with pytest.raises(InvalidInput, match="length"):
+        SparseTokenProblem(np.array([4, 5]), 1)
+
+
+@pytest.mark.parametrize("change", [{"strength": [1.0, 2.0]}, {"positive_rate": [0.2, 0.5]}])
+def test_samples_are_drawn_of_one_problem_at_a_time(change):
+    problem = SparseTokenProblem(4, **change)
+    with pytest.raises(InvalidInput, match=next(iter(change))):
+        problem.sample(3, np.array([1.0]), np.random.default_rng(0))
+
+
+def test_the_law_of_the_tokens_is_a_value():
+    assert SparseTokenProblem().tokens == Isotropic()
+    with pytest.raises(InvalidInput, match="tokens"):
+        SparseTokenProblem(tokens="isotropic")

@@ -238,16 +238,21 @@ MODELS: dict[str, ModelEntry] = {
 """By name. A new model is a class, a law, a sampler and a row here; see docs/extending.md."""
 
 
+_BUILT_IN = frozenset(MODELS)
+
+
 def register(entry: ModelEntry) -> None:
     """Add a model from outside the package to the table.
+
+    A second registration of a name takes the place of the first, as when a cell of a notebook
+    runs again; models of the first class are then refused.
 
     Raises
     ------
     InvalidInput
-        If another model has that name.
+        If a model of the package has that name.
     """
-    known = MODELS.get(entry.name)
-    if known is not None and known.kind is not entry.kind:
+    if entry.name in _BUILT_IN:
         raise InvalidInput("name of the model", "a word that no other model has", entry.name)
     MODELS[entry.name] = entry
 
@@ -260,10 +265,11 @@ def entry_of(model: Model) -> ModelEntry:
     InvalidInput
         If it is no model, or its class is not registered.
     """
-    if not isinstance(model, Model) or getattr(type(model), "name", None) not in MODELS:
+    entry = MODELS.get(getattr(type(model), "name", ""))
+    if entry is None or entry.kind is not type(model):
         remedy = "Write st.Attention(), for example, or register a model of your own."
         raise InvalidInput("model", "a model: " + ", ".join(MODELS), model, remedy)
-    return MODELS[type(model).name]
+    return entry
 
 
 def make_model(name: str, query: Query | TwoSteps | None = None, **options: Any) -> Model:
@@ -281,9 +287,12 @@ def make_model(name: str, query: Query | TwoSteps | None = None, **options: Any)
     Raises
     ------
     InvalidInput
-        If the name is unknown or a value illegal.
+        If the name is unknown, an option is a field of no model, or a value is illegal.
     """
     entry = MODELS[choice("model", name, MODELS)]
+    known = {option for other in MODELS.values() for option in other.options}
+    for option in options.keys() - known:
+        raise InvalidInput("option of a model", "one of " + ", ".join(sorted(known)), option)
     fields = {key: value for key, value in options.items() if key in entry.options}
     if entry.has_query and query is not None:
         fields["query"] = query

@@ -114,8 +114,15 @@ class SparseTokenProblem:
         return Letters(self.positive_rate, self.strength, self.informative, self.length)
 
     def sample_labels(self, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
-        """Draw n labels in {-1, +1}."""
-        return np.where(rng.random(n) < self.positive_rate, 1, -1)
+        """Draw n labels in {-1, +1}.
+
+        Raises
+        ------
+        InvalidInput
+            If the positive rate is an array.
+        """
+        pi = real("positive_rate (pi)", self.positive_rate)
+        return np.where(rng.random(n) < pi, 1, -1)
 
     def sample_positions(self, n: int, rng: np.random.Generator) -> Bool[np.ndarray, "n L"]:
         """Draw n sets of R positions.
@@ -161,9 +168,15 @@ class SparseTokenProblem:
         -------
         tokens : array of shape (n, L, d)
         labels : array of shape (n,), in {-1, +1}
+
+        Raises
+        ------
+        InvalidInput
+            If strength or positive rate is an array.
         """
+        theta = real("strength (theta)", self.strength)
         y = self.sample_labels(n, rng)
         v = self.sample_positions(n, rng) & (y == 1)[:, None]
         tokens = rng.standard_normal((n, self.length, len(signal)), dtype=dtype)
-        tokens[v] += np.asarray(self.strength * signal, dtype=dtype)
+        tokens[v] += np.asarray(theta * signal, dtype=dtype)
         return tokens, y

@@ -94,28 +94,32 @@ def real(
 def reals(
     name: str, value: Any, low: float = -math.inf, high: float = math.inf, **more: Any
 ) -> Any:
-    """Return `value` as a float, or an array of numbers as nested tuples of floats.
+    """Return `value` as a float, or an array or a list of numbers as nested tuples of floats.
 
     Tuples keep the values that hold them immutable, comparable and hashable.
 
     Raises
     ------
     InvalidInput
-        If an entry is outside the interval, as `real` says, or the array is empty or ragged.
+        If an entry is outside the interval, as `real` says, or the array is empty or ragged or
+        holds something else than numbers.
     """
-    if not isinstance(value, (np.ndarray, list, tuple)) or np.ndim(value) == 0:
-        return real(
-            name, value.item() if isinstance(value, np.ndarray) else value, low, high, **more
-        )
+    if not (isinstance(value, (list, tuple)) or hasattr(value, "__array__")):
+        return real(name, value, low, high, **more)
+    legal = "a number or an array of numbers"
     try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidInput(name, "a number or an array of numbers", value) from None
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise InvalidInput(name, legal, value) from None
+    if array.ndim == 0:
+        return real(name, array.item(), low, high, **more)
     if array.size == 0:
         raise InvalidInput(name, "an array of one number or more", value)
+    if array.dtype.kind not in "iuf":
+        raise InvalidInput(name, legal, value)
     for entry in array.ravel().tolist():
         real(f"{name} entry", entry, low, high, **more)
-    return _tuples(array.tolist())
+    return _tuples(array.astype(float).tolist())
 
 
 def _tuples(value: Any) -> Any:

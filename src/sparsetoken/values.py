@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -50,7 +50,8 @@ def broadcast(*values: Any) -> Grid:
     try:
         full = np.broadcast_arrays(*arrays)
     except ValueError:
-        shapes = {".".join(names): a.shape for (_, names), a in zip(paths, arrays, strict=True)}
+        columns = [_column(values[i], names) for i, names in paths]
+        shapes = {name: a.shape for name, a in zip(columns, arrays, strict=True)}
         raise InvalidInput("arrays", "of shapes that broadcast", shapes) from None
     axes = {_column(values[i], names): a for (i, names), a in zip(paths, full, strict=True)}
     points = []
@@ -136,5 +137,13 @@ def from_json(kind: type[Value], text: str) -> Value:
     InvalidInput
         If the text is no JSON object with its fields, or a value is illegal.
     """
-    fields: Mapping[str, Any] = read_json(kind, text)
-    return kind(**fields)
+    given: Mapping[str, Any] = read_json(kind, text)
+    own: Any = {field.name: field.default for field in dataclasses.fields(cast(Any, kind))}
+    return kind(**{name: _read(own[name], value) for name, value in given.items()})
+
+
+def _read(default: Any, value: Any) -> Any:
+    """Return a field, which holds a value of its own class where its default does."""
+    if not dataclasses.is_dataclass(default) or not isinstance(value, dict):
+        return value
+    return from_json(type(default), json.dumps(value))

@@ -1,5 +1,8 @@
 """Gradient, stages and test error of an attention classifier with real tokens."""
 
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 
@@ -12,23 +15,27 @@ from sparsetoken.beyond.classifier import (
     objective,
     reached,
     start,
+    trial_data,
     two_steps,
     union,
 )
+from sparsetoken.models import Pooled
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.conditional import conditional_merit, counted_merit
-from sparsetoken.simulation.design import Split
+from sparsetoken.simulation.engine import Split
+from sparsetoken.simulation.features import sampler_of
+from sparsetoken.simulation.performance import expected_performance, measured_performance
 from sparsetoken.simulation.seeds import Stream
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(length=4, informative=2, strength=3.0, positive_rate=0.3)
-TRAINING = FourStageTraining(alpha0=2.0, eta_q=8.0, beta=1.5, ridge=0.05)
+STEPS = TwoSteps(alpha=2.0, eta_q=8.0, beta=1.5)
+READOUT = Readout(ridge=0.05)
 D = 12
 
 
 def _engine(problem=PROBLEM, trial=0, dimension=D):
-    return start(problem, TRAINING, dimension, 3, trial)
+    return start(problem, dimension, 3, trial)
 
 
 def _classifier(seed, d=D, bias=0.3):
@@ -38,16 +45,17 @@ def _classifier(seed, d=D, bias=0.3):
 
 @pytest.mark.parametrize("loss", ["logistic", "square"])
 def test_the_gradient_is_that_of_the_mean_loss(loss):
-    training = FourStageTraining(loss=loss, beta=1.5, ridge=1e-12)
+    readout, beta = Readout(loss, ridge=1e-12), 1.5
     samples, at = draw(_engine(), Stream.D0, 30), _classifier(1)
-    found, step = gradient(samples, at, training.loss, training.beta), 1e-6
+    found, step = gradient(samples, at, readout.loss, beta), 1e-6
 
     def slope(w, b, q):
         up, down = (
             objective(
                 samples,
                 Classifier(at.w + t * w, at.b + t * b, at.q + t * q),
-                training,
+                readout,
+                beta,
             )
             for t in (step, -step)
         )
@@ -63,8 +71,8 @@ def test_the_gradient_is_that_of_the_mean_loss(loss):
 @pytest.mark.parametrize("trial", [0, 1])
 def test_two_steps_are_those_of_the_tensor_engine(trial):
     engine = _engine(trial=trial)
-    other = engine.train_query(TRAINING)
-    found = two_steps(draw(engine, Stream.D0, 2 * D), TRAINING)
+    other = engine.train_query(STEPS)
+    found = two_steps(draw(engine, Stream.D0, 2 * D), STEPS)
     # Two orders of summation of the same gradient.
     np.testing.assert_allclose(found.q, other.norm * other.direction, rtol=0, atol=1e-12)
     assert cosine(found.w, engine.signal) == pytest.approx(other.readout_cosine, abs=1e-12)
@@ -72,29 +80,31 @@ def test_two_steps_are_those_of_the_tensor_engine(trial):
 
 def test_no_other_readout_is_better_than_the_fitted_one():
     samples = union(draw(_engine(), Stream.D0, 20), draw(_engine(), Stream.D1, 20))
-    best = fitted(samples, _classifier(2).q, TRAINING)
-    low = objective(samples, best, TRAINING)
+    best = fitted(samples, _classifier(2).q, READOUT, STEPS.beta)
+    low = objective(samples, best, READOUT, STEPS.beta)
     for seed in range(5):
         w, b = 1e-3 * np.random.default_rng(seed).standard_normal(D), 1e-3 * (seed - 2)
-        assert objective(samples, best._replace(w=best.w + w, b=best.b + b), TRAINING) > low
+        other = best._replace(w=best.w + w, b=best.b + b)
+        assert objective(samples, other, READOUT, STEPS.beta) > low
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_test_error_is_that_counted_on_fresh_samples(seed):
     engine, at = _engine(), _classifier(seed)
     X, y = draw(engine, Stream.FRESH, 40_000)
-    a = np.exp(TRAINING.beta * X @ at.q)
+    a = np.exp(STEPS.beta * X @ at.q)
     scores = np.einsum("nl,nld,d->n", a / a.sum(axis=1, keepdims=True), X, at.w) + at.b
-    counted = counted_merit(scores, y).test_error
+    counted = measured_performance(scores, y).test_error
     # 40000 samples: the standard error of a share is at most 0.0025.
-    assert reached(engine, at, TRAINING.beta).test_error == pytest.approx(counted, abs=0.01)
+    assert reached(engine, at, STEPS.beta).test_error == pytest.approx(counted, abs=0.01)
 
 
 def test_without_a_query_it_is_the_pooled_classifier():
     engine, at = _engine(), _classifier(4)._replace(q=np.zeros(D))
     along = at.w @ engine.signal
     split = Split(np.array([along]), float(np.linalg.norm(at.w - along * engine.signal)))
-    pooled = conditional_merit("pooled", PROBLEM, None, split, at.b, "erf", None)
+    scores = sampler_of(Pooled()).scores(PROBLEM, None, split, at.b, np.random.default_rng(0))
+    pooled = expected_performance(PROBLEM, scores)
     found = reached(engine, at, 1.0)
     assert (found.cosine, found.sharpness) == (0, 0)
     # 65536 draws: the standard error of a chance is at most 0.002.
@@ -105,16 +115,40 @@ def test_a_query_along_the_signal_has_cosine_one():
     engine = _engine()
     xi = engine.signal
     at = Classifier(xi, 0.0, -2 * xi)
-    assert reached(engine, at, 1.5)[1:] == pytest.approx((-1, 3))
+    found = reached(engine, at, 1.5)
+    assert (found.cosine, found.sharpness) == pytest.approx((-1, 3))
 
 
-def test_a_trial_has_its_own_data_whatever_the_steps():
-    small = FourStageTraining(alpha0=2.0, eta_q=1.0)
-    assert start(PROBLEM, small, D, 3, 0).seed == _engine().seed
-    assert start(PROBLEM, TRAINING, D, 3, 1).seed != _engine().seed
+def test_the_random_numbers_depend_on_seed_and_trial_alone():
+    other = dataclasses.replace(PROBLEM, strength=3.5)
+    assert start(other, D + 1, 3, 0).seed == _engine().seed
+    assert start(PROBLEM, D, 3, 1).seed != _engine().seed
+    assert start(PROBLEM, D, 4, 0).seed != _engine().seed
+
+
+def test_the_training_sets_are_those_of_the_engine():
+    found = trial_data(PROBLEM, STEPS, Readout(alpha=3.0), dimension=D, seed=3, trial=1)
+    engine = _engine(trial=1)
+    assert found.engine == engine
+    for samples, source, n in ((found.D0, Stream.D0, 2 * D), (found.D1, Stream.D1, 3 * D)):
+        for one, two in zip(samples, draw(engine, source, n), strict=True):
+            np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("steps", "readout", "word"),
+    [
+        (TwoSteps(alpha=[1.0, 2.0]), READOUT, "alpha0"),
+        (STEPS, Readout(ridge=[0.1, 0.2]), "ridge"),
+        (STEPS, Readout(alpha=math.inf), "alpha1"),
+    ],
+)
+def test_a_trial_has_one_finite_setting(steps, readout, word):
+    with pytest.raises(InvalidInput, match=word):
+        trial_data(PROBLEM, steps, readout, dimension=D, seed=0, trial=0)
 
 
 @pytest.mark.parametrize("bad", [(1, 0, 0), (D, -1, 0), (D, 0, -1)])
 def test_bad_coordinates_are_refused(bad):
     with pytest.raises(InvalidInput, match="must be an integer >="):
-        start(PROBLEM, TRAINING, *bad)
+        start(PROBLEM, *bad)

@@ -15,26 +15,27 @@ from sparsetoken.beyond.classifier import (
 from sparsetoken.beyond.joint import STARTS, descend, joint_trial
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import Stream
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(length=4, informative=1, strength=4.0, positive_rate=0.4)
-TRAINING = FourStageTraining(alpha0=2.0, eta_q=6.0, ridge=0.1)
+STEPS = TwoSteps(alpha=2.0, eta_q=6.0)
+READOUT = Readout(ridge=0.1, alpha=3.0)
 D = 10
 
 
 def _trial(**change):
-    given = {"begin": STARTS[0], "steps": (0, 5), "dimension": D, **change}
-    return joint_trial(PROBLEM, TRAINING, given.pop("alpha1", 3.0), **given)
+    given = {"begin": STARTS[0], "checkpoints": (0, 5), "dimension": D, **change}
+    return joint_trial(PROBLEM, STEPS, given.pop("readout", READOUT), **given)
 
 
 def test_with_one_token_the_descent_ends_at_the_convex_fit():
     # Softmax of one token is 1: q has no gradient, and (w, b) solve stage 4.
     problem = SparseTokenProblem(length=1, informative=1, strength=2.0, positive_rate=0.5)
-    samples = draw(start(problem, TRAINING, D, 0, 0), Stream.D1, 40)
+    samples = draw(start(problem, D, 0, 0), Stream.D1, 40)
     begin = Classifier(np.zeros(D), 0.0, np.ones(D))
-    end = descend(samples, begin, TRAINING, 3000, 0.2)
-    best = fitted(samples, begin.q, TRAINING)
+    end = descend(samples, begin, READOUT, 1.0, count=3000, rate=0.2)
+    best = fitted(samples, begin.q, READOUT, 1.0)
     # The slowest mode contracts by 1 - 0.2 * (ridge = 0.1) a step: e^-60 after 3000.
     np.testing.assert_allclose(end.w, best.w, atol=1e-6)
     assert end.b == pytest.approx(best.b, abs=1e-6)
@@ -43,7 +44,7 @@ def test_with_one_token_the_descent_ends_at_the_convex_fit():
 
 @pytest.mark.parametrize("begin", STARTS)
 def test_small_steps_lower_the_objective(begin):
-    states = _trial(begin=begin, steps=(0, 20, 100, 400), rate=0.05)
+    states = _trial(begin=begin, checkpoints=(0, 20, 100, 400), rate=0.05)
     values = [state.objective for state in states]
     assert values == sorted(values, reverse=True)
     assert [state.steps for state in states] == [0, 20, 100, 400]
@@ -51,26 +52,28 @@ def test_small_steps_lower_the_objective(begin):
 
 
 def test_the_second_start_is_the_two_step_solution():
-    engine = start(PROBLEM, TRAINING, D, 0, 0)
+    engine = start(PROBLEM, D, 0, 0)
     D0, D1 = draw(engine, Stream.D0, 2 * D), draw(engine, Stream.D1, 3 * D)
-    found = _trial(begin=STARTS[1], steps=(0,))[0].reached
-    assert found == reached(engine, fitted(D1, two_steps(D0, TRAINING).q, TRAINING), 1.0)
+    found = _trial(begin=STARTS[1], checkpoints=(0,))[0].reached
+    q = two_steps(D0, STEPS).q
+    assert found == reached(engine, fitted(D1, q, READOUT, 1.0), 1.0)
 
 
 def test_the_first_start_is_small_and_knows_nothing():
-    (state,) = joint_trial(PROBLEM, TRAINING, 1.0, begin=STARTS[0], steps=(0,), dimension=400)
+    (state,) = _trial(readout=Readout(alpha=1.0), checkpoints=(0,), dimension=400)
     # |q| is 0.1 (1 +- 1/sqrt(2 d)); the cosine of a random vector is below 4 / sqrt(d).
     assert state.reached.sharpness == pytest.approx(0.1, abs=0.02)
     assert abs(state.reached.cosine) < 0.2
 
 
 def test_the_gradient_norm_is_the_slope_along_the_descent():
-    samples = draw(start(PROBLEM, TRAINING, D, 0, 0), Stream.D1, 40)
+    samples = draw(start(PROBLEM, D, 0, 0), Stream.D1, 40)
     w, q = np.random.default_rng(1).standard_normal((2, D))
     at, rate = Classifier(w, 0.2, q), 1e-7
-    after = descend(samples, at, TRAINING, 1, rate)
+    after = descend(samples, at, READOUT, 1.0, count=1, rate=rate)
     moved = np.concatenate([after.w - at.w, [after.b - at.b], after.q - at.q])
-    fall = objective(samples, at, TRAINING) - objective(samples, after, TRAINING)
+    before, below = (objective(samples, c, READOUT, 1.0) for c in (at, after))
+    fall = before - below
     # First order: the fall of the objective is |moved|^2 / rate, but for O(rate).
     assert fall == pytest.approx(moved @ moved / rate, rel=1e-4)
 
@@ -78,10 +81,10 @@ def test_the_gradient_norm_is_the_slope_along_the_descent():
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("alpha1", {"alpha1": 0.0}),
+        ("alpha1", {"readout": Readout(alpha=np.inf)}),
         ("begin", {"begin": "large"}),
-        ("steps", {"steps": (5, 4)}),
-        ("steps", {"steps": (-1,)}),
+        ("checkpoints", {"checkpoints": (5, 4)}),
+        ("checkpoints", {"checkpoints": (-1,)}),
         ("rate", {"rate": 0.0}),
         ("dimension", {"dimension": 1}),
     ],

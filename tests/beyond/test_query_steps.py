@@ -9,26 +9,27 @@ from sparsetoken.beyond.classifier import draw, fitted, objective, reached, star
 from sparsetoken.beyond.query_steps import query_path, steps_trial
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import Stream
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(length=4, informative=1, strength=4.0, positive_rate=0.4)
-TRAINING = FourStageTraining(alpha0=2.0, eta_q=6.0, ridge=1e-12)
+STEPS = TwoSteps(alpha=2.0, eta_q=6.0)
+READOUT = Readout(ridge=1e-12, alpha=3.0)
 D = 10
 
 
 def _samples():
-    return draw(start(PROBLEM, TRAINING, D, 0, 0), Stream.D0, 2 * D)
+    return draw(start(PROBLEM, D, 0, 0), Stream.D0, 2 * D)
 
 
 def test_each_step_goes_down_the_slope_of_the_mean_loss():
     samples, h = _samples(), 1e-6
-    path = query_path(samples, TRAINING, 4)
+    path = query_path(samples, STEPS, 4)
     for at, later in itertools.pairwise(path):
         slope = [
             (
-                objective(samples, at._replace(q=at.q + e), TRAINING)
-                - objective(samples, at._replace(q=at.q - e), TRAINING)
+                objective(samples, at._replace(q=at.q + e), READOUT, STEPS.beta)
+                - objective(samples, at._replace(q=at.q - e), READOUT, STEPS.beta)
             )
             / (2 * h)
             for e in h * np.eye(D)
@@ -40,37 +41,38 @@ def test_each_step_goes_down_the_slope_of_the_mean_loss():
 
 
 def test_the_path_begins_with_the_two_steps():
-    (only,) = query_path(_samples(), TRAINING, 2)
-    np.testing.assert_array_equal(only.q, two_steps(_samples(), TRAINING).q)
+    (only,) = query_path(_samples(), STEPS, 2)
+    np.testing.assert_array_equal(only.q, two_steps(_samples(), STEPS).q)
 
 
 def test_a_trial_refits_the_readout_after_each_step():
-    found = steps_trial(PROBLEM, TRAINING, 3.0, last_step=4, held_sharpness=0.7, dimension=D)
-    engine = start(PROBLEM, TRAINING, D, 0, 0)
+    found = steps_trial(PROBLEM, STEPS, READOUT, last_step=4, held_sharpness=0.7, dimension=D)
+    assert [one.step for one in found] == [2, 3, 4]
+    engine = start(PROBLEM, D, 0, 0)
     D1 = draw(engine, Stream.D1, 3 * D)
-    for (free, held), at in zip(found, query_path(_samples(), TRAINING, 4), strict=True):
-        assert free == reached(engine, fitted(D1, at.q, TRAINING), 1.0)
-        assert held.sharpness == pytest.approx(0.7)
-        assert held.cosine == pytest.approx(free.cosine)
+    for one, at in zip(found, query_path(_samples(), STEPS, 4), strict=True):
+        assert one.free == reached(engine, fitted(D1, at.q, READOUT, 1.0), 1.0)
+        assert one.held.sharpness == pytest.approx(0.7)
+        assert one.held.cosine == pytest.approx(one.free.cosine)
 
 
 def test_a_query_that_does_not_move_stays_pooled():
-    still = FourStageTraining(alpha0=2.0, eta_q=0.0, ridge=1e-2)
-    for free, held in steps_trial(PROBLEM, still, 3.0, last_step=3, dimension=D):
-        assert free == held
-        assert (free.cosine, free.sharpness) == (0, 0)
+    still, readout = TwoSteps(alpha=2.0, eta_q=0.0), Readout(ridge=1e-2, alpha=3.0)
+    for one in steps_trial(PROBLEM, still, readout, last_step=3, dimension=D):
+        assert one.free == one.held
+        assert (one.free.cosine, one.free.sharpness) == (0, 0)
 
 
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("alpha1", {"alpha1": 0.0}),
+        ("alpha1", {"readout": Readout(alpha=np.inf)}),
         ("last_step", {"last_step": 1}),
         ("held_sharpness", {"held_sharpness": -1.0}),
         ("dimension", {"dimension": 1}),
     ],
 )
 def test_bad_input_is_refused(name, change):
-    given = {"alpha1": 1.0, "dimension": D, **change}
+    given = {"readout": READOUT, "dimension": D, **change}
     with pytest.raises(InvalidInput, match=name):
-        steps_trial(PROBLEM, TRAINING, **given)
+        steps_trial(PROBLEM, STEPS, **given)

@@ -5,32 +5,33 @@ import pytest
 
 from sparsetoken.beyond.classifier import cosine, draw, start, two_steps, union
 from sparsetoken.beyond.reuse import ARMS, reuse_trial
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.simulate import simulate
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(length=5, informative=1, strength=5.0, positive_rate=0.5)
-TRAINING = FourStageTraining(alpha0=2.0, eta_q=15.0, ridge=1e-2)
+STEPS, READOUT = TwoSteps(alpha=2.0, eta_q=15.0), Readout(ridge=1e-2, alpha=2.0)
 D = 24
 
 
 def test_each_query_comes_from_its_samples():
-    found = reuse_trial(PROBLEM, TRAINING, dimension=D, seed=1, trial=2)
-    engine = start(PROBLEM, TRAINING, D, 1, 2)
+    found = reuse_trial(PROBLEM, STEPS, READOUT, dimension=D, seed=1, trial=2)
+    engine = start(PROBLEM, D, 1, 2)
     D0, D1 = (draw(engine, source, 2 * D) for source in (Stream.D0, Stream.D1))
     for arm, samples in zip(ARMS, (D0, D1, union(D0, D1)), strict=True):
-        q = two_steps(samples, TRAINING).q
+        q = two_steps(samples, STEPS).q
         assert found[arm].cosine == pytest.approx(cosine(q, engine.signal), abs=1e-12)
     assert len({arm.test_error for arm in found.values()}) == 3
 
 
 def test_fresh_data_give_the_law_of_the_simulation():
     trials = 30
-    found = [reuse_trial(PROBLEM, TRAINING, dimension=D, trial=i) for i in range(trials)]
+    found = [reuse_trial(PROBLEM, STEPS, READOUT, dimension=D, trial=i) for i in range(trials)]
     errors = [one["fresh"].test_error for one in found]
-    other = simulate("attention", PROBLEM, TRAINING, 2.0, dimension=D, trials=trials, seed=1)
+    other = simulate(PROBLEM, Attention(STEPS), READOUT, dimension=D, trials=trials, seed=1)
     width = np.hypot(np.std(errors, ddof=1) / np.sqrt(trials), other.standard_error.test_error)
     # Two independent means of the same law: 4 standard errors of their difference.
     assert abs(np.mean(errors) - other.mean.test_error) < 4 * width
@@ -38,11 +39,11 @@ def test_fresh_data_give_the_law_of_the_simulation():
 
 def test_without_a_signal_nothing_is_learned():
     nothing = SparseTokenProblem(length=5, informative=1, strength=0.0, positive_rate=0.5)
-    found = reuse_trial(nothing, TRAINING, dimension=D)
+    found = reuse_trial(nothing, STEPS, READOUT, dimension=D)
     # At pi = 1/2 the two classes have the same law; the means run over other draws of it.
     assert [arm.test_error for arm in found.values()] == pytest.approx([0.5] * 3, abs=0.01)
 
 
 def test_a_bad_dimension_is_refused():
     with pytest.raises(InvalidInput, match="dimension"):
-        reuse_trial(PROBLEM, TRAINING, dimension=1)
+        reuse_trial(PROBLEM, STEPS, READOUT, dimension=1)

@@ -4,15 +4,25 @@ Every p-value is compared with 0.001: with correct engines and other seeds, a te
 once in 1000. `test_the_tests_have_power` shows what they detect.
 """
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
 from sparsetoken.losses import CustomLoss
+from sparsetoken.models import (
+    Attention,
+    Elementwise,
+    HardAttention,
+    Pooled,
+    Vectorized,
+)
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation import conditional, simulate, simulate_alignment
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.simulation import simulate, simulate_alignment
+from sparsetoken.simulation.features import queried, vectorized
+from sparsetoken.stages import Query, Readout, TwoSteps
 
 TRIALS = 150
 LEVEL = 1e-3
@@ -38,7 +48,8 @@ def energy_p_value(a, b, seed=0, permutations=1999):
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
     """2000 draws for the test error: both engines share this part, and it is slow."""
-    monkeypatch.setattr(conditional, "DRAWS", 2000)
+    for module in (queried, vectorized):
+        monkeypatch.setattr(module, "DRAWS", 2000)
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +58,14 @@ def lopsided():
     return CustomLoss("lopsided", lambda y, z: (2.0 + y) * jnp.logaddexp(0.0, -y * z) + 0.1 * z**2)
 
 
-def queries(problem, training, engine, d=40, seed=SEED):
-    found = simulate_alignment(
-        problem, training, dimension=d, trials=TRIALS, engine=engine, seed=seed
-    )
+def queries(problem, steps, engine, d=40, seed=SEED):
+    found = simulate_alignment(problem, steps, dimension=d, trials=TRIALS, engine=engine, seed=seed)
     return np.column_stack([found.overlap, found.norm, found.readout_cosine])
 
 
-def outcomes(model, problem, training, alpha1, engine, **options):
-    found = simulate(
-        model, problem, training, alpha1, trials=TRIALS, engine=engine, seed=SEED, **options
-    )
+def outcomes(problem, model, readout, engine, dimension=40):
+    options = {"dimension": dimension, "trials": TRIALS, "seed": SEED}
+    found = simulate(problem, model, readout, engine=engine, **options)
     rows = [
         (
             t.overlaps.query,
@@ -66,8 +74,7 @@ def outcomes(model, problem, training, alpha1, engine, **options):
             t.overlaps.bias,
             t.test_error,
             t.training_loss,
-            q.cosine,
-            q.sharpness,
+            *((q.cosine, q.sharpness) if q else ()),
         )
         for t, q in zip(found.trials, found.queries, strict=True)
     ]
@@ -83,69 +90,68 @@ def assert_same_law(a, b):
 
 
 ALIGNMENTS = [
-    ((4, 1, 2.0, 0.5), {"alpha0": 2.0, "loss": "logistic"}),
-    ((4, 1, 2.0, 0.2), {"alpha0": 0.1, "loss": "square"}),
-    ((5, 3, 4.0, 0.3), {"alpha0": 1.0, "loss": "hinge", "eta_b": 2.0, "eta_w": 3.0}),
-    ((2, 1, 3.0, 0.5), {"alpha0": 1.0, "loss": "squared_hinge", "beta": 2.0}),
-    ((3, 3, 2.0, 0.5), {"alpha0": 2.0, "loss": "logistic"}),
+    ((4, 1, 2.0, 0.5), {"alpha": 2.0, "loss": "logistic"}),
+    ((4, 1, 2.0, 0.2), {"alpha": 0.1, "loss": "square"}),
+    ((5, 3, 4.0, 0.3), {"alpha": 1.0, "loss": "hinge", "eta_b": 2.0, "eta_w": 3.0}),
+    ((2, 1, 3.0, 0.5), {"alpha": 1.0, "loss": "squared_hinge", "beta": 2.0}),
+    ((3, 3, 2.0, 0.5), {"alpha": 2.0, "loss": "logistic"}),
 ]
 
 
 @pytest.mark.parametrize(("letters", "options"), ALIGNMENTS)
 def test_query_has_one_law(letters, options):
-    problem, training = SparseTokenProblem(*letters), FourStageTraining(**options)
-    assert_same_law(queries(problem, training, "reduced"), queries(problem, training, "tensors"))
+    problem, steps = SparseTokenProblem(*letters), TwoSteps(**options)
+    assert_same_law(queries(problem, steps, "reduced"), queries(problem, steps, "tensors"))
 
 
 def test_query_has_one_law_without_symmetry(lopsided):
     problem = SparseTokenProblem(4, 2, 2.0, 0.3)
-    training = FourStageTraining(alpha0=0.5, eta_w=2.0, loss=lopsided)
-    assert_same_law(queries(problem, training, "reduced"), queries(problem, training, "tensors"))
+    steps = TwoSteps(alpha=0.5, eta_w=2.0, loss=lopsided)
+    assert_same_law(queries(problem, steps, "reduced"), queries(problem, steps, "tensors"))
 
+
+STEPS = TwoSteps(alpha=2.0, eta_q=20.0)
 
 OUTCOMES = [
-    ("attention", (4, 1, 2.0, 0.5), 0.5, "logistic", Query(0.8, 1.0)),
-    ("attention", (4, 2, 2.0, 0.3), 2.0, "square", Query(-0.4, 2.0)),
-    ("attention", (4, 1, 3.0, 0.5), 1.5, "hinge", Query(1.0, 1.0)),
-    ("attention", (4, 2, 3.0, 0.4), 1.5, "squared_hinge", None),
-    ("attention", (4, 1, 2.0, 0.5), 0.7, "logistic", Query(0.0, 0.0)),
-    ("elementwise", (3, 1, 3.0, 0.4), 1.5, "logistic", Query(0.6, 1.0)),
-    ("elementwise", (3, 1, 3.0, 0.4), 0.6, "square", None),
-    ("pooled", (4, 2, 3.0, 0.5), 0.5, "square", None),
-    ("pooled", (4, 2, 3.0, 0.3), 3.0, "logistic", None),
-    ("vectorized", (3, 1, 3.0, 0.5), 1.5, "squared_hinge", None),
-    ("vectorized", (3, 2, 2.0, 0.5), 5.0, "logistic", None),
+    (Attention(Query(0.8, 1.0)), (4, 1, 2.0, 0.5), 0.5, "logistic"),
+    (Attention(Query(-0.4, 2.0)), (4, 2, 2.0, 0.3), 2.0, "square"),
+    (Attention(Query(1.0, 1.0)), (4, 1, 3.0, 0.5), 1.5, "hinge"),
+    (Attention, (4, 2, 3.0, 0.4), 1.5, "squared_hinge"),
+    (Attention(Query(0.0, 0.0)), (4, 1, 2.0, 0.5), 0.7, "logistic"),
+    (Elementwise(Query(0.6, 1.0)), (3, 1, 3.0, 0.4), 1.5, "logistic"),
+    (Elementwise, (3, 1, 3.0, 0.4), 0.6, "square"),
+    (HardAttention(Query(0.7, 0.0)), (4, 2, 3.0, 0.4), 1.5, "logistic"),
+    (HardAttention, (4, 1, 3.0, 0.5), 0.6, "square"),
+    (Pooled(), (4, 2, 3.0, 0.5), 0.5, "square"),
+    (Pooled(), (4, 2, 3.0, 0.3), 3.0, "logistic"),
+    (Vectorized(), (3, 1, 3.0, 0.5), 1.5, "squared_hinge"),
+    (Vectorized(), (3, 2, 2.0, 0.5), 5.0, "logistic"),
 ]
 
 
-@pytest.mark.parametrize(("model", "letters", "alpha1", "loss", "query"), OUTCOMES)
-def test_outcome_has_one_law(model, letters, alpha1, loss, query):
-    problem = SparseTokenProblem(*letters)
-    training = FourStageTraining(alpha0=2.0, eta_q=20.0, loss=loss, ridge=0.02)
-    sample = [
-        outcomes(model, problem, training, alpha1, engine, dimension=40, query=query)
-        for engine in ("reduced", "tensors")
-    ]
+@pytest.mark.parametrize(("model", "letters", "alpha", "loss"), OUTCOMES)
+def test_outcome_has_one_law(model, letters, alpha, loss):
+    """A class of models stands for one whose query is trained, with the loss of the readout."""
+    if isinstance(model, type):
+        model = model(dataclasses.replace(STEPS, loss=loss))
+    problem, readout = SparseTokenProblem(*letters), Readout(loss, ridge=0.02, alpha=alpha)
+    sample = [outcomes(problem, model, readout, engine) for engine in ("reduced", "tensors")]
     assert_same_law(*sample)
 
 
 def test_outcome_has_one_law_in_three_dimensions():
     """The smallest dimension of the reduced engine: one column of noise is left."""
-    training = FourStageTraining(alpha0=5.0, eta_q=5.0, ridge=0.1)
+    model, readout = Attention(TwoSteps(alpha=5.0, eta_q=5.0)), Readout(ridge=0.1, alpha=10.0)
     problem = SparseTokenProblem(3, 1, 2.0, 0.5)
-    sample = [
-        outcomes("attention", problem, training, 10.0, engine, dimension=3)
-        for engine in ("reduced", "tensors")
-    ]
+    sample = [outcomes(problem, model, readout, engine, 3) for engine in ("reduced", "tensors")]
     assert_same_law(*sample)
 
 
 def test_outcome_has_one_law_under_a_position_law():
     problem = SparseTokenProblem(3, 1, 4.0, 0.5, position_law=(0.7, 0.2, 0.1))
-    training = FourStageTraining(ridge=0.05)
+    readout = Readout(ridge=0.05, alpha=4.0)
     sample = [
-        outcomes("vectorized", problem, training, 4.0, engine, dimension=20)
-        for engine in ("reduced", "tensors")
+        outcomes(problem, Vectorized(), readout, engine, 20) for engine in ("reduced", "tensors")
     ]
     assert_same_law(*sample)
 
@@ -154,15 +160,15 @@ def test_outcome_has_one_law_under_a_position_law():
 def test_the_tests_have_power(change):
     """A problem that differs a little is told apart, with 150 trials, at level 0.001."""
     letters = {"length": 4, "informative": 1, "strength": 2.0, "positive_rate": 0.5}
-    training = FourStageTraining(alpha0=2.0)
-    one = queries(SparseTokenProblem(**letters), training, "reduced", d=100)
-    two = queries(SparseTokenProblem(**{**letters, **change}), training, "tensors", d=100)
+    steps = TwoSteps(alpha=2.0)
+    one = queries(SparseTokenProblem(**letters), steps, "reduced", d=100)
+    two = queries(SparseTokenProblem(**{**letters, **change}), steps, "tensors", d=100)
     assert energy_p_value(one, two) <= LEVEL
 
 
 def test_equal_seeds_of_different_engines_are_unrelated():
-    problem, training = SparseTokenProblem(4, 1, 2.0), FourStageTraining()
-    one = queries(problem, training, "reduced")[:, 0]
-    two = queries(problem, training, "tensors")[:, 0]
+    problem, steps = SparseTokenProblem(4, 1, 2.0), TwoSteps()
+    one = queries(problem, steps, "reduced")[:, 0]
+    two = queries(problem, steps, "tensors")[:, 0]
     # the standard error of a correlation of 150 pairs is 0.08
     assert abs(np.corrcoef(one, two)[0, 1]) < 0.33

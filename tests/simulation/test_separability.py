@@ -3,24 +3,19 @@
 import numpy as np
 import pytest
 
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation import draw_training_set, is_separable
 from sparsetoken.simulation.separability import linear_program
-from sparsetoken.training import Query
+from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_agrees_with_the_linear_program_around_the_transition(seed):
     problem = SparseTokenProblem(4, 1, 2.0, 0.5)
-    F, y = draw_training_set(
-        "attention",
-        problem,
-        alpha1=2.2 + 0.08 * seed,
-        query=Query(0.8, 1.0),
-        dimension=30,
-        seed=seed,
-    )
+    model, alpha = Attention(Query(0.8, 1.0)), 2.2 + 0.08 * seed
+    F, y = draw_training_set(problem, model, alpha, dimension=30, seed=seed)
     G = y[:, None] * np.column_stack([F, np.ones(len(F))])
     assert is_separable(F, y) == linear_program(G)
 

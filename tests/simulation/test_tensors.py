@@ -4,14 +4,25 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from sparsetoken.attention import pool, softmax_weights
 from sparsetoken.losses import get_loss
+from sparsetoken.models import (
+    Attention,
+    Elementwise,
+    HardAttention,
+    Pooled,
+    Vectorized,
+)
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation import budget, simulate
+from sparsetoken.simulation.engine import Split
+from sparsetoken.simulation.features import sampler_of
+from sparsetoken.simulation.performance import expected_performance, measured_performance
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import Query, Readout, TwoSteps
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 
@@ -26,13 +37,13 @@ def whole(engine, source, n):
 def test_query_is_minus_the_gradient_of_the_risk(loss, chunk_bytes, monkeypatch):
     """Stages 1-3 by finite differences of the risk itself, whatever the chunks."""
     monkeypatch.setattr(budget, "CHUNK_BYTES", chunk_bytes)
-    training = FourStageTraining(alpha0=4.0, eta_w=0.7, eta_b=0.3, eta_q=2.0, beta=1.5, loss=loss)
+    steps = TwoSteps(alpha=4.0, eta_w=0.7, eta_b=0.3, eta_q=2.0, beta=1.5, loss=loss)
     engine = TensorEngine(PROBLEM, 5, seed=3)
     X, y = whole(engine, Stream.D0, 20)
     law = get_loss(loss)
 
     def risk(w, b, q):
-        features = pool(X, softmax_weights(training.beta * X @ q))
+        features = pool(X, softmax_weights(steps.beta * X @ q))
         return np.mean(law.value(y, features @ w + b))
 
     def gradient(f, at, h=1e-5):
@@ -40,10 +51,10 @@ def test_query_is_minus_the_gradient_of_the_risk(loss, chunk_bytes, monkeypatch)
         return np.array([(f(at + e) - f(at - e)) / (2 * h) for e in rows])
 
     zero = np.zeros(5)
-    w1 = -training.eta_w * gradient(lambda w: risk(w, 0.0, zero), zero)
-    b1 = -training.eta_b * gradient(lambda b: risk(zero, b[0], zero), np.zeros(1))[0]
-    q2 = -training.eta_q * gradient(lambda q: risk(w1, b1, q), zero)
-    found = engine.train_query(training)
+    w1 = -steps.eta_w * gradient(lambda w: risk(w, 0.0, zero), zero)
+    b1 = -steps.eta_b * gradient(lambda b: risk(zero, b[0], zero), np.zeros(1))[0]
+    q2 = -steps.eta_q * gradient(lambda q: risk(w1, b1, q), zero)
+    found = engine.train_query(steps)
     # central differences with h = 1e-5 are good to about 1e-10
     np.testing.assert_allclose(found.norm * found.direction, q2, atol=1e-8)
     assert found.overlap == pytest.approx(q2 @ engine.signal, abs=1e-8)
@@ -59,10 +70,9 @@ def test_a_second_pass_draws_the_same_data(monkeypatch):
 
 
 def test_the_budget_does_not_change_the_data():
-    training = FourStageTraining()
     results = [
         simulate(
-            "attention", PROBLEM, training, 1.0, dimension=12, trials=2,
+            PROBLEM, Attention(), Readout(alpha=1.0), dimension=12, trials=2,
             engine="tensors", memory_budget=bytes_,
         )
         for bytes_ in (5_000_000, 2**32)
@@ -78,15 +88,15 @@ def test_a_given_query_has_exactly_its_cosine(cosine):
     assert found.direction @ engine.signal == pytest.approx(cosine, abs=1e-14)
 
 
-@pytest.mark.parametrize("model", ["attention", "pooled", "vectorized"])
+@pytest.mark.parametrize("model", [Attention(), HardAttention(), Pooled(), Vectorized()])
 def test_splits_rebuild_the_readout(model):
     engine = TensorEngine(PROBLEM, 6, seed=2)
     trained = engine.given_query(Query(0.6, 1.0))
-    design = engine.design(model, trained, 10, "erf")
+    design = engine.design(sampler_of(model), trained, 10)
     w = np.random.default_rng(0).standard_normal(design.features.shape[1])
     split, xi = design.split(w), engine.signal
     assert np.hypot(np.linalg.norm(split.named), split.rest) == pytest.approx(np.linalg.norm(w))
-    if model == "attention":
+    if model.query is not None:
         rebuilt = 0.6 * split.named[0] + 0.8 * split.named[1]
         assert rebuilt == pytest.approx(w @ xi)
     else:
@@ -94,24 +104,25 @@ def test_splits_rebuild_the_readout(model):
 
 
 @pytest.mark.parametrize(
-    ("model", "activation", "law"),
+    ("model", "law"),
     [
-        ("attention", "erf", None),
-        ("elementwise", "erf", None),
-        ("elementwise", "relu", None),
-        ("pooled", "erf", None),
-        ("vectorized", "erf", None),
-        ("vectorized", "erf", (0.8, 0.1, 0.1)),
+        (Attention(Query(0.7, 1.5)), None),
+        (Elementwise(Query(0.7, 1.5)), None),
+        (Elementwise(Query(0.7, 1.5), "relu"), None),
+        (HardAttention(Query(0.7, 1.5)), None),
+        (Pooled(), None),
+        (Vectorized(), None),
+        (Vectorized(), (0.8, 0.1, 0.1)),
     ],
 )
-def test_conditional_merit_is_that_of_fresh_samples(model, activation, law):
+def test_expected_performance_is_that_of_fresh_samples(model, law):
     """The training is the same; only the way of measuring differs."""
     problem = SparseTokenProblem(3, 1, 2.5, 0.3, position_law=law)
-    training = FourStageTraining(ridge=0.05)
+    readout = Readout(ridge=0.05, alpha=3.0)
     n = 40_000
     one, two = (
         simulate(
-            model, problem, training, 3.0, query=Query(0.7, 1.5), activation=activation,
+            problem, model, readout,
             dimension=15, trials=3, engine="tensors", test_samples=samples,
         )
         for samples in (None, n)
@@ -127,19 +138,13 @@ def test_conditional_merit_is_that_of_fresh_samples(model, activation, law):
 
 
 @pytest.mark.parametrize("scalar_bytes", [1, 50, 2**19])
-def test_conditional_vectorized_error_enumerates_positions(scalar_bytes, monkeypatch):
+def test_expected_vectorized_error_enumerates_positions(scalar_bytes, monkeypatch):
     """A readout built by hand, and the sum over the three positions."""
-    from scipy.special import ndtr
-
-    from sparsetoken.simulation.conditional import conditional_merit
-    from sparsetoken.simulation.design import Split
-
     monkeypatch.setattr(budget, "SCALAR_BYTES", scalar_bytes)
     problem, profile = SparseTokenProblem(3, 2, 2.0, 0.4), np.array([1.0, 0.5, -0.2])
-    found = conditional_merit(
-        "vectorized", problem, Query(0, 0), Split(profile, 1.2), -0.3, "erf",
-        np.random.default_rng(0),
-    )  # fmt: skip
+    sampler, rng = sampler_of(Vectorized()), np.random.default_rng(0)
+    scores = sampler.scores(problem, None, Split(profile, 1.2), -0.3, rng)
+    found = expected_performance(problem, scores)
     width = np.sqrt(profile @ profile + 1.2**2)
     pairs = itertools.combinations(range(3), 2)
     shifts = np.array([2.0 * profile[list(pair)].sum() for pair in pairs])
@@ -149,11 +154,9 @@ def test_conditional_vectorized_error_enumerates_positions(scalar_bytes, monkeyp
 
 
 def test_ties_count_one_half():
-    from sparsetoken.simulation.conditional import conditional_merit, counted_merit
-    from sparsetoken.simulation.design import Split
-
-    nothing = Split(np.zeros(1), 0.0)
-    rng = np.random.default_rng(0)
-    found = conditional_merit("pooled", PROBLEM, Query(0, 0), nothing, 0.0, "erf", rng)
+    nothing, rng = Split(np.zeros(1), 0.0), np.random.default_rng(0)
+    found = expected_performance(
+        PROBLEM, sampler_of(Pooled()).scores(PROBLEM, None, nothing, 0.0, rng)
+    )
     assert found == (0.5, 0.5)
-    assert counted_merit(np.zeros(4), np.array([1, 1, -1, -1])) == (0.5, 0.5)
+    assert measured_performance(np.zeros(4), np.array([1, 1, -1, -1])) == (0.5, 0.5)

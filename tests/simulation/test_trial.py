@@ -9,31 +9,38 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS, Code
-from sparsetoken.simulation import (
-    budget,
-    conditional,
-    draw_training_set,
-    simulate,
-    simulate_alignment,
-    trial,
+from sparsetoken.models import (
+    MODELS,
+    Attention,
+    Pooled,
+    make_model,
 )
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import StatusCode
+from sparsetoken.simulation import budget, draw_training_set, simulate, simulate_alignment, trial
+from sparsetoken.simulation.features import queried, sampler_of, vectorized
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
-TRAINING = FourStageTraining(alpha0=1.0, eta_q=20.0)
+STEPS = TwoSteps(alpha=1.0, eta_q=20.0)
 
 
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
-    monkeypatch.setattr(conditional, "DRAWS", 500)
+    _draws(monkeypatch, 500)
 
 
-def run(model="attention", alpha1=1.0, problem=PROBLEM, training=TRAINING, **options):
+def _draws(monkeypatch, count):
+    for module in (queried, vectorized):
+        monkeypatch.setattr(module, "DRAWS", count)
+
+
+def run(model="attention", alpha1=1.0, problem=PROBLEM, query=STEPS, ridge=0.01, **options):
+    if isinstance(model, str):
+        model = make_model(model, query, activation=options.pop("activation", "erf"))
     options = {"dimension": 20, "trials": 3, **options}
-    return simulate(model, problem, training, alpha1, **options)
+    return simulate(problem, model, Readout(ridge=ridge, alpha=alpha1), **options)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -45,23 +52,50 @@ def test_more_trials_change_none(model, engine):
     assert len({t.test_error for t in many.trials}) == 4
 
 
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
 @pytest.mark.parametrize(
     "change",
     [
-        {"alpha1": 1.05},
-        {"seed": 1},
-        {"dimension": 21},
-        {"problem": SparseTokenProblem(4, 1, 3.0 + 1e-9, 0.5)},
-        {"training": dataclasses.replace(TRAINING, ridge=0.011)},
-        {"query": Query(0.5, 1.0)},
+        {"problem": SparseTokenProblem(4, 1, np.nextafter(3.0, 4.0), 0.5)},
+        {"problem": SparseTokenProblem(4, 1, 3.0, np.nextafter(0.5, 0.0))},
+        {"ridge": np.nextafter(0.01, 1.0)},
+        {"alpha1": np.nextafter(1.0, 2.0)},
+        {"model": Attention(dataclasses.replace(STEPS, eta_q=np.nextafter(20.0, 21.0)))},
     ],
 )
-def test_every_coordinate_changes_the_seed(change):
+def test_neighbouring_numbers_draw_the_same_random_numbers(change, engine):
+    """Their last digits differ from machine to machine; the samples may not."""
+    here, there = run(engine=engine), run(engine=engine, **change)
+    for one, two in zip(here.trials, there.trials, strict=True):
+        # Changes of 1e-16 grow by the condition of a fit at ridge 0.01, about 1e3 at most, and
+        # by what is left of the fit's own tolerance of 1e-8.
+        assert dataclasses.astuple(one.overlaps) == pytest.approx(
+            dataclasses.astuple(two.overlaps), abs=1e-6
+        )
+        assert one.test_error == pytest.approx(two.test_error, abs=1e-6)
+        assert one.training_loss == pytest.approx(two.training_loss, abs=1e-6)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_settings_of_one_seed_share_their_random_numbers(model):
+    def test_errors(**change):
+        return np.array(
+            [t.test_error for t in run(model, trials=12, dimension=40, **change).trials]
+        )
+
+    near = dataclasses.replace(PROBLEM, strength=3.3)
+    base, shared, other = (
+        test_errors(),
+        test_errors(problem=near),
+        test_errors(problem=near, seed=1),
+    )
+    # The difference of two settings varies far less from trial to trial than it does with others.
+    assert np.std(shared - base) < 0.5 * np.std(other - base)
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"engine": "tensors"}])
+def test_seed_and_engine_give_independent_numbers(change):
     assert run(**change).trials[0].training_loss != run().trials[0].training_loss
-
-
-def test_what_a_model_does_not_use_changes_nothing():
-    assert run("pooled", query=Query(0.5, 1.0), activation="relu") == run("pooled")
 
 
 def test_the_type_of_tokens_is_a_coordinate_of_tensors_only():
@@ -71,7 +105,7 @@ def test_the_type_of_tokens_is_a_coordinate_of_tensors_only():
 
 @pytest.mark.parametrize("model", ["attention", "pooled"])
 def test_the_device_is_no_coordinate(model):
-    options = {"dimension": 220, "trials": 1, "training": dataclasses.replace(TRAINING, ridge=0.1)}
+    options = {"dimension": 220, "trials": 1, "ridge": 0.1}
     here, there = (run(model, device=device, **options) for device in (None, "cpu"))
     assert there.queries == here.queries
     # another training set would differ by 1e-2; the fits are within 1e-8 (1 + |w|)
@@ -95,13 +129,13 @@ def test_executors_and_their_order_change_nothing():
 
 
 def test_trials_travel_to_other_processes(monkeypatch):
-    monkeypatch.setattr(conditional, "DRAWS", 2**16)  # as in the other process
+    _draws(monkeypatch, 2**16)  # as in the other process
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         away = run(trials=2, executor=pool)
-        queries = simulate_alignment(PROBLEM, TRAINING, dimension=10, trials=2, executor=pool)
+        queries = simulate_alignment(PROBLEM, STEPS, dimension=10, trials=2, executor=pool)
     assert away == run(trials=2)
-    here = simulate_alignment(PROBLEM, TRAINING, dimension=10, trials=2)
+    here = simulate_alignment(PROBLEM, STEPS, dimension=10, trials=2)
     np.testing.assert_array_equal(queries.cosine, here.cosine)
 
 
@@ -109,9 +143,7 @@ def test_progress_is_called_for_each_trial():
     seen = []
     found = run(on_trial=lambda i, outcome: seen.append((i, outcome)))
     assert seen == list(enumerate(found.trials))
-    simulate_alignment(
-        PROBLEM, TRAINING, dimension=10, trials=2, on_trial=lambda i, c: seen.append(i)
-    )
+    simulate_alignment(PROBLEM, STEPS, dimension=10, trials=2, on_trial=lambda i, c: seen.append(i))
     assert seen[-2:] == [0, 1]
 
 
@@ -129,7 +161,7 @@ def test_a_given_query_is_kept(engine):
     query = Query(0.3, 1.7)
     found = run(query=query, engine=engine)
     assert found.queries == (query,) * 3
-    assert run("pooled", engine=engine).queries[0] == Query(0.0, 0.0)
+    assert run("pooled", engine=engine).queries == (None,) * 3
 
 
 def test_float32_tokens_agree_with_float64():
@@ -143,7 +175,7 @@ def test_float32_tokens_agree_with_float64():
 def test_one_class_is_reported():
     problem = SparseTokenProblem(4, 1, 3.0, 0.01)
     found = run(problem=problem, alpha1=0.1)
-    assert found.status.code is Code.NO_LIMIT
+    assert found.status.code is StatusCode.NO_LIMIT
     assert "one class" in found.status.remedy
     assert np.isfinite(found.mean.training_loss)
 
@@ -151,10 +183,8 @@ def test_one_class_is_reported():
 @pytest.mark.parametrize(
     ("options", "word"),
     [
-        ({"model": "transformer"}, "model"),
-        ({"alpha1": 0.0}, "alpha1"),
-        ({"alpha1": math.nan}, "alpha1"),
-        ({"alpha1": 1e308}, "alpha1"),
+        ({"model": 3}, "model"),
+        ({"alpha1": math.inf}, "alpha1"),
         ({"dimension": 0}, "dimension"),
         ({"dimension": 2}, "tensors"),
         ({"dimension": 2.5}, "dimension"),
@@ -163,8 +193,6 @@ def test_one_class_is_reported():
         ({"seed": -1}, "seed"),
         ({"engine": "fast"}, "engine"),
         ({"dtype": "float16"}, "dtype"),
-        ({"model": "elementwise", "activation": "gelu"}, "activation"),
-        ({"query": 0.9}, "query"),
         ({"test_samples": 100}, "test_samples"),
         ({"test_samples": 0, "engine": "tensors"}, "test_samples"),
         ({"memory_budget": 0}, "memory_budget"),
@@ -178,21 +206,20 @@ def test_bad_input(options, word):
 
 def test_training_set_needs_a_query():
     with pytest.raises(InvalidInput, match="query"):
-        draw_training_set("attention", PROBLEM, alpha1=1.0, dimension=10)
+        draw_training_set(PROBLEM, Attention(), 1.0, dimension=10)
 
 
 @pytest.mark.parametrize("trial", [-1, 0.5])
 def test_bad_number_of_a_training_set(trial):
     with pytest.raises(InvalidInput, match="trial"):
-        draw_training_set("pooled", PROBLEM, alpha1=1.0, dimension=10, trial=trial)
+        draw_training_set(PROBLEM, Pooled(), 1.0, dimension=10, trial=trial)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 def test_training_sets_are_numbered(engine):
     def draw(trial, seed=0):
-        return draw_training_set(
-            "pooled", PROBLEM, alpha1=2.0, dimension=10, engine=engine, seed=seed, trial=trial
-        )
+        options = {"engine": engine, "seed": seed, "trial": trial}
+        return draw_training_set(PROBLEM, Pooled(), 2.0, dimension=10, **options)
 
     sets = [draw(0), draw(1), draw(2), draw(0, seed=1), draw(1, seed=1)]
     assert len({features.tobytes() for features, _ in sets}) == 5
@@ -212,11 +239,11 @@ def test_exponential_weights_of_a_given_query_are_refused_before_any_work(monkey
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 def test_exponential_weights_of_a_trained_query_are_refused(engine):
-    training = dataclasses.replace(TRAINING, eta_q=1e5)
+    steps = dataclasses.replace(STEPS, eta_q=1e5)
     with pytest.raises(InvalidInput, match="sharpness"):
-        run(training=training, engine=engine, **EXP)
+        run(query=steps, engine=engine, **EXP)
     for options in ({"model": "elementwise"}, {"model": "attention", "activation": "exp"}):
-        assert np.isfinite(run(training=training, engine=engine, **options).mean.test_error)
+        assert np.isfinite(run(query=steps, engine=engine, **options).mean.test_error)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -258,12 +285,12 @@ def test_memory_that_just_fits_is_not_exceeded(model, engine, d, alpha1):
 
 
 def test_the_scalars_of_stages_1_to_3_keep_to_their_budget():
-    training = dataclasses.replace(TRAINING, alpha0=1e4)
+    steps = dataclasses.replace(STEPS, alpha=1e4)
     options = {"dimension": 10, "trials": 1, "memory_budget": 160 * 10**5}
-    used = peak(lambda: simulate_alignment(PROBLEM, training, **options))
+    used = peak(lambda: simulate_alignment(PROBLEM, steps, **options))
     assert used < options["memory_budget"]
     with pytest.raises(InvalidInput, match="dimension <= 9 would fit"):
-        simulate_alignment(PROBLEM, training, **{**options, "memory_budget": 159 * 10**5})
+        simulate_alignment(PROBLEM, steps, **{**options, "memory_budget": 159 * 10**5})
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -291,13 +318,14 @@ def test_what_does_not_fit_is_refused_with_what_would(model, engine):
         run(model, engine=engine, dimension=10**6)
     fits = int(str(refusal.value).split("dimension <= ")[1].split(" ")[0])
     assert 1 < fits < 10**6
-    size = budget.design_bytes(model, engine, 4, fits, fits)
+    columns = sampler_of(make_model(model)).columns(4, fits)
+    size = budget.design_bytes(columns, engine, fits)
     assert size <= budget.DEFAULT_BUDGET
 
 
 def test_too_many_scalars_are_refused():
     with pytest.raises(InvalidInput, match="memory_budget"):
-        simulate_alignment(PROBLEM, TRAINING, dimension=10**9)
+        simulate_alignment(PROBLEM, STEPS, dimension=10**9)
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
@@ -309,6 +337,5 @@ def test_tensors_reach_the_smallest_dimensions(model, dimension):
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 def test_no_step_gives_no_query(engine):
-    training = FourStageTraining(eta_q=0.0)
-    found = run(training=training, engine=engine)
+    found = run(query=TwoSteps(eta_q=0.0), engine=engine)
     assert found.queries == (Query(0.0, 0.0),) * 3

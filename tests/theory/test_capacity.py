@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken import InvalidInput, Query, SparseTokenProblem, capacity
-from sparsetoken.theory.feature_law import feature_law
+from sparsetoken.models import Attention, make_model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query
+from sparsetoken.theory import capacity, feature_law
+from sparsetoken.validation import InvalidInput
 
 
-def load(model, L, R, pi, theta, s=0.0, k=0.0, **options):
-    return capacity(model, SparseTokenProblem(L, R, theta, pi), query=Query(s, k), **options)
+def load(name, L, R, pi, theta, s=0.0, k=0.0, *, tolerance=1e-4, **options):
+    model = make_model(name, Query(s, k), **options)
+    return capacity(SparseTokenProblem(L, R, theta, pi), model, tolerance=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,7 @@ def test_bad_input():
 def test_nodes_have_the_moments_of_plain_draws():
     """Means of A, B, C and products, against draws of softmax weights."""
     problem, s, k = SparseTokenProblem(6, 2, 2.0, 0.5), 0.7, 2.0
-    law = feature_law("attention", problem, Query(s, k), "erf", 2048)
+    law = feature_law(Attention(), problem, Query(s, k), 2048)
     rng = np.random.default_rng(1)
     g = rng.standard_normal((400_000, 6))
     signal = np.arange(6) < 2

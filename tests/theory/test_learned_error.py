@@ -13,28 +13,21 @@ import pytest
 from scipy.optimize import brentq, root
 from scipy.special import ndtr
 
-from sparsetoken import (
-    CustomLoss,
-    FourStageTraining,
-    InvalidInput,
-    Query,
-    SparseTokenProblem,
-    predict,
-)
-from sparsetoken.results import Code
+from sparsetoken.losses import CustomLoss
+from sparsetoken.models import Attention, Elementwise, Vectorized, make_model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import StatusCode
+from sparsetoken.stages import Query, Readout
+from sparsetoken.theory import predict
+from sparsetoken.validation import InvalidInput
 
 LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 
 
-def prediction(model, L, R, pi, theta, s, k, alpha, ridge, loss, **options):
-    return predict(
-        model,
-        SparseTokenProblem(L, R, theta, pi),
-        FourStageTraining(loss=loss, ridge=ridge),
-        alpha,
-        query=Query(s, k),
-        **options,
-    )
+def prediction(name, L, R, pi, theta, s, k, alpha, ridge, loss, *, tolerance=1e-4, **options):
+    model = make_model(name, Query(s, k), **options)
+    readout = Readout(loss, ridge=ridge, alpha=alpha)
+    return predict(SparseTokenProblem(L, R, theta, pi), model, readout, tolerance=tolerance)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +264,7 @@ def test_the_stated_error_is_the_real_one():
 def test_tolerance_that_cannot_be_met():
     point = ("attention", 5, 1, 0.5, 3.0, 0.8, 20.0, 2.0, 1e-2, "square")
     found = prediction(*point, tolerance=1e-9)
-    assert found.status.code is Code.TOLERANCE_NOT_REACHED
+    assert found.status.code is StatusCode.TOLERANCE_NOT_REACHED
     assert "tolerance" in found.status.remedy
 
 
@@ -289,7 +282,7 @@ def test_scores_follow_the_law():
     from sparsetoken.theory import ScoreLaw, feature_law
 
     problem = SparseTokenProblem(8, 2, 2.5, 0.3)
-    law = feature_law("attention", problem, Query(0.8, 1.0), "erf", 2048)
+    law = feature_law(Attention(), problem, Query(0.8, 1.0), 2048)
     found = prediction("attention", 8, 2, 0.3, 2.5, 0.8, 1.0, 2.0, 1e-2, "logistic")
     scores = ScoreLaw.of(law, found.overlaps)
     rng = np.random.default_rng(0)
@@ -311,25 +304,17 @@ def test_scores_follow_the_law():
     "change",
     [
         {"model": "transformer"},
-        {"alpha1": 0.0},
-        {"alpha1": -1.0},
-        {"alpha1": math.nan},
         {"tolerance": 0.0},
-        {"activation": "swish", "model": "elementwise"},
-        {"activation": "swish"},
-        {"query": 0.9},
-        {"problem": SparseTokenProblem(2, 1, 1.0, position_law=(0.9, 0.1)), "model": "vectorized"},
+        {"problem": SparseTokenProblem(2, 1, 1.0, position_law=(0.9, 0.1)), "model": Vectorized()},
         {"problem": SparseTokenProblem(22_000, 1, 1.0)},
-        {"model": "elementwise", "activation": "exp", "query": Query(1.0, 40.0)},
+        {"model": Elementwise(Query(1.0, 40.0), "exp")},
     ],
 )
 def test_bad_input(change):
     good = {
-        "model": "attention",
         "problem": SparseTokenProblem(4, 1, 1.0),
-        "training": FourStageTraining(),
-        "alpha1": 1.0,
-        "query": Query(0.5, 1.0),
+        "model": Attention(Query(0.5, 1.0)),
+        "readout": Readout(alpha=1.0),
     }
     with pytest.raises(InvalidInput, match="must be"):
         predict(**good | change)
@@ -343,13 +328,10 @@ def test_a_loss_without_minimum_is_refused():
 
 def test_more_data_and_more_signal_help():
     base = SparseTokenProblem(10, 2, 2.0, 0.4)
-    training = FourStageTraining(ridge=0.1)
 
     def error(problem, alpha):
-        query = Query(0.9, 1.0)
-        return predict(
-            "attention", problem, training, alpha, query=query, tolerance=1e-3
-        ).test_error
+        readout = Readout(ridge=0.1, alpha=alpha)
+        return predict(problem, Attention(Query(0.9, 1.0)), readout, tolerance=1e-3).test_error
 
     errors = [error(base, alpha) for alpha in (1, 4, 16)]
     assert errors == sorted(errors, reverse=True)

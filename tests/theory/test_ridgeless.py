@@ -13,31 +13,25 @@ import pytest
 from scipy.optimize import brentq, minimize
 from scipy.stats import norm
 
-from sparsetoken import (
-    CustomLoss,
-    FourStageTraining,
-    InvalidInput,
-    Query,
-    SparseTokenProblem,
-    capacity,
-    predict,
-)
-from sparsetoken.losses import get_loss
+from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.losses.exact_fit import ExactFit
-from sparsetoken.results import Code
-from sparsetoken.theory.feature_law import feature_law
-from sparsetoken.theory.infinite_data import approach_to_infinite_data
+from sparsetoken.models import Attention, Elementwise, Pooled, make_model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import StatusCode
+from sparsetoken.stages import Query, Readout
+from sparsetoken.theory import approach_to_infinite_data, capacity, feature_law, predict
 from sparsetoken.theory.learned_error import outcome, solve_readout
 from sparsetoken.theory.potential import Potential
+from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 2.0, 0.3)
 QUERY = Query(0.8, 1.0)
 MARGIN_LOSSES = ["logistic", "hinge", "squared_hinge"]
 
 
-def ridgeless(model, loss, alpha, ridge=0.0, problem=PROBLEM, query=QUERY, **options):
-    training = FourStageTraining(loss=loss, ridge=ridge)
-    return predict(model, problem, training, alpha, query=query, **options)
+def ridgeless(model, loss, alpha, ridge=0.0, problem=PROBLEM, **options):
+    model = make_model(model, QUERY) if isinstance(model, str) else model
+    return predict(problem, model, Readout(loss, ridge=ridge, alpha=alpha), **options)
 
 
 def pooled_least_squares(alpha, problem=PROBLEM):
@@ -185,15 +179,15 @@ def test_no_signal(loss):
 @pytest.mark.parametrize(("model", "alpha"), [("attention", 1.0), ("pooled", 1), ("vectorized", 4)])
 def test_no_limit_at_the_threshold_of_least_squares(model, alpha):
     found = ridgeless(model, "square", alpha)
-    assert found.status.code is Code.NO_LIMIT
+    assert found.status.code is StatusCode.NO_LIMIT
     assert "ridge > 0" in found.status.remedy
     assert math.isnan(found.test_error)
     assert ridgeless(model, "square", alpha * 1.001).status.converged
 
 
 def test_no_limit_at_the_capacity():
-    at = capacity("attention", PROBLEM, query=QUERY).capacity
-    assert ridgeless("attention", "logistic", at).status.code is Code.NO_LIMIT
+    at = capacity(PROBLEM, Attention(QUERY)).capacity
+    assert ridgeless("attention", "logistic", at).status.code is StatusCode.NO_LIMIT
     below, above = (ridgeless("attention", "hinge", f * at) for f in (0.98, 1.02))
     assert below.training_loss == 0
     assert above.training_loss > 0
@@ -208,12 +202,12 @@ def test_a_loss_without_a_rule_is_refused():
 
 
 def test_features_that_vanish_cannot_be_interpolated():
-    query = Query(-1.0, 6.0)  # relu: all projections of some samples are negative
-    options = {"query": query, "activation": "relu", "tolerance": 1e-2}
-    found = ridgeless("elementwise", "square", 0.3, **options)
-    assert found.status.code is Code.NO_LIMIT
+    # relu: all projections of some samples are negative
+    relu, options = Elementwise(Query(-1.0, 6.0), "relu"), {"tolerance": 1e-2}
+    found = ridgeless(relu, "square", 0.3, **options)
+    assert found.status.code is StatusCode.NO_LIMIT
     assert "vanish" in found.status.remedy
-    assert ridgeless("elementwise", "square", 3.0, **options).status.converged
+    assert ridgeless(relu, "square", 3.0, **options).status.converged
 
 
 @pytest.mark.parametrize("name", ["square", "squared_hinge"])
@@ -246,10 +240,10 @@ def test_gaussian_means_of_the_exact_fit():
 @pytest.mark.parametrize("model", ["attention", "pooled", "vectorized"])
 def test_the_rate_of_infinite_data_is_that_of_the_solutions(model):
     """alpha (E(alpha) - E(inf)) on fixed nodes, extrapolated to 1/alpha = 0."""
-    found = approach_to_infinite_data(model, PROBLEM, query=QUERY)
-    query = QUERY if model == "attention" else Query(0.0, 0.0)
+    model = make_model(model, QUERY)
+    found = approach_to_infinite_data(PROBLEM, model)
     with jax.enable_x64(True):
-        law = feature_law(model, PROBLEM, query, "erf", 2048)
+        law = feature_law(model, PROBLEM, model.query, 2048)
 
         def error(alpha):
             potential = Potential(law, get_loss("square"), alpha)
@@ -272,11 +266,11 @@ def test_the_rate_in_closed_form():
     risk = (1 - half) ** 2 + w2**2 / L
     ratio = half * math.sqrt(L) / w2
     rate = norm.pdf(ratio) * ratio * L * risk / (2 * w2**2)
-    found = approach_to_infinite_data("pooled", problem)
+    found = approach_to_infinite_data(problem, Pooled())
     assert found.rate == pytest.approx(rate, rel=1e-10)
     assert found.rate_error == 0
 
 
 def test_no_rate_without_noise_in_the_limit():
     with pytest.raises(InvalidInput, match="cosine"):
-        approach_to_infinite_data("pooled", SparseTokenProblem(4, 1, 0.0))
+        approach_to_infinite_data(SparseTokenProblem(4, 1, 0.0), Pooled())

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.models import Attention, Elementwise
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.feature_law import feature_law
+from sparsetoken.stages import Query
+from sparsetoken.theory import feature_law
 from sparsetoken.theory.learned_error import solve_readout
 from sparsetoken.theory.potential import Potential
 from sparsetoken.theory.score_grid import ScoreGrid
-from sparsetoken.training import Query
 
 SETTINGS = [
     ((10, 1, 3.0, 0.5), Query(0.8, 2.0), 4.0, 1e-3),
@@ -29,7 +30,7 @@ def _float64():
 
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
 def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge):
-    law = feature_law("attention", SparseTokenProblem(*letters), query, "erf", 512)
+    law = feature_law(Attention(), SparseTokenProblem(*letters), query, 512)
     potential = Potential(law, get_loss("logistic"), alpha1)
     x = solve_readout(potential, ridge).x
     for at in (x, x * [0.5, 1.5, 0.8, 0.5, 2.0]):
@@ -44,9 +45,8 @@ def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge):
 
 def test_nodes_without_features_are_summed_one_by_one():
     # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
-    law = feature_law(
-        "elementwise", SparseTokenProblem(2, 1, 3.0, 0.5), Query(0.8, 1.0), "relu", 512
-    )
+    relu, problem = Elementwise(activation="relu"), SparseTokenProblem(2, 1, 3.0, 0.5)
+    law = feature_law(relu, problem, Query(0.8, 1.0), 512)
     potential = Potential(law, get_loss("logistic"), 2.0)
     assert not law.C.all()
     assert solve_readout(potential, 0.01).converged
@@ -54,7 +54,7 @@ def test_nodes_without_features_are_summed_one_by_one():
 
 def test_weights_on_the_grid_reproduce_polynomials():
     problem, query = SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5)
-    law = feature_law("attention", problem, query, "erf", 512)
+    law = feature_law(Attention(), problem, query, 512)
     a = np.array([0.7, -1.2, 0.4])
     view = ScoreGrid(law).view(a)
     features = np.stack([law.along, law.across, np.ones_like(law.C)])
@@ -68,7 +68,7 @@ def test_weights_on_the_grid_reproduce_polynomials():
 
 
 def test_a_function_with_a_step_is_not_resolved():
-    law = feature_law("attention", SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5), "erf", 512)
+    law = feature_law(Attention(), SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5), 512)
     view = ScoreGrid(law).view(np.array([1.0, 1.0, 0.0]))
     smooth = np.concatenate([view.m, np.exp(-view.m), view.C**2])
     assert ScoreGrid.resolves(smooth)
@@ -79,7 +79,7 @@ def test_what_is_not_resolved_is_summed_over_all_nodes():
     # a bend 300 times narrower than the scores: the grid cannot see it
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)
     problem = SparseTokenProblem(6, 2, 2.0, 0.3)
-    law = feature_law("attention", problem, Query(0.6, 1.5), "erf", 512)
+    law = feature_law(Attention(), problem, Query(0.6, 1.5), 512)
     potential = Potential(law, sharp, 4.0)
     x = np.array([3.0, 3.0, -1.0, 1e-4, 1.0])
     found = potential._node_sums(x, 0.0)

@@ -3,24 +3,24 @@
 import numpy as np
 import pytest
 
+from sparsetoken.models import Attention, Elementwise
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
-from sparsetoken.theory.feature_law import feature_law
-from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.training import Query
+from sparsetoken.stages import Query
+from sparsetoken.theory import ScoreLaw, feature_law
 
 SETTINGS = [
-    ("attention", (10, 1, 3.0, 0.5), Query(0.8, 2.0), Overlaps(2.5, 2.8, 4.3, -5.2)),
-    ("attention", (4, 2, 1.0, 0.1), Query(0.7, 0.5), Overlaps(0.24, 0.25, 1.5, -0.2)),
+    (Attention(Query(0.8, 2.0)), (10, 1, 3.0, 0.5), Overlaps(2.5, 2.8, 4.3, -5.2)),
+    (Attention(Query(0.7, 0.5)), (4, 2, 1.0, 0.1), Overlaps(0.24, 0.25, 1.5, -0.2)),
     # log-normal lengths: most normals are far narrower than the range of scores
-    ("elementwise", (2, 1, 2.0, 0.5), Query(0.9, 4.0), Overlaps(0.1, 0.1, 0.1, -0.3)),
-    ("elementwise", (4, 1, 2.0, 0.5), Query(0.9, 15.0), Overlaps(0.1, 0.1, 0.1, -0.3)),
+    (Elementwise(Query(0.9, 4.0), "exp"), (2, 1, 2.0, 0.5), Overlaps(0.1, 0.1, 0.1, -0.3)),
+    (Elementwise(Query(0.9, 15.0), "exp"), (4, 1, 2.0, 0.5), Overlaps(0.1, 0.1, 0.1, -0.3)),
 ]
 
 
-@pytest.mark.parametrize(("model", "letters", "query", "overlaps"), SETTINGS)
-def test_area_is_the_chance_that_a_positive_scores_higher(model, letters, query, overlaps):
-    law = feature_law(model, SparseTokenProblem(*letters), query, "exp", 512)
+@pytest.mark.parametrize(("model", "letters", "overlaps"), SETTINGS)
+def test_area_is_the_chance_that_a_positive_scores_higher(model, letters, overlaps):
+    law = feature_law(model, SparseTokenProblem(*letters), model.query, 512)
     scores = ScoreLaw.of(law, overlaps)
     rng = np.random.default_rng(0)
     drawn = []

@@ -17,6 +17,7 @@ from sparsetoken.beyond.network_training import Recipe, require_libraries, test_
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.validation import choice, integer
+from sparsetoken.values import require_numbers
 
 __all__ = ["FAMILIES", "Architecture", "build", "trial_error"]
 
@@ -102,8 +103,8 @@ def trial_error(
 ) -> float:
     """Return the test error of one training, nan if its loss was never finite.
 
-    The seed and the sizes fix signal, samples and test samples, the same for all
-    architectures.
+    The seed fixes the random numbers of signal, samples and test samples, the same for all
+    architectures, problems and sizes.
 
     Parameters
     ----------
@@ -113,22 +114,17 @@ def trial_error(
     dimension, samples : int
         d, and the number of labelled samples in all, those held out among them.
     test_samples : int
-    seed : int
+    seed : int >= 0
 
     Raises
     ------
     InvalidInput
-        If a size is illegal or equinox or optax is not installed.
+        If a size or the seed is illegal or equinox or optax is not installed.
     """
     dimension = integer("dimension", dimension, 1)
     samples = integer("samples", samples, 2)
-    base = seed_of(
-        experiment="architectures",
-        problem=problem.to_json(),
-        dimension=dimension,
-        samples=samples,
-        seed=seed,
-    )
+    require_numbers(problem)
+    base = seed_of("architectures", integer("seed", seed, 0))
     xi = stream(base, Stream.SIGNAL).standard_normal(dimension)
     xi /= np.linalg.norm(xi)
     X, y = problem.sample(samples, xi, stream(base, Stream.D1), np.float32)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -10,19 +10,23 @@ from jaxtyping import Float, Int
 
 from sparsetoken.attention import pool, softmax_weights
 from sparsetoken.losses import Loss
+from sparsetoken.models import Attention
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.conditional import conditional_merit
-from sparsetoken.simulation.engine import Split
+from sparsetoken.simulation.engine import Split, training_size
+from sparsetoken.simulation.features import sampler_of
+from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.training import FourStageTraining, Query
-from sparsetoken.validation import integer
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.validation import integer, real
+from sparsetoken.values import require_numbers
 
 __all__ = [
     "Classifier",
     "Reached",
     "Samples",
+    "TrialData",
     "cosine",
     "draw",
     "fitted",
@@ -30,6 +34,7 @@ __all__ = [
     "objective",
     "reached",
     "start",
+    "trial_data",
     "two_steps",
     "union",
 ]
@@ -59,27 +64,53 @@ class Classifier(NamedTuple):
     q: Float[np.ndarray, " d"]
 
 
-def start(
-    problem: SparseTokenProblem, training: FourStageTraining, dimension: int, seed: int, trial: int
-) -> TensorEngine:
-    """Return the engine of one trial, seeded by all that its data depend on.
+@dataclasses.dataclass(frozen=True)
+class TrialData:
+    """One trial: the engine that draws its samples, and the two training sets."""
 
-    The step size of the query is no coordinate: trainings that differ in it see the same
-    data, so that their differences are sharper.
+    engine: TensorEngine
+    D0: Samples
+    D1: Samples
+
+
+def start(problem: SparseTokenProblem, dimension: int, seed: int, trial: int) -> TensorEngine:
+    """Return the engine of one trial, seeded by the user's seed and the trial alone.
+
+    Trainings that differ in anything else see the same random numbers, so that their
+    differences are sharper.
 
     Raises
     ------
     InvalidInput
-        If the dimension is below 2, or seed or trial is negative.
+        If the dimension is below 2, seed or trial is negative, or a field of the problem
+        holds an array.
     """
-    own = seed_of(
-        problem=json.loads(problem.to_json()),
-        alpha0=training.alpha0,
-        dimension=integer("dimension (d)", dimension, 2),
-        seed=integer("seed", seed, 0),
-        trial=integer("trial", trial, 0),
-    )
-    return TensorEngine(problem, dimension, own)
+    require_numbers(problem)
+    own = seed_of("beyond", integer("seed", seed, 0), integer("trial", trial, 0))
+    return TensorEngine(problem, integer("dimension (d)", dimension, 2), own)
+
+
+def trial_data(
+    problem: SparseTokenProblem,
+    steps: TwoSteps,
+    readout: Readout,
+    *,
+    dimension: int,
+    seed: int,
+    trial: int,
+) -> TrialData:
+    """Draw round(alpha0 d) samples of D0 and round(alpha1 d) samples of D1.
+
+    Raises
+    ------
+    InvalidInput
+        As `start`, or if a field of the stages holds an array or alpha1 is infinite.
+    """
+    require_numbers(steps, readout)
+    alpha1 = real("alpha1 (n1/d)", readout.alpha, remedy="An experiment needs finite data.")
+    engine = start(problem, dimension, seed, trial)
+    D0 = draw(engine, Stream.D0, training_size(steps.alpha, dimension))
+    return TrialData(engine, D0, draw(engine, Stream.D1, training_size(alpha1, dimension)))
 
 
 def draw(engine: TensorEngine, source: Stream, n: int) -> Samples:
@@ -111,30 +142,32 @@ def gradient(samples: Samples, at: Classifier, loss: Loss, beta: float) -> Class
     return Classifier(dw, float(h.sum()), dq)
 
 
-def objective(samples: Samples, at: Classifier, training: FourStageTraining) -> float:
+def objective(samples: Samples, at: Classifier, readout: Readout, beta: float) -> float:
     """Return the mean loss plus (ridge/2) |w|^2."""
-    z = _features(samples, at.q, training.beta) @ at.w + at.b
-    penalty = 0.5 * training.ridge * float(at.w @ at.w)
-    return float(np.mean(training.loss.value(samples.y, z))) + penalty
+    z = _features(samples, at.q, beta) @ at.w + at.b
+    penalty = 0.5 * readout.ridge * float(at.w @ at.w)
+    return float(np.mean(readout.loss.value(samples.y, z))) + penalty
 
 
-def two_steps(samples: Samples, training: FourStageTraining) -> Classifier:
+def two_steps(samples: Samples, steps: TwoSteps) -> Classifier:
     """Run stages 1-3: from zero a gradient step on (w, b), then one on q."""
     zero = np.zeros(samples.X.shape[2])
-    first = gradient(samples, Classifier(zero, 0.0, zero), training.loss, training.beta)
-    w1, b1 = -training.eta_w * first.w, -training.eta_b * first.b
-    second = gradient(samples, Classifier(w1, b1, zero), training.loss, training.beta)
-    return Classifier(w1, b1, -training.eta_q * second.q)
+    first = gradient(samples, Classifier(zero, 0.0, zero), steps.loss, steps.beta)
+    w1, b1 = -steps.eta_w * first.w, -steps.eta_b * first.b
+    second = gradient(samples, Classifier(w1, b1, zero), steps.loss, steps.beta)
+    return Classifier(w1, b1, -steps.eta_q * second.q)
 
 
-def fitted(samples: Samples, q: Float[np.ndarray, " d"], training: FourStageTraining) -> Classifier:
+def fitted(
+    samples: Samples, q: Float[np.ndarray, " d"], readout: Readout, beta: float
+) -> Classifier:
     """Run stage 4: the best ridge-penalised readout with q frozen."""
-    features = _features(samples, q, training.beta)
-    fit = fit_readout(features, samples.y, training.loss, training.ridge)
+    fit = fit_readout(_features(samples, q, beta), samples.y, readout.loss, readout.ridge)
     return Classifier(fit.w, fit.b, q)
 
 
-class Reached(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Reached:
     """What a classifier is worth, and where its query points.
 
     Attributes
@@ -157,34 +190,23 @@ def reached(engine: TensorEngine, of: Classifier, beta: float) -> Reached:
 
     Classifiers of one trial share the draws, so that their differences are sharper.
     """
-    xi, norm = engine.signal, float(np.linalg.norm(of.q))
-    s = cosine(of.q, xi)
-    axes = np.array([_direction(of.q, xi), _unit(xi - s * _unit(of.q))])
+    trained = engine.describe(of.q, beta)
+    query = trained.query
+    sampler = sampler_of(Attention(query))
+    axes = sampler.axes(engine.signal, trained)
     named = axes @ of.w
     split = Split(named, float(np.linalg.norm(of.w - named @ axes)))
-    query, rng = Query(s, beta * norm), stream(engine.seed, Stream.TEST)
-    merit = conditional_merit("attention", engine.problem, query, split, of.b, "erf", rng)
-    return Reached(merit.test_error, s, query.sharpness)
+    rng = stream(engine.seed, Stream.TEST)
+    scores = sampler.scores(engine.problem, query, split, of.b, rng)
+    error = expected_performance(engine.problem, scores).test_error
+    return Reached(error, query.cosine, query.sharpness)
 
 
 def cosine(vector: Float[np.ndarray, " d"], signal: Float[np.ndarray, " d"]) -> float:
     """Return <v, xi> / |v| for a unit vector xi; 0 for v = 0."""
-    return float(np.clip(_unit(vector) @ signal, -1, 1))
+    norm = np.linalg.norm(vector)
+    return float(np.clip(vector @ signal / norm, -1, 1)) if norm > 0 else 0.0
 
 
 def _features(samples: Samples, q: np.ndarray, beta: float) -> np.ndarray:
     return pool(samples.X, softmax_weights(beta * (samples.X @ q)))
-
-
-def _direction(q: np.ndarray, xi: np.ndarray) -> np.ndarray:
-    """Return q / |q|; for q = 0 a unit vector orthogonal to xi."""
-    if np.any(q):
-        return _unit(q)
-    axis = np.zeros_like(xi)
-    axis[np.argmin(np.abs(xi))] = 1.0
-    return _unit(axis - (axis @ xi) * xi)
-
-
-def _unit(vector: np.ndarray) -> np.ndarray:
-    norm = np.linalg.norm(vector)
-    return vector / norm if norm > 0 else vector

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import dataclasses
 
 import numpy as np
 
@@ -10,20 +10,18 @@ from sparsetoken.beyond.classifier import (
     Classifier,
     Reached,
     Samples,
-    draw,
+    TrialData,
     fitted,
     gradient,
     objective,
     reached,
-    start,
+    trial_data,
     two_steps,
     union,
 )
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.engine import training_size
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import choice, integer, real
 
 __all__ = ["STARTS", "JointState", "descend", "joint_trial"]
@@ -32,7 +30,8 @@ STARTS = ("small random weights", "two-step solution")
 SMALL = 0.1  # length of the random w and q, in expectation
 
 
-class JointState(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class JointState:
     """Where the descent stands after some steps.
 
     Attributes
@@ -51,29 +50,29 @@ class JointState(NamedTuple):
     gradient_norm: float
 
 
-def full_gradient(samples: Samples, at: Classifier, training: FourStageTraining) -> Classifier:
+def full_gradient(samples: Samples, at: Classifier, readout: Readout, beta: float) -> Classifier:
     """Return the gradient of `objective`."""
-    g = gradient(samples, at, training.loss, training.beta)
-    return g._replace(w=g.w + training.ridge * at.w)
+    g = gradient(samples, at, readout.loss, beta)
+    return g._replace(w=g.w + readout.ridge * at.w)
 
 
 def descend(
-    samples: Samples, at: Classifier, training: FourStageTraining, steps: int, rate: float
+    samples: Samples, at: Classifier, readout: Readout, beta: float, *, count: int, rate: float
 ) -> Classifier:
-    """Take full-batch gradient steps of one size on (w, b, q) together."""
-    for _ in range(steps):
-        g = full_gradient(samples, at, training)
+    """Take `count` full-batch gradient steps of size `rate` on (w, b, q) together."""
+    for _ in range(count):
+        g = full_gradient(samples, at, readout, beta)
         at = Classifier(at.w - rate * g.w, at.b - rate * g.b, at.q - rate * g.q)
     return at
 
 
 def joint_trial(
     problem: SparseTokenProblem,
-    training: FourStageTraining,
-    alpha1: float,
+    steps: TwoSteps,
+    readout: Readout,
     *,
     begin: str,
-    steps: tuple[int, ...],
+    checkpoints: tuple[int, ...],
     rate: float = 0.5,
     dimension: int,
     seed: int = 0,
@@ -84,13 +83,14 @@ def joint_trial(
     Parameters
     ----------
     problem : SparseTokenProblem
-    training : FourStageTraining
-        Gives loss, ridge, beta and, for the start, the two-step solution.
-    alpha1 : float > 0
-        n1 / d. The descent sees all round(alpha0 d) + round(alpha1 d) samples.
+    steps : TwoSteps
+        Its beta, and for the second start the two-step solution.
+    readout : Readout
+        Loss and ridge of the descent, which sees all round(alpha0 d) + round(alpha1 d)
+        samples.
     begin : str
         One of `STARTS`. The random w and q have N(0, 0.01 / d) entries, and b = 0.
-    steps : tuple of int
+    checkpoints : tuple of int
         Increasing numbers >= 0 of steps after which the state is reported. The descent
         ends with the last: there is no other stopping rule.
     rate : float > 0
@@ -103,39 +103,32 @@ def joint_trial(
     InvalidInput
         If a value is outside its range.
     """
-    real("alpha1 (n1/d)", alpha1, 0.0, open_low=True)
     real("rate", rate, 0.0, open_low=True)
     choice("begin", begin, STARTS)
-    for last, count in zip((0, *steps), steps, strict=False):
-        integer("steps", count, last, remedy="Numbers of steps must not fall.")
-    engine = start(problem, training, dimension, seed, trial)
-    D0 = draw(engine, Stream.D0, training_size(training.alpha0, dimension))
-    D1 = draw(engine, Stream.D1, training_size(alpha1, dimension))
-    at = _small(engine) if begin == STARTS[0] else fitted(D1, two_steps(D0, training).q, training)
-    samples, done, states = union(D0, D1), 0, []
-    for count in steps:
-        at, done = descend(samples, at, training, count - done, rate), count
-        states.append(_state(engine, samples, at, training, done))
+    for last, count in zip((0, *checkpoints), checkpoints, strict=False):
+        integer("checkpoints", count, last, remedy="Numbers of steps must not fall.")
+    data = trial_data(problem, steps, readout, dimension=dimension, seed=seed, trial=trial)
+    at = _small(data) if begin == STARTS[0] else _two_step_solution(data, steps, readout)
+    samples, beta, done, states = union(data.D0, data.D1), steps.beta, 0, []
+    for count in checkpoints:
+        at = descend(samples, at, readout, beta, count=count - done, rate=rate)
+        done = count
+        g = full_gradient(samples, at, readout, beta)
+        state = JointState(
+            done,
+            reached(data.engine, at, beta),
+            objective(samples, at, readout, beta),
+            float(np.sqrt(g.w @ g.w + g.b**2 + g.q @ g.q)),
+        )
+        states.append(state)
     return states
 
 
-def _small(engine: TensorEngine) -> Classifier:
-    rng, d = stream(engine.seed, Stream.QUERY), engine.dimension
+def _small(data: TrialData) -> Classifier:
+    rng, d = stream(data.engine.seed, Stream.QUERY), data.engine.dimension
     w, q = SMALL / np.sqrt(d) * rng.standard_normal((2, d))
     return Classifier(w, 0.0, q)
 
 
-def _state(
-    engine: TensorEngine,
-    samples: Samples,
-    at: Classifier,
-    training: FourStageTraining,
-    done: int,
-) -> JointState:
-    g = full_gradient(samples, at, training)
-    return JointState(
-        done,
-        reached(engine, at, training.beta),
-        objective(samples, at, training),
-        float(np.sqrt(g.w @ g.w + g.b**2 + g.q @ g.q)),
-    )
+def _two_step_solution(data: TrialData, steps: TwoSteps, readout: Readout) -> Classifier:
+    return fitted(data.D1, two_steps(data.D0, steps).q, readout, steps.beta)

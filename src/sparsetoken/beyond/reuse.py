@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sparsetoken.beyond.classifier import Reached, draw, fitted, reached, start, two_steps, union
+from sparsetoken.beyond.classifier import Reached, fitted, reached, trial_data, two_steps, union
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.engine import training_size
-from sparsetoken.simulation.seeds import Stream
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ARMS", "reuse_trial"]
 
@@ -16,7 +14,8 @@ ARMS = ("fresh", "reused", "all twice")
 
 def reuse_trial(
     problem: SparseTokenProblem,
-    training: FourStageTraining,
+    steps: TwoSteps,
+    readout: Readout,
     *,
     dimension: int,
     seed: int = 0,
@@ -24,13 +23,14 @@ def reuse_trial(
 ) -> dict[str, Reached]:
     """Train three classifiers that differ in which samples serve which stage.
 
-    D0 and D1 have round(alpha0 d) samples each. ``fresh`` is the training of the theory.
-    ``reused`` sees half as many samples as the others.
+    D0 has round(alpha0 d) samples and D1 round(alpha1 d). ``fresh`` is the training of the
+    theory. ``reused`` sees D1 alone, the others see both.
 
     Parameters
     ----------
     problem : SparseTokenProblem
-    training : FourStageTraining
+    steps : TwoSteps
+    readout : Readout
     dimension : int, at least 2
     seed, trial : int >= 0
 
@@ -41,15 +41,13 @@ def reuse_trial(
     Raises
     ------
     InvalidInput
-        If dimension, seed or trial is outside its range.
+        If a value is outside its range.
     """
-    engine = start(problem, training, dimension, seed, trial)
-    n = training_size(training.alpha0, dimension)
-    D0, D1 = draw(engine, Stream.D0, n), draw(engine, Stream.D1, n)
-    both = union(D0, D1)
-    sets = {"fresh": (D0, D1), "reused": (D1, D1), "all twice": (both, both)}
+    data = trial_data(problem, steps, readout, dimension=dimension, seed=seed, trial=trial)
+    both = union(data.D0, data.D1)
+    sets = {"fresh": (data.D0, data.D1), "reused": (data.D1, data.D1), "all twice": (both, both)}
     found = {}
     for arm, (for_query, for_readout) in sets.items():
-        q = two_steps(for_query, training).q
-        found[arm] = reached(engine, fitted(for_readout, q, training), training.beta)
+        q = two_steps(for_query, steps).q
+        found[arm] = reached(data.engine, fitted(for_readout, q, readout, steps.beta), steps.beta)
     return found

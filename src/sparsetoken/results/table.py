@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -15,6 +16,8 @@ from sparsetoken.values import Grid, broadcast
 __all__ = ["Table", "over_arrays"]
 
 Row = TypeVar("Row", bound=Result)
+
+_NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,9 +75,14 @@ class Table(Generic[Row]):
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to know of the queries, each sentence once."""
+        """What to know of the queries: of texts that differ in numbers only, the first."""
+        texts: dict[str, list[str]] = {}
+        for row in self.rows:
+            for text in getattr(row, "advice", ()):
+                texts.setdefault(_NUMBER.sub("", text), []).append(text)
         return tuple(
-            dict.fromkeys(text for row in self.rows for text in getattr(row, "advice", ()))
+            first if not more else f"At {1 + len(more)} of {len(self.rows)} points, first: {first}"
+            for first, *more in texts.values()
         )
 
     def records(self) -> list[dict[str, Any]]:

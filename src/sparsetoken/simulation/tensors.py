@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
+from jaxtyping import Float
 
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
@@ -71,20 +72,19 @@ class TensorEngine:
 
     def train_query(self, steps: TwoSteps) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on a fresh D0."""
-        n, xi = training_size(steps.alpha, self.dimension), self.signal
+        n = training_size(steps.alpha, self.dimension)
         w1, b1 = self._first_readout(steps, n)
-        q2 = self._query_step(steps, n, w1, b1)
-        norm, length = float(np.linalg.norm(q2)), np.linalg.norm(w1)
-        direction = q2 / norm if norm > 0 else self._beside(xi)
-        overlap = float(q2 @ xi)
-        cosine = float(np.clip(overlap / norm, -1, 1)) if norm > 0 else 0.0
-        return TrainedQuery(
-            Query(cosine, steps.beta * norm),
-            overlap,
-            norm,
-            float(w1 @ xi / length) if length > 0 else 0.0,
-            direction,
-        )
+        found = self.describe(self._query_step(steps, n, w1, b1), steps.beta)
+        return dataclasses.replace(found, readout_cosine=float(_unit(w1) @ self.signal))
+
+    def describe(self, q: Float[np.ndarray, " d"], beta: float) -> TrainedQuery:
+        """Return a query vector by what the features need of it."""
+        norm, overlap = float(np.linalg.norm(q)), float(q @ self.signal)
+        if norm == 0:
+            direction = self._beside(self.signal)
+            return TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction=direction)
+        cosine = float(np.clip(overlap / norm, -1, 1))
+        return TrainedQuery(Query(cosine, beta * norm), overlap, norm, direction=q / norm)
 
     def _first_readout(self, steps: TwoSteps, n: int) -> tuple[np.ndarray, float]:
         """Stage 1: one gradient step on (w, b) from zero."""

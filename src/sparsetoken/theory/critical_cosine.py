@@ -266,7 +266,7 @@ def check_query(
     critical = None
     if losing:
         critical = critical_cosine(problem, readout, sharpness=query.sharpness, tolerance=tolerance)
-    said = (*advice_on(problem, model, query), losing)
+    said = (*advice_on(problem, model, query), losing) if query.sharpness > 0 else ()
     return QueryVerdict(
         cosine=query.cosine,
         sharpness=query.sharpness,

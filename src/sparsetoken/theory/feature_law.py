@@ -121,8 +121,6 @@ def sampled_law(
 ) -> FeatureLaw:
     """Return nodes of the law of features that weigh tokens by their projections on the query.
 
-    Equation: feature-law.
-
     Parameters
     ----------
     problem : SparseTokenProblem

@@ -71,9 +71,11 @@ def _remedy(problem: SparseTokenProblem, steps: TwoSteps) -> str:
 def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
     if not isinstance(model, Attention) or problem.length == 1 or query.sharpness >= _BLUNT:
         return ""
+    found = isinstance(model.query, TwoSteps)
     return (
         f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
-        "tokens weigh nearly alike and attention is close to mean pooling. Raise eta_q or beta."
+        "tokens weigh nearly alike and attention is close to mean pooling. "
+        f"Raise {'eta_q or beta' if found else 'the sharpness'}."
     )
 
 

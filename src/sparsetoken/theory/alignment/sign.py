@@ -104,6 +104,12 @@ def small_step_margin(problem: SparseTokenProblem) -> float:
 
     Equation: small-step-condition. For small steps, and a loss with l'(-1, 0) =
     -l'(1, 0), the query turns towards the signal if and only if it is > 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a field of the problem holds an array.
     """
+    require_numbers(problem)
     pi, theta, R, L = problem.letters
     return pi * theta**2 * R * (1 - R / L) - (1 - 2 * pi) * (L - 1)

@@ -16,7 +16,7 @@ from sparsetoken.theory.feature_law import FeatureLaw
 __all__ = ["hard_law"]
 
 _REACH = 8.5  # of normals; the largest of L has a tail of L times 1e-17 beyond
-_PANELS, _PER_PANEL = 24, 8
+_PANELS, _PER_PANEL = 24, 14
 
 
 def hard_law(model: Model, problem: SparseTokenProblem, query: Query, points: int) -> FeatureLaw:
@@ -28,7 +28,8 @@ def hard_law(model: Model, problem: SparseTokenProblem, query: Query, points: in
     in db with chance ``n phi(b) Phi(b)^(n-1) Phi(b - u)^m db``. Positives have the groups of R
     and L - R tokens with u = -+ theta s; negatives one group of L.
 
-    The nodes are those of a Gauss rule in b: the law is exact to rounding.
+    The nodes are those of a Gauss rule in b, whose chances add up to within 1e-11 for every
+    length up to 2^20.
     """
     pi, theta, R, L = problem.letters
     s = query.cosine

@@ -13,6 +13,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
 from sparsetoken.validation import integer
+from sparsetoken.values import require_numbers
 
 __all__ = ["BayesError", "bayes_error"]
 
@@ -61,9 +62,10 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     Raises
     ------
     InvalidInput
-        If `points` is below 1, or L above 2^20.
+        If `points` is below 1, L above 2^20, or a field of the problem holds an array.
     """
     integer("points", points, 1)
+    require_numbers(problem)
     check_length(problem.length)
     pi, theta, R, L = problem.letters
     if theta == 0:

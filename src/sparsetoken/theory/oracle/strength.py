@@ -121,8 +121,9 @@ def critical_strength(
         check_model(model)
     integer("length (L)", length, max(2, integer("informative (R)", informative, 1)))
     check_length(length)
-    problem = SparseTokenProblem(length, informative, 1.0, positive_rate)
-    ceiling = min(problem.positive_rate, 1 - problem.positive_rate)
+    pi = real("positive_rate (pi)", positive_rate)
+    problem = SparseTokenProblem(length, informative, 1.0, pi)
+    ceiling = min(pi, 1 - pi)
     level = real(
         "error_level",
         error_level,

@@ -5,25 +5,28 @@ import math
 
 import pytest
 
+from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation import conditional, simulate, trial
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.simulation import simulate, trial
+from sparsetoken.simulation.features import queried
+from sparsetoken.stages import Query, Readout
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 SHIFTED = SparseTokenProblem(9, 2, 2.5, 0.3)
-TRAINING = FourStageTraining(loss="square", alpha0=1.0, eta_q=20.0)
+READOUT = Readout("square", alpha=1.5)
 
 
-def run(model="attention", **options):
-    options = {"dimension": 20, "trials": 3, "query": Query(0.7, 1.0), **options}
-    return simulate(model, PROBLEM, TRAINING, 1.5, **options)
+def run(name="attention", activation="erf", **options):
+    options = {"dimension": 20, "trials": 3, **options}
+    model = make_model(name, Query(0.7, 1.0), activation=activation)
+    return simulate(PROBLEM, model, READOUT, **options)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
-@pytest.mark.parametrize("model", ["attention", "pooled", "elementwise"])
+@pytest.mark.parametrize("model", ["attention", "pooled", "elementwise", "hard_attention"])
 def test_the_training_does_not_depend_on_the_test(model, engine, monkeypatch):
-    monkeypatch.setattr(conditional, "DRAWS", 2000)
+    monkeypatch.setattr(queried, "DRAWS", 2000)
     here, there = (run(model, engine=engine, test_problem=p) for p in (None, SHIFTED))
     for one, two in zip(here.trials, there.trials, strict=True):
         assert one.overlaps == two.overlaps
@@ -32,7 +35,9 @@ def test_the_training_does_not_depend_on_the_test(model, engine, monkeypatch):
     assert run(model, engine=engine, test_problem=PROBLEM) == here
 
 
-@pytest.mark.parametrize("model", ["attention", "pooled", "vectorized", "elementwise"])
+@pytest.mark.parametrize(
+    "model", ["attention", "pooled", "vectorized", "elementwise", "hard_attention"]
+)
 def test_fresh_samples_agree_with_the_conditional_error(model):
     """The same trained classifiers, tested both ways.
 
@@ -61,7 +66,7 @@ def test_memory_counts_the_longer_of_the_two():
 def test_exponential_weights_are_checked_on_the_test_problem(monkeypatch):
     monkeypatch.setattr(trial.TrialPlan, "run", lambda *_: pytest.fail("work"))
     with pytest.raises(InvalidInput, match="sharpness"):
-        run("elementwise", activation="exp", test_problem=SparseTokenProblem(4, 1, 500.0))
+        run("elementwise", "exp", test_problem=SparseTokenProblem(4, 1, 500.0))
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ import pytest
 from scipy.stats import norm
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Code
-from sparsetoken.theory import bayes
-from sparsetoken.theory.bayes import bayes_error
+from sparsetoken.results import StatusCode
+from sparsetoken.theory.oracle import bayes, bayes_error
 from sparsetoken.validation import InvalidInput
 
 
@@ -100,5 +99,5 @@ def test_no_points_are_refused():
 
 def test_too_few_points_are_not_called_converged():
     found = bayes_error(SparseTokenProblem(20, 4, 3.0), points=1)
-    assert found.status.code is Code.TOLERANCE_NOT_REACHED
+    assert found.status.code is StatusCode.TOLERANCE_NOT_REACHED
     assert found.status.remedy

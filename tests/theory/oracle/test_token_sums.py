@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, ncx2, norm
 
+from sparsetoken.models import Attention, Elementwise
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.oracle_tests import oracle_tests
-from sparsetoken.theory.token_sums import mistake_chances
+from sparsetoken.theory.oracle.score_tests import oracle_tests
+from sparsetoken.theory.oracle.token_sums import mistake_chances
 
 SIZES = [(2, 1), (8, 3), (8, 8), (1024, 1), (65536, 1), (65536, 8)]
 # Measured: the lattice of 2^13 points is within 1e-3 of these tails, relative.
@@ -40,25 +41,25 @@ def test_a_sum_of_squares_is_chi_squared(length, informative):
     assert found.miss == pytest.approx(expected, **LATTICE)
 
 
-@pytest.mark.parametrize("model", ["attention", "elementwise"])
+@pytest.mark.parametrize("model", [Attention(), Elementwise(activation="exp")])
 @pytest.mark.parametrize(
     ("length", "informative", "sharpness"),
     [(2, 1, 1.0), (8, 3, 0.3), (64, 2, 2.0), (256, 1, 3.0), (1024, 4, 1.0)],
 )
 def test_sums_meet_plain_sampling(model, length, informative, sharpness):
     problem = SparseTokenProblem(length, informative, 3.5)
-    tests = oracle_tests(model, problem, "exp")
+    tests = oracle_tests(model, problem)
     rng = np.random.default_rng(length)
     t = rng.standard_normal((2_000_000 // max(length, 40), length))
     scores = np.exp(sharpness * t)
     T = np.sum(t * scores, axis=1)
-    T = T / (scores.sum(axis=1) if model == "attention" else length)
+    T = T / (scores.sum(axis=1) if isinstance(model, Attention) else length)
     c = float(np.quantile(T, 0.9))
-    u = c if model == "attention" else _level(tests, sharpness, c)
+    u = c if isinstance(model, Attention) else _level(tests, sharpness, c)
     t[:, :informative] += 3.5
     signal = np.exp(sharpness * t)
     shifted = np.sum(t * signal, axis=1)
-    shifted /= signal.sum(axis=1) if model == "attention" else length
+    shifted /= signal.sum(axis=1) if isinstance(model, Attention) else length
     found = mistake_chances(tests.token(sharpness, u), problem)
     for predicted, sampled in ((found.alarm, c < T), (found.miss, shifted <= c)):
         share = sampled.mean()
@@ -77,7 +78,7 @@ def _level(tests, k, c):
 @pytest.mark.parametrize(("length", "c"), [(2, 1.5), (65536, 4.6)])
 def test_the_sharpest_weights_leave_the_largest_token(length, c):
     problem = SparseTokenProblem(length, 1, 5.0)
-    found = mistake_chances(oracle_tests("attention", problem, "erf").token(300.0, c), problem)
+    found = mistake_chances(oracle_tests(Attention(), problem).token(300.0, c), problem)
     # At k = 300 the sum still differs from the largest token by about log(2) / k.
     assert found.alarm == pytest.approx(1 - norm.cdf(c) ** length, rel=0.02)
     assert found.miss == pytest.approx(
@@ -89,7 +90,7 @@ def test_the_sharpest_weights_leave_the_largest_token(length, c):
 @pytest.mark.parametrize("k", [0.1, 1.0, 4.0, 20.0])
 def test_chances_are_monotone_in_the_threshold_and_end_at_0_and_1(length, k):
     problem = SparseTokenProblem(length, 1, 5.0)
-    tests = oracle_tests("attention", problem, "erf")
+    tests = oracle_tests(Attention(), problem)
     levels = np.linspace(*tests.levels(k), 25)
     found = [mistake_chances(tests.token(k, c), problem, 11) for c in levels]
     misses, alarms = np.array(found).T

@@ -10,17 +10,22 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken import FourStageTraining, InvalidInput, Query, SparseTokenProblem, predict
+from sparsetoken.models import Elementwise, make_model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query, Readout
+from sparsetoken.theory import predict
+from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(10, 1, 5.0, 0.5)
 SHIFTED = SparseTokenProblem(25, 2, 4.0, 0.2)
-TRAINING = FourStageTraining(loss="square", ridge=1e-2)
+READOUT = Readout("square", ridge=1e-2)
 QUERY = Query(0.8, 1.0)
-MODELS = ["attention", "pooled", "vectorized", "elementwise"]
+MODELS = ["attention", "pooled", "vectorized", "elementwise", "hard_attention"]
 
 
-def prediction(model="attention", problem=PROBLEM, training=TRAINING, alpha1=2.0, **options):
-    return predict(model, problem, training, alpha1, query=QUERY, **options)
+def prediction(model="attention", problem=PROBLEM, alpha1=2.0, **options):
+    readout = dataclasses.replace(READOUT, alpha=alpha1)
+    return predict(problem, make_model(model, QUERY), readout, **options)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -106,12 +111,9 @@ def test_numerical_error_is_that_of_the_test_law():
 
 def test_no_features_but_other_labels():
     found = predict(
-        "elementwise",
         dataclasses.replace(PROBLEM, positive_rate=0.2),
-        TRAINING,
-        2.0,
-        query=Query(0.5, 0.0),
-        activation="tanh",
+        Elementwise(Query(0.5, 0.0), "tanh"),
+        READOUT,
         test_problem=dataclasses.replace(PROBLEM, positive_rate=0.7),
     )
     assert (found.training_error, found.test_error) == (pytest.approx(0.2), pytest.approx(0.7))
@@ -121,6 +123,7 @@ def test_no_features_but_other_labels():
     ("model", "test_problem", "word"),
     [
         ("attention", "longer", "test_problem"),
+        ("attention", dataclasses.replace(SHIFTED, strength=[1.0, 2.0]), "strength"),
         ("vectorized", SHIFTED, "length"),
         ("vectorized", SparseTokenProblem(10, 1, 5.0, 0.5, (0.1,) * 10), "position_law"),
     ],

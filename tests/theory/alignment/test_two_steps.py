@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from sparsetoken import CustomLoss, FourStageTraining, SparseTokenProblem, align
-from sparsetoken.theory import sign_margin
+from sparsetoken.losses import CustomLoss
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import TwoSteps
+from sparsetoken.theory import align, sign_margin
 
 FIGURE = SparseTokenProblem(length=10, informative=3, strength=6, positive_rate=0.2)
 LOPSIDED = CustomLoss(
@@ -25,21 +27,21 @@ LOPSIDED = CustomLoss(
     [(0.5, 0.7016, 0.6271), (2, 0.9075, 0.8495), (5, 0.9613, 0.9308)],
 )
 def test_reference_points(alpha0, cosine, readout):
-    found = align(FIGURE, FourStageTraining(alpha0=alpha0, eta_w=0.5, eta_b=0.5))
+    found = align(FIGURE, TwoSteps(alpha=alpha0, eta_w=0.5, eta_b=0.5))
     # To the four digits given.
     assert found.cosine == pytest.approx(cosine, abs=5e-5)
     assert found.readout_cosine == pytest.approx(readout, abs=5e-5)
 
 
-def slow_cosine(problem, training):
+def slow_cosine(problem, steps):
     """The equations again, with the means over g by adaptive quadrature."""
     pi, theta, R, L = problem.letters
-    loss, a0, eta = training.loss, training.alpha0, training.eta_w
+    loss, a0, eta = steps.loss, steps.alpha, steps.eta_w
     h0 = {y: float(loss.slope(float(y), 0.0)) for y in (1, -1)}
     chance = {1: pi, -1: 1 - pi}
     m1 = -eta * pi * h0[1] * theta * R / L
     w1 = math.sqrt(m1**2 + eta**2 * sum(chance[y] * h0[y] ** 2 for y in h0) / (L * a0))
-    b1 = -training.eta_b * sum(chance[y] * h0[y] for y in h0)
+    b1 = -steps.eta_b * sum(chance[y] * h0[y] for y in h0)
 
     def mean(y, power):
         centre = theta * R / L * m1 * (y > 0) - eta * h0[y] / (L * a0) + b1
@@ -67,11 +69,9 @@ def slow_cosine(problem, training):
 )
 def test_against_adaptive_quadrature(loss, pi, eta_w, eta_b):
     problem = dataclasses.replace(FIGURE, positive_rate=pi)
-    training = FourStageTraining(alpha0=0.7, eta_w=eta_w, eta_b=eta_b, loss=loss)
+    steps = TwoSteps(alpha=0.7, eta_w=eta_w, eta_b=eta_b, loss=loss)
     # The custom loss goes over panels (1e-8); adaptive quadrature gives 1e-8 itself.
-    assert align(problem, training).cosine == pytest.approx(
-        slow_cosine(problem, training), abs=1e-6
-    )
+    assert align(problem, steps).cosine == pytest.approx(slow_cosine(problem, steps), abs=1e-6)
 
 
 @pytest.mark.parametrize("loss", ["square", "logistic", "squared_hinge", LOPSIDED])
@@ -79,7 +79,7 @@ def test_rate(loss):
     """alpha0 (1 - |s|) tends to C; the next order is C' / alpha0."""
     gaps = []
     for alpha0 in (1e3, 1e4):
-        found = align(FIGURE, FourStageTraining(alpha0=alpha0, loss=loss))
+        found = align(FIGURE, TwoSteps(alpha=alpha0, loss=loss))
         gaps.append(alpha0 * (1 - abs(found.cosine)) / found.rate - 1)
     assert abs(gaps[1]) < 1e-3
     assert gaps[0] == pytest.approx(10 * gaps[1], rel=0.1)
@@ -87,11 +87,11 @@ def test_rate(loss):
 
 def test_rare_positives_turn_the_query_away():
     rare = SparseTokenProblem(length=10, informative=1, strength=1.5, positive_rate=0.1)
-    training = FourStageTraining(eta_w=1e-3, eta_b=1e-3)
+    steps = TwoSteps(eta_w=1e-3, eta_b=1e-3)
     # Small steps: pi theta^2 V < (1 - 2 pi)(L - 1), since 0.2 < 7.2.
-    assert align(rare, training).cosine < 0
-    assert sign_margin(rare, training) < 0
-    mended = FourStageTraining(eta_w=1e-3, eta_b=20.0)
+    assert align(rare, steps).cosine < 0
+    assert sign_margin(rare, steps) < 0
+    mended = TwoSteps(eta_w=1e-3, eta_b=20.0)
     assert align(rare, mended).cosine > 0
     assert sign_margin(rare, mended) > 0
 
@@ -100,35 +100,33 @@ def test_small_step_sign_condition():
     """At eta -> 0 the sign changes where pi theta^2 V = (1 - 2 pi)(L - 1)."""
     pi, L, R = 0.2, 10, 3
     edge = math.sqrt((1 - 2 * pi) * (L - 1) / (pi * R * (1 - R / L)))
-    tiny = FourStageTraining(eta_w=1e-7, eta_b=1e-7)
+    tiny = TwoSteps(eta_w=1e-7, eta_b=1e-7)
     for factor in (0.999, 1.001):
         problem = SparseTokenProblem(L, R, factor * edge, pi)
         assert np.sign(align(problem, tiny).cosine) == np.sign(factor - 1)
 
 
 @pytest.mark.parametrize(
-    ("problem", "training"),
+    ("problem", "steps"),
     [
-        (SparseTokenProblem(1, 1, 2.0, 0.3), FourStageTraining()),
-        (SparseTokenProblem(5, 2, 2.0, 0.3), FourStageTraining(eta_w=0.0)),
-        (SparseTokenProblem(5, 2, 2.0, 0.3), FourStageTraining(eta_q=0.0)),
+        (SparseTokenProblem(1, 1, 2.0, 0.3), TwoSteps()),
+        (SparseTokenProblem(5, 2, 2.0, 0.3), TwoSteps(eta_w=0.0)),
+        (SparseTokenProblem(5, 2, 2.0, 0.3), TwoSteps(eta_q=0.0)),
     ],
 )
-def test_no_query(problem, training):
-    found = align(problem, training)
+def test_no_query(problem, steps):
+    found = align(problem, steps)
     assert (found.cosine, found.norm, found.sharpness) == (0.0, 0.0, 0.0)
 
 
 def test_no_signal_and_full_signal():
-    assert align(SparseTokenProblem(5, 2, 0.0, 0.3), FourStageTraining()).overlap == 0
-    full = align(SparseTokenProblem(5, 5, 2.0, 0.3), FourStageTraining())
+    assert align(SparseTokenProblem(5, 2, 0.0, 0.3), TwoSteps()).overlap == 0
+    full = align(SparseTokenProblem(5, 5, 2.0, 0.3), TwoSteps())
     assert -1 <= full.cosine <= 1
 
 
 def test_step_size_and_beta_of_the_query_only_set_the_sharpness():
-    base, scaled = (
-        align(FIGURE, FourStageTraining(eta_q=e, beta=b)) for e, b in ((1.0, 1.0), (3.0, 2.0))
-    )
+    base, scaled = (align(FIGURE, TwoSteps(eta_q=e, beta=b)) for e, b in ((1.0, 1.0), (3.0, 2.0)))
     assert scaled.cosine == pytest.approx(base.cosine, rel=1e-12)
     assert scaled.norm == pytest.approx(6 * base.norm, rel=1e-12)
     assert scaled.sharpness == pytest.approx(12 * base.sharpness, rel=1e-12)

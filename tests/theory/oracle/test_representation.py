@@ -12,19 +12,16 @@ import pytest
 from scipy.stats import hypergeom, norm
 
 from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.models import Attention, Elementwise, HardAttention, Pooled, Vectorized
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory import growth
-from sparsetoken.theory.bayes import bayes_error
-from sparsetoken.theory.critical import checked_lengths, critical_strength
-from sparsetoken.theory.representation import best_error
+from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength, growth
+from sparsetoken.theory.oracle.strength import checked_lengths
 from sparsetoken.validation import InvalidInput
 
-MODELS = [("pooled", "erf"), ("vectorized", "erf"), ("attention", "erf")] + [
-    ("elementwise", name) for name in ACTIVATIONS
-]
+MODELS = [Pooled(), Vectorized(), Attention(), *(Elementwise(activation=a) for a in ACTIVATIONS)]
 
 
-def sampled_error(model, activation, problem, draws, k):
+def sampled_error(model, problem, draws, k):
     """Return the least error over thresholds on a plain sample, by sorting."""
     pi, theta, R, L = problem.letters
     rng = np.random.default_rng(7)
@@ -32,11 +29,11 @@ def sampled_error(model, activation, problem, draws, k):
     for shift in (theta, 0.0):
         t = rng.standard_normal((draws, L))
         t[:, :R] += shift
-        if model == "attention":
+        if isinstance(model, Attention):
             a = np.exp(k * (t - t.max(axis=1, keepdims=True)))
             scores.append((a * t).sum(axis=1) / a.sum(axis=1))
         else:
-            scores.append((ACTIVATIONS[activation](k * t) * t).mean(axis=1))
+            scores.append((ACTIVATIONS[model.activation](k * t) * t).mean(axis=1))
     values = np.concatenate(scores)
     label = np.repeat([1.0, 0.0], draws)[np.argsort(values)]
     miss, alarm = np.cumsum(label) / draws, 1 - np.cumsum(1 - label) / draws
@@ -44,21 +41,19 @@ def sampled_error(model, activation, problem, draws, k):
 
 
 @pytest.mark.parametrize(
-    ("model", "activation", "length", "informative", "rate"),
+    ("model", "length", "informative", "rate"),
     [
-        ("attention", "erf", 4, 1, 0.5),
-        ("attention", "erf", 6, 3, 0.3),
-        *(("elementwise", name, 6, 3, 0.3) for name in ACTIVATIONS),
+        (Attention(), 4, 1, 0.5),
+        (Attention(), 6, 3, 0.3),
+        *((Elementwise(activation=name), 6, 3, 0.3) for name in ACTIVATIONS),
     ],
 )
-def test_no_sharpness_and_threshold_do_better_on_a_sample(
-    model, activation, length, informative, rate
-):
+def test_no_sharpness_and_threshold_do_better_on_a_sample(model, length, informative, rate):
     problem = SparseTokenProblem(length, informative, 2.0, rate)
     draws = 60_000
-    found = best_error(model, problem, activation=activation)
+    found = best_error(problem, model)
     grid = [0.01, 0.1, 0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 15.0]
-    best = min(sampled_error(model, activation, problem, draws, k) for k in grid)
+    best = min(sampled_error(model, problem, draws, k) for k in grid)
     error = math.sqrt(found.test_error / draws)
     assert found.status.converged
     # The least of a sample lies below its mean by about one standard error, and the grid
@@ -66,23 +61,23 @@ def test_no_sharpness_and_threshold_do_better_on_a_sample(
     assert -4 * error < best - found.test_error < 3 * error + 0.03 * found.test_error
 
 
-@pytest.mark.parametrize(("model", "activation"), MODELS)
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(
     ("length", "informative", "strength", "rate"),
     [(2, 1, 3.0, 0.5), (8, 3, 2.0, 0.2), (65536, 1, 7.0, 0.5)],
 )
-def test_bayes_is_never_above(model, activation, length, informative, strength, rate):
+def test_bayes_is_never_above(model, length, informative, strength, rate):
     problem = SparseTokenProblem(length, informative, strength, rate)
     floor = bayes_error(problem, points=1024)
-    found = best_error(model, problem, activation=activation)
+    found = best_error(problem, model)
     slack = 3 * math.hypot(floor.numerical_error, found.numerical_error)
     assert floor.test_error <= found.test_error + slack + 1e-4 * found.test_error
 
 
-@pytest.mark.parametrize(("model", "activation"), [*MODELS[:4], MODELS[6], MODELS[8]])
-def test_errors_fall_with_the_strength(model, activation):
+@pytest.mark.parametrize("model", [*MODELS[:4], MODELS[6], MODELS[8]])
+def test_errors_fall_with_the_strength(model):
     errors = [
-        best_error(model, SparseTokenProblem(16, 2, theta), activation=activation).test_error
+        best_error(SparseTokenProblem(16, 2, theta), model).test_error
         for theta in (0.0, 1.0, 2.0, 4.0)
     ]
     assert errors[0] == 0.5
@@ -93,19 +88,19 @@ def test_errors_fall_with_the_strength(model, activation):
 def test_with_all_tokens_informative_all_are_pooled(length):
     problem = SparseTokenProblem(length, length, 1.1, 0.3)
     expected = bayes_error(problem).test_error
-    for model in ("pooled", "vectorized", "attention"):
+    for model in (Pooled(), Vectorized(), Attention()):
         # Attention finds k = 0, or with one token any k: the lattice is good to 1e-4.
-        assert best_error(model, problem).test_error == pytest.approx(expected, rel=1e-4)
+        assert best_error(problem, model).test_error == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_blunt_query_pools():
     problem = SparseTokenProblem(20, 4, 2.0, 0.4)
-    pooled = best_error("pooled", problem)
-    assert best_error("attention", problem, sharpness=0.0).test_error == pooled.test_error
-    almost = best_error("attention", problem, sharpness=1e-3)
+    pooled = best_error(problem, Pooled())
+    assert best_error(problem, Attention(), sharpness=0.0).test_error == pooled.test_error
+    almost = best_error(problem, Attention(), sharpness=1e-3)
     # k = 1e-3 changes the error in its third digit.
     assert almost.test_error == pytest.approx(pooled.test_error, rel=5e-3)
-    tanh = best_error("elementwise", problem, sharpness=0.0, activation="tanh")
+    tanh = best_error(problem, Elementwise(activation="tanh"), sharpness=0.0)
     assert tanh.test_error == 0.4  # all weights are 0
 
 
@@ -114,7 +109,7 @@ def test_pooled_matches_a_search_over_the_bias():
     b = np.linspace(-5, 10, 200_001)
     snr = theta * R / math.sqrt(L)
     expected = np.min(pi * norm.cdf(b - snr) + (1 - pi) * norm.sf(b))
-    found = best_error("pooled", SparseTokenProblem(L, R, theta, pi))
+    found = best_error(SparseTokenProblem(L, R, theta, pi), Pooled())
     assert found.test_error == pytest.approx(expected, rel=1e-9)
     miss = norm.cdf(math.sqrt(L) * (found.threshold - theta * R / L))
     alarm = norm.sf(math.sqrt(L) * found.threshold)
@@ -131,7 +126,7 @@ def test_vectorized_matches_all_spreads(informative, strength, rate):
         chance = hypergeom(L, informative, m).pmf(j)
         miss = (chance * norm.cdf(b - strength * j / math.sqrt(m))).sum(axis=1)
         errors.append(np.min(rate * miss + (1 - rate) * norm.sf(b[:, 0])))
-    found = best_error("vectorized", SparseTokenProblem(L, informative, strength, rate))
+    found = best_error(SparseTokenProblem(L, informative, strength, rate), Vectorized())
     assert found.positions == 1 + int(np.argmin(errors))
     assert found.test_error == pytest.approx(min(errors), rel=1e-6)  # of the grid of b
 
@@ -140,58 +135,53 @@ def test_the_largest_token_is_the_limit_of_sharp_queries():
     problem = SparseTokenProblem(64, 1, 5.0)
     c = np.linspace(1, 6, 20_001)
     largest = np.min(0.5 * norm.cdf(c) ** 63 * norm.cdf(c - 5) + 0.5 * (1 - norm.cdf(c) ** 64))
-    sharp = best_error("attention", problem, sharpness=100.0)
+    sharp = best_error(problem, Attention(), sharpness=100.0)
     assert sharp.test_error == pytest.approx(largest, rel=0.02)  # k is not infinite
-    assert best_error("attention", problem).test_error <= largest * (1 + 1e-9)
+    assert best_error(problem, Attention()).test_error <= largest * (1 + 1e-9)
+    hard = best_error(problem, HardAttention())
+    assert hard.test_error == pytest.approx(largest, rel=1e-6)  # of the grid of c
 
 
-@pytest.mark.parametrize("model", ["attention", "elementwise"])
+@pytest.mark.parametrize("model", [Attention(), Elementwise()])
 def test_a_fixed_sharpness_is_never_better_than_the_best(model):
     problem = SparseTokenProblem(128, 2, 4.0)
-    best = best_error(model, problem)
+    best = best_error(problem, model)
     for k in (0.1, 0.5, 1.0, 3.0):
-        fixed = best_error(model, problem, sharpness=k)
+        fixed = best_error(problem, model, sharpness=k)
         # The search knows log k to 0.05, which costs less than this.
         assert fixed.test_error >= best.test_error * (1 - 2e-3)
 
 
 @pytest.mark.parametrize(("length", "informative"), [(8, 1), (512, 4), (65536, 1)])
 def test_pooled_critical_strength_is_closed_form(length, informative):
-    found = critical_strength("pooled", length, informative=informative, error_level=0.02)
+    found = critical_strength(Pooled(), length, informative=informative, error_level=0.02)
     expected = -2 * norm.ppf(0.02) * math.sqrt(length) / informative
     assert found.strength == pytest.approx(expected, rel=2e-4)  # of the root
 
 
 @pytest.mark.parametrize(
-    ("model", "sharpness", "activation"),
+    ("model", "sharpness"),
     [
-        ("vectorized", None, "erf"),
-        ("attention", None, "erf"),
-        ("attention", 1.0, "erf"),
-        ("elementwise", None, "tanh"),
-        ("elementwise", None, "exp"),
+        (Vectorized(), None),
+        (Attention(), None),
+        (Attention(), 1.0),
+        (Elementwise(activation="tanh"), None),
+        (Elementwise(activation="exp"), None),
     ],
 )
-def test_at_the_critical_strength_the_error_is_the_level(model, sharpness, activation):
-    found = critical_strength(
-        model,
-        100,
-        informative=2,
-        positive_rate=0.3,
-        error_level=0.05,
-        sharpness=sharpness,
-        activation=activation,
-    )
+def test_at_the_critical_strength_the_error_is_the_level(model, sharpness):
+    options = {"informative": 2, "positive_rate": 0.3, "error_level": 0.05}
+    found = critical_strength(model, 100, sharpness=sharpness, **options)
     assert found.status.converged
     problem = SparseTokenProblem(100, 2, found.strength, 0.3)
-    at = best_error(model, problem, sharpness=sharpness, activation=activation)
+    at = best_error(problem, model, sharpness=sharpness)
     assert at.test_error == pytest.approx(0.05, rel=5e-3)  # 1e-3 in the strength
 
 
 def test_the_bayes_strength_is_the_least():
-    floor = critical_strength("bayes", 200, informative=2)
-    free = critical_strength("attention", 200, informative=2)
-    fixed = critical_strength("attention", 200, informative=2, sharpness=0.5)
+    floor = critical_strength(None, 200, informative=2)
+    free = critical_strength(Attention(), 200, informative=2)
+    fixed = critical_strength(Attention(), 200, informative=2, sharpness=0.5)
     assert floor.strength < free.strength < fixed.strength
 
 
@@ -213,20 +203,19 @@ PROBLEM = SparseTokenProblem(4, 1, 1.0)
 @pytest.mark.parametrize(
     ("call", "name"),
     [
-        (lambda: best_error("mean", PROBLEM), "model"),
-        (lambda: best_error("elementwise", PROBLEM, activation="gelu"), "activation"),
-        (lambda: best_error("attention", PROBLEM, sharpness=-1.0), "sharpness"),
-        (lambda: best_error("elementwise", PROBLEM, sharpness=60.0, activation="exp"), "exp"),
+        (lambda: best_error(PROBLEM, "mean"), "model"),
+        (lambda: best_error(SparseTokenProblem(4, 1, [1.0, 2.0]), Pooled()), "strength"),
+        (lambda: best_error(PROBLEM, Attention(), sharpness=-1.0), "sharpness"),
+        (lambda: best_error(PROBLEM, Elementwise(activation="exp"), sharpness=60.0), "exp"),
         (lambda: critical_strength("mean", 4), "model"),
-        (lambda: critical_strength("pooled", 1), "length"),
-        (lambda: critical_strength("pooled", 4, informative=5), "length"),
-        (lambda: critical_strength("pooled", 4, error_level=0.5), "error_level"),
-        (lambda: critical_strength("pooled", 4, positive_rate=0.1, error_level=0.2), "error_level"),
-        (lambda: critical_strength("pooled", 4, error_level=0.0), "error_level"),
-        (lambda: critical_strength("attention", 4, sharpness=-1.0), "sharpness"),
-        (lambda: critical_strength("elementwise", 4, activation="x"), "activation"),
-        (lambda: critical_strength("bayes", 2**20 + 1), "length"),
-        (lambda: best_error("attention", SparseTokenProblem(2**20 + 1, 1, 1.0)), "length"),
+        (lambda: critical_strength(Pooled(), 1), "length"),
+        (lambda: critical_strength(Pooled(), 4, informative=5), "length"),
+        (lambda: critical_strength(Pooled(), 4, error_level=0.5), "error_level"),
+        (lambda: critical_strength(Pooled(), 4, positive_rate=0.1, error_level=0.2), "error_level"),
+        (lambda: critical_strength(Pooled(), 4, error_level=0.0), "error_level"),
+        (lambda: critical_strength(Attention(), 4, sharpness=-1.0), "sharpness"),
+        (lambda: critical_strength(None, 2**20 + 1), "length"),
+        (lambda: best_error(SparseTokenProblem(2**20 + 1, 1, 1.0), Attention()), "length"),
         (lambda: bayes_error(SparseTokenProblem(2**20 + 1, 1, 1.0)), "length"),
         (lambda: checked_lengths([8, 8]), "lengths"),
         (lambda: checked_lengths([16, 8]), "lengths"),

@@ -1,0 +1,108 @@
+"""How weights are found, as values: validation, losses, arrays."""
+
+import dataclasses
+import math
+import pickle
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.validation import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"alpha": 0.0}, "alpha0"),
+        ({"alpha": 1e308}, "alpha0"),
+        ({"alpha": math.inf}, "alpha0"),
+        ({"alpha": [1.0, 0.0]}, "alpha0"),
+        ({"eta_w": -1.0}, "eta_w"),
+        ({"eta_w": 1e200}, "eta_w"),
+        ({"eta_b": math.nan}, "eta_b"),
+        ({"eta_q": "1"}, "eta_q"),
+        ({"beta": 0.0}, "beta"),
+        ({"loss": "absolute"}, "loss"),
+    ],
+)
+def test_bad_steps(values, word):
+    with pytest.raises(InvalidInput, match=word):
+        TwoSteps(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"ridge": -0.1}, "ridge"),
+        ({"ridge": math.inf}, "ridge"),
+        ({"alpha": 0.0}, "alpha1"),
+        ({"alpha": -1.0}, "alpha1"),
+        ({"alpha": math.nan}, "alpha1"),
+        ({"alpha": 1e308}, "alpha1"),
+        ({"alpha": [1.0, -1.0]}, "alpha1"),
+        ({"alpha": True}, "alpha1"),
+        ({"loss": "absolute"}, "loss"),
+        ({"loss": ["square", "hinge"]}, "loss"),
+    ],
+)
+def test_bad_readout(values, word):
+    with pytest.raises(InvalidInput, match=word):
+        Readout(**values)
+
+
+@pytest.mark.parametrize(
+    "values", [(1.1, 1.0), (-1.1, 1.0), (0.5, -1.0), (math.nan, 1.0), ([0.5, 2.0], 1.0)]
+)
+def test_bad_query(values):
+    with pytest.raises(InvalidInput):
+        Query(*values)
+
+
+def test_infinite_sharpness_is_said_to_be_a_model_of_its_own():
+    with pytest.raises(InvalidInput, match="hard_attention"):
+        Query(0.5, math.inf)
+
+
+def test_infinite_data_are_a_readout():
+    assert Readout(alpha=math.inf).alpha == math.inf
+    assert Readout(alpha=[1.0, np.inf]).alpha == (1.0, math.inf)
+
+
+@pytest.mark.parametrize("kind", [TwoSteps, Readout])
+def test_a_loss_is_given_by_name_or_as_itself(kind):
+    assert kind().loss == get_loss("logistic")
+    assert kind(loss="hinge") == kind(loss=get_loss("hinge"))
+    assert hash(kind(loss="hinge")) == hash(kind(loss=get_loss("hinge")))
+    assert kind(loss="hinge") != kind(loss="square")
+    mine = CustomLoss("mine", lambda y, z: jnp.logaddexp(0.0, -2.0 * y * z))
+    assert kind(loss=mine).loss is mine
+
+
+def test_stages_are_frozen_and_equal_by_value():
+    steps = TwoSteps(alpha=1, eta_q=np.array([1.0, 2.0]))
+    assert steps == TwoSteps(alpha=1.0, eta_q=(1, 2))
+    assert hash(steps) == hash(TwoSteps(alpha=1.0, eta_q=[1, 2]))
+    assert dataclasses.replace(Readout("square"), alpha=3.0) == Readout("square", alpha=3.0)
+    for value, name in (
+        (steps, "alpha"),
+        (steps, "loss"),
+        (Readout(), "loss"),
+        (Query(0, 1), "cosine"),
+    ):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, getattr(value, name))
+
+
+@pytest.mark.parametrize("value", [Query(0.3, 1.0), TwoSteps(alpha=[1.0, 2.0]), Readout("hinge")])
+def test_stages_travel_between_processes(value):
+    assert pickle.loads(pickle.dumps(value)) == value
+
+
+def test_an_error_survives_the_way_between_processes():
+    with pytest.raises(InvalidInput) as caught:
+        Query(2.0, 1.0)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) == "cosine must be a finite number in [-1, 1]; got 2.0."

@@ -1,0 +1,103 @@
+"""What problems, models and stages have in common: arrays in their fields, and JSON."""
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sparsetoken.losses import CustomLoss
+from sparsetoken.models import Attention, Pooled
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.validation import InvalidInput
+from sparsetoken.values import broadcast, from_json, require_numbers, to_json
+
+
+def test_values_with_numbers_are_one_point():
+    values = (SparseTokenProblem(), Pooled(), Readout())
+    grid = broadcast(*values)
+    assert (grid.axes, grid.shape, grid.points) == ({}, (), [values])
+
+
+def test_arrays_in_any_field_broadcast():
+    problem = SparseTokenProblem(4, 1, strength=np.arange(1.0, 4.0)[:, None])
+    model = Attention(TwoSteps(alpha=[1.0, 2.0]))
+    grid = broadcast(problem, model, Readout(alpha=[0.5, 5.0], ridge=[[0.1], [0.2], [0.3]]))
+    assert grid.shape == (3, 2)
+    assert {name: axis.shape for name, axis in grid.axes.items()} == dict.fromkeys(
+        ("strength", "alpha0", "ridge", "alpha1"), (3, 2)
+    )
+    problem, model, readout = grid.points[3]  # in C order: the second row, the second column
+    assert problem == SparseTokenProblem(4, 1, 2.0)
+    assert model == Attention(TwoSteps(alpha=2.0))
+    assert readout == Readout(alpha=5.0, ridge=0.2)
+    assert len(grid.points) == 6
+
+
+def test_columns_tell_the_two_loads_apart():
+    grid = broadcast(TwoSteps(alpha=[1.0, 2.0]), Readout(alpha=[3.0, 4.0]))
+    assert list(grid.axes) == ["alpha0", "alpha1"]
+    np.testing.assert_array_equal(grid.axes["alpha1"], [3.0, 4.0])
+
+
+def test_a_position_law_is_one_value():
+    problem = SparseTokenProblem(2, 1, 1.0, position_law=(0.5, 0.5))
+    assert broadcast(problem).shape == ()
+    require_numbers(problem)
+
+
+def test_arrays_that_do_not_broadcast_are_one_error():
+    values = (SparseTokenProblem(strength=[1.0, 2.0]), Pooled(), Readout(alpha=[1.0, 2.0, 3.0]))
+    with pytest.raises(InvalidInput, match="arrays must be of shapes that broadcast") as caught:
+        broadcast(*values)
+    assert "'strength': (2,)" in str(caught.value)
+    assert "'alpha1': (3,)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (SparseTokenProblem(strength=[1.0]), "strength"),
+        (Attention(Query([0.1, 0.2], 1.0)), "cosine"),
+        (Attention(TwoSteps(alpha=[1.0, 2.0])), "alpha0"),
+        (Readout(ridge=[0.1, 0.2]), "ridge"),
+    ],
+)
+def test_single_points_are_asked_for(value, word):
+    require_numbers(SparseTokenProblem(), Attention(), Readout(), None)
+    with pytest.raises(InvalidInput, match=f"{word} must be a single number"):
+        require_numbers(value)
+
+
+@pytest.mark.parametrize("law", [None, (0.5, 0.25, 0.25)])
+def test_a_problem_survives_json(law):
+    problem = SparseTokenProblem(3, 1, 0.1 + 0.2, 1 / 3, law)
+    assert from_json(SparseTokenProblem, to_json(problem)) == problem
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        TwoSteps(1 / 3, 0.1, 0.2, 0.3, 0.4, "hinge"),
+        Readout("square", 1e-7, 1 / 3),
+        Readout(alpha=math.inf),
+        Readout(alpha=[[1.0, 2.0]], ridge=[0.1, 0.2]),
+        Query(0.1, 2 / 3),
+    ],
+)
+def test_a_stage_survives_json(stage):
+    assert from_json(type(stage), to_json(stage)) == stage
+
+
+def test_a_loss_of_ones_own_has_no_json():
+    mine = CustomLoss("mine", lambda y, z: jnp.logaddexp(0.0, -2.0 * y * z))
+    with pytest.raises(InvalidInput, match="built-in"):
+        to_json(Readout(mine))
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"gamma": 1}', '{"tokens": {"gamma": 1}}'])
+@pytest.mark.parametrize("kind", [SparseTokenProblem, TwoSteps, Readout])
+def test_bad_json(kind, text):
+    with pytest.raises(InvalidInput, match="JSON object"):
+        from_json(kind, text)

@@ -1,0 +1,185 @@
+"""Predictions over arrays are those of the single points."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from sparsetoken.models import Attention, Elementwise, Pooled, Vectorized, make_model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.theory import (
+    align,
+    approach_to_infinite_data,
+    capacity,
+    check_query,
+    critical_cosine,
+    predict,
+    sign_boundary,
+    sign_margin,
+    small_step_margin,
+)
+from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength
+from sparsetoken.theory.tuning import best_beta, best_split
+from sparsetoken.validation import InvalidInput
+
+LOADS = [0.5, 2.0, 2.1, 8.0, math.inf]
+PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.4)
+MANY = SparseTokenProblem(6, 1, [2.0, 3.0], 0.4)
+
+# Each point is solved until a Newton step is 1e-6 of the unknowns, whose error is its square,
+# wherever the search begins; the saddle point of a hinge is known to 1e-6 in itself.
+SAME = {"rel": 1e-8, "abs": 1e-9}
+
+
+def assert_same(found, expected):
+    """Compare all columns but the way on which the solution was reached."""
+    ours, theirs = found.to_dict(), expected.to_dict()
+    assert ours.keys() == theirs.keys()
+    for name in ours.keys() - {"residual", "iterations"}:
+        if isinstance(ours[name], str):
+            assert ours[name] == theirs[name]
+        else:
+            assert ours[name] == pytest.approx(theirs[name], nan_ok=True, **SAME)
+
+
+@pytest.mark.parametrize(
+    ("model", "loss"),
+    [
+        ("attention", "logistic"),
+        ("attention", "square"),
+        ("hard_attention", "logistic"),
+        ("elementwise", "squared_hinge"),
+        ("pooled", "hinge"),
+        ("vectorized", "logistic"),
+    ],
+)
+def test_a_learning_curve_is_made_of_single_points(model, loss):
+    model = make_model(model, Query(0.8, 1.0))
+    found = predict(PROBLEM, model, Readout(loss, alpha=LOADS), tolerance=1e-3)
+    assert found.shape == (5,)
+    for row, alpha in zip(found, LOADS, strict=True):
+        assert_same(row, predict(PROBLEM, model, Readout(loss, alpha=alpha), tolerance=1e-3))
+
+
+def test_a_curve_in_the_ridge_is_made_of_single_points():
+    """Ridge 0 among them, on both sides of the capacity."""
+    ridges = [1.0, 1e-2, 1e-5, 0.0]
+    for alpha in (1.0, 20.0):
+        found = predict(PROBLEM, Pooled(), Readout(ridge=ridges, alpha=alpha))
+        for row, ridge in zip(found, ridges, strict=True):
+            assert_same(row, predict(PROBLEM, Pooled(), Readout(ridge=ridge, alpha=alpha)))
+
+
+def test_the_order_of_the_points_changes_none():
+    forth = predict(PROBLEM, Pooled(), Readout(alpha=LOADS))
+    back = predict(PROBLEM, Pooled(), Readout(alpha=LOADS[::-1]))
+    np.testing.assert_allclose(back.test_error[::-1], forth.test_error, rtol=1e-8)
+
+
+def test_a_plane_of_predictions():
+    problem = SparseTokenProblem(6, 1, np.linspace(0.5, 5.0, 5)[:, None], 0.4)
+    found = predict(problem, Pooled(), Readout("square", alpha=np.geomspace(0.3, 10, 6)))
+    assert found.shape == found.test_error.shape == found.axes["strength"].shape == (5, 6)
+    assert found.converged.all()
+    for i, j in ((0, 0), (2, 4), (4, 5)):
+        point = SparseTokenProblem(6, 1, found.axes["strength"][i, j], 0.4)
+        alone = predict(point, Pooled(), Readout("square", alpha=found.axes["alpha1"][i, j]))
+        assert_same(found.rows[6 * i + j], alone)
+
+
+def test_a_plane_of_fifty_by_fifty():
+    problem = SparseTokenProblem(6, 1, np.linspace(0.5, 5.0, 50)[:, None], 0.4)
+    found = align(problem, TwoSteps(alpha=np.geomspace(0.3, 10, 50)))
+    assert found.cosine.shape == found.axes["strength"].shape == (50, 50)
+    for i, j in ((0, 0), (7, 31), (49, 49)):
+        point = SparseTokenProblem(6, 1, found.axes["strength"][i, j], 0.4)
+        assert found.rows[50 * i + j] == align(point, TwoSteps(found.axes["alpha0"][i, j]))
+
+
+def test_fields_of_problem_model_and_readout_broadcast_together():
+    model = Attention(TwoSteps(alpha=[[0.5], [2.0]], eta_q=10.0))
+    found = predict(PROBLEM, model, Readout(alpha=[1.0, 4.0, 9.0]), tolerance=1e-2)
+    assert found.shape == (2, 3)
+    for row, (alpha0, alpha1) in zip(found, itertools.product([0.5, 2.0], [1, 4, 9]), strict=True):
+        steps = TwoSteps(alpha=alpha0, eta_q=10.0)
+        alone = predict(PROBLEM, Attention(steps), Readout(alpha=alpha1), tolerance=1e-2)
+        assert_same(row, alone)
+        assert row.query == align(PROBLEM, steps).query
+
+
+def test_new_data_of_another_law_go_with_arrays():
+    shifted = SparseTokenProblem(12, 2, 2.5, 0.3)
+    found = predict(MANY, Pooled(), Readout(), test_problem=shifted)
+    for row, strength in zip(found, MANY.strength, strict=True):
+        problem = SparseTokenProblem(6, 1, strength, 0.4)
+        assert_same(row, predict(problem, Pooled(), Readout(), test_problem=shifted))
+
+
+def test_alignment_over_arrays():
+    steps = TwoSteps(alpha=np.array([0.5, 2.0, 8.0]), eta_b=[[0.1], [0.9]])
+    found = align(PROBLEM, steps)
+    assert found.cosine.shape == (2, 3)
+    for row, (eta_b, alpha) in zip(found, itertools.product([0.1, 0.9], [0.5, 2, 8]), strict=True):
+        assert row == align(PROBLEM, TwoSteps(alpha=alpha, eta_b=eta_b))
+
+
+@pytest.mark.parametrize("model", [Pooled(), Vectorized(), Elementwise(Query(0.5, 0.0))])
+def test_capacity_over_arrays(model):
+    problem = SparseTokenProblem(6, 1, [[1.0], [2.0]], [0.2, 0.5])
+    found = capacity(problem, model, tolerance=1e-2)
+    assert found.capacity.shape == (2, 2)
+    for row, (theta, pi) in zip(found, itertools.product([1.0, 2.0], [0.2, 0.5]), strict=True):
+        assert_same(row, capacity(SparseTokenProblem(6, 1, theta, pi), model, tolerance=1e-2))
+
+
+def test_capacity_over_cosines():
+    found = capacity(PROBLEM, Attention(Query([0.2, 0.9], 1.0)), tolerance=1e-2)
+    for row, cosine in zip(found, (0.2, 0.9), strict=True):
+        alone = capacity(PROBLEM, Attention(Query(cosine, 1.0)), tolerance=1e-2)
+        assert_same(row, alone)
+    assert found.capacity[0] < found.capacity[1]
+
+
+def test_arrays_of_one_entry_are_tables():
+    found = predict(PROBLEM, Pooled(), Readout(alpha=[2.0]))
+    assert found.shape == (1,)
+    assert found.rows[0] == predict(PROBLEM, Pooled(), Readout(alpha=2.0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: predict(MANY, Pooled(), Readout(alpha=[1.0, 2.0, 3.0])),
+        lambda: predict(MANY, Attention(Query([0.1, 0.2, 0.3], 1.0))),
+        lambda: predict(PROBLEM, Attention(Query([0.1, 0.2, 0.3], [1.0, 2.0]))),
+        lambda: capacity(MANY, Attention(Query([0.1, 0.2, 0.3], 1.0))),
+        lambda: align(MANY, TwoSteps(alpha=[1.0, 2.0, 3.0])),
+    ],
+)
+def test_arrays_that_do_not_broadcast_are_one_clear_error(call):
+    with pytest.raises(InvalidInput, match=r"arrays must be of shapes that broadcast; got \{"):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: sign_margin(MANY, TwoSteps()), "strength"),
+        (lambda: sign_boundary(MANY, TwoSteps(), "eta_b", 0.1, 1.0), "strength"),
+        (lambda: small_step_margin(MANY), "strength"),
+        (lambda: critical_cosine(MANY, Readout(), sharpness=1.0), "strength"),
+        (lambda: check_query(PROBLEM, TwoSteps(alpha=[1.0, 2.0]), Readout()), "alpha0"),
+        (lambda: approach_to_infinite_data(MANY, Pooled()), "strength"),
+        (lambda: best_split(PROBLEM, Attention(), Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
+        (lambda: best_beta(PROBLEM, Attention(), Readout(alpha=[0.1, 0.2])), "alpha1"),
+        (lambda: best_error(MANY, Attention()), "strength"),
+        (lambda: bayes_error(MANY), "strength"),
+        (lambda: critical_strength(Pooled(), 8, positive_rate=[0.2, 0.5]), "positive_rate"),
+        (lambda: predict(PROBLEM, Pooled(), test_problem=MANY), "strength"),
+    ],
+)
+def test_where_a_single_point_is_meant_arrays_are_refused(call, word):
+    with pytest.raises(InvalidInput, match=word):
+        call()

@@ -1,0 +1,138 @@
+"""What a prediction says of its query: that it turns away, is blunt, or loses to pooling."""
+
+import dataclasses
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from sparsetoken.models import (
+    Attention,
+    Elementwise,
+    HardAttention,
+    Pooled,
+    Vectorized,
+)
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.theory import align, capacity, check_query, predict
+from sparsetoken.theory.query import loss_to_pooling, working_query
+
+RARE = SparseTokenProblem(10, 1, 1.5, 0.1)
+GOOD = SparseTokenProblem(10, 1, 5.0, 0.5)
+STEPS = TwoSteps(loss="square")
+READOUT = Readout("square")
+
+
+def advice(problem, query=STEPS, kind=Attention, readout=READOUT, tolerance=0.1):
+    return predict(problem, kind(query), readout, tolerance=tolerance).advice
+
+
+@pytest.mark.parametrize("kind", [Attention, Elementwise, HardAttention])
+def test_prediction_and_capacity_say_that_a_query_turns_away(kind):
+    sharp = dataclasses.replace(STEPS, eta_q=1e3)
+    (text,) = advice(RARE, sharp, kind)
+    assert "turns away" in text
+    (text,) = capacity(RARE, kind(sharp), tolerance=0.1).advice
+    assert "eta_b" in text
+
+
+def test_the_bias_step_of_the_remedy_turns_the_query_back():
+    text = advice(RARE)[0]
+    step = float(text.split("eta_b above ")[1].split(" ")[0])
+    assert align(RARE, dataclasses.replace(STEPS, eta_b=1.02 * step)).cosine > 0
+    assert align(RARE, dataclasses.replace(STEPS, eta_b=0.98 * step)).cosine < 0
+
+
+def test_too_large_a_bias_step_is_to_be_lowered():
+    common = dataclasses.replace(RARE, positive_rate=0.8)
+    steps = dataclasses.replace(STEPS, eta_b=5.0)
+    text = advice(common, steps)[0]
+    step = float(text.split("eta_b below ")[1].split(" ")[0])
+    assert align(common, dataclasses.replace(steps, eta_b=0.98 * step)).cosine > 0
+
+
+def test_equal_classes_get_a_remedy_without_a_bias_step():
+    even, large = dataclasses.replace(GOOD, strength=8.0), dataclasses.replace(STEPS, eta_w=50.0)
+    assert align(even, large).cosine < 0
+    assert "Lower eta_w" in advice(even, large)[0]
+
+
+def test_attention_that_loses_is_told_so():
+    steps = dataclasses.replace(STEPS, alpha=0.08, eta_q=40.0)
+    (text,) = advice(GOOD, steps, readout=Readout("square", alpha=4.0), tolerance=1e-4)
+    assert "loses to mean pooling" in text
+
+
+@pytest.mark.parametrize(("query", "remedy"), [(Query(0.9, 0.05), "sharpness"), (None, "eta_q")])
+def test_a_blunt_query_is_said(query, remedy):
+    query = dataclasses.replace(STEPS, eta_q=1.0) if query is None else query
+    found = predict(GOOD, Attention(query), READOUT, tolerance=0.1)
+    (text,) = found.advice
+    assert found.query.sharpness < 0.2
+    assert f"{found.query.sharpness:.3g}" in text
+    assert "close to mean pooling" in text
+    assert f"Raise {remedy}" in text or f"Raise the {remedy}" in text
+
+
+def test_nothing_is_said_of_good_given_or_unused_queries():
+    good = dataclasses.replace(STEPS, eta_q=10.0)
+    assert advice(GOOD, good) == ()
+    assert advice(RARE, Query(-0.5, 1.0)) == ()
+    assert predict(RARE, Pooled(), READOUT).advice == ()
+    assert predict(RARE, Vectorized(), READOUT).advice == ()
+    assert advice(GOOD, Query(0.9, 0.05), HardAttention) == ()
+    assert capacity(GOOD, Attention(good), tolerance=0.1).advice == ()
+
+
+def test_one_token_is_not_said_to_lose_to_pooling():
+    """With one token attention is pooling: both errors print as 0.04312."""
+    one = SparseTokenProblem(length=1)
+    found = predict(one, Attention())
+    pooled = predict(one, Pooled())
+    assert found.test_error == pytest.approx(pooled.test_error, abs=1e-7)
+    assert found.advice == ()
+
+
+def test_errors_that_print_alike_are_not_told_apart():
+    pooled = predict(GOOD, Pooled(), READOUT)
+    query = Query(0.5, 1.0)
+
+    def attention(test_error, numerical_error):
+        change = {"test_error": test_error, "numerical_error": numerical_error}
+        return dataclasses.replace(pooled, **change)
+
+    error = pooled.test_error
+    assert loss_to_pooling(query, attention(1.0005 * error, 0.0), pooled) == ""
+    assert loss_to_pooling(query, attention(1.005 * error, 0.003 * error), pooled) == ""
+    assert "loses" in loss_to_pooling(query, attention(1.005 * error, 0.001 * error), pooled)
+    assert loss_to_pooling(query, attention(math.nan, 0.0), pooled) == ""
+
+
+def test_advice_is_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert advice(RARE)
+        assert "turns away" in check_query(RARE, STEPS, READOUT, tolerance=0.1).message
+
+
+def test_a_table_says_the_same_of_many_points_once():
+    blunt, sharp = dataclasses.replace(STEPS, eta_q=1.0), dataclasses.replace(STEPS, eta_q=10.0)
+    readout = Readout("square", alpha=[1.0, 2.0, 4.0])
+    (first,) = advice(GOOD, blunt)
+    assert advice(GOOD, blunt, readout=readout) == (f"At 3 of 3 points, first: {first}",)
+    assert advice(GOOD, sharp, readout=readout) == ()
+    steps = dataclasses.replace(STEPS, eta_q=np.array([1.0, 1.1, 10.0]))
+    assert advice(GOOD, steps) == (f"At 2 of 3 points, first: {first}",)
+    steps = dataclasses.replace(STEPS, eta_q=np.array([1.0, 10.0]))
+    assert advice(GOOD, steps) == (first,)
+
+
+def test_the_working_query_is_the_given_or_the_found_one():
+    query = Query(0.3, 2.0)
+    assert working_query(GOOD, Attention(query)) is query
+    assert working_query(GOOD, Elementwise(STEPS)) == align(GOOD, STEPS).query
+    assert working_query(GOOD, Pooled()) is None
+    assert predict(GOOD, Attention(STEPS), READOUT, tolerance=0.1).query == align(GOOD, STEPS).query
+    assert predict(GOOD, Pooled(), READOUT).query is None

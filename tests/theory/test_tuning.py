@@ -1,0 +1,126 @@
+"""The best split and the best beta are the least of the predictions.
+
+Equations: best-split, best-beta.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from sparsetoken.models import Attention, Pooled, Vectorized
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.theory import align, predict, tuning
+from sparsetoken.theory.tuning import best_beta, best_split
+from sparsetoken.validation import InvalidInput
+
+PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.5)
+STEPS = TwoSteps(alpha=1.0, eta_q=7.0, loss="square")
+ATTENTION, READOUT = Attention(STEPS), Readout("square", ridge=1e-1, alpha=2.0)
+TOLERANCE = 2e-3  # few nodes: the same ones in a search and in a scan
+
+
+def _error(share: float, total: float) -> float:
+    query = align(PROBLEM, dataclasses.replace(STEPS, alpha=share * total)).query
+    readout = dataclasses.replace(READOUT, alpha=(1 - share) * total)
+    return predict(PROBLEM, Attention(query), readout, tolerance=TOLERANCE).test_error
+
+
+@pytest.mark.parametrize("total", [1.5, 6.0])
+def test_no_split_of_a_scan_is_better(total):
+    best = best_split(PROBLEM, ATTENTION, READOUT, total, tolerance=TOLERANCE)
+    assert best.status.converged
+    assert best.alpha0 + best.alpha1 == pytest.approx(total)
+    assert best.share == pytest.approx(best.alpha0 / total)
+    assert best.prediction.test_error == pytest.approx(_error(best.share, total), abs=1e-12)
+    shares = np.linspace(0.05, 0.95, 10)
+    errors = [_error(share, total) for share in shares]
+    # The search stops within 0.02 of the logit, where the error is flat to second order.
+    assert best.prediction.test_error <= min(errors) + 1e-5
+    assert abs(best.share - shares[np.argmin(errors)]) <= 0.1 + 0.01
+
+
+def test_without_a_step_of_the_query_all_samples_go_to_the_readout():
+    still = Attention(dataclasses.replace(STEPS, eta_q=0.0))
+    best = best_split(PROBLEM, still, READOUT, 2.0)
+    assert best.status.code is StatusCode.NO_LIMIT
+    assert best.share == pytest.approx(0.01)
+    pooled = predict(PROBLEM, Pooled(), dataclasses.replace(READOUT, alpha=0.99 * 2.0))
+    assert best.prediction.test_error == pytest.approx(pooled.test_error, abs=1e-7)
+
+
+def test_the_best_sharpness_is_that_of_a_search_over_queries():
+    best = best_beta(PROBLEM, ATTENTION, READOUT, tolerance=TOLERANCE)
+    assert best.status.converged
+    cosine = align(PROBLEM, STEPS).cosine
+
+    def error(log_k: float) -> float:
+        model = Attention(Query(cosine, math.exp(log_k)))
+        return predict(PROBLEM, model, READOUT, tolerance=TOLERANCE).test_error
+
+    found = minimize_scalar(error, bounds=(-2.5, 3.0), method="bounded", options={"xatol": 1e-3})
+    assert best.prediction.test_error == pytest.approx(found.fun, abs=1e-5)
+    # beta is found within 2 %, k = beta^2 c within 4 %, and the minimum is flat.
+    assert math.log(best.sharpness) == pytest.approx(found.x, abs=0.1)
+    again = dataclasses.replace(STEPS, beta=best.beta)
+    assert align(PROBLEM, again).sharpness == pytest.approx(best.sharpness, rel=1e-9)
+
+
+def test_a_step_of_the_query_four_times_as_large_halves_the_best_beta():
+    one = best_beta(PROBLEM, ATTENTION, READOUT, tolerance=TOLERANCE)
+    longer = Attention(dataclasses.replace(STEPS, eta_q=4 * STEPS.eta_q))
+    two = best_beta(PROBLEM, longer, READOUT, tolerance=TOLERANCE)
+    # k = eta_q beta^2 c: the search passes the same sharpnesses.
+    assert two.beta == pytest.approx(one.beta / 2, rel=1e-6)
+    assert two.sharpness == pytest.approx(one.sharpness, rel=1e-6)
+
+
+def test_a_range_beyond_the_best_is_said():
+    ends = (1e-3, 1e-2)
+    best = best_beta(PROBLEM, ATTENTION, READOUT, sharpness=ends, tolerance=TOLERANCE)
+    assert best.status.code is StatusCode.NO_LIMIT
+    assert best.sharpness == pytest.approx(1e-2)
+
+
+@pytest.mark.parametrize("some", [True, False])
+def test_predictions_that_fail_are_said(monkeypatch, some):
+    good = predict(PROBLEM, Pooled(), READOUT)
+    stuck = Status(StatusCode.MAX_ITERATIONS, "more ridge")
+
+    def fake(problem, model, readout, tolerance):
+        if some and readout.alpha > 0.7:
+            return dataclasses.replace(good, test_error=(readout.alpha - 1) ** 2)
+        return dataclasses.replace(good, test_error=math.nan, status=stuck)
+
+    monkeypatch.setattr(tuning, "predict_point", fake)
+    best = best_split(PROBLEM, ATTENTION, READOUT, 2.0)
+    assert best.status.code is StatusCode.MAX_ITERATIONS
+    assert math.isfinite(best.prediction.test_error) == some
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: best_split(PROBLEM, Pooled(), READOUT, 2.0), "model"),
+        (lambda: best_split(PROBLEM, Attention(Query(0.5, 1.0)), READOUT, 2.0), "model"),
+        (lambda: best_split(PROBLEM, "attention", READOUT, 2.0), "model"),
+        (lambda: best_split(PROBLEM, ATTENTION, READOUT, 0.0), "total"),
+        (lambda: best_split(PROBLEM, ATTENTION, READOUT, math.inf), "total"),
+        (lambda: best_split(PROBLEM, ATTENTION, Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
+        (lambda: best_beta(PROBLEM, Vectorized(), READOUT), "model"),
+        (lambda: best_beta(PROBLEM, ATTENTION, READOUT, sharpness=(0, 1)), "low end"),
+        (lambda: best_beta(PROBLEM, ATTENTION, READOUT, sharpness=(2, 1)), "high end"),
+        (lambda: best_beta(PROBLEM, Attention(TwoSteps(beta=[1.0, 2.0])), READOUT), "beta"),
+        (
+            lambda: best_beta(SparseTokenProblem(1, 1, 2.0), ATTENTION, READOUT),
+            "length of the query",
+        ),
+    ],
+)
+def test_illegal_input_is_named(call, name):
+    with pytest.raises(InvalidInput, match=name):
+        call()
