@@ -5,6 +5,7 @@ from __future__ import annotations
 from sparsetoken.experiments import (
     alignment,
     capacity,
+    data_reuse,
     sensitivity,
 )
 from sparsetoken.experiments.experiment import Experiment
@@ -17,6 +18,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         alignment,
         capacity,
         sensitivity,
+        data_reuse,
     )
 }
 """By name, in the order of the report."""

@@ -1,0 +1,80 @@
+"""What is computed and trained."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sparsetoken.beyond.classifier import Reached
+from sparsetoken.beyond.reuse import ARMS, reuse_trial
+from sparsetoken.experiments.data_reuse.rows import Theory, Trained
+from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.references import predict_references
+from sparsetoken.experiments.rows import averaged
+from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.training import FourStageTraining
+
+__all__ = ["PROFILES", "Profile", "jobs"]
+
+PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """Sizes of the experiment.
+
+    Attributes
+    ----------
+    loads : tuple of float
+        n0/d = n1/d of the classifier with fresh data.
+    dimension, trials : int
+    """
+
+    loads: tuple[float, ...]
+    dimension: int
+    trials: int
+
+
+PROFILES = {
+    "quick": Profile((0.5, 1.0, 2.0, 4.0), 200, 24),
+    "paper": Profile((0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 400, 100),
+}
+
+
+def jobs(profile: Profile, seed: int) -> list[Job]:
+    """Return the jobs of a profile."""
+    found = [Job(predict, (load,), 1.5) for load in profile.loads]
+    for i, load in enumerate(profile.loads):
+        cost = profile.trials * (0.2 + 0.03 * load * (profile.dimension / 200) ** 2)
+        arguments = (load, profile.dimension, profile.trials, place_seed("data-reuse", i, seed))
+        found.append(Job(train, arguments, cost))
+    return found
+
+
+def training_of(load: float) -> FourStageTraining:
+    """Return the four stages at a load."""
+    return FourStageTraining(alpha0=load, eta_q=25.0, ridge=1e-2)
+
+
+def predict(load: float) -> list[Theory]:
+    """Predict the references at a load."""
+    return [Theory(load, predict_references(PROBLEM, training_of(load), load))]
+
+
+def run_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str, Reached]:
+    """Train all arms on the data of one trial."""
+    return reuse_trial(PROBLEM, training_of(load), dimension=dimension, seed=seed, trial=trial)
+
+
+def train(load: float, dimension: int, trials: int, seed: int) -> list[Trained]:
+    """Train all arms in all trials."""
+    found = [run_trial(load, dimension, seed, i) for i in range(trials)]
+    rows = []
+    for arm in ARMS:
+        columns = (
+            [trial[arm].test_error for trial in found],
+            [trial[arm].cosine for trial in found],
+            [trial[arm].test_error - trial["fresh"].test_error for trial in found],
+        )
+        rows.append(Trained(load, arm, *(averaged(values, dimension) for values in columns)))
+    return rows
