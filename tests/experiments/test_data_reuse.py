@@ -7,7 +7,7 @@ import pytest
 from sparsetoken.beyond.reuse import reuse_trial
 from sparsetoken.experiments.data_reuse import EXPERIMENT, work
 from sparsetoken.experiments.data_reuse.figure import draw
-from sparsetoken.experiments.data_reuse.rows import Trained
+from sparsetoken.experiments.data_reuse.work import Trained
 from sparsetoken.experiments.rows import one
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled

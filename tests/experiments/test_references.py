@@ -14,7 +14,7 @@ from sparsetoken.report.page import _environment
 from sparsetoken.training import FourStageTraining
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
-MADE = References(Predicted(0.4), Predicted(0.15), Predicted(0.1))
+MADE = References(2.0, Predicted(0.4), Predicted(0.15), Predicted(0.1))
 
 
 @pytest.fixture(scope="module")

@@ -22,23 +22,23 @@ LOOKS = {
 
 
 def reference_lines(
-    axes: Axes, series: Sequence[tuple[float, References]], names: Iterable[str] = tuple(LOOKS)
+    axes: Axes, places: Sequence[tuple[float, References]], names: Iterable[str] = tuple(LOOKS)
 ) -> None:
-    """Draw the references of pairs (x, references); a level line if there is one pair."""
+    """Draw pairs (x, references) as lines; a level line if there is one pair."""
     for name in names:
         label, line = LOOKS[name]
-        values = [getattr(references, name).value for _, references in series]
+        values = [getattr(references, name).value for _, references in places]
         look: dict[str, Any] = {"color": style.COLOURS[name], "label": label, "zorder": 1.5}
         if len(values) == 1:
             axes.axhline(values[0], linestyle=line, **look)
         elif values:
-            axes.plot([x for x, _ in series], values, line, **look)
+            axes.plot([x for x, _ in places], values, line, **look)
 
 
 def labelled_points(axes: Axes, series: Sequence[tuple[float, Measured]], **look: Any) -> None:
     """Draw pairs (x, value) with one standard error up and down; `look` is that of Matplotlib."""
-    values, errors = [v.value for _, v in series], [v.error for _, v in series]
-    axes.errorbar([x for x, _ in series], values, errors, capsize=2.5, **look)
+    xs, values = [x for x, _ in series], [v.value for _, v in series]
+    axes.errorbar(xs, values, [v.error for _, v in series], capsize=2.5, **look)
 
 
 def error_axis(axes: Axes, ticks: Sequence[float]) -> None:

@@ -15,15 +15,18 @@ __all__ = ["References", "predict_references"]
 
 @dataclasses.dataclass(frozen=True)
 class References:
-    """Predicted test errors at one place; a column of the rows that state them.
+    """Predicted test errors at one place: a row, or a column of one.
 
     Attributes
     ----------
+    load : float
+        Samples over the dimension, as the experiment counts them.
     pooled, attention, bayes : Predicted
         Of mean pooling, of attention whose query took two steps, and of the best test that
         knows the signal.
     """
 
+    load: float
     pooled: Predicted
     attention: Predicted
     bayes: Predicted
@@ -43,6 +46,7 @@ def predict_references(
     training: FourStageTraining,
     alpha1: float,
     *,
+    load: float | None = None,
     pooled_alpha1: float | None = None,
     tolerance: float = 1e-4,
 ) -> References:
@@ -55,6 +59,8 @@ def predict_references(
         The four stages of attention; pooled takes its loss and ridge.
     alpha1 : float
         n1 / d of the readout of attention.
+    load : float, optional
+        As of `References`, `alpha1` by default.
     pooled_alpha1 : float, optional
         n1 / d of pooled, `alpha1` by default.
     tolerance : float
@@ -62,12 +68,13 @@ def predict_references(
     """
     query = theory.align(problem, training).query  # if given, its harm is no surprise: no warning
 
-    def predict(model: str, load: float, query: Query | None = None) -> Predicted:
-        found = theory.predict(model, problem, training, load, query=query, tolerance=tolerance)
+    def predict(model: str, alpha1: float, query: Query | None = None) -> Predicted:
+        found = theory.predict(model, problem, training, alpha1, query=query, tolerance=tolerance)
         return predicted(found, "test_error", found.numerical_error)
 
     bayes = bayes_error(problem)
     return References(
+        alpha1 if load is None else load,
         predict("pooled", alpha1 if pooled_alpha1 is None else pooled_alpha1),
         predict("attention", alpha1, query),
         predicted(bayes, "test_error", bayes.numerical_error),

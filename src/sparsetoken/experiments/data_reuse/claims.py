@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
-from sparsetoken.experiments.data_reuse.rows import Theory, Trained
-from sparsetoken.experiments.data_reuse.work import Profile
+from sparsetoken.experiments.data_reuse.work import Profile, Trained
+from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.experiments.rules import observed
 
@@ -50,8 +50,7 @@ def summary(
     last = reused[-1].load
     return {
         "reused": reused,
-        "last": last,
-        "references": one(rows, Theory, load=last).references,
+        "references": one(rows, References, load=last),
         "ends": select(rows, Trained, load=last),
         "worse": sum(row.excess.value > 3 * row.excess.error for row in reused),
         "better": sum(row.excess.value < -3 * row.excess.error for row in twice),

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments import reference_lines as lines
-from sparsetoken.experiments.data_reuse.rows import Theory, Trained
+from sparsetoken.experiments.data_reuse.work import Trained
+from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
 
@@ -26,7 +27,7 @@ LOOKS = {
 def draw(rows: Sequence[Any]) -> Figure:
     """Draw the test error (left) and its difference to fresh data (right)."""
     figure, (left, right) = style.new_figure(8.8, 4.2, 2)
-    lines.reference_lines(left, series(select(rows, Theory), "load", "references"))
+    lines.reference_lines(left, [(row.load, row) for row in select(rows, References)])
     right.axhline(0, color="black", lw=0.8)
     for arm in LOOKS:
         _points(left, rows, arm, "test_error")

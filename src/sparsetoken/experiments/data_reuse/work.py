@@ -1,4 +1,4 @@
-"""What is computed and trained."""
+"""What is computed and trained, and the rows that it makes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,39 @@ import dataclasses
 
 from sparsetoken.beyond.classifier import Reached
 from sparsetoken.beyond.reuse import ARMS, reuse_trial
-from sparsetoken.experiments.data_reuse.rows import Theory, Trained
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import predict_references
-from sparsetoken.experiments.rows import averaged
+from sparsetoken.experiments.references import References, predict_references
+from sparsetoken.experiments.rows import Measured, averaged, averages
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.training import FourStageTraining
 
-__all__ = ["PROFILES", "Profile", "jobs"]
+__all__ = ["PROFILES", "Profile", "Trained", "jobs"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """One way of using the data, trained with real tokens.
+
+    Attributes
+    ----------
+    load : float
+        n0/d = n1/d.
+    arm : str
+        One of `sparsetoken.beyond.reuse.ARMS`.
+    test_error, cosine : Measured
+        The cosine is that of the query with the signal.
+    excess : Measured
+        The test error less that of the arm "fresh" in the same trial.
+    """
+
+    load: float
+    arm: str
+    test_error: Measured
+    cosine: Measured
+    excess: Measured
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,9 +78,9 @@ def training_of(load: float) -> FourStageTraining:
     return FourStageTraining(alpha0=load, eta_q=25.0, ridge=1e-2)
 
 
-def predict(load: float) -> list[Theory]:
+def predict(load: float) -> list[References]:
     """Predict the references at a load."""
-    return [Theory(load, predict_references(PROBLEM, training_of(load), load))]
+    return [predict_references(PROBLEM, training_of(load), load)]
 
 
 def run_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str, Reached]:
@@ -71,10 +93,7 @@ def train(load: float, dimension: int, trials: int, seed: int) -> list[Trained]:
     found = [run_trial(load, dimension, seed, i) for i in range(trials)]
     rows = []
     for arm in ARMS:
-        columns = (
-            [trial[arm].test_error for trial in found],
-            [trial[arm].cosine for trial in found],
-            [trial[arm].test_error - trial["fresh"].test_error for trial in found],
-        )
-        rows.append(Trained(load, arm, *(averaged(values, dimension) for values in columns)))
+        reached = averages([trial[arm] for trial in found], ("test_error", "cosine"), dimension)
+        excess = [trial[arm].test_error - trial["fresh"].test_error for trial in found]
+        rows.append(Trained(load, arm, **reached, excess=averaged(excess, dimension)))
     return rows
