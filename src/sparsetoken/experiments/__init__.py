@@ -6,6 +6,7 @@ from sparsetoken.experiments import (
     alignment,
     capacity,
     data_reuse,
+    query_steps,
     sensitivity,
 )
 from sparsetoken.experiments.experiment import Experiment
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         capacity,
         sensitivity,
         data_reuse,
+        query_steps,
     )
 }
 """By name, in the order of the report."""
