@@ -6,6 +6,7 @@ from sparsetoken.experiments import (
     alignment,
     capacity,
     data_reuse,
+    joint_training,
     query_steps,
     sensitivity,
 )
@@ -21,6 +22,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         sensitivity,
         data_reuse,
         query_steps,
+        joint_training,
     )
 }
 """By name, in the order of the report."""
