@@ -6,6 +6,7 @@ from sparsetoken.experiments import (
     alignment,
     capacity,
     data_reuse,
+    growing_length,
     joint_training,
     query_steps,
     sensitivity,
@@ -23,6 +24,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         data_reuse,
         query_steps,
         joint_training,
+        growing_length,
     )
 }
 """By name, in the order of the report."""
