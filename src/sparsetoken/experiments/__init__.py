@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sparsetoken.experiments import (
     alignment,
+    architectures,
     capacity,
     data_reuse,
     growing_length,
@@ -25,6 +26,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         query_steps,
         joint_training,
         growing_length,
+        architectures,
     )
 }
 """By name, in the order of the report."""
