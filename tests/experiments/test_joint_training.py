@@ -8,6 +8,7 @@ from sparsetoken.beyond.joint import STARTS, joint_trial
 from sparsetoken.experiments.joint_training import EXPERIMENT, work
 from sparsetoken.experiments.joint_training.figure import draw
 from sparsetoken.experiments.joint_training.work import AfterSteps
+from sparsetoken.experiments.references import PROBLEM, four_stages
 from sparsetoken.experiments.rows import select
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
@@ -37,8 +38,8 @@ def _changed(rows, names, values, **wanted):
 def test_rows_are_means_over_trials_at_each_count(rows, start):
     found = [
         joint_trial(
-            work.PROBLEM,
-            work.training_of(2.0),
+            PROBLEM,
+            four_stages(2.0),
             2.0,
             begin=start,
             steps=PROFILE.steps,

@@ -8,6 +8,7 @@ from sparsetoken.beyond.query_steps import steps_trial
 from sparsetoken.experiments.query_steps import EXPERIMENT, work
 from sparsetoken.experiments.query_steps.figure import draw
 from sparsetoken.experiments.query_steps.work import AfterStep
+from sparsetoken.experiments.references import PROBLEM, four_stages
 from sparsetoken.experiments.rows import Measured, select
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
@@ -24,8 +25,8 @@ def rows(rows_of):
 def test_rows_are_means_over_trials_at_each_step(rows):
     found = [
         steps_trial(
-            work.PROBLEM,
-            work.training_of(5.0),
+            PROBLEM,
+            four_stages(work.ALPHA0, eta_q=5.0),
             work.ALPHA1,
             last_step=STEPS,
             dimension=16,

@@ -10,7 +10,10 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.theory.bayes import bayes_error
 from sparsetoken.training import FourStageTraining, Query
 
-__all__ = ["References", "predict_references"]
+__all__ = ["PROBLEM", "References", "four_stages", "predict_references"]
+
+PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+"""The problem on which variants are compared."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +42,11 @@ class References:
     def share(self, test_error: float) -> float:
         """Return the share of the gap from pooled to Bayes that is closed."""
         return (self.pooled.value - test_error) / self.gap
+
+
+def four_stages(alpha0: float, *, eta_q: float = 25.0, ridge: float = 1e-2) -> FourStageTraining:
+    """Return the training of attention that variants are compared with."""
+    return FourStageTraining(alpha0=alpha0, eta_q=eta_q, ridge=ridge)
 
 
 def predict_references(

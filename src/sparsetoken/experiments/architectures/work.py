@@ -8,15 +8,13 @@ from sparsetoken import simulation
 from sparsetoken.beyond.architectures import Architecture, trial_error
 from sparsetoken.beyond.network_training import Recipe
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import References, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, measured
 from sparsetoken.experiments.seeds import place_seed
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.training import FourStageTraining
 
 __all__ = ["ETA_Q", "PROFILES", "RIDGE", "Profile", "Simulated", "Trained", "jobs"]
 
-PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 RIDGE, ETA_Q = 0.1, 50.0
 RECIPE = Recipe()
 
@@ -136,7 +134,7 @@ def _seconds(network: Architecture, load: float, profile: Profile) -> float:
 
 def training_of(load: float) -> FourStageTraining:
     """Return the two-step training that gives half of the samples to the query."""
-    return FourStageTraining(alpha0=load / 2, eta_q=ETA_Q, ridge=RIDGE)
+    return four_stages(load / 2, eta_q=ETA_Q, ridge=RIDGE)
 
 
 def predict(load: float, tolerance: float) -> list[References]:

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from sparsetoken.beyond.classifier import Reached
 from sparsetoken.beyond.reuse import ARMS, reuse_trial
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import References, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, averages
 from sparsetoken.experiments.seeds import place_seed
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining
 
 __all__ = ["PROFILES", "Profile", "Trained", "jobs"]
-
-PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,24 +68,17 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     return found
 
 
-def training_of(load: float) -> FourStageTraining:
-    """Return the four stages at a load."""
-    return FourStageTraining(alpha0=load, eta_q=25.0, ridge=1e-2)
-
-
 def predict(load: float) -> list[References]:
     """Predict the references at a load."""
-    return [predict_references(PROBLEM, training_of(load), load)]
-
-
-def run_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str, Reached]:
-    """Train all arms on the data of one trial."""
-    return reuse_trial(PROBLEM, training_of(load), dimension=dimension, seed=seed, trial=trial)
+    return [predict_references(PROBLEM, four_stages(load), load)]
 
 
 def train(load: float, dimension: int, trials: int, seed: int) -> list[Trained]:
     """Train all arms in all trials."""
-    found = [run_trial(load, dimension, seed, i) for i in range(trials)]
+    found = [
+        reuse_trial(PROBLEM, four_stages(load), dimension=dimension, seed=seed, trial=i)
+        for i in range(trials)
+    ]
     rows = []
     for arm in ARMS:
         reached = averages([trial[arm] for trial in found], ("test_error", "cosine"), dimension)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from sparsetoken.beyond.joint import STARTS, JointState, joint_trial
+from sparsetoken.beyond.joint import STARTS, joint_trial
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import References, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
 from sparsetoken.experiments.rows import Measured, averages
 from sparsetoken.experiments.seeds import place_seed
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining
 
 __all__ = ["PROFILES", "RATE", "AfterSteps", "Profile", "jobs"]
 
-PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 RATE = 0.5
 
 
@@ -82,38 +79,29 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     return found
 
 
-def training_of(load: float) -> FourStageTraining:
-    """Return the four stages at a load."""
-    return FourStageTraining(alpha0=load, eta_q=25.0, ridge=1e-2)
-
-
 def predict(load: float) -> list[References]:
     """Predict the references at a load."""
-    return [predict_references(PROBLEM, training_of(load), load)]
-
-
-def run_trial(
-    load: float, start: str, steps: tuple[int, ...], dimension: int, seed: int, trial: int
-) -> list[JointState]:
-    """Descend on the data of one trial."""
-    return joint_trial(
-        PROBLEM,
-        training_of(load),
-        load,
-        begin=start,
-        steps=steps,
-        rate=RATE,
-        dimension=dimension,
-        seed=seed,
-        trial=trial,
-    )
+    return [predict_references(PROBLEM, four_stages(load), load)]
 
 
 def train(
     load: float, start: str, steps: tuple[int, ...], dimension: int, trials: int, seed: int
 ) -> list[AfterSteps]:
     """Descend in all trials; one row for each number of steps."""
-    found = [run_trial(load, start, steps, dimension, seed, i) for i in range(trials)]
+    found = [
+        joint_trial(
+            PROBLEM,
+            four_stages(load),
+            load,
+            begin=start,
+            steps=steps,
+            rate=RATE,
+            dimension=dimension,
+            seed=seed,
+            trial=i,
+        )
+        for i in range(trials)
+    ]
     rows = []
     for states in zip(*found, strict=True):
         reached = [state.reached for state in states]

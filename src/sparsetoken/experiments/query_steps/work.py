@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
-from sparsetoken.beyond.classifier import Reached
 from sparsetoken.beyond.query_steps import steps_trial
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import References, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, averages
 from sparsetoken.experiments.seeds import place_seed
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining
 
 __all__ = ["ALPHA0", "ALPHA1", "HELD", "PROFILES", "SIZES", "AfterStep", "Profile", "jobs"]
 
-PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 ALPHA0, ALPHA1 = 1.0, 2.0
 SIZES = (5.0, 25.0)
 """Step sizes eta_q: with the larger the two-step query has sharpness near 1."""
@@ -68,35 +65,19 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     return [Job(predict, (), 1.5), *(Job(train, (eta_q, *sizes), cost) for eta_q in SIZES)]
 
 
-def training_of(eta_q: float) -> FourStageTraining:
-    """Return the four stages with a step size of the query."""
-    return FourStageTraining(alpha0=ALPHA0, eta_q=eta_q, ridge=1e-2)
-
-
 def predict() -> list[References]:
     """Predict the references, with the larger step size."""
-    return [predict_references(PROBLEM, training_of(SIZES[-1]), ALPHA1)]
-
-
-def run_trial(
-    eta_q: float, last_step: int, dimension: int, seed: int, trial: int
-) -> list[tuple[Reached, Reached]]:
-    """Train on the data of one trial."""
-    return steps_trial(
-        PROBLEM,
-        training_of(eta_q),
-        ALPHA1,
-        last_step=last_step,
-        held_sharpness=HELD,
-        dimension=dimension,
-        seed=seed,
-        trial=trial,
-    )
+    return [predict_references(PROBLEM, four_stages(ALPHA0, eta_q=SIZES[-1]), ALPHA1)]
 
 
 def train(eta_q: float, last_step: int, dimension: int, trials: int, seed: int) -> list[AfterStep]:
     """Train in all trials; one row for each number of steps."""
-    found = [run_trial(eta_q, last_step, dimension, seed, i) for i in range(trials)]
+    training = four_stages(ALPHA0, eta_q=eta_q)
+    steps: dict[str, Any] = {"last_step": last_step, "held_sharpness": HELD}
+    found = [
+        steps_trial(PROBLEM, training, ALPHA1, dimension=dimension, seed=seed, trial=i, **steps)
+        for i in range(trials)
+    ]
     first = [path[0][0].test_error for path in found]
     rows = []
     for step, pairs in enumerate(zip(*found, strict=True), start=2):
