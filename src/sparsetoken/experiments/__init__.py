@@ -5,9 +5,14 @@ from __future__ import annotations
 from sparsetoken.experiments import (
     alignment,
     anti_alignment,
+    architectures,
     capacity,
+    data_reuse,
+    growing_length,
+    joint_training,
     learning_curves,
     misalignment,
+    query_steps,
     rates,
     sensitivity,
 )
@@ -25,6 +30,11 @@ EXPERIMENTS: dict[str, Experiment] = {
         misalignment,
         capacity,
         sensitivity,
+        data_reuse,
+        query_steps,
+        joint_training,
+        growing_length,
+        architectures,
     )
 }
 """By name, in the order of the report."""

@@ -2,28 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import dataclasses
 
 from sparsetoken import theory
-from sparsetoken.experiments.points import THEORY, Point, select
+from sparsetoken.experiments.rows import Predicted, predicted
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.theory.bayes import bayes_error
-from sparsetoken.training import FourStageTraining
+from sparsetoken.training import FourStageTraining, Query
 
-__all__ = ["References", "reference_points", "references_of"]
+__all__ = ["PROBLEM", "References", "four_stages", "predict_references"]
+
+PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+"""The problem on which variants are compared."""
 
 
-def reference_points(
+@dataclasses.dataclass(frozen=True)
+class References:
+    """Predicted test errors at one place: a row, or a column of one.
+
+    Attributes
+    ----------
+    load : float
+        Samples over the dimension, as the experiment counts them.
+    pooled, attention, bayes : Predicted
+        Of mean pooling, of attention whose query took two steps, and of the best test that
+        knows the signal.
+    """
+
+    load: float
+    pooled: Predicted
+    attention: Predicted
+    bayes: Predicted
+
+    @property
+    def gap(self) -> float:
+        """By how much Bayes is better than pooled."""
+        return self.pooled.value - self.bayes.value
+
+    def share(self, test_error: float) -> float:
+        """Return the share of the gap from pooled to Bayes that is closed."""
+        return (self.pooled.value - test_error) / self.gap
+
+
+def four_stages(alpha0: float, *, eta_q: float = 25.0, ridge: float = 1e-2) -> FourStageTraining:
+    """Return the training of attention that variants are compared with."""
+    return FourStageTraining(alpha0=alpha0, eta_q=eta_q, ridge=ridge)
+
+
+def predict_references(
     problem: SparseTokenProblem,
     training: FourStageTraining,
     alpha1: float,
     *,
-    x: float = 0.0,
-    group: str = "",
+    load: float | None = None,
+    pooled_alpha1: float | None = None,
     tolerance: float = 1e-4,
-) -> list[Point]:
-    """Return the predicted test errors of pooled, attention and Bayes, one point each.
+) -> References:
+    """Predict the test errors of pooled, attention and Bayes.
 
     Parameters
     ----------
@@ -31,56 +66,24 @@ def reference_points(
     training : FourStageTraining
         The four stages of attention; pooled takes its loss and ridge.
     alpha1 : float
-        n1 / d of the readout of both.
-    x : float
-        Where the points stand in a figure.
-    group : str
-        Panel of the figure.
+        n1 / d of the readout of attention.
+    load : float, optional
+        As of `References`, `alpha1` by default.
+    pooled_alpha1 : float, optional
+        n1 / d of pooled, `alpha1` by default.
     tolerance : float
         Of `theory.predict`.
     """
-    points = []
     query = theory.align(problem, training).query  # if given, its harm is no surprise: no warning
-    for model in ("pooled", "attention"):
+
+    def predict(model: str, alpha1: float, query: Query | None = None) -> Predicted:
         found = theory.predict(model, problem, training, alpha1, query=query, tolerance=tolerance)
-        points.append((model, found.test_error, found.numerical_error, found.status))
+        return predicted(found, "test_error", found.numerical_error)
+
     bayes = bayes_error(problem)
-    points.append(("bayes", bayes.test_error, bayes.numerical_error, bayes.status))
-    return [
-        Point(name, "test_error", x, value, error, group=group, status=str(status.code))
-        for name, value, error, status in points
-    ]
-
-
-class References(NamedTuple):
-    """Test errors of pooled, two-step attention and Bayes at one place."""
-
-    pooled: float
-    attention: float
-    bayes: float
-
-    def share(self, test_error: float) -> float:
-        """Return the share of the gap from pooled to Bayes that is closed."""
-        return (self.pooled - test_error) / (self.pooled - self.bayes)
-
-    def standing(self, test_error: float, error: float) -> str:
-        """Say in words where a test error with a standard error stands."""
-        width = abs(self.pooled - self.bayes)
-        return (
-            f"{test_error:.4f} ± {error:.4f}, which closes {100 * self.share(test_error):.1f} ± "
-            f"{100 * error / width:.1f} % of the gap from pooled to Bayes"
-        )
-
-    def summary(self) -> str:
-        """Say in words what the references are."""
-        return (
-            f"pooled {self.pooled:.4f}, two-step attention {self.attention:.4f} "
-            f"({100 * self.share(self.attention):.1f} % of the gap), Bayes {self.bayes:.4f}"
-        )
-
-
-def references_of(points: Iterable[Point], **wanted: object) -> References:
-    """Return the references among the points, at the wanted place (x, group)."""
-    kept = select(points, quantity="test_error", source=THEORY, **wanted)
-    values = {p.curve: p.value for p in kept}
-    return References(*(values[name] for name in References._fields))
+    return References(
+        alpha1 if load is None else load,
+        predict("pooled", alpha1 if pooled_alpha1 is None else pooled_alpha1),
+        predict("attention", alpha1, query),
+        predicted(bayes, "test_error", bayes.numerical_error),
+    )
