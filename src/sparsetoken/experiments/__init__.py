@@ -6,6 +6,7 @@ from sparsetoken.experiments import (
     alignment,
     capacity,
     sensitivity,
+    shifted_test,
 )
 from sparsetoken.experiments.experiment import Experiment
 
@@ -15,6 +16,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
         alignment,
+        shifted_test,
         capacity,
         sensitivity,
     )
