@@ -5,6 +5,7 @@ from __future__ import annotations
 from sparsetoken.experiments import (
     alignment,
     capacity,
+    finite_size,
     sensitivity,
     shifted_test,
 )
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         shifted_test,
         capacity,
         sensitivity,
+        finite_size,
     )
 }
 """By name, in the order of the report."""
