@@ -6,6 +6,7 @@ from sparsetoken.experiments import (
     alignment,
     capacity,
     finite_size,
+    leave_one_out,
     sensitivity,
     shifted_test,
 )
@@ -20,6 +21,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         shifted_test,
         capacity,
         sensitivity,
+        leave_one_out,
         finite_size,
     )
 }
