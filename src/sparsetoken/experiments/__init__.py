@@ -7,6 +7,7 @@ from sparsetoken.experiments import (
     capacity,
     finite_size,
     leave_one_out,
+    ridgeless,
     sensitivity,
     shifted_test,
 )
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for module in (
         alignment,
         shifted_test,
+        ridgeless,
         capacity,
         sensitivity,
         leave_one_out,
