@@ -5,6 +5,7 @@ from __future__ import annotations
 from sparsetoken.experiments import (
     alignment,
     capacity,
+    capacity_curves,
     finite_size,
     leave_one_out,
     ridgeless,
@@ -22,6 +23,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         shifted_test,
         ridgeless,
         capacity,
+        capacity_curves,
         sensitivity,
         leave_one_out,
         finite_size,
