@@ -44,8 +44,8 @@ def test_a_small_run_from_rows_to_figure(rows, said_of):
     assert verdicts(rows) == {SURROGATE: HOLDS, ESTIMATE: HOLDS}
     assert len([c for c in comparisons if c.key]) == 3 + 3 * 2
     words = said_of(EXPERIMENT, SMALL, rows)
-    assert "Square loss: equal to refits within" in words["result"]
-    assert "squared hinge loss: from" in words["result"]
+    assert "For the square loss the scores are equal to those of refits within" in words["result"]
+    assert "for squared hinge loss from" in words["result"]
     assert "d = 96: 4 × 12" in words["setting"]
 
 

@@ -12,6 +12,7 @@ from sparsetoken.experiments.ridgeless.rows import (
     Margin,
     SimulatedLoad,
     SimulatedMargin,
+    SimulatedSusceptibility,
 )
 from sparsetoken.experiments.rows import select
 
@@ -72,6 +73,12 @@ def test_a_wrong_number_fails(rows, kind, place, column, claim):
     comparisons = EXPERIMENT.compare(TINY, [wrong(row) for row in rows])
     assert chosen
     assert verdict_of(c for c in comparisons if c.claim == claim) == FAILS
+
+
+def test_the_susceptibility_is_measured_where_it_is_finite(rows):
+    found = {(r.model, r.ridge, r.load) for r in select(rows, SimulatedSusceptibility)}
+    ridged = {("attention", work.RIDGED, load) for load in (0.5, 2.0)}
+    assert found == {("attention", 0.0, 2.0), *ridged}
 
 
 def test_ratios_are_multiples_of_the_solved_capacity(rows):

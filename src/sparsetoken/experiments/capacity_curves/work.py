@@ -79,8 +79,8 @@ PROFILES = {
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     found = [
-        Job(predict_cosines, (profile.cosines,), 0.1 * profile.cosines),
-        Job(predict_strengths, (profile.strengths,), 0.1 * profile.strengths),
+        Job(predict_line, ("cosine", -1, 1, profile.cosines), 0.1 * profile.cosines),
+        Job(predict_line, ("strength", 0, 5, profile.strengths), 0.1 * profile.strengths),
         Job(predict_lengths, (profile.lengths,), 0.1 * len(profile.lengths)),
         Job(find_crossings, (), 3.0),
     ]
@@ -119,22 +119,17 @@ def at_base(panel: str, x: float, model: str) -> Predicted:
     return capacity_of(dataclasses.replace(BASE, **changed), model)  # type: ignore[arg-type]
 
 
-def predict_cosines(count: int) -> list[OnLine]:
-    """Predict along the cosine of the query."""
-    return _line("cosine", np.linspace(-1, 1, count).tolist())
-
-
-def predict_strengths(count: int) -> list[OnLine]:
-    """Predict along the strength of the signal."""
-    return _line("strength", np.linspace(0, 5, count).tolist())
+def predict_line(panel: str, low: int, high: int, count: int) -> list[OnLine]:
+    """Predict at so many values of the cosine or of the strength."""
+    return _on_line(panel, np.linspace(low, high, count).tolist())
 
 
 def predict_lengths(lengths: tuple[int, ...]) -> list[OnLine]:
     """Predict along the number of tokens."""
-    return _line("length", [float(length) for length in lengths])
+    return _on_line("length", [float(length) for length in lengths])
 
 
-def _line(panel: str, xs: list[float]) -> list[OnLine]:
+def _on_line(panel: str, xs: list[float]) -> list[OnLine]:
     return [OnLine(panel, x, model, at_base(panel, x, model)) for x in xs for model in MODELS]
 
 

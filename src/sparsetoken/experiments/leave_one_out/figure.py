@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from sparsetoken.experiments.leave_one_out.claims import CURVED
 from sparsetoken.experiments.leave_one_out.rows import Estimated, Refitted, Theory
+from sparsetoken.experiments.leave_one_out.work import ALPHA1
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
 
@@ -42,7 +43,7 @@ def _errors(axes: Axes, rows: Sequence[Any]) -> list[tuple[float, Any]]:
     axes.set_yscale("log")
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
-    title = "difference of scores from refits, α₁ = 2"
+    title = f"difference of scores from refits, α₁ = {ALPHA1:g}"
     style.axis_text(axes, x="d", y="root mean square", title=title)
     return shown
 

@@ -64,12 +64,7 @@ PROFILES = {
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
-    return [
-        *_square(profile),
-        *_square_trials(profile, seed),
-        *_susceptibility_trials(profile, seed),
-        *_margin(profile, seed),
-    ]
+    return [*_square(profile), *_square_trials(profile, seed), *_margin(profile, seed)]
 
 
 def _square(profile: Profile) -> list[Job]:
@@ -96,17 +91,6 @@ def _square_trials(profile: Profile, seed: int) -> list[Job]:
             sizes = (profile.features, profile.trials, place_seed("ridgeless", "load", k, i, seed))
             cost = 0.2 * profile.trials * size * max(load, 0.5)
             found.append(Job(work.simulate_load, (model, ridge, load, *sizes), cost))
-    return found
-
-
-def _susceptibility_trials(profile: Profile, seed: int) -> list[Job]:
-    places = [(0.0, load) for load in profile.loads if load > 1]
-    places += [(work.RIDGED, load) for load in profile.ridge_loads]
-    found = []
-    for i, (ridge, load) in enumerate(places):
-        place = place_seed("ridgeless", "susceptibility", i, seed)
-        sizes = (profile.features, profile.trials, place)
-        found.append(Job(work.simulate_susceptibility, ("attention", ridge, load, *sizes), 1.0))
     return found
 
 

@@ -118,11 +118,19 @@ def predict_loads(model: str, ridge: float, judged: tuple[float, ...], points: i
 
 def simulate_load(
     model: str, ridge: float, load: float, features: int, trials: int, seed: int
-) -> list[SimulatedLoad]:
-    """Measure the square loss; `features` is the number of weights."""
-    ratio = weights(model)
-    found = simulate(SQUARE, model, "square", ridge, load * ratio, features // ratio, trials, seed)
-    return [SimulatedLoad(model, ridge, load, *_errors(found, features))]
+) -> list[object]:
+    """Measure the square loss and, for attention, chi where it is finite.
+
+    `features` is the number of weights.
+    """
+    alpha1, d = load * weights(model), features // weights(model)
+    found = simulate(SQUARE, model, "square", ridge, alpha1, d, trials, seed)
+    rows: list[object] = [SimulatedLoad(model, ridge, load, *_errors(found, features))]
+    if model == "attention" and (load > 1 or ridge > 0):
+        sets = (draw(SQUARE, model, alpha1, d, seed, trial) for trial in range(trials))
+        chi = averaged([_susceptibility(F, ridge, d) for F, _ in sets], d, "reduced")
+        rows.append(SimulatedSusceptibility(model, ridge, load, chi))
+    return rows
 
 
 def _errors(found: Simulation, dimension: int) -> tuple[Measured, Measured]:
@@ -130,19 +138,13 @@ def _errors(found: Simulation, dimension: int) -> tuple[Measured, Measured]:
     return test, measured(found, "training_loss", dimension)
 
 
-def simulate_susceptibility(
-    model: str, ridge: float, load: float, d: int, trials: int, seed: int
-) -> list[SimulatedSusceptibility]:
-    """Measure chi as the trace of the inverse of F^T F/n1 + ridge, over n1; F is centred."""
-    traces = []
-    for trial in range(trials):
-        F, _ = draw(SQUARE, model, load, d, seed, trial)
-        n, m = F.shape
-        F = F - F.mean(axis=0)
-        some = np.linalg.eigvalsh(F.T @ F / n)
-        without = (d - m) / ridge if d > m else 0.0  # directions that no sample has
-        traces.append((np.sum(1 / (some + ridge)) + without) / n)
-    return [SimulatedSusceptibility(model, ridge, load, averaged(traces, d, "reduced"))]
+def _susceptibility(F: np.ndarray, ridge: float, d: int) -> float:
+    """Return the trace of the inverse of F^T F/n1 + ridge, over n1; F is centred first."""
+    n, m = F.shape
+    F = F - F.mean(axis=0)
+    some = np.linalg.eigvalsh(F.T @ F / n)
+    without = (d - m) / ridge if d > m else 0.0  # directions that no sample has
+    return float((np.sum(1 / (some + ridge)) + without) / n)
 
 
 def diverge(model: str) -> list[Divergence]:
