@@ -17,6 +17,7 @@ from sparsetoken.experiments import (
     misalignment,
     query_steps,
     rates,
+    representation,
     ridgeless,
     sensitivity,
     shifted_test,
@@ -28,6 +29,7 @@ __all__ = ["EXPERIMENTS", "Experiment"]
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
+        representation,
         alignment,
         anti_alignment,
         learning_curves,

@@ -168,9 +168,7 @@ def _limit(model: str) -> Predicted:
     return found
 
 
-def predict_excess(
-    model: str, points: int, others: tuple[float, ...]
-) -> list[Excess | Approach]:
+def predict_excess(model: str, points: int, others: tuple[float, ...]) -> list[Excess | Approach]:
     """Predict E(alpha1) - E(inf) on a line, other places among it; the limit and the rate."""
     line = {*np.geomspace(2.0 * weights(model), FAR, points).tolist(), *others}
     limit, rows = _limit(model), []
