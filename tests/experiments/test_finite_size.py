@@ -65,4 +65,5 @@ def _said(c, misfits):
 def test_the_text_names_the_law_that_the_fits_resolve():
     assert "For the cosine c is not 0, and c/d fits better." in _said(-5.0, (1.0, 9.0))
     assert "c/√d fits better" in _said(5.0, (9.0, 1.0))
+    assert "too close to tell the two laws apart" in _said(5.0, (0.6, 0.3))
     assert "misfit decides nothing" in _said(1.9, (4.0, 2.0))
