@@ -6,11 +6,12 @@ import dataclasses
 
 from sparsetoken import theory
 from sparsetoken.experiments.rows import Predicted, predicted
+from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.bayes import bayes_error
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.theory.oracle import bayes_error
 
-__all__ = ["PROBLEM", "References", "four_stages", "predict_references"]
+__all__ = ["PROBLEM", "References", "predict_references"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 """The problem on which variants are compared."""
@@ -44,15 +45,10 @@ class References:
         return (self.pooled.value - test_error) / self.gap
 
 
-def four_stages(alpha0: float, *, eta_q: float = 25.0, ridge: float = 1e-2) -> FourStageTraining:
-    """Return the training of attention that variants are compared with."""
-    return FourStageTraining(alpha0=alpha0, eta_q=eta_q, ridge=ridge)
-
-
 def predict_references(
     problem: SparseTokenProblem,
-    training: FourStageTraining,
-    alpha1: float,
+    steps: TwoSteps,
+    readout: Readout,
     *,
     load: float | None = None,
     pooled_alpha1: float | None = None,
@@ -63,27 +59,27 @@ def predict_references(
     Parameters
     ----------
     problem : SparseTokenProblem
-    training : FourStageTraining
-        The four stages of attention; pooled takes its loss and ridge.
-    alpha1 : float
-        n1 / d of the readout of attention.
+    steps : TwoSteps
+        That find the query of attention.
+    readout : Readout
+        Of attention; pooled has the same loss and ridge.
     load : float, optional
-        As of `References`, `alpha1` by default.
+        As of `References`, the alpha of the readout by default.
     pooled_alpha1 : float, optional
-        n1 / d of pooled, `alpha1` by default.
+        n1 / d of pooled, that of attention by default.
     tolerance : float
         Of `theory.predict`.
     """
-    query = theory.align(problem, training).query  # if given, its harm is no surprise: no warning
 
-    def predict(model: str, alpha1: float, query: Query | None = None) -> Predicted:
-        found = theory.predict(model, problem, training, alpha1, query=query, tolerance=tolerance)
+    def predict(model: Model, readout: Readout) -> Predicted:
+        found = theory.predict_point(problem, model, readout, tolerance)
         return predicted(found, "test_error", found.numerical_error)
 
+    alpha1 = readout.alpha if pooled_alpha1 is None else pooled_alpha1
     bayes = bayes_error(problem)
     return References(
-        alpha1 if load is None else load,
-        predict("pooled", alpha1 if pooled_alpha1 is None else pooled_alpha1),
-        predict("attention", alpha1, query),
+        readout.alpha if load is None else load,
+        predict(Pooled(), dataclasses.replace(readout, alpha=alpha1)),
+        predict(Attention(steps), readout),
         predicted(bayes, "test_error", bayes.numerical_error),
     )

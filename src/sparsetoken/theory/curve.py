@@ -170,9 +170,7 @@ class _Sequence:
         few = Potential(potential.law.coarse(), self._loss, load.alpha)
         return solve_readout(few, load.ridge, tolerance=ROUGH_STEP)
 
-    def _too_few(
-        self, level: _Level, potential: Potential, load: Load, start: SaddlePoint
-    ) -> bool:
+    def _too_few(self, level: _Level, potential: Potential, load: Load, start: SaddlePoint) -> bool:
         """Return whether the nodes are so few that their own solution is not worth its time.
 
         They are if the spread at a start nearby is twice of what is allowed.

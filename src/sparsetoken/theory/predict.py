@@ -29,7 +29,7 @@ from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["predict", "predict_on_nodes", "predict_point"]
+__all__ = ["predict", "predict_point", "predict_readouts"]
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
@@ -186,8 +186,10 @@ class _Setting:
             solved = solve_along(self._laws, loss, pairs, tolerance, test_laws=test_laws)
             for place, point in zip(places, solved, strict=True):
                 found[place] = _prediction(point, stages[place], tolerance)
-        more = {"query": self.query, "advice": self.advice}
-        return [dataclasses.replace(found[place], **more) for place in range(len(readouts))]
+        return [
+            dataclasses.replace(found[place], query=self.query, advice=self.advice)
+            for place in range(len(readouts))
+        ]
 
     def _stage(self, readout: Readout) -> Stage:
         if readout.ridge > 0 or self.first_law.featureless:
@@ -212,22 +214,30 @@ def _prediction(point: SolvedPoint, stage: Stage, tolerance: float) -> Predictio
 
 
 @with_x64
-def predict_on_nodes(
-    problem: SparseTokenProblem, model: Model, readouts: Sequence[Readout], nodes: int
+def predict_readouts(
+    problem: SparseTokenProblem,
+    model: Model,
+    readouts: Sequence[Readout],
+    tolerance: float = 1e-4,
+    *,
+    nodes: int | None = None,
 ) -> list[Prediction]:
-    """Return predictions with several readouts of one loss on the same nodes.
-
-    The differences between them are exact, far below the error of the nodes themselves.
+    """Return predictions with several readouts of one loss.
 
     Parameters
     ----------
     problem : SparseTokenProblem
     model : Model
     readouts : sequence of Readout
-    nodes : int
-        For each class and scramble, a power of two.
+    tolerance : float
+        As of `predict`.
+    nodes : int, optional
+        A fixed number of nodes for each class and scramble, a power of two, whatever the
+        tolerance. The differences between the predictions are then exact, far below the
+        error of the nodes themselves.
     """
-    return _Setting(problem, model, nodes=nodes).predictions(readouts, math.inf)
+    accuracy = tolerance if nodes is None else math.inf
+    return _Setting(problem, model, nodes=nodes).predictions(readouts, accuracy)
 
 
 def _compared_with_pooling(
@@ -276,9 +286,7 @@ def _featureless(
     readout: Readout, problem: SparseTokenProblem, tested: SparseTokenProblem
 ) -> Prediction:
     """Return the prediction when all features are 0 and only the bias learns."""
-    answer = outcome_without_features(
-        readout.loss, problem.positive_rate, tested.positive_rate
-    )
+    answer = outcome_without_features(readout.loss, problem.positive_rate, tested.positive_rate)
     ridge = readout.ridge
     return Prediction(
         **vars(answer),

@@ -8,10 +8,11 @@ from sparsetoken import simulation
 from sparsetoken.beyond.architectures import Architecture, trial_error
 from sparsetoken.beyond.network_training import Recipe
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, measured
 from sparsetoken.experiments.seeds import place_seed
-from sparsetoken.training import FourStageTraining
+from sparsetoken.models import Attention, Model, Pooled
+from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ETA_Q", "PROFILES", "RIDGE", "Profile", "Simulated", "Trained", "jobs"]
 
@@ -132,34 +133,35 @@ def _seconds(network: Architecture, load: float, profile: Profile) -> float:
     return compiling + profile.trials * (0.2 + step * size * network.heads**0.5)
 
 
-def training_of(load: float) -> FourStageTraining:
-    """Return the two-step training that gives half of the samples to the query."""
-    return four_stages(load / 2, eta_q=ETA_Q, ridge=RIDGE)
+def steps_of(load: float) -> TwoSteps:
+    """Return the steps that have half of the samples."""
+    return TwoSteps(load / 2, eta_q=ETA_Q)
 
 
 def predict(load: float, tolerance: float) -> list[References]:
     """Predict the references; the readout of pooled has all samples."""
-    training = training_of(load)
     sizes = {"load": load, "pooled_alpha1": load, "tolerance": tolerance}
-    return [predict_references(PROBLEM, training, load / 2, **sizes)]
+    return [
+        predict_references(PROBLEM, steps_of(load), Readout(ridge=RIDGE, alpha=load / 2), **sizes)
+    ]
 
 
 def simulate(load: float, dimension: int, trials: int, seed: int) -> list[Simulated]:
     """Simulate pooled and attention."""
 
-    def test_error(model: str, alpha1: float) -> Measured:
-        found = simulation.simulate(
-            model,
+    def test_error(model: Model, alpha1: float) -> Measured:
+        found = simulation.simulate_point(
             PROBLEM,
-            training_of(load),
-            alpha1,
+            model,
+            Readout(ridge=RIDGE, alpha=alpha1),
             dimension=dimension,
             trials=trials,
             seed=seed,
         )
         return measured(found, "test_error", dimension)
 
-    return [Simulated(load, test_error("pooled", load), test_error("attention", load / 2))]
+    attention = Attention(steps_of(load))
+    return [Simulated(load, test_error(Pooled(), load), test_error(attention, load / 2))]
 
 
 def train(

@@ -19,8 +19,9 @@ from sparsetoken.experiments.capacity_curves.rows import (
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import Predicted
 from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.models import Model, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import Query
+from sparsetoken.stages import Query
 
 __all__ = ["BASE", "MODELS", "PLACES", "PROFILES", "Profile", "jobs"]
 
@@ -100,7 +101,7 @@ def _counting(profile: Profile, place: Place, model: str, features: int, seed: i
 
 def capacity_of(place: Place, model: str) -> Predicted:
     """Return the predicted capacity."""
-    return solved_capacity(model, problem_of(place), query_of(place), LINE)
+    return solved_capacity(problem_of(place), model_of(place, model), LINE)
 
 
 def problem_of(place: Place) -> SparseTokenProblem:
@@ -108,9 +109,9 @@ def problem_of(place: Place) -> SparseTokenProblem:
     return SparseTokenProblem(place.length, 1, place.strength, 0.5)
 
 
-def query_of(place: Place) -> Query:
-    """Return the query of attention at a place."""
-    return Query(place.cosine, 1.0)
+def model_of(place: Place, name: str) -> Model:
+    """Return a model, with the query of a place if it is attention."""
+    return make_model(name, Query(place.cosine, 1.0))
 
 
 def at_base(panel: str, x: float, model: str) -> Predicted:
@@ -174,9 +175,8 @@ def count(
     for i, step in enumerate(steps):
         alpha1 = capacity * (1 + step / math.sqrt(features))
         share = separable_share(
-            model,
             problem_of(place),
-            query_of(place),
+            model_of(place, model),
             alpha1,
             dimension=dimension,
             sets=sets,

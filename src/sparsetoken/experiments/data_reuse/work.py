@@ -6,9 +6,10 @@ import dataclasses
 
 from sparsetoken.beyond.reuse import ARMS, reuse_trial
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, averages
 from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["PROFILES", "Profile", "Trained", "jobs"]
 
@@ -68,15 +69,27 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     return found
 
 
+def steps_of(load: float) -> TwoSteps:
+    """Return the steps that find the query at a load."""
+    return TwoSteps(load, eta_q=25.0)
+
+
 def predict(load: float) -> list[References]:
     """Predict the references at a load."""
-    return [predict_references(PROBLEM, four_stages(load), load)]
+    return [predict_references(PROBLEM, steps_of(load), Readout(alpha=load))]
 
 
 def train(load: float, dimension: int, trials: int, seed: int) -> list[Trained]:
     """Train all arms in all trials."""
     found = [
-        reuse_trial(PROBLEM, four_stages(load), dimension=dimension, seed=seed, trial=i)
+        reuse_trial(
+            PROBLEM,
+            steps_of(load),
+            Readout(alpha=load),
+            dimension=dimension,
+            seed=seed,
+            trial=i,
+        )
         for i in range(trials)
     ]
     rows = []

@@ -9,15 +9,16 @@ from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
 from sparsetoken.experiments.rows import measured, predicted
 from sparsetoken.experiments.seeds import place_seed
-from sparsetoken.losses import get_loss
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ALPHA1", "PROFILES", "QUANTITIES", "Profile", "jobs"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
-TRAINING = FourStageTraining(alpha0=1.0, eta_q=7.0, loss=get_loss("square"), ridge=1e-2)
+STEPS = TwoSteps(alpha=1.0, eta_q=7.0, loss="square")
 ALPHA1 = 2.0
+READOUT = Readout("square", ridge=1e-2, alpha=ALPHA1)
 QUANTITIES = ("cosine", "test_error", "training_loss")
 
 
@@ -54,8 +55,8 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def predict_limits() -> list[Limit]:
     """Predict all quantities."""
-    query = theory.align(PROBLEM, TRAINING)
-    result = theory.predict("attention", PROBLEM, TRAINING, ALPHA1)
+    query = theory.align_point(PROBLEM, STEPS)
+    result = theory.predict_point(PROBLEM, Attention(STEPS), READOUT)
     return [
         Limit("cosine", predicted(query, "cosine")),
         Limit("test_error", predicted(result, "test_error", result.numerical_error)),
@@ -66,14 +67,14 @@ def predict_limits() -> list[Limit]:
 def simulate_query(d: int, trials: int, seed: int) -> list[Simulated]:
     """Measure the cosine of the query."""
     result = simulation.simulate_alignment(
-        PROBLEM, TRAINING, dimension=d, trials=trials, seed=seed, engine="reduced"
+        PROBLEM, STEPS, dimension=d, trials=trials, seed=seed, engine="reduced"
     )
     return [Simulated("cosine", measured(result, "cosine", d))]
 
 
 def simulate_readout(d: int, trials: int, seed: int) -> list[Simulated]:
     """Measure test error and training loss."""
-    result = simulation.simulate(
-        "attention", PROBLEM, TRAINING, ALPHA1, dimension=d, trials=trials, seed=seed
+    result = simulation.simulate_point(
+        PROBLEM, Attention(STEPS), READOUT, dimension=d, trials=trials, seed=seed
     )
     return [Simulated(name, measured(result, name, d)) for name in QUANTITIES[1:]]

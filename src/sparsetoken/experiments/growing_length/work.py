@@ -10,9 +10,10 @@ from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.references import References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted
 from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ALPHA1", "ARMS", "PROFILES", "STRENGTH", "LongCosine", "Place", "Profile", "jobs"]
 
@@ -111,15 +112,15 @@ def problem_of(L: int) -> SparseTokenProblem:
 
 def align(arm: str, L: int) -> Alignment:
     """Return the predicted query at eta_q = 1; its cosine is that at any eta_q."""
-    return theory.align(problem_of(L), _unit_steps(arm, L))
+    return theory.align_point(problem_of(L), _unit_steps(arm, L))
 
 
-def _unit_steps(arm: str, L: int) -> FourStageTraining:
-    return FourStageTraining(alpha0=1.0 if arm == "fixed" else L / 10, eta_q=1.0, ridge=1e-2)
+def _unit_steps(arm: str, L: int) -> TwoSteps:
+    return TwoSteps(1.0 if arm == "fixed" else L / 10, eta_q=1.0)
 
 
-def training_of(arm: str, L: int) -> FourStageTraining:
-    """Return the training whose query has, in theory, sharpness sqrt(2 log L)."""
+def steps_of(arm: str, L: int) -> TwoSteps:
+    """Return the steps whose query has, in theory, sharpness sqrt(2 log L)."""
     eta_q = math.sqrt(2 * math.log(L)) / align(arm, L).sharpness
     return dataclasses.replace(_unit_steps(arm, L), eta_q=eta_q)
 
@@ -133,17 +134,17 @@ def predict_long(shortest: int) -> list[LongCosine]:
 def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> list[Place]:
     """Predict, and simulate the test error in few trials and the cosine in many."""
     L = round(ratio * d)
-    problem, training = problem_of(L), training_of(arm, L)
-    learned = simulation.simulate(
-        "attention", problem, training, ALPHA1, dimension=d, trials=few, seed=seed
+    problem, steps, readout = problem_of(L), steps_of(arm, L), Readout(alpha=ALPHA1)
+    learned = simulation.simulate_point(
+        problem, Attention(steps), readout, dimension=d, trials=few, seed=seed
     )
-    aligned = simulation.simulate_alignment(problem, training, dimension=d, trials=many, seed=seed)
+    aligned = simulation.simulate_alignment(problem, steps, dimension=d, trials=many, seed=seed)
     row = Place(
         arm,
         ratio,
         d,
         L,
-        predict_references(problem, training, ALPHA1),
+        predict_references(problem, steps, readout),
         predicted_cosine=predicted(align(arm, L), "cosine"),
         test_error=measured(learned, "test_error", d),
         cosine=measured(aligned, "cosine", d),

@@ -6,9 +6,10 @@ import dataclasses
 
 from sparsetoken.beyond.joint import STARTS, joint_trial
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averages
 from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["PROFILES", "RATE", "AfterSteps", "Profile", "jobs"]
 
@@ -81,7 +82,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def predict(load: float) -> list[References]:
     """Predict the references at a load."""
-    return [predict_references(PROBLEM, four_stages(load), load)]
+    return [predict_references(PROBLEM, TwoSteps(load, eta_q=25.0), Readout(alpha=load))]
 
 
 def train(
@@ -91,10 +92,10 @@ def train(
     found = [
         joint_trial(
             PROBLEM,
-            four_stages(load),
-            load,
+            TwoSteps(load, eta_q=25.0),
+            Readout(alpha=load),
             begin=start,
-            steps=steps,
+            checkpoints=steps,
             rate=RATE,
             dimension=dimension,
             seed=seed,

@@ -93,9 +93,9 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         place = place_seed("learning-curves", "tensors", loss, seed)
         sizes = ("tensors", profile.dimension, profile.trials, place)
         found.append(Job(simulate, ("attention", loss, profile.tensors, *sizes), profile.trials))
-    line = (*ends, profile.effect_points)
-    found += [Job(vary_alpha0, (alpha0, *line), 1.0) for alpha0 in profile.alpha0s]
-    return found + [Job(vary_sharpness, (k, *line), 1.0) for k in profile.sharpnesses]
+    few = (*ends, profile.effect_points)
+    found += [Job(vary_alpha0, (alpha0, *few), 1.0) for alpha0 in profile.alpha0s]
+    return found + [Job(vary_sharpness, (k, *few), 1.0) for k in profile.sharpnesses]
 
 
 def _simulations(
@@ -125,8 +125,8 @@ def predict(
     model: Model, loss: str, alphas: tuple[float, ...], tolerance: float
 ) -> list[Prediction]:
     """Return the predictions at each alpha1."""
-    readout = Readout(loss, RIDGE, np.array(alphas))
-    return list(theory.predict(PROBLEM, model, readout, tolerance=tolerance))
+    readouts = [Readout(loss, RIDGE, alpha1) for alpha1 in alphas]
+    return theory.predict_readouts(PROBLEM, model, readouts, tolerance)
 
 
 def _grid(low: float, high: float, points: int) -> tuple[float, ...]:

@@ -16,12 +16,13 @@ from sparsetoken.experiments.leave_one_out.rows import Estimated, Refitted, Theo
 from sparsetoken.experiments.rows import Measured, averaged, predicted
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.losses import Loss, get_loss
+from sparsetoken.models import Attention
 from sparsetoken.numerics.erm import ReadoutFit
 from sparsetoken.numerics.leave_one_out import LeaveOneOut, leave_one_out
 from sparsetoken.numerics.newton_readout import Point, newton
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import Query, Readout
 
 __all__ = ["ALPHA1", "LOSSES", "PROFILES", "QUERY", "RIDGE", "Profile", "jobs"]
 
@@ -93,14 +94,13 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def predict(loss: str, alpha1: float) -> Prediction:
     """Return the prediction at a load."""
-    training = FourStageTraining(loss=get_loss(loss), ridge=RIDGE)
-    return theory.predict("attention", PROBLEM, training, alpha1, query=QUERY)
+    return theory.predict_point(PROBLEM, Attention(QUERY), Readout(loss, RIDGE, alpha1))
 
 
 def draw(alpha1: float, d: int, seed: int, trial: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the features and labels of a training set."""
     return simulation.draw_training_set(
-        "attention", PROBLEM, query=QUERY, alpha1=alpha1, dimension=d, seed=seed, trial=trial
+        PROBLEM, Attention(QUERY), alpha1, dimension=d, seed=seed, trial=trial
     )
 
 

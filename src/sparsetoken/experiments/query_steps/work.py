@@ -7,9 +7,10 @@ from typing import Any
 
 from sparsetoken.beyond.query_steps import steps_trial
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, averages
 from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ALPHA0", "ALPHA1", "HELD", "PROFILES", "SIZES", "AfterStep", "Profile", "jobs"]
 
@@ -67,27 +68,27 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def predict() -> list[References]:
     """Predict the references, with the larger step size."""
-    return [predict_references(PROBLEM, four_stages(ALPHA0, eta_q=SIZES[-1]), ALPHA1)]
+    return [predict_references(PROBLEM, TwoSteps(ALPHA0, eta_q=SIZES[-1]), Readout(alpha=ALPHA1))]
 
 
 def train(eta_q: float, last_step: int, dimension: int, trials: int, seed: int) -> list[AfterStep]:
     """Train in all trials; one row for each number of steps."""
-    training = four_stages(ALPHA0, eta_q=eta_q)
+    stages = TwoSteps(ALPHA0, eta_q=eta_q), Readout(alpha=ALPHA1)
     steps: dict[str, Any] = {"last_step": last_step, "held_sharpness": HELD}
     found = [
-        steps_trial(PROBLEM, training, ALPHA1, dimension=dimension, seed=seed, trial=i, **steps)
+        steps_trial(PROBLEM, *stages, dimension=dimension, seed=seed, trial=i, **steps)
         for i in range(trials)
     ]
-    first = [path[0][0].test_error for path in found]
+    first = [path[0].free.test_error for path in found]
     rows = []
-    for step, pairs in enumerate(zip(*found, strict=True), start=2):
-        free = [query for query, _ in pairs]
+    for step, refits in enumerate(zip(*found, strict=True), start=2):
+        free = [refit.free for refit in refits]
         change = [now.test_error - then for now, then in zip(free, first, strict=True)]
         row = AfterStep(
             eta_q,
             step,
             **averages(free, ("test_error", "cosine", "sharpness"), dimension),
-            held_test_error=averaged([held.test_error for _, held in pairs], dimension),
+            held_test_error=averaged([refit.held.test_error for refit in refits], dimension),
             change=averaged(change, dimension),
         )
         rows.append(row)

@@ -158,7 +158,7 @@ def errors_on_same_nodes(model: str, alphas: Sequence[float]) -> list[Predicted]
     Their differences are then exact, far below the error of the nodes themselves.
     """
     readouts = [readout_of(alpha1) for alpha1 in alphas]
-    found = theory.predict_on_nodes(PROBLEM, model_of(model), readouts, NODES)
+    found = theory.predict_readouts(PROBLEM, model_of(model), readouts, nodes=NODES)
     return [predicted(p, "test_error") for p in found]
 
 

@@ -188,10 +188,18 @@ def _slope(claim: str, line: Sequence[Critical], expected: float) -> Comparison:
     )
 
 
+Places = dict[tuple[Any, ...], Predicted]
+"""Predictions by curve and place."""
+
+
 def _floor(rows: Sequence[Any]) -> list[Comparison]:
     """Judge that no curve is below that of the Bayes test, in strengths and in errors."""
-    strengths = {(r.curve, r.length, r.informative): r.strength for r in select(rows, Critical)}
-    errors = {(r.curve, r.length, r.strength): r.test_error for r in select(rows, BestError)}
+    strengths: Places = {
+        (r.curve, r.length, r.informative): r.strength for r in select(rows, Critical)
+    }
+    errors: Places = {
+        (r.curve, r.length, r.strength): r.test_error for r in select(rows, BestError)
+    }
     errors |= {
         (r.curve, r.length, r.informative, r.strength): r.predicted
         for r in select(rows, FreshSamples)
@@ -202,7 +210,7 @@ def _floor(rows: Sequence[Any]) -> list[Comparison]:
     ]
 
 
-def _below(quantity: str, values: dict[tuple[Any, ...], Predicted], key: bool) -> Comparison:
+def _below(quantity: str, values: Places, key: bool) -> Comparison:
     shares = []
     for (curve, *place), value in values.items():
         bayes = values.get(("bayes", *place))

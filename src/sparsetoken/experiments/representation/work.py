@@ -89,10 +89,8 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def find_critical(name: str, length: int, informative: int) -> list[Critical]:
     """Solve for the critical strength of a curve."""
-    if name == TUNED:
-        curve = Curve(Attention(), math.sqrt(2 * math.log(length)))
-    else:
-        curve = CURVES[name]
+    tuned = Curve(Attention(), math.sqrt(2 * math.log(length)))
+    curve = tuned if name == TUNED else CURVES[name]
     found = oracle.critical_strength(
         curve.model,
         length,

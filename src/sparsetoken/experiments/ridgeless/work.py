@@ -20,10 +20,11 @@ from sparsetoken.experiments.ridgeless.rows import (
 )
 from sparsetoken.experiments.rows import Measured, Predicted, averaged, measured, predicted
 from sparsetoken.losses import get_loss
+from sparsetoken.models import Attention, make_model
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Simulation
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import Query, Readout
 
 __all__ = ["LINE", "LOSSES", "MARGIN", "RATIO", "RIDGED", "RIDGES", "SMALL", "SQUARE"]
 
@@ -55,17 +56,17 @@ def predict(
     at: Setting, model: str, loss: str, ridge: float, alpha1: float, tolerance: float = JUDGED
 ) -> Prediction:
     """Return the prediction with a given query."""
-    training = FourStageTraining(loss=get_loss(loss), ridge=ridge)
-    return theory.predict(model, at.problem, training, alpha1, query=at.query, tolerance=tolerance)
+    classifier = make_model(model, at.query)
+    return theory.predict_point(at.problem, classifier, Readout(loss, ridge, alpha1), tolerance)
 
 
 def simulate(
     at: Setting, model: str, loss: str, ridge: float, alpha1: float, d: int, trials: int, seed: int
 ) -> Simulation:
     """Run trials with a given query."""
-    training = FourStageTraining(loss=get_loss(loss), ridge=ridge)
-    return simulation.simulate(
-        model, at.problem, training, alpha1, query=at.query, dimension=d, trials=trials, seed=seed
+    classifier, readout = make_model(model, at.query), Readout(loss, ridge, alpha1)
+    return simulation.simulate_point(
+        at.problem, classifier, readout, dimension=d, trials=trials, seed=seed
     )
 
 
@@ -74,13 +75,13 @@ def draw(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the features and labels of a training set."""
     return simulation.draw_training_set(
-        model, at.problem, query=at.query, alpha1=alpha1, dimension=d, seed=seed, trial=trial
+        at.problem, make_model(model, at.query), alpha1, dimension=d, seed=seed, trial=trial
     )
 
 
 def inverse_square(model: str) -> Predicted:
     """Return the mean of 1/C^2 over the law of the features."""
-    law = theory.feature_law(model, SQUARE.problem, SQUARE.query, "erf", 8192)
+    law = theory.feature_law(make_model(model), SQUARE.problem, SQUARE.query, 8192)
     found = np.sum(law.weight / law.C**2, axis=1)
     error = 0.0 if law.exact else float(np.std(found, ddof=1) / math.sqrt(len(found)))
     return Predicted(float(found.mean()), error)
@@ -88,7 +89,7 @@ def inverse_square(model: str) -> Predicted:
 
 def capacity() -> Predicted:
     """Return the capacity that ratios are multiples of."""
-    return solved_capacity("attention", MARGIN.problem, MARGIN.query)
+    return solved_capacity(MARGIN.problem, Attention(MARGIN.query))
 
 
 def weights(model: str) -> int:

@@ -10,17 +10,17 @@ from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import measured, predicted
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
-from sparsetoken.losses import get_loss
+from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Simulation
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import Query, Readout
 
 __all__ = ["ALPHA1", "MODELS", "PROBLEM", "PROFILES", "Profile", "jobs"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
-TRAINING = FourStageTraining(loss=get_loss("logistic"), ridge=1e-2)
 QUERY = Query(0.9, 1.0)
 ALPHA1 = 4.0
+READOUT = Readout("logistic", ridge=1e-2, alpha=ALPHA1)
 MODELS = ("attention", "pooled")
 
 
@@ -82,27 +82,18 @@ def shifted(shift: str, value: float) -> SparseTokenProblem:
 
 def predict(model: str, test_problem: SparseTokenProblem) -> Prediction:
     """Return the prediction for test data of another law."""
-    return theory.predict(
-        model,
-        PROBLEM,
-        TRAINING,
-        ALPHA1,
-        query=QUERY,
-        test_problem=test_problem,
-        tolerance=1e-3,
-    )
+    classifier = make_model(model, QUERY)
+    return theory.predict_point(PROBLEM, classifier, READOUT, 1e-3, test_problem)
 
 
 def simulate(
     model: str, test_problem: SparseTokenProblem, dimension: int, trials: int, seed: int
 ) -> Simulation:
     """Run trials with test data of another law."""
-    return simulation.simulate(
-        model,
+    return simulation.simulate_point(
         PROBLEM,
-        TRAINING,
-        ALPHA1,
-        query=QUERY,
+        make_model(model, QUERY),
+        READOUT,
         dimension=dimension,
         trials=trials,
         seed=seed,
