@@ -69,7 +69,7 @@ def _fall(line: Sequence[Place]) -> Comparison:
 def _observed(
     row: Place, quantity: str, found: Measured, where: str, key: bool = False
 ) -> Comparison:
-    place: dict[str, Any] = {"curve": row.arm, "x": row.length, "group": _group(row)}
+    place: dict[str, Any] = {"curve": row.arm, "x": float(row.length), "group": _group(row)}
     return observed("growing-length", quantity, found, where=where, key=key, **place)
 
 

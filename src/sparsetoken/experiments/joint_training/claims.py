@@ -34,7 +34,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
             getattr(row, quantity),
             curve=row.start,
             where=f"n₀/d = n₁/d = {row.load:g}, after {row.steps} steps, d = {profile.dimension}",
-            x=row.steps,
+            x=float(row.steps),
             group=f"n₀/d = n₁/d = {row.load:g}",
             key=quantity == "test_error" and row.steps == profile.steps[-1],
         )

@@ -38,7 +38,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
             getattr(row, column),
             curve=f"η_q = {row.eta_q:g}" + (", k held" if column == "held_test_error" else ""),
             where=f"step {row.step}, d = {profile.dimension}",
-            x=row.step,
+            x=float(row.step),
             key=column == "test_error" and row.step in (2, profile.last_step),
         )
         for row in select(rows, AfterStep)
