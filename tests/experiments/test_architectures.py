@@ -12,9 +12,10 @@ from sparsetoken.experiments.architectures import EXPERIMENT, claims, work
 from sparsetoken.experiments.architectures.figure import PICTURES
 from sparsetoken.experiments.architectures.work import Trained
 from sparsetoken.experiments.claims import BY_EXPERIMENT
-from sparsetoken.experiments.references import References
+from sparsetoken.experiments.references import References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted, one, select
 from sparsetoken.figures.style import styled
+from sparsetoken.stages import Readout
 from sparsetoken.validation import InvalidInput
 
 TINY = work.Profile(
@@ -141,9 +142,15 @@ def test_what_more_heads_change(rows, said_of):
 
 
 def test_the_two_steps_get_as_many_samples():
-    training = work.training_of(4.0)
-    alpha1 = 4.0 - training.alpha0
-    assert training.alpha0 == alpha1 == 2.0
+    (references,) = work.predict(4.0, 5e-3)
+    assert work.steps_of(4.0).alpha == 2.0  # and the readout has the other half
+    again = predict_references(
+        work.PROBLEM,
+        work.steps_of(4.0),
+        Readout(ridge=work.RIDGE, alpha=2.0),
+        tolerance=5e-3,
+    )
+    assert references.attention == again.attention
 
 
 def test_without_the_libraries_the_experiment_is_left_out(monkeypatch):

@@ -8,10 +8,11 @@ from sparsetoken.beyond.reuse import reuse_trial
 from sparsetoken.experiments.data_reuse import EXPERIMENT, work
 from sparsetoken.experiments.data_reuse.figure import draw
 from sparsetoken.experiments.data_reuse.work import Trained
-from sparsetoken.experiments.references import PROBLEM, four_stages
+from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import one
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
+from sparsetoken.stages import Readout
 
 PROFILE = work.Profile((1.0, 2.0), 20, 2)
 
@@ -35,7 +36,10 @@ def _changed(rows, change, **wanted):
 def test_rows_are_means_of_paired_trials(rows):
     seed = place_seed("data-reuse", 1, 4)
     first, second = (
-        reuse_trial(PROBLEM, four_stages(2.0), dimension=20, seed=seed, trial=i) for i in range(2)
+        reuse_trial(
+            PROBLEM, work.steps_of(2.0), Readout(alpha=2.0), dimension=20, seed=seed, trial=i
+        )
+        for i in range(2)
     )
     paid = one(rows, Trained, arm="reused", load=2.0).excess
     differences = [one["reused"].test_error - one["fresh"].test_error for one in (first, second)]

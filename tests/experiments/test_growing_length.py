@@ -12,6 +12,8 @@ from sparsetoken.experiments.growing_length.work import Place
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
+from sparsetoken.models import Attention
+from sparsetoken.stages import Readout
 
 PROFILE = work.Profile((0.1, 0.2), (20, 40), 2, 20)
 
@@ -24,10 +26,10 @@ def rows(rows_of):
 @pytest.mark.parametrize("L", [5, 40])
 @pytest.mark.parametrize("arm", work.ARMS)
 def test_the_predicted_sharpness_is_the_one_stated(arm, L):
-    training = work.training_of(arm, L)
-    found = theory.align(work.problem_of(L), training)
+    steps = work.steps_of(arm, L)
+    found = theory.align(work.problem_of(L), steps)
     assert found.sharpness == pytest.approx(math.sqrt(2 * math.log(L)), rel=1e-12)
-    assert training.alpha0 == (1 if arm == "fixed" else L / 10)
+    assert steps.alpha == (1 if arm == "fixed" else L / 10)
 
 
 def test_lengths_are_in_proportion(rows):
@@ -39,12 +41,13 @@ def test_lengths_are_in_proportion(rows):
 
 def test_rows_are_those_of_the_simulation(rows):
     setting = {"dimension": 40, "seed": place_seed("growing-length", "growing", 1, 1, 4)}
-    problem, training = work.problem_of(8), work.training_of("growing", 8)
-    found = simulation.simulate("attention", problem, training, work.ALPHA1, trials=5, **setting)
+    problem, steps = work.problem_of(8), work.steps_of("growing", 8)
+    readout = Readout(alpha=work.ALPHA1)
+    found = simulation.simulate(problem, Attention(steps), readout, trials=5, **setting)
     row = one(rows, Place, arm="growing", length=8)
     assert row.test_error.value == found.mean.test_error
     assert row.test_error.error == found.standard_error.test_error
-    aligned = simulation.simulate_alignment(problem, training, trials=50, **setting)
+    aligned = simulation.simulate_alignment(problem, steps, trials=50, **setting)
     assert row.cosine.value == aligned.mean.cosine
     assert (row.test_error.trials, row.cosine.trials) == (5, 50)
 
@@ -52,9 +55,8 @@ def test_rows_are_those_of_the_simulation(rows):
 def test_each_simulation_stands_beside_the_theory_at_its_length(rows):
     comparisons = EXPERIMENT.compare(PROFILE, rows)
     assert len(comparisons) == 2 * 2 * 2 * 2 + 4
-    problem, training = work.problem_of(4), work.training_of("fixed", 4)
-    query = theory.align(problem, training).query
-    predicted = theory.predict("attention", problem, training, work.ALPHA1, query=query).test_error
+    model = Attention(work.steps_of("fixed", 4))
+    predicted = theory.predict(work.problem_of(4), model, Readout(alpha=work.ALPHA1)).test_error
     found = [
         c for c in comparisons if c.where.startswith("α₀ = 1, L = 4") and c.quantity == "test_error"
     ]

@@ -8,10 +8,11 @@ from sparsetoken.beyond.joint import STARTS, joint_trial
 from sparsetoken.experiments.joint_training import EXPERIMENT, work
 from sparsetoken.experiments.joint_training.figure import draw
 from sparsetoken.experiments.joint_training.work import AfterSteps
-from sparsetoken.experiments.references import PROBLEM, four_stages
+from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import select
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
+from sparsetoken.stages import Readout, TwoSteps
 
 PROFILE = work.Profile((1.0, 2.0), (0, 3, 20), 16, 2)
 COLUMNS = ("test_error", "cosine", "sharpness", "objective", "gradient_norm")
@@ -39,10 +40,10 @@ def test_rows_are_means_over_trials_at_each_count(rows, start):
     found = [
         joint_trial(
             PROBLEM,
-            four_stages(2.0),
-            2.0,
+            TwoSteps(2.0, eta_q=25.0),
+            Readout(alpha=2.0),
             begin=start,
-            steps=PROFILE.steps,
+            checkpoints=PROFILE.steps,
             rate=work.RATE,
             dimension=16,
             seed=place_seed("joint-training", 1, 4),

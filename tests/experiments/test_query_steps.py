@@ -8,10 +8,11 @@ from sparsetoken.beyond.query_steps import steps_trial
 from sparsetoken.experiments.query_steps import EXPERIMENT, work
 from sparsetoken.experiments.query_steps.figure import draw
 from sparsetoken.experiments.query_steps.work import AfterStep
-from sparsetoken.experiments.references import PROBLEM, four_stages
+from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import Measured, select
 from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
+from sparsetoken.stages import Readout, TwoSteps
 
 STEPS = 4
 PROFILE = work.Profile(16, 2, last_step=STEPS)
@@ -26,8 +27,8 @@ def test_rows_are_means_over_trials_at_each_step(rows):
     found = [
         steps_trial(
             PROBLEM,
-            four_stages(work.ALPHA0, eta_q=5.0),
-            work.ALPHA1,
+            TwoSteps(work.ALPHA0, eta_q=5.0),
+            Readout(alpha=work.ALPHA1),
             last_step=STEPS,
             dimension=16,
             seed=place_seed("query-steps", 4),
@@ -38,10 +39,10 @@ def test_rows_are_means_over_trials_at_each_step(rows):
     path = select(rows, AfterStep, eta_q=5.0)
     assert [row.step for row in path] == [2, 3, 4]
     for row, *steps in zip(path, *found, strict=True):
-        mean = sum(free.test_error for free, _ in steps) / 2
+        mean = sum(refit.free.test_error for refit in steps) / 2
         assert row.test_error.value == pytest.approx(mean)
     held = path[0].held_test_error.value
-    assert held == pytest.approx(sum(trial[0][1].test_error for trial in found) / 2)
+    assert held == pytest.approx(sum(trial[0].held.test_error for trial in found) / 2)
     change = path[-1].test_error.value - path[0].test_error.value
     assert path[-1].change.value == pytest.approx(change)
 

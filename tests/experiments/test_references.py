@@ -7,16 +7,18 @@ import pytest
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments.reference_lines import labelled_legend, reference_lines
-from sparsetoken.experiments.references import PROBLEM, References, four_stages, predict_references
+from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted
 from sparsetoken.report.page import _environment
+from sparsetoken.stages import Readout, TwoSteps
 
+STEPS = TwoSteps(2.0, eta_q=25.0)
 MADE = References(2.0, Predicted(0.4), Predicted(0.15), Predicted(0.1))
 
 
 @pytest.fixture(scope="module")
 def references():
-    return predict_references(PROBLEM, four_stages(2.0), 2.0)
+    return predict_references(PROBLEM, STEPS, Readout(alpha=2.0))
 
 
 def test_the_references_are_in_order(references):
@@ -37,10 +39,9 @@ def test_bayes_is_the_likelihood_ratio_test(references):
 
 
 def test_pooled_may_have_more_samples_than_the_readout_of_attention(references):
-    training = four_stages(2.0)
-    more = predict_references(PROBLEM, training, 2.0, pooled_alpha1=4.0)
+    more = predict_references(PROBLEM, STEPS, Readout(alpha=2.0), pooled_alpha1=4.0)
     assert more.pooled.value < references.pooled.value
-    assert more.pooled == predict_references(PROBLEM, training, 4.0).pooled
+    assert more.pooled == predict_references(PROBLEM, STEPS, Readout(alpha=4.0)).pooled
     assert (more.attention, more.bayes) == (references.attention, references.bayes)
 
 
