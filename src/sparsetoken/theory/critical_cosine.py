@@ -24,7 +24,7 @@ __all__ = ["CriticalCosine", "QueryVerdict", "check_query", "critical_cosine"]
 
 _SCAN = (1.0, 0.75, 0.5, 0.25, 0.0)
 _APART = 0.01
-_FEW_POINTS = 16
+_FEW_POINTS = 64
 _LEAST_RIDGE = 1e-6  # of the rough search; what it leaves out the corrections add
 _CORRECTIONS = 6
 _ROUNDING = 1e-9  # of two predictions that are equal
