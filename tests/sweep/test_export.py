@@ -156,7 +156,7 @@ def test_a_failed_export_leaves_the_old_file(path, tmp_path, monkeypatch):
     def full(*_):
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("sparsetoken.sweep.export._texts", full)
+    monkeypatch.setattr("sparsetoken.sweep.export._alike", full)
     with Store(path, write=False) as store, pytest.raises(OSError, match="No space"):
         export_table(store, old)
     assert old.read_text() == "old"

@@ -1,11 +1,15 @@
 """Grids: axes, the rows of points, what is refused."""
 
+import inspect
 import itertools
 import math
 
 import pytest
 
+from sparsetoken import SparseTokenProblem, predict, simulate
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.sweep import Axis, Drawing, Grid, GridPlan, linear, listed, logarithmic, tied
+from sparsetoken.sweep.compute import _Point
 from sparsetoken.sweep.keys import key_of
 from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, VERSIONS, uses
 from sparsetoken.validation import InvalidInput
@@ -75,6 +79,23 @@ def test_theory_of_the_capacity_does_not_depend_on_the_load():
     axes = [listed("alpha1", [1.0, 2.0, 3.0])]
     grid = Grid("capacity", axes, {"model": "pooled"}, quantities=QUANTITIES, trials=2)
     assert len(set(keys(grid))) == 1 + 6
+
+
+def test_defaults_are_those_of_the_functions_and_classes():
+    grid = Grid("learning", [STRENGTHS])
+    values = grid.values({"strength": SparseTokenProblem().strength})
+    signatures = inspect.signature(predict).parameters, inspect.signature(simulate).parameters
+    assert values["tolerance"] == signatures[0]["tolerance"].default
+    for name in ("dimension", "engine", "dtype"):
+        assert values[name] == signatures[1][name].default
+    assert values["alpha0"] == TwoSteps().alpha
+    assert values["alpha1"] == Readout().alpha
+    assert values["loss"] == Readout().loss.name == TwoSteps().loss.name
+    assert values["model"] == signatures[0]["model"].default.name
+    (row,) = grid.rows_of({"strength": 5.0}, "theory")
+    assert _Point(row, {}, None).problem == SparseTokenProblem()
+    assert _Point(row, {}, None).model == signatures[0]["model"].default
+    assert _Point(row, {}, None).readout == signatures[0]["readout"].default
 
 
 def test_rows_of_one_shape_lie_together():

@@ -1,4 +1,4 @@
-"""Which axis of a sweep goes where in a figure, and the panels of the rest."""
+"""The panels of a sweep in a figure: one for each step of the axes that have no other place."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Panel(NamedTuple):
 
 
 def completed(grid: Grid, drawing: Drawing) -> Drawing:
-    """Return the drawing with what it leaves open chosen.
+    """Return the drawing with all places chosen.
 
     Raises
     ------

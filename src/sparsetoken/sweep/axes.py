@@ -1,4 +1,4 @@
-"""The axes of a grid: lists, even steps, even ratios, and parameters that move together."""
+"""The axes of a grid: lists, equal steps, equal ratios, and parameters that move together."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class Axis:
 
 
 def listed(name: str, values: Sequence[Any]) -> Axis:
-    """Return an axis with the values as they stand."""
+    """Return an axis with these values."""
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
         raise InvalidInput(f"axes.{name}", "a list of one value or more", values)
     return Axis((name,), tuple((value,) for value in values))
 
 
 def linear(name: str, start: float, stop: float, points: int) -> Axis:
-    """Return an axis of so many values from start to stop, in equal steps, ends included."""
+    """Return an axis with equal steps from start to stop, both included."""
     where = f"axes.{name}"
     start, stop, points = _ends(where, start, stop, points)
     steps = [start + (stop - start) * i / (points - 1) for i in range(points)]
@@ -60,7 +60,7 @@ def linear(name: str, start: float, stop: float, points: int) -> Axis:
 
 
 def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:
-    """Return an axis of so many values from start to stop, in equal ratios, ends included."""
+    """Return an axis with equal ratios from start to stop, both included."""
     where = f"axes.{name}"
     start, stop, points = _ends(where, start, stop, points)
     if start <= 0 or stop <= 0:

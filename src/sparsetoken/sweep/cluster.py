@@ -18,7 +18,7 @@ TIMEOUT_SECONDS = 10
 
 
 class Cluster(NamedTuple):
-    """An executor, and the calls that it runs at once."""
+    """An executor, and the number of calls that it runs at once."""
 
     executor: Executor
     workers: int
@@ -28,8 +28,8 @@ class Cluster(NamedTuple):
 def connected(address: str) -> Iterator[Cluster]:
     """Connect to a scheduler, such as ``tcp://host:8786``.
 
-    Every worker must have this version of the package. A batch whose workers died more
-    often than the scheduler allows comes back, and its rows run one by one.
+    Every worker must have this version of the package. If the workers of a batch die more
+    often than the scheduler allows, the rows of the batch run one by one.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def connected(address: str) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep dask from writing tracebacks of lost connections: the run says it in one message."""
+    """Keep dask from writing tracebacks of lost connections, which the run reports itself."""
     known = logging.Logger.manager.loggerDict
     names = [name for name in known if name.partition(".")[0] == "distributed"]
     before = {name: logging.getLogger(name).level for name in names}

@@ -1,9 +1,9 @@
-"""Finished rows by column, held in little memory, and the order that sorts them."""
+"""The finished rows of a store by column, and the order that sorts them by configuration."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,225 +12,113 @@ from sparsetoken.sweep.drawing import VALUES
 from sparsetoken.sweep.parameters import parameters
 from sparsetoken.sweep.rows import RawRow
 
-__all__ = ["Coded", "Columns", "Numbers"]
+__all__ = ["Columns"]
+
+Named = dict[str, list[Any]]
 
 _RESULTS = tuple(dict.fromkeys(name for names in VALUES.values() for name in names))
 
 
-class Coded:
-    """A column of values of which many are equal: each once, and a code for every row.
+class Columns:
+    """Finished rows by column. A value that a row lacks is None.
 
     Parameters
     ----------
-    texts : bool
-        Whether numbers become texts, for a column that has other values too.
+    facts : bool
+        Whether there are columns for the seconds and the environment of each row.
     """
 
-    def __init__(self, texts: bool = False) -> None:
-        self._texts = texts
-        self.values: list[Any] = [None]
-        self._known: dict[Any, int] = {None: 0}
-        self._chunks: list[np.ndarray] = []
-        self.codes = np.zeros(0, dtype=np.int32)
-
-    def add(self, size: int, places: Sequence[np.ndarray], values: Sequence[Sequence[Any]]) -> None:
-        """Add a chunk: values at places, the rest missing."""
-        codes = np.zeros(size, dtype=np.int32)
-        for where, some in zip(places, values, strict=True):
-            codes[where] = [self._code(value) for value in some]
-        self._chunks.append(codes)
-
-    def _code(self, value: Any) -> int:
-        if isinstance(value, (list, dict)):
-            value = json.dumps(value)
-        elif self._texts and isinstance(value, (int, float)):
-            value = json.dumps(value) if isinstance(value, bool) else repr(float(value))
-        code = self._known.get(value)
-        if code is None:
-            code = self._known[value] = len(self.values)
-            self.values.append(value)
-        return code
-
-    def close(self) -> None:
-        """Join the chunks."""
-        self.codes = np.concatenate([self.codes, *self._chunks])
-        self._chunks.clear()
-
-    def ranks(self) -> np.ndarray:
-        """Return a number for each row that sorts as the values do; missing is first."""
-        rows = range(len(self.values))
-        order = sorted(rows, key=lambda i: _sortable(self.values[i]))
-        ranks = np.empty(len(order), dtype=np.int32)
-        ranks[order] = np.arange(len(order), dtype=np.int32)
-        return ranks[self.codes]
-
-    def take(self, places: np.ndarray) -> np.ndarray:
-        """Return the values at places: numbers if all are, with NaN for missing ones."""
-        used = self.values[1:]
-        missing = bool(np.any(self.codes == 0)) or not used
-        if used and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in used):
-            whole = all(isinstance(v, int) and abs(v) < 2**63 for v in used) and not missing
-            numbers = np.array([0 if whole else np.nan, *used], dtype=int if whole else float)
-            return numbers[self.codes[places]]
-        texts = np.empty(len(self.values), dtype=object)
-        texts[:] = self.values
-        return texts[self.codes[places]]
-
-
-class Numbers:
-    """A column of numbers that seldom agree."""
-
-    def __init__(self) -> None:
-        self._chunks: list[np.ndarray] = []
-        self._present: list[np.ndarray] = []
-        self.whole = True
-        self.values = np.zeros(0)
-        self.present = np.zeros(0, dtype=bool)
-
-    def add(self, size: int, places: Sequence[np.ndarray], values: Sequence[Sequence[Any]]) -> None:
-        """Add a chunk: values at places, the rest missing."""
-        numbers, present = np.full(size, np.nan), np.zeros(size, dtype=bool)
-        for where, some in zip(places, values, strict=True):
-            numbers[where] = some
-            present[where] = True
-            self.whole = self.whole and all(type(value) is int for value in some)
-        self._chunks.append(numbers)
-        self._present.append(present)
-
-    def close(self) -> None:
-        """Join the chunks."""
-        self.values = np.concatenate([self.values, *self._chunks])
-        self.present = np.concatenate([self.present, *self._present])
-        self._chunks.clear()
-        self._present.clear()
-
-    def take(self, places: np.ndarray) -> np.ndarray:
-        """Return the values at places; whole numbers as such if none is missing."""
-        values = self.values[places]
-        if self.whole and bool(np.all(self.present)):
-            return values.astype(int)
-        return values
-
-
-class Columns:
-    """Finished rows by column: results, status, message, then what they depend on."""
-
     def __init__(self, facts: bool = False) -> None:
-        self._facts = facts
-        self._results: dict[str, Coded | Numbers] = {}
-        self._configuration: dict[str, Coded] = {}
-        self._fixed: dict[str, Coded | Numbers] = {
-            "status": Coded(),
-            "message": Coded(),
-            "trial_seed": Coded(),
-        }
+        self._results: Named = {}
+        self._configuration: Named = {}
+        self._head: Named = {"status": [], "message": []}
+        self._tail: Named = {"trial_seed": []}
         if facts:
-            self._fixed |= {"seconds": Numbers(), "computed_with": Coded()}
+            self._tail |= {"seconds": [], "computed_with": []}
+        self._known: dict[Any, Any] = {}
         self._size = 0
-        self.lost = 0
-        self.order = np.zeros(0, dtype=int)
 
-    def add(self, chunk: Iterable[RawRow] | None) -> None:
-        """Add a chunk of rows, or one row that is lost (None)."""
-        if chunk is None:
-            self.lost += 1
-            return
-        rows = list(chunk)
-        self._add_layouts(rows, self._configuration, "names", lambda r: r.configuration)
-        self._add_layouts(rows, self._results, "value_names", lambda r: r.result.values)
-        everywhere = [np.arange(len(rows))]
-        values: dict[str, list[Any]] = {
-            "status": [row.result.status for row in rows],
-            "message": [row.result.message for row in rows],
-            "trial_seed": [row.result.seed and row.result.seed.hex() for row in rows],
-            "seconds": [row.seconds for row in rows],
-            "computed_with": [row.environment for row in rows],
-        }
-        for name, column in self._fixed.items():
-            column.add(len(rows), everywhere, [values[name]])
-        self._size += len(rows)
+    def add(self, rows: Iterable[RawRow]) -> None:
+        """Add some rows; their order does not matter."""
+        layouts: dict[tuple[str, str], list[RawRow]] = {}
+        for row in rows:
+            layouts.setdefault((row.names, row.value_names), []).append(row)
+        for (names, value_names), some in layouts.items():
+            given = _parsed(names, [row.configuration for row in some])
+            given = {name: self._shared(values) for name, values in given.items()}
+            self._extend(self._configuration, given)
+            self._extend(self._results, _parsed(value_names, [row.result.values for row in some]))
+            self._add_own(some)
+            self._size += len(some)
 
-    def _add_layouts(self, rows: list[RawRow], columns: dict, names: str, content: Any) -> None:
-        layouts: dict[str, list[int]] = {}
-        for place, row in enumerate(rows):
-            layouts.setdefault(getattr(row, names), []).append(place)
-        parts: dict[str, list[tuple[np.ndarray, Sequence[Any]]]] = {}
-        for layout, places in layouts.items():
-            lists = json.loads(f"[{','.join(content(rows[place]) for place in places)}]")
-            for name, values in zip(json.loads(layout), zip(*lists, strict=True), strict=True):
-                parts.setdefault(name, []).append((np.array(places), values))
-        for name, found in parts.items():
-            if name not in columns:
-                coded = columns is self._configuration
-                columns[name] = self._new(Coded() if coded else _fitting(found))
-            elif isinstance(columns[name], Numbers) and not _numeric(found):
-                columns[name] = _recoded(columns[name])
-        for name, column in columns.items():
-            found = parts.get(name, [])
-            column.add(len(rows), [w for w, _ in found], [v for _, v in found])
+    def _add_own(self, rows: Sequence[RawRow]) -> None:
+        own = self._head | self._tail
+        own["status"] += self._shared([row.result.status for row in rows])
+        own["message"] += self._shared([row.result.message for row in rows])
+        own["trial_seed"] += [row.result.seed and row.result.seed.hex() for row in rows]
+        if "seconds" in own:
+            own["seconds"] += [row.seconds for row in rows]
+            own["computed_with"] += self._shared([row.environment for row in rows])
 
-    def _new(self, column: Coded | Numbers) -> Coded | Numbers:
-        if self._size:
-            column.add(self._size, [], [])
-        return column
+    def _shared(self, values: Sequence[Any]) -> list[Any]:
+        """Return the values with one object for all that are equal, which saves memory."""
+        known = self._known
+        return [known.setdefault((type(value), value), value) for value in values]
 
-    def close(self) -> None:
-        """Join the chunks and sort the rows by configuration."""
-        for _, column in self.items():
-            column.close()
-        keys = [self._configuration[name].ranks() for name in self._sorting()]
-        self.order = np.lexsort(keys[::-1]) if keys and self._size else np.arange(self._size)
+    def _extend(self, columns: Named, values: Mapping[str, Sequence[Any]]) -> None:
+        """Append values to columns, whose earlier rows may lack them."""
+        for name, some in values.items():
+            column = columns.setdefault(name, [])
+            column += [None] * (self._size - len(column))
+            column += some
 
-    def _sorting(self) -> list[str]:
+    def named(self) -> Named:
+        """Return the columns in order: results, status and message, then the configuration.
+
+        A result with the name of a parameter gets the ending _found, such as the cosine that
+        one experiment finds and another is given.
+        """
+        rest = self._head | self._sorting() | self._tail
+        results = self._arranged(self._results, _RESULTS)
+        return {f"{n}_found" if n in rest else n: column for n, column in results.items()} | rest
+
+    def order(self) -> np.ndarray:
+        """Return the order that sorts the rows by configuration, missing values first."""
+        ranks = [_ranks(column) for column in self._sorting().values()]
+        return np.lexsort(ranks[::-1]) if ranks else np.arange(self._size)
+
+    def _sorting(self) -> Named:
         first = ("experiment", "version", "quantity", *parameters(), "seed", "trial")
-        return _arranged(self._configuration, first)
+        return self._arranged(self._configuration, first)
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns, in order."""
-        return [name for name, _ in self.items()]
-
-    def items(self) -> Iterator[tuple[str, Coded | Numbers]]:
-        """Yield names and columns: results first."""
-        taken = {*self._configuration, *self._fixed}
-        for name in _arranged(self._results, _RESULTS):
-            # cosine and sharpness are found by one experiment and given to another
-            yield (f"{name}_found" if name in taken else name), self._results[name]
-        for name in ("status", "message"):
-            yield name, self._fixed[name]
-        for name in self._sorting():
-            yield name, self._configuration[name]
-        for name in ("trial_seed", *(("seconds", "computed_with") if self._facts else ())):
-            yield name, self._fixed[name]
+    def _arranged(self, columns: Named, first: Sequence[str]) -> Named:
+        """Return full columns in this order of names, and others after them by name."""
+        self._extend(columns, dict.fromkeys(columns, ()))
+        known = {name: place for place, name in enumerate(first)}
+        names = sorted(columns, key=lambda name: (known.get(name, len(known)), name))
+        return {name: columns[name] for name in names}
 
 
-def _arranged(names: Iterable[str], first: Sequence[str]) -> list[str]:
-    known = {name: place for place, name in enumerate(first)}
-    return sorted(names, key=lambda name: (known.get(name, len(known)), name))
+def _parsed(names: str, contents: Sequence[str]) -> dict[str, Sequence[Any]]:
+    """Return values by name from a JSON list of names and JSON lists of values."""
+    lists = json.loads(f"[{','.join(contents)}]")
+    columns = map(_plain, zip(*lists, strict=True))
+    return dict(zip(json.loads(names), columns, strict=True))
 
 
-def _sortable(value: Any) -> tuple:
+def _plain(values: Sequence[Any]) -> Sequence[Any]:
+    """Return values of which lists, dictionaries and truth values are JSON texts."""
+    others = set(map(type, values)) & {bool, list, dict}
+    return [json.dumps(v) if type(v) in others else v for v in values] if others else values
+
+
+def _ranks(column: Sequence[Any]) -> np.ndarray:
+    """Return a number for each value that sorts as the values do."""
+    ranks = {value: rank for rank, value in enumerate(sorted(set(column), key=_sortable))}
+    return np.fromiter((ranks[value] for value in column), dtype=np.int32, count=len(column))
+
+
+def _sortable(value: Any) -> tuple[int, Any]:
     if value is None:
-        return (0, 0)
+        return 0, 0
     return (1, value) if isinstance(value, (int, float)) else (2, str(value))
-
-
-def _numeric(found: list) -> bool:
-    return all(
-        isinstance(value, (int, float)) and not isinstance(value, bool)
-        for _, values in found
-        for value in values
-    )
-
-
-def _fitting(found: list) -> Coded | Numbers:
-    return Numbers() if _numeric(found) else Coded(texts=True)
-
-
-def _recoded(column: Numbers) -> Coded:
-    """Return a column of numbers as one that takes any value."""
-    column.close()
-    coded = Coded(texts=True)
-    where = np.flatnonzero(column.present)
-    coded.add(len(column.values), [where], [column.take(where).tolist()])
-    return coded

@@ -27,7 +27,7 @@ def to_xarray(store: Store, sweep: int | None = None) -> Any:
     xarray.Dataset
         theory_NAME and simulation_NAME (means over trials), simulation_NAME_error (standard
         errors), and theory_status, simulation_status. Tied parameters share a dimension
-        named after all of them. What is missing is NaN.
+        named after all of them. Missing values are NaN.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How a sweep is drawn: which parameter goes where."""
+"""How a sweep is drawn: the places of its parameters in a figure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VALUES = {
     ),
     "capacity": ("separable", "capacity"),
 }
-"""What can be drawn of each experiment, the default first."""
+"""The values of each experiment that can be drawn, the default first."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Drawing:
     curves : str
         The parameter that has a curve for each value.
     value : str
-        What is drawn.
+        The result that is drawn, such as test_error.
     """
 
     x: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsetoken.extras import needed
-from sparsetoken.sweep.columns import Coded, Columns, Numbers
+from sparsetoken.sweep.columns import Columns
 from sparsetoken.sweep.integrity import readable_rows
+from sparsetoken.sweep.reading import StoreReader
 from sparsetoken.sweep.store import Store
 from sparsetoken.validation import InvalidInput
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["ENDINGS", "check_export", "export_table", "to_pandas"]
 
 ENDINGS = (".csv", ".parquet")
-LINES = 50_000
+LINES = 5_000
 
 
 def check_export(path: Path) -> None:
@@ -58,14 +60,12 @@ def export_table(store: Store, path: Path | str, *, facts: bool = False) -> int:
     """
     path = Path(path)
     check_export(path)
-    columns = read_columns(store, facts)
+    columns, lost = read_columns(store, facts)
     aside = path.with_name(path.name + ".part")
-    if path.suffix.lower() == ".csv":
-        _write_csv(columns, aside)
-    else:
-        _write_parquet(columns, aside)
+    write = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
+    write(columns, aside)
     aside.replace(path)
-    return columns.lost
+    return lost
 
 
 def to_pandas(store: Store, *, facts: bool = False) -> pd.DataFrame:
@@ -74,78 +74,67 @@ def to_pandas(store: Store, *, facts: bool = False) -> pd.DataFrame:
     A value that a row does not have is NaN, or None in columns of text.
     """
     pd = needed("pandas", "to make a DataFrame", "data")
-    columns = read_columns(store, facts)
-    return pd.DataFrame({name: column.take(columns.order) for name, column in columns.items()})
+    columns, _ = read_columns(store, facts)
+    order = columns.order()
+    return pd.DataFrame({name: _array(values)[order] for name, values in columns.named().items()})
 
 
-def read_columns(store: Store, facts: bool = False) -> Columns:
-    """Return the finished rows by column, with their sorted order."""
-    columns = Columns(facts)
+def read_columns(store: StoreReader, facts: bool = False) -> tuple[Columns, int]:
+    """Return the finished rows by column, and the number of rows that cannot be read."""
+    columns, lost = Columns(facts), 0
     for chunk in readable_rows(store):
-        columns.add(chunk)
-    columns.close()
-    return columns
+        if chunk is None:
+            lost += 1
+        else:
+            columns.add(chunk)
+    return columns, lost
+
+
+def _types(values: list[Any]) -> set[type]:
+    return set(map(type, values)) - {type(None)}
+
+
+def _alike(values: list[Any]) -> list[Any]:
+    """Return the values of a column; if some numbers are fractions, all are floats."""
+    if not {int, float} <= _types(values):
+        return values
+    return [float(value) if isinstance(value, int) else value for value in values]
+
+
+def _texts(values: list[Any]) -> list[str | None]:
+    return [v if v is None or isinstance(v, str) else repr(v) for v in _alike(values)]
+
+
+def _array(values: list[Any]) -> np.ndarray:
+    types = _types(values)
+    if not types or not types <= {int, float}:
+        return np.array(_texts(values), dtype=object)
+    complete = types == {int} and None not in values
+    return np.array([np.nan if v is None else v for v in values], dtype=int if complete else float)
 
 
 def _write_csv(columns: Columns, path: Path) -> None:
+    order = columns.order()
+    named = {name: _alike(values) for name, values in columns.named().items()}
     with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(_quoted(name) for name in columns.names) + "\n")
-        texts = [_texts(column) for _, column in columns.items()]
-        for first in range(0, len(columns.order), LINES):
-            places = columns.order[first : first + LINES]
-            lines = zip(*(text(places) for text in texts), strict=True)
-            file.writelines(",".join(line) + "\n" for line in lines)
-
-
-def _texts(column: Any) -> Any:
-    """Return a function from places to the texts of a column there."""
-    if isinstance(column, Coded):
-        texts = np.array([_text(value) for value in column.values], dtype=object)
-        return lambda places: texts[column.codes[places]].tolist()
-    return lambda places: [
-        _text(value) if there else ""
-        for value, there in zip(_plain(column, places), column.present[places], strict=True)
-    ]
-
-
-def _plain(column: Numbers, places: np.ndarray) -> list[Any]:
-    values = column.values[places].tolist()
-    if not column.whole:
-        return values
-    return [int(value) if value == value else value for value in values]
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return _quoted(value)
-
-
-def _quoted(text: str) -> str:
-    if any(mark in text for mark in ',"\n\r'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(named)
+        for first in range(0, len(order), LINES):
+            places = order[first : first + LINES].tolist()
+            cells = ([values[place] for place in places] for values in named.values())
+            writer.writerows(zip(*cells, strict=True))
 
 
 def _write_parquet(columns: Columns, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    arrays = [_arrow(pa, column, columns.order) for _, column in columns.items()]
-    pq.write_table(pa.table(arrays, names=list(columns.names)), path)
+    order = pa.array(columns.order())
+    arrays = {name: _arrow(pa, values).take(order) for name, values in columns.named().items()}
+    pq.write_table(pa.table(arrays), path)
 
 
-def _arrow(pa: Any, column: Any, order: np.ndarray) -> Any:
-    if isinstance(column, Coded):
-        plain = column.values
-        if len({type(v) for v in plain if v is not None}) > 1:
-            plain = [None if v is None else _text(v) for v in plain]
-        codes = pa.array(column.codes[order])
-        return pa.DictionaryArray.from_arrays(codes, pa.array(plain)).dictionary_decode()
-    values = column.values[order]
-    missing = ~column.present[order]
-    if column.whole:
-        return pa.array(np.where(missing, 0, values).astype(int), mask=missing)
-    return pa.array(values, mask=missing)
+def _arrow(pa: Any, values: list[Any]) -> Any:
+    if _types(values) <= {int, float}:
+        return pa.array(_alike(values))
+    return pa.array(_texts(values), pa.string())

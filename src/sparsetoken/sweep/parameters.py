@@ -1,14 +1,13 @@
 """The parameters of sweeps: their types and defaults, and which of them a row depends on.
 
-They are the fields of problem, model, stages and readout, and the arguments of the functions that
-compute; types and defaults are taken from there.
+They are the fields of problem, model, stages and readout, whose types and defaults are taken from
+these classes, and arguments of `predict` and `simulate`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -88,16 +87,17 @@ def _own(kind: type) -> dict[str, Parameter]:
     }
 
 
-def _argument(function: Any, name: str) -> Parameter:
-    default = inspect.signature(function).parameters[name].default
-    return Parameter(type(default), default)
-
-
 PROBLEM = tuple(fields_of(SparseTokenProblem))
 STEPS = (*fields_of(TwoSteps), "loss")
 QUERY = ("cosine", "sharpness")
 _READOUT = (*fields_of(Readout), "loss")
-_SAMPLING = ("dimension", "engine", "dtype")
+_PREDICTING = {"tolerance": Parameter(float, 1e-4)}
+_SAMPLING = {
+    "dimension": Parameter(int, 1000),
+    "engine": Parameter(str, "reduced"),
+    "dtype": Parameter(str, "float64"),
+}
+"""The arguments of `predict` and `simulate`, written here since their modules load slowly."""
 
 
 def parameters() -> dict[str, Parameter]:
@@ -110,18 +110,13 @@ def parameters() -> dict[str, Parameter]:
 
 @functools.lru_cache(maxsize=8)
 def _parameters(entries: tuple[ModelEntry, ...]) -> dict[str, Parameter]:
-    from sparsetoken.simulation import simulate
-    from sparsetoken.theory import predict
-
     found = {"model": Parameter(str, Attention.name)} | _own(SparseTokenProblem)
     found["loss"] = Parameter(str, Readout().loss.name)
     found |= _own(TwoSteps)
     found |= dict.fromkeys(QUERY, Parameter(float, None))
     for entry in reversed(entries):
         found |= _own(entry.kind)
-    found |= _own(Readout)
-    found["tolerance"] = _argument(predict, "tolerance")
-    return found | {name: _argument(simulate, name) for name in _SAMPLING}
+    return found | _own(Readout) | _PREDICTING | _SAMPLING
 
 
 def defaults(model: str) -> dict[str, Any]:
@@ -160,24 +155,39 @@ def relevant(experiment: str, quantity: str, values: Mapping[str, Any]) -> tuple
     InvalidInput
         If no model has that name.
     """
+    given = any(values[name] is not None for name in QUERY)
+    table, model = tuple(MODELS.values()), values["model"]
+    return _relevant(table, experiment, quantity, model, given, values["engine"])
+
+
+@functools.lru_cache(maxsize=256)
+def _relevant(
+    entries: tuple[ModelEntry, ...],
+    experiment: str,
+    quantity: str,
+    model: str,
+    given: bool,
+    engine: str,
+) -> tuple[str, ...]:
     used = set(PROBLEM)
     if experiment == "alignment":
         used.update(STEPS)
     else:
-        entry = MODELS[choice("model", values["model"], MODELS)]
+        entry = MODELS[choice("model", model, MODELS)]
         used.update(("model", *entry.options))
         if entry.has_query:
-            given = any(values[name] is not None for name in QUERY)
             used.update(QUERY if given else STEPS)
         if experiment == "learning":
             used.update(_READOUT)
         elif quantity == "simulation":
             used.add("alpha1")
         if quantity == "theory":
-            used.add("tolerance")
+            used.update(_PREDICTING)
     if quantity == "simulation":
-        used.update(_SAMPLING if values["engine"] == "tensors" else ("dimension", "engine"))
-    return tuple(name for name in parameters() if name in used)
+        used.update(_SAMPLING)
+        if engine != "tensors":
+            used.remove("dtype")  # the reduced engine has no tokens
+    return tuple(name for name in _parameters(entries) if name in used)
 
 
 def shape_names() -> tuple[str, ...]:
@@ -185,7 +195,12 @@ def shape_names() -> tuple[str, ...]:
 
     Rows that agree in these take about the same time, and run side by side.
     """
-    options = [name for entry in MODELS.values() for name in entry.options]
+    return _shape_names(tuple(MODELS.values()))
+
+
+@functools.lru_cache(maxsize=8)
+def _shape_names(entries: tuple[ModelEntry, ...]) -> tuple[str, ...]:
+    options = [name for entry in entries for name in entry.options]
     return ("experiment", "quantity", "engine", "model", "loss", *options, "length", "dimension")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -103,33 +104,38 @@ def run(
     sweep = store.add_sweep(plan.text, plan.rows(), plan.shape, plan.series, on_registered)
     if retry_failed:
         store.retry_failed(sweep)
-    return _Run(store, plan, sweep, executor or InProcess(), workers, on_counts, on_rows).finish()
+    state = _Run(
+        store,
+        plan,
+        sweep,
+        executor or InProcess(),
+        workers,
+        on_counts,
+        on_rows,
+        store.counts(sweep),
+    )
+    return state.finish()
 
 
+@dataclasses.dataclass
 class _Run:
     """The state of one run: the batches in flight, the seconds of rows, and the deaths."""
 
-    def __init__(
-        self,
-        store: Store,
-        plan: Plan,
-        sweep: int,
-        executor: Executor,
-        workers: int,
-        on_counts: Callable[[Counts], None],
-        on_rows: Callable[[Sequence[Lease]], None],
-    ) -> None:
-        self.store, self.plan, self.sweep = store, plan, sweep
-        self.executor, self.workers = executor, workers
-        self.on_counts, self.on_rows = on_counts, on_rows
-        self.in_flight: dict[Future, list[Lease]] = {}
-        self.retries: collections.deque[list[Lease]] = collections.deque()
-        self.seconds: dict[int, float] = {}  # of a row of each shape
-        self.sizes: dict[int, int] = {}  # of the largest batch of each shape
-        self.after = 0
-        self.shape = 0
-        self.idle_deaths = 0
-        self.counts = store.counts(sweep)
+    store: Store
+    plan: Plan
+    sweep: int
+    executor: Executor
+    workers: int
+    on_counts: Callable[[Counts], None]
+    on_rows: Callable[[Sequence[Lease]], None]
+    counts: Counts
+    in_flight: dict[Future, list[Lease]] = dataclasses.field(default_factory=dict)
+    retries: collections.deque[list[Lease]] = dataclasses.field(default_factory=collections.deque)
+    seconds: dict[int, float] = dataclasses.field(default_factory=dict)  # of a row, by shape
+    sizes: dict[int, int] = dataclasses.field(default_factory=dict)  # of the largest batch
+    after: int = 0
+    shape: int = 0
+    idle_deaths: int = 0
 
     def finish(self) -> Counts:
         """Run until no row is left, here or in another process."""

@@ -1,4 +1,4 @@
-"""A sweep in a TOML file: what is wrong is told with line and key."""
+"""Sweeps in TOML files; errors name the line and the key."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ def read_spec(
     path : path
         A TOML file.
     memory_budget : int, optional
-        Bytes that one trial may take, by count; 4 GiB by default.
+        The largest number of bytes that one trial may take, as counted beforehand; 4 GiB by
+        default.
     known : callable
-        Whether the points of a grid were checked before and need not be again.
+        Tells whether the points of a grid were checked before, and need not be checked again.
 
     Raises
     ------
@@ -115,7 +116,7 @@ def line_of(text: str, name: str) -> int | None:
     """Return the line, from 1, where a key such as ``axes.alpha1`` stands, or None."""
     *tables, key = name.split(".")
     found = _find(text, tables, key)
-    while found is None and tables:  # a key inside an inline table stands on its parent's line
+    while found is None and tables:  # a key of an inline table is on the line of the table
         *tables, key = tables
         found = _find(text, tables, key)
     return found

@@ -59,6 +59,7 @@ class Store(StoreReader):
         self._holder: int | None = None
         self._stop = threading.Event()
         self._numbers: dict[tuple[str, str], int] = {}
+        self._layouts: dict[tuple[str, ...], int] = {}
 
     def __enter__(self) -> Store:
         return self
@@ -86,6 +87,7 @@ class Store(StoreReader):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 self._numbers.clear()
+                self._layouts.clear()
                 raise
             self._connection.execute("COMMIT")
 
@@ -170,8 +172,10 @@ class Store(StoreReader):
 
     def _layout(self, c: sqlite3.Connection, values: Mapping[str, Any]) -> tuple[int, str]:
         """Return the number of the names of some values, and the values as JSON."""
-        names = self._number(c, "layouts", "names", json.dumps(list(values)))
-        return names, json.dumps(list(values.values()), separators=(",", ":"))
+        names = tuple(values)
+        if names not in self._layouts:
+            self._layouts[names] = self._number(c, "layouts", "names", json.dumps(names))
+        return self._layouts[names], json.dumps(list(values.values()), separators=(",", ":"))
 
     def _number(self, c: sqlite3.Connection, table: str, column: str, text: str) -> int:
         """Return the number of a text that many rows share."""

@@ -1,4 +1,4 @@
-"""The points of a sweep: theory as it is, simulations as means with standard errors."""
+"""The points of a sweep: predictions, and simulations as means with standard errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MISSING = "missing"
 
 
 class Summary(NamedTuple):
-    """What one point has of one quantity.
+    """The results of one quantity at one point of a sweep.
 
     Attributes
     ----------
@@ -31,10 +31,10 @@ class Summary(NamedTuple):
     status : str
         converged; else the status of the first row that is not, or missing.
     values, errors : dict
-        Means over trials and their standard errors; of a theory its value, and its numerical
-        error as that of its first value. Empty if nothing was found.
+        For a simulation the means over trials and their standard errors; for theory the values,
+        and the numerical error as the error of the first value. Empty without finished rows.
     trials : int
-        Rows that they are of.
+        The number of finished rows.
     """
 
     point: dict[str, Any]
