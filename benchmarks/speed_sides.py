@@ -104,8 +104,8 @@ def diagram_ours() -> Action:
     from sparsetoken.sweep import (
         Grid,
         GridPlan,
-        ProcessLanes,
         Store,
+        WorkerPool,
         linear,
         logarithmic,
         run,
@@ -122,9 +122,9 @@ def diagram_ours() -> Action:
         with (
             tempfile.TemporaryDirectory() as folder,
             Store(f"{folder}/diagram.sqlite") as store,
-            ProcessLanes(2) as lanes,
+            WorkerPool(2) as pool,
         ):
-            return run(store, GridPlan(grid), lanes, workers=2)._asdict()
+            return run(store, GridPlan(grid), pool, workers=2)._asdict()
 
     return act
 

@@ -18,16 +18,16 @@ from sparsetoken.sweep import (
     Grid,
     GridPlan,
     JobPlan,
-    ProcessLanes,
     Store,
+    WorkerPool,
     export_table,
     linear,
     listed,
     logarithmic,
     run,
 )
-from sparsetoken.sweep.damage import check_store
-from sparsetoken.sweep.records import Answer
+from sparsetoken.sweep.integrity import find_damage
+from sparsetoken.sweep.records import Answer, Result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Job:
     work: Callable[..., Any]
     arguments: tuple
     cost: float = 1.0
+    version: int = 1
 
     @property
     def name(self) -> str:
@@ -50,8 +51,8 @@ def nothing(folder: Path, count: int) -> None:
         start = time.perf_counter()
         with Store(folder / f"nothing{workers}.sqlite") as store:
             if workers:
-                with ProcessLanes(workers) as lanes:
-                    counts = run(store, JobPlan(jobs, float), lanes, workers=workers)
+                with WorkerPool(workers) as pool:
+                    counts = run(store, JobPlan(jobs, float), pool, workers=workers)
             else:
                 counts = run(store, JobPlan(jobs, float))
         seconds = time.perf_counter() - start
@@ -75,13 +76,13 @@ def two_workers(folder: Path, seconds: float = 0.05, count: int = 400) -> None:
     for workers in (1, 2):
         with (
             Store(folder / f"two{workers}.sqlite") as store,
-            ProcessLanes(workers) as lanes,
+            WorkerPool(workers) as pool,
         ):
-            warm = [lanes.submit(time.sleep, 1.0) for _ in range(workers)]
+            warm = [pool.submit(time.sleep, 1.0) for _ in range(workers)]
             for call in warm:
                 call.result()
             start = time.perf_counter()
-            run(store, JobPlan(jobs, str), lanes, workers=workers)
+            run(store, JobPlan(jobs, str), pool, workers=workers)
             taken[workers] = time.perf_counter() - start
     print(
         f"{count} rows of {1e3 * seconds:.0f} ms: {taken[1]:.1f} s on one worker, {taken[2]:.1f} s "
@@ -112,13 +113,13 @@ def many_rows(folder: Path, count: int) -> None:
         total = store.counts(sweep).total
         with clock(f"fill {total} rows"):
             fill(store, sweep)
-    with clock("resume: open, count, claim"), Store(path) as store:
+    with clock("resume: open, count, lease"), Store(path) as store:
         store.begin("1")
         sweep = store.add_sweep(plan.text, plan.rows(), plan.shape)
         assert store.counts(sweep).left == 1
-        assert len(store.claim(sweep, 0, 10)) == 1
+        assert len(store.lease(sweep, 0, 10)) == 1
     with clock("check the structure of the file"), Store(path) as store:
-        assert check_store(store).whole
+        assert not find_damage(store)
     size = sum(file.stat().st_size for file in folder.glob("many.sqlite*"))
     print(f"{size / total:.0f} bytes a row", flush=True)
     for name in ("t.csv", "t.parquet"):
@@ -137,23 +138,21 @@ def fill(store: Store, sweep: int) -> None:
     names += ("orthogonal_overlap", "noise_overlap", "bias", "cosine", "sharpness")
     rng, after = random.Random(0), 0
     facts = '{"numpy": "2.4.6", "host": "somewhere"}'
-    while claims := store.claim(sweep, after, 5000):
-        after = claims[-1].id
+    while leases := store.lease(sweep, after, 5000):
+        after = leases[-1].id
         store.finish(
             [
                 Answer(
-                    claim.id,
-                    "converged",
-                    {name: rng.random() for name in names},
-                    seed=rng.getrandbits(128),
-                    seconds=rng.random(),
+                    lease.id,
+                    Result({name: rng.random() for name in names}, seed=rng.getrandbits(128)),
+                    rng.random(),
                 )
-                for claim in claims
+                for lease in leases
             ],
             facts,
         )
     with sqlite3.connect(store.path) as connection:
-        connection.execute("UPDATE work SET state = 0 WHERE id = ?", (after,))
+        connection.execute("UPDATE tasks SET state = 0 WHERE id = ?", (after,))
         connection.execute("DELETE FROM results WHERE id = ?", (after,))
     connection.close()
 

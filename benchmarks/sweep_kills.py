@@ -34,7 +34,7 @@ def done(store: Path) -> int:
     except sqlite3.Error:
         return 0
     try:
-        return connection.execute("SELECT count(*) FROM work WHERE state > 1").fetchone()[0]
+        return connection.execute("SELECT count(*) FROM tasks WHERE state > 1").fetchone()[0]
     except sqlite3.Error:
         return 0
     finally:

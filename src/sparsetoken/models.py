@@ -156,6 +156,9 @@ class ModelEntry:
         The features in a few words.
     estimator : str
         The scikit-learn estimator as ``"module:name"``; "" if there is none.
+    version : int
+        Raised when the same fields mean other features, so that stored rows of sweeps are not
+        used for them.
     """
 
     kind: type[Model]
@@ -163,6 +166,7 @@ class ModelEntry:
     simulation: str | Callable[..., Any]
     summary: str = ""
     estimator: str = ""
+    version: int = 1
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsetoken.bags import Bags, as_bags, from_long, separating_columns
+from sparsetoken.bags import Bags, SeparatingColumn, as_bags, from_long, separating_columns
 from sparsetoken.validation import InvalidInput
 
 MIL = Path(__file__).parents[3] / "shared" / "data" / "mil"
@@ -34,7 +34,7 @@ def test_one_token_gives_the_class_away(summary: str, sign: int, column: int) ->
     for i in np.flatnonzero(LABELS):
         bags[i][-1, column] = sign * 20
     best = separating_columns(as_bags(bags), LABELS)[0]
-    assert best == (1, column, summary, 0.0)
+    assert best == SeparatingColumn(1, column, summary, 0.0)
 
 
 def test_the_absence_of_a_token_is_found_too() -> None:
@@ -42,17 +42,18 @@ def test_the_absence_of_a_token_is_found_too() -> None:
     for i in np.flatnonzero(LABELS == 0):
         bags[i][0, 3] = 20
     best = separating_columns(as_bags(bags), LABELS)[0]
-    assert best == (1, 3, "max", 0.0)
+    assert best == SeparatingColumn(1, 3, "max", 0.0)
 
 
 def test_the_mean_and_the_size() -> None:
     rng = np.random.default_rng(1)
     bags = [rng.standard_normal((30 + int(i % 2), 2)) for i in range(60)]
-    assert separating_columns(as_bags(bags), LABELS) == [(1, None, "size", 0.0)]
+    size = SeparatingColumn(1, None, "size", 0.0)
+    assert separating_columns(as_bags(bags), LABELS) == [size]
     for i in np.flatnonzero(LABELS):
         bags[i][:, 0] += 1.5  # 30 tokens: 8 standard deviations of the mean, 1.5 of a token
     found = separating_columns(as_bags(bags), LABELS)
-    assert found[0][:3] == (1, 0, "mean")
+    assert (found[0].label, found[0].column, found[0].summary) == (1, 0, "mean")
     assert {one.summary for one in found if one.error == 0} == {"mean", "size"}
 
 
@@ -82,7 +83,8 @@ def test_classes_are_taken_one_against_the_rest() -> None:
     bags = _noise()
     for i in np.flatnonzero(names == "c"):
         bags[i][0, 2] = 30
-    assert separating_columns(as_bags(bags), names)[0] == ("c", 2, "max", 0.0)
+    best = separating_columns(as_bags(bags), names)[0]
+    assert best == SeparatingColumn("c", 2, "max", 0.0)
     assert {one.label for one in separating_columns(as_bags(bags), names)} == {"c"}
 
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sparsetoken.cli.app import app
-from sparsetoken.sweep import ProcessLanes, RunStopped, runner
+from sparsetoken.sweep import RunStopped, WorkerPool, runner
 
 SPEC = """\
 experiment = "alignment"
@@ -44,7 +44,7 @@ def here(tmp_path, monkeypatch):
         def __init__(self, workers):
             super().__init__()
 
-    monkeypatch.setattr("sparsetoken.sweep.ProcessLanes", Lanes)
+    monkeypatch.setattr("sparsetoken.sweep.WorkerPool", Lanes)
     return tmp_path
 
 
@@ -270,8 +270,8 @@ def test_plots_that_are_refused(here, arguments, words):
 
 
 def test_processes_are_the_default():
-    with ProcessLanes(1) as lanes:
-        assert lanes.submit(os.getpid).result() != os.getpid()
+    with WorkerPool(1) as pool:
+        assert pool.submit(os.getpid).result() != os.getpid()
 
 
 def test_ctrl_c_ends_at_once_and_the_store_resumes(tmp_path):
@@ -308,7 +308,7 @@ def _done(path):
         return 0
     connection = sqlite3.connect(path)
     try:
-        return connection.execute("SELECT count(*) FROM work WHERE state > 1").fetchone()[0]
+        return connection.execute("SELECT count(*) FROM tasks WHERE state > 1").fetchone()[0]
     except sqlite3.Error:
         return 0
     finally:

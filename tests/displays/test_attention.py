@@ -8,14 +8,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from sparsetoken import (
-    AttentionClassifier,
-    AttentionDisplay,
-    InvalidInput,
-    PooledLinearClassifier,
-    TokenScaler,
-)
+from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken.displays import AttentionDisplay
+from sparsetoken.estimators import TokenScaler
 from sparsetoken.figures.style import COLOURS
+from sparsetoken.validation import InvalidInput
 
 WEIGHTS = [np.array([0.2, 0.7, 0.1]), np.array([1.0]), np.array([0.1, 0.2, 0.3, 0.4])]
 

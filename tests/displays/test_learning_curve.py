@@ -9,22 +9,25 @@ from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, Strat
 from sklearn.pipeline import make_pipeline
 
 from sparsetoken import (
+    Attention,
     AttentionClassifier,
-    BagLearningCurveDisplay,
-    FourStageTraining,
-    InvalidInput,
+    ElementwiseAttentionClassifier,
+    Pooled,
     PooledLinearClassifier,
     Query,
+    Readout,
     SparseTokenProblem,
-    TokenScaler,
+    TwoSteps,
     VectorizedLinearClassifier,
     align,
-    as_bags,
     diagnose,
     predict,
 )
-from sparsetoken.displays import predicted_errors
+from sparsetoken.bags import as_bags
+from sparsetoken.displays import BagLearningCurveDisplay, predicted_errors
+from sparsetoken.estimators import TokenScaler
 from sparsetoken.figures.style import COLOURS
+from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=4.0)
 POOLED = PooledLinearClassifier(ridge=0.1)
@@ -58,6 +61,17 @@ def test_all_training_bags_give_the_error_of_plain_cross_validation(ragged):
         assert display.test_errors[-1, fold] == pytest.approx(expected, abs=1e-12)  # rounding
     assert display.train_sizes.tolist()[-1] == 45
     assert display.train_sizes[0] == 6  # three of each class are more than a tenth of 45
+
+
+def test_scores_of_exactly_zero_count_one_half():
+    """At sharpness 0 all weights of tanh are 0, and balanced classes leave the bias at 0."""
+    tokens = np.random.default_rng(0).standard_normal((60, 3, 2))
+    labels = (np.arange(60) % 3 == 0).astype(int)
+    model = ElementwiseAttentionClassifier("tanh", temperature=0.0, class_weight="balanced")
+    assert not model.fit(tokens, labels).decision_function(tokens).any()
+    assert model.score(tokens, labels) == pytest.approx(2 / 3)  # the first class is named
+    display = BagLearningCurveDisplay.from_estimator(model, tokens, labels, cv=3)
+    assert (display.test_errors == 0.5).all()
 
 
 class Recorder(LogisticRegression):
@@ -155,7 +169,7 @@ def test_the_predicted_line_is_that_of_the_theory():
     assert (x[0], x[-1]) == (10, 40)
     for n, error in ((10, y[0]), (40, y[-1])):
         best = min(
-            predict("pooled", PROBLEM, FourStageTraining(ridge=ridge), n / 6).test_error
+            predict(PROBLEM, Pooled(), Readout(ridge=ridge, alpha=n / 6)).test_error
             for ridge in (0.01, 0.1, 1.0)
         )
         # Each side is asked for an error of 5e-3 or less.
@@ -186,13 +200,15 @@ def test_a_diagnosis_gives_its_curve():
 
 def test_predicted_attention_has_the_better_aligned_query():
     (many,) = predicted_errors("attention", PROBLEM, 50, [400])
-    training = FourStageTraining(alpha0=8.0, ridge=1.0)
-    steps = align(PROBLEM, training).cosine
+    steps = align(PROBLEM, TwoSteps(alpha=8.0)).cosine
     given, floor = (
         predict(
-            "attention", PROBLEM, training, load, query=Query(cosine, 2.0), tolerance=5e-3
+            PROBLEM,
+            Attention(Query(cosine, 2.0)),
+            Readout(ridge=1.0, alpha=alpha),
+            tolerance=5e-3,
         ).test_error
-        for cosine, load in ((steps, 8.0), (1.0, np.inf))
+        for cosine, alpha in ((steps, 8.0), (1.0, np.inf))
     )
     (pooled,) = predicted_errors("pooled", PROBLEM, 50, [400])
     # 5e-3 is the error asked for. The floor is the signal as the query, and endless data.

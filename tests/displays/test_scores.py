@@ -7,7 +7,9 @@ from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
 
-from sparsetoken import AttentionClassifier, InvalidInput, PooledLinearClassifier, ScoreDisplay
+from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken.displays import ScoreDisplay
+from sparsetoken.validation import InvalidInput
 
 LABELS = np.array([0, 1, 0, 1, 1, 0, 1, 0, 1, 1])
 SCORES = np.array([0.1, 0.9, 0.4, 0.35, 0.8, 0.8, 0.7, -1.0, 0.2, 2.0])

@@ -153,7 +153,9 @@ def test_without_sharpness_tokens_are_ordered_by_logit(draw: Draw) -> None:
 
 
 # The class none has no token of its own: attention to one loses, and says so.
-@pytest.mark.filterwarnings("ignore:Attention loses to mean pooling:sparsetoken.QueryWarning")
+@pytest.mark.filterwarnings(
+    "ignore:Attention loses to mean pooling:sparsetoken.estimators.QueryWarning"
+)
 def test_three_classes_have_three_queries(draw: Draw) -> None:
     bags, y = draw(150, classes=3, sizes=(3, 8), strength=6.0)
     names = np.array(["none", "left", "right"])[y]

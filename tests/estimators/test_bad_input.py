@@ -14,10 +14,8 @@ from sparsetoken import (
     ElementwiseAttentionClassifier,
     PooledLinearClassifier,
     VectorizedLinearClassifier,
-    as_bags,
-    from_long,
 )
-from sparsetoken.bags import Bags
+from sparsetoken.bags import Bags, as_bags, from_long
 from sparsetoken.validation import InvalidInput
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -102,7 +100,7 @@ def test_one_class(cube: Cube, model: BaseEstimator) -> None:
     ("training", "positives", "needed"),
     [("four_stage", 2, "at least 3 bags of each class"), ("auto", 1, "at least 2 bags of each")],
 )
-@pytest.mark.filterwarnings("ignore::sparsetoken.QueryWarning")  # of 3 bags, rightly
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")  # of 3 bags, rightly
 def test_too_few_bags_for_the_split(cube: Cube, training: str, positives: int, needed: str) -> None:
     X, _ = cube
     y = (np.arange(20) < positives).astype(int)

@@ -1,5 +1,7 @@
 """The rules of scikit-learn, checked by scikit-learn."""
 
+from typing import get_args
+
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import check_estimator
@@ -10,6 +12,9 @@ from sparsetoken import (
     PooledLinearClassifier,
     VectorizedLinearClassifier,
 )
+from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.estimators import parameters
+from sparsetoken.fitting.training import TRAININGS
 
 CLASSIFIERS = [
     PooledLinearClassifier(),
@@ -26,3 +31,8 @@ CLASSIFIERS = [
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=str)
 def test_scikit_learn_finds_nothing_wrong(classifier: BaseEstimator) -> None:
     check_estimator(classifier, on_skip=None)
+
+
+def test_types_name_the_words_that_are_legal() -> None:
+    assert set(get_args(parameters.Training)) == set(TRAININGS)
+    assert set(get_args(parameters.Activation)) == set(ACTIVATIONS)

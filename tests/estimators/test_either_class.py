@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sparsetoken import AttentionClassifier, ElementwiseAttentionClassifier, PooledLinearClassifier
-from sparsetoken.theory import QueryWarning
+from sparsetoken.estimators import QueryWarning
 
 
 def drawn(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray]:

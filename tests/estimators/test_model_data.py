@@ -5,14 +5,19 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from sparsetoken import (
+    Attention,
     AttentionClassifier,
+    Elementwise,
     ElementwiseAttentionClassifier,
-    FourStageTraining,
+    Pooled,
     PooledLinearClassifier,
+    Readout,
     SparseTokenProblem,
+    TwoSteps,
     VectorizedLinearClassifier,
     predict,
 )
+from sparsetoken.models import make_model
 
 # At d = 200 the error differs from its limit by less than the standard error of 6 trials:
 # exact simulations of 20 trials find 0.0769 +- 0.0010 for the first, where theory says 0.0771.
@@ -52,7 +57,7 @@ def _agrees(errors: np.ndarray, expected: float) -> bool:
 def test_four_stages(
     problem: SparseTokenProblem, beta: float, alpha0: float, alpha1: float
 ) -> None:
-    training = FourStageTraining(alpha0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=beta, ridge=0.1)
+    steps = TwoSteps(alpha0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=beta)
     model = AttentionClassifier(
         "four_stage",
         temperature=beta,
@@ -61,12 +66,12 @@ def test_four_stages(
         step_sizes=(1.0, 1.0, 4.0),
         standardize=False,
     )
-    expected = predict("attention", problem, training, alpha1).test_error
+    expected = predict(problem, Attention(steps), Readout(ridge=0.1, alpha=alpha1)).test_error
     assert _agrees(_errors(model, problem, alpha0 + alpha1), expected)
 
 
 def test_four_stages_of_elementwise_attention() -> None:
-    training = FourStageTraining(3.0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=2.0, ridge=0.1)
+    steps = TwoSteps(3.0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=2.0)
     model = ElementwiseAttentionClassifier(
         "erf",
         "four_stage",
@@ -76,7 +81,8 @@ def test_four_stages_of_elementwise_attention() -> None:
         step_sizes=(1.0, 1.0, 4.0),
         standardize=False,
     )
-    expected = predict("elementwise", SHORT, training, 3.0, activation="erf").test_error
+    readout = Readout(ridge=0.1, alpha=3.0)
+    expected = predict(SHORT, Elementwise(steps, activation="erf"), readout).test_error
     assert _agrees(_errors(model, SHORT, 6.0), expected)
 
 
@@ -88,15 +94,14 @@ def test_four_stages_of_elementwise_attention() -> None:
     ],
 )
 def test_linear(name: str, model: BaseEstimator) -> None:
-    training = FourStageTraining(ridge=0.1)
-    expected = predict(name, RARE, training, 3.0).test_error
+    expected = predict(RARE, make_model(name), Readout(ridge=0.1, alpha=3.0)).test_error
     assert _agrees(_errors(model, RARE, 3.0, d=80), expected)
 
 
 def test_automatic_choices_beat_pooling_and_a_wasteful_split() -> None:
     """They know neither steps nor temperature, and use all bags for both."""
-    training = FourStageTraining(3.0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=2.0, ridge=0.1)
-    fixed = predict("attention", SHORT, training, 3.0).test_error
-    pooled = predict("pooled", SHORT, FourStageTraining(ridge=0.1), 6.0).test_error
+    steps = TwoSteps(3.0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=2.0)
+    fixed = predict(SHORT, Attention(steps), Readout(ridge=0.1, alpha=3.0)).test_error
+    pooled = predict(SHORT, Pooled(), Readout(ridge=0.1, alpha=6.0)).test_error
     errors = _errors(AttentionClassifier(), SHORT, 6.0, trials=2)
     assert errors.mean() < (fixed + pooled) / 2 < pooled

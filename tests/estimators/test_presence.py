@@ -12,11 +12,7 @@ import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import roc_auc_score
 
-from sparsetoken import (
-    AttentionClassifier,
-    ElementwiseAttentionClassifier,
-    PooledLinearClassifier,
-)
+from sparsetoken import AttentionClassifier, ElementwiseAttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import Bags
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]

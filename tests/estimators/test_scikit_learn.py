@@ -17,11 +17,10 @@ from sparsetoken import (
     AttentionClassifier,
     ElementwiseAttentionClassifier,
     PooledLinearClassifier,
-    TokenPCA,
-    TokenScaler,
     VectorizedLinearClassifier,
 )
 from sparsetoken.bags import Bags
+from sparsetoken.estimators import TokenPCA, TokenScaler
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 TIED = AttentionClassifier("tied", temperature=2.0, ridge=0.1, random_state=0)
@@ -112,7 +111,7 @@ def test_weights_are_routed(draw: Draw, wrapped: bool) -> None:
 
 
 @pytest.mark.parametrize("model", WITHOUT_FOLDS, ids=str)
-@pytest.mark.filterwarnings("ignore::sparsetoken.QueryWarning")
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
 def test_weights_are_repetitions(draw: Draw, model: BaseEstimator) -> None:
     bags, y = draw(sizes=(4, 4))
     y = (np.arange(60) % 3 == 1).astype(int)

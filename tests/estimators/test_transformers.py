@@ -17,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from sparsetoken.bags import Bags, as_bags, from_long
-from sparsetoken.estimators import BagPooling, TokenPCA, TokenScaler, moments
+from sparsetoken.estimators import BagPooling, TokenPCA, TokenScaler
+from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput
 
 MIL = Path(__file__).parents[3] / "shared" / "data" / "mil"

@@ -1,5 +1,6 @@
 """Weights: a bag of weight 2 is two bags, one of weight 1e-12 is none, classes balance."""
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -8,38 +9,38 @@ from sklearn.linear_model import LogisticRegression
 
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators.coordinates import Coordinates
-from sparsetoken.estimators.readout import Readout, Samples
-from sparsetoken.estimators.sharpness import Featurizer, gain
-from sparsetoken.estimators.split import matched_problem
-from sparsetoken.estimators.task import Options, Task, evidence
+from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.fitting.linear_fit import LinearFit
+from sparsetoken.fitting.queries import evidence, unit_queries
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.sharpness import gain
+from sparsetoken.fitting.split import matched_problem
+from sparsetoken.fitting.standardization import Standardization
+from sparsetoken.fitting.task import Task
 from sparsetoken.losses import get_loss
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
-OPTIONS = Options("auto", "auto", "auto", 0.1, "auto", 0, 4, None)
 
 
 def weighted(draw: Draw) -> tuple[Bags, Samples, np.ndarray]:
     """Return bags of weight 1, 2 or 3, and which bags make as many copies."""
     bags, labels = draw(40)
     weight = np.random.default_rng(0).integers(1, 4, 40)
-    unit = np.where(labels, 2.5, 1.0)  # a class weight: what one copy counts
-    samples = Samples(2.0 * labels - 1, weight * unit, unit)
+    class_weight = np.where(labels, 2.5, 1.0)
+    samples = Samples(2.0 * labels - 1, weight * class_weight, class_weight)
     return bags, samples, np.repeat(np.arange(40), weight)
 
 
 def copied(samples: Samples, copies: np.ndarray) -> Samples:
     part = samples.take(copies)
-    return part._replace(weight=part.unit)
+    return dataclasses.replace(part, weight=part.class_weight)
 
 
 def unit_scores(bags: Bags, samples: Samples) -> np.ndarray:
     """Return the scores of two queries, divided so that their deviation is 1."""
-    place = Coordinates(np.zeros(4), np.ones(4))
-    means = np.zeros((len(bags), 4))
-    rng = np.random.RandomState(0)
-    task = Task(Featurizer(bags, place), means, samples, get_loss("logistic"), OPTIONS, rng)
-    return task.unit(np.array([[1.0, 2], [0, 1], [0, 3], [1, 0]])).scores
+    scaling = Standardization(np.zeros(4), np.ones(4))
+    task = Task(BagFeatures(bags, scaling), samples, get_loss("logistic"), 0.1)
+    return unit_queries(task, np.array([[1.0, 2], [0, 1], [0, 3], [1, 0]])).scores
 
 
 def test_the_unit_of_scores_counts_copies(draw: Draw) -> None:
@@ -72,8 +73,8 @@ def test_the_matched_problem_counts_copies(draw: Draw) -> None:
 def test_the_standard_error_of_a_gain_counts_copies(draw: Draw) -> None:
     _, samples, copies = weighted(draw)
     losses = np.random.default_rng(1).uniform(size=(2, 40))
-    both = [Readout(np.zeros(1), 0.0, 1.0, one) for one in losses]
-    more = [one._replace(losses=one.losses[copies]) for one in both]
+    both = [LinearFit(np.zeros(1), 0.0, 1.0, one) for one in losses]
+    more = [LinearFit(np.zeros(1), 0.0, 1.0, one[copies]) for one in losses]
     expected = gain(*more, copied(samples, copies))
     assert gain(*both, samples) == pytest.approx(expected, rel=1e-12)
 

@@ -4,47 +4,42 @@ import dataclasses
 
 import pytest
 
-from sparsetoken.experiments import anti_alignment as this
-from sparsetoken.experiments.claims import FAILS, verdict_of
-from sparsetoken.figures import anti_alignment as figure
+from sparsetoken.experiments.anti_alignment import EXPERIMENT, work
+from sparsetoken.experiments.anti_alignment.rows import Edge, SmallStepEdge, Trials
+from sparsetoken.experiments.claims import FAILS, HOLDS, verdict_of
 
-TINY = this.AntiAlignmentProfile(
-    cells=5, trials=4, dimension=300, rates=(0.2,), loads=(2.0,), factors=(0.4, 2.0)
+TINY = work.Profile(
+    cells=5, trials=4, dimension=300, rates=(0.2,), alpha0s=(2.0,), factors=(0.4, 2.0)
 )
 
 
 @pytest.fixture(scope="module")
-def points():
-    return [p for job in this.ANTI_ALIGNMENT.jobs(TINY, 0) for p in job.work(*job.arguments)]
+def rows(rows_of):
+    return rows_of(EXPERIMENT, TINY)
 
 
-def test_all_statements_hold_and_are_drawn(points):
-    claims = this._claims(TINY, points)
-    for statement in this.ANTI_ALIGNMENT.statements:
-        assert verdict_of([c for c in claims if c.statement == statement.name]) == "holds"
-    assert "turns away" in this.ANTI_ALIGNMENT.result(points, claims)
-    assert this.ANTI_ALIGNMENT.setting(TINY)
-    assert figure.draw(points).axes
+def test_all_claims_hold_and_are_drawn(rows, said_of):
+    comparisons = EXPERIMENT.compare(TINY, rows)
+    for claim in EXPERIMENT.claims:
+        assert verdict_of([c for c in comparisons if c.claim == claim.name]) == HOLDS
+    words = said_of(EXPERIMENT, TINY, rows)
+    assert "turns away" in words["result"]
+    assert "at 0.4, 2 times the boundary" in words["setting"]
+
+
+def _times(value, factor):
+    return dataclasses.replace(value, value=factor * value.value)
 
 
 @pytest.mark.parametrize(
-    ("curve", "source", "wrong"),
-    [
-        ("query", "reduced", lambda v: -v),
-        ("boundary", "theory", lambda v: 2 * v),
-        ("tiny steps", "theory", lambda v: 1.01 * v),
-    ],
+    ("kind", "column", "factor"),
+    [(Trials, "measured", -1.0), (Edge, "across", 2.0), (SmallStepEdge, "tiny_steps", 1.01)],
 )
-def test_a_wrong_number_fails(points, curve, source, wrong):
+def test_a_wrong_number_fails(rows, kind, column, factor):
     bad = [
-        dataclasses.replace(p, value=wrong(p.value))
-        if (p.curve, p.source) == (curve, source)
-        else p
-        for p in points
+        dataclasses.replace(row, **{column: _times(getattr(row, column), factor)})
+        if isinstance(row, kind)
+        else row
+        for row in rows
     ]
-    assert FAILS in {c.verdict for c in this._claims(TINY, bad)}
-
-
-def test_profiles_state_their_sizes():
-    for profile in this.ANTI_ALIGNMENT.profiles.values():
-        assert all(job.cost > 0 for job in this.ANTI_ALIGNMENT.jobs(profile, 0))
+    assert FAILS in {c.verdict for c in EXPERIMENT.compare(TINY, bad)}

@@ -1,120 +1,149 @@
 """The capacity curves from end to end; counts built backwards; wrong numbers fail."""
 
 import dataclasses
+from math import comb
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken.experiments import capacity_curves
-from sparsetoken.experiments.capacity_claims import STATEMENTS, threshold_gap, width_power
-from sparsetoken.experiments.capacity_places import PLACES, measured, predicted
+from sparsetoken.experiments.capacity_curves import EXPERIMENT, work
+from sparsetoken.experiments.capacity_curves.rows import AtPlace, Crossing, OnLine, Separable
+from sparsetoken.experiments.capacity_curves.transitions import (
+    fitted,
+    threshold_gap,
+    thresholds,
+    width_power,
+)
 from sparsetoken.experiments.claims import FAILS, HOLDS, verdict_of
-from sparsetoken.experiments.points import Point
-from sparsetoken.figures.capacity_curves import PICTURES
-from sparsetoken.report.pictures import png
+from sparsetoken.experiments.rows import Measured, select
 
-TINY = capacity_curves.CapacityCurvesProfile(
+TINY = work.Profile(
     (16, 32), 10, steps=(-0.7, 0.0, 0.7), samples=400, cosines=5, strengths=6, lengths=(1, 4, 8)
 )
 SETS = 10**6  # shares of such counts are good to 1e-6
-RUN = capacity_curves.CAPACITY_CURVES
-
-
-def _counts(shift: float = 0.0) -> list[Point]:
-    """Return counts of transitions at alpha* (1 + 1/m), of relative width 0.7 / sqrt(m)."""
-    points = []
-    for place in PLACES.values():
-        for model in place.models:
-            alpha = predicted(place.name, model).value * (1 + shift)
-            for m in (32, 64, 128):
-                d = place.dimension(model, m)
-                for load in alpha * (1 + np.array([-1.2, -0.6, 0.0, 0.6, 1.2]) / m**0.5):
-                    share = ndtr((alpha * (1 + 1 / m) - load) / (alpha * 0.7 / m**0.5))
-                    point = Point(model, "separable", load, share, source="reduced")
-                    size = {"group": place.name, "dimension": d, "trials": SETS, "y": m}
-                    points.append(dataclasses.replace(point, **size))
-    return points
 
 
 @pytest.fixture(scope="module")
-def lines() -> list[Point]:
-    theory = [job for job in RUN.jobs(TINY, 0) if job.work.__name__ != "count"]
-    return [p for job in theory for p in job.run()]
+def rows(rows_of):
+    return rows_of(EXPERIMENT, TINY)
 
 
-def test_from_jobs_to_figures(lines):
-    counting = [job for job in RUN.jobs(TINY, 0) if job.work.__name__ == "count"]
-    points = [*lines, *(p for job in counting for p in job.run())]
-    claims = RUN.claims(TINY, points)
-    assert {c.statement for c in claims} == {s.name for s in STATEMENTS}
-    assert "standard errors" in RUN.result(points, claims)
-    assert "10 sets" in RUN.setting(TINY)
-    for picture in PICTURES:
-        assert png(picture, points).startswith(b"\x89PNG")
+@pytest.fixture(scope="module")
+def computed(rows):
+    return [row for row in rows if not isinstance(row, Separable)]
 
 
-def test_thresholds_and_widths_come_back(lines):
-    points = _counts()
-    for place in PLACES.values():
-        for model in place.models:
-            found = measured(points, place.name, model)
-            assert found.converged
-            # Counts are rounded to 1e-6, and the fit stops at 1e-4 of the likelihood.
-            assert found.value == pytest.approx(predicted(place.name, model).value, rel=1e-3)
-    assert width_power(points).value == pytest.approx(-0.5, abs=1e-3)
-    assert threshold_gap(points, ("base", "attention"), ("base", "pooled")) > 3
+def _counts(shift: float = 0.0, sets: int = SETS) -> list[Separable]:
+    """Return counts of transitions at alpha* (1 + 1/m), of relative width 0.7 / sqrt(m)."""
+    rows = []
+    for place, models in work.PLACES.items():
+        for model in models:
+            alpha = work.capacity_of(place, model).value * (1 + shift)
+            for m in (32, 64, 128):
+                d = m // place.length if model == "vectorized" else m
+                for load in alpha * (1 + np.array([-1.2, -0.6, 0.0, 0.6, 1.2]) / m**0.5):
+                    share = ndtr((alpha * (1 + 1 / m) - load) / (alpha * 0.7 / m**0.5))
+                    rows.append(Separable(place, model, m, load, Measured(share, 0.0, d, sets)))
+    return rows
 
 
-def test_exact_counts_hold_and_shifted_ones_fail(lines):
-    names = ("capacity-measured", "capacity-order", "transition-width")
+def _verdict(rows, claim):
+    return verdict_of(c for c in EXPERIMENT.compare(TINY, rows) if c.claim == claim)
+
+
+def test_from_jobs_to_figures(rows, said_of):
+    comparisons = EXPERIMENT.compare(TINY, rows)
+    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
+    words = said_of(EXPERIMENT, TINY, rows)
+    assert "standard errors" in words["result"]
+    assert "10 sets" in words["setting"]
+
+
+def test_loads_stand_around_the_solved_capacity(rows):
+    for known in select(rows, AtPlace):
+        loads = select(rows, Separable, place=known.place, model=known.model, features=16)
+        steps = [(row.alpha1 / known.capacity.value - 1) * 4 for row in loads]
+        assert steps == pytest.approx(list(TINY.steps) if steps else [])
+
+
+def test_large_training_sets_are_left_out(rows):
+    place, sizes = work.BASE, (TINY.steps, 2)
+    alpha = work.capacity_of(place, "attention").value
+    assert not work.count(place, "attention", 16, *sizes, int(16 * alpha) - 1, 0)
+    assert len(work.count(place, "attention", 16, *sizes, int(16 * alpha) + 1, 0)) == 3
+    assert all(row.alpha1 * row.share.dimension < 1.2 * 400 for row in select(rows, Separable))
+
+
+def test_thresholds_and_widths_come_back(computed):
+    made = [*computed, *_counts()]
+    fits = fitted(made)
+    found = thresholds(made, fits)
+    for known in select(computed, AtPlace):
+        threshold = found[known.place.name, known.model]
+        assert threshold.converged
+        # Counts are rounded to 1e-6, and the fit stops at 1e-4 of the likelihood.
+        assert threshold.value == pytest.approx(known.capacity.value, rel=1e-3)
+    assert len(found) == sum(len(models) for models in work.PLACES.values())
+    assert width_power(fits).value == pytest.approx(-0.5, abs=1e-3)
+    assert threshold_gap(fits, ("base", "attention"), ("base", "pooled")) > 3
+
+
+def test_exact_counts_hold_and_shifted_ones_fail(computed):
     for shift, verdict in ((0.0, HOLDS), (0.05, FAILS)):
         # Errors of 10^6 sets would see the tolerance of the theory: as if there were 1000.
-        counted = [dataclasses.replace(p, trials=1000) for p in _counts(shift)]
-        claims = RUN.claims(TINY, [*lines, *counted])
-        found = {name: verdict_of([c for c in claims if c.statement == name]) for name in names}
-        assert found["capacity-measured"] == verdict
-        assert found["capacity-order"] == HOLDS
-        assert found["transition-width"] == HOLDS
+        counted = [*computed, *_counts(shift, 1000)]
+        assert _verdict(counted, "capacity-measured") == verdict
+        assert _verdict(counted, "capacity-order") == HOLDS
+        assert _verdict(counted, "transition-width") == HOLDS
 
 
-def test_a_wrong_order_fails(lines):
-    counted = [dataclasses.replace(p, trials=1000) for p in _counts()]
+def test_a_wrong_order_fails(computed):
     swap = {"attention": "pooled", "pooled": "attention"}
-    three = [name for name, place in PLACES.items() if len(place.models) == 3]
     wrong = [
-        dataclasses.replace(p, curve=swap.get(p.curve, p.curve)) if p.group in three else p
-        for p in counted
+        dataclasses.replace(row, model=swap.get(row.model, row.model))
+        if len(work.PLACES[row.place]) == 3
+        else row
+        for row in _counts(sets=1000)
     ]
-    claims = RUN.claims(TINY, [*lines, *wrong])
-    assert verdict_of([c for c in claims if c.statement == "capacity-order"]) == FAILS
+    assert _verdict([*computed, *wrong], "capacity-order") == FAILS
 
 
-def test_crossings_are_where_the_lines_meet(lines):
-    low, high = (p for p in lines if p.quantity == "crossing")
-    for point, panel in ((low, "cosine"), (high, "strength")):
+def test_crossings_are_where_the_lines_meet(computed):
+    low, high = select(computed, Crossing)
+    assert (low.panel, high.panel) == ("cosine", "strength")
+    for row in (low, high):
+        x = row.x.value
         gap = (
-            capacity_curves._capacity("attention", panel, point.x).value
-            - capacity_curves._capacity(point.curve, panel, point.x).value
+            work.at_base(row.panel, x, "attention").value
+            - work.at_base(row.panel, x, row.other).value
         )
         # The root is found to 1e-4, where the gap rises by less than 30 for each unit.
         assert gap == pytest.approx(0.0, abs=3e-3)
 
 
-def test_covers_count_is_exact_and_a_wrong_share_fails(lines):
-    name = "capacity-without-signal"
-    counted = [dataclasses.replace(p, trials=1000) for p in _counts()]
-    rest = [p for p in counted if p.group != "no signal"]
+def test_lines_cover_their_ranges(computed):
+    xs = {
+        panel: sorted({row.x for row in select(computed, OnLine, panel=panel)})
+        for panel in ("cosine", "strength", "length")
+    }
+    assert xs == {
+        "cosine": [-1, -0.5, 0, 0.5, 1],
+        "strength": [0, 1, 2, 3, 4, 5],
+        "length": [1, 4, 8],
+    }
+
+
+def test_covers_count_is_exact_and_a_wrong_share_fails(computed):
+    counted = _counts(sets=1000)
+    rest = [row for row in counted if row.place.strength > 0]
     for extra, verdict in ((0.0, HOLDS), (0.05, FAILS)):
-        shares = [_with_cover(p, extra) for p in counted if p.group == "no signal"]
-        claims = RUN.claims(TINY, [*lines, *rest, *shares])
-        assert verdict_of([c for c in claims if c.statement == name]) == verdict
+        shares = [_with_cover(row, extra) for row in counted if row.place.strength == 0]
+        assert _verdict([*computed, *rest, *shares], "capacity-without-signal") == verdict
 
 
-def _with_cover(point: Point, extra: float) -> Point:
+def _with_cover(row: Separable, extra: float) -> Separable:
     """Set the share to Cover's: 2^(1-n) sum over k <= m of binom(n - 1, k), plus `extra`."""
-    n, m = round(point.x * point.dimension), int(point.y)
-    row = [1]
-    for k in range(1, n):
-        row.append(row[-1] * (n - k) // k)
-    return dataclasses.replace(point, value=sum(row[: m + 1]) / 2 ** (n - 1) + extra)
+    n = round(row.alpha1 * row.share.dimension)
+    chance = sum(comb(n - 1, k) for k in range(row.features + 1)) / 2 ** (n - 1)
+    return dataclasses.replace(row, share=dataclasses.replace(row.share, value=chance + extra))

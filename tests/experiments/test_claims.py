@@ -7,7 +7,7 @@ import pytest
 
 from sparsetoken.experiments.claims import largest_z, verdict_of
 from sparsetoken.experiments.rows import Measured, Predicted
-from sparsetoken.experiments.rules import ALLOWANCE, compare, judge, normal_score, observed
+from sparsetoken.experiments.rules import ALLOWANCE, compare, judge, normal_score, observed, share
 
 THEORY = Predicted(0.1)
 MEASURED = Measured(0.1, 0.001, 1000, 1001)
@@ -147,3 +147,11 @@ def test_a_measurement_without_theory_is_by_experiment(value, verdict):
         "reuse",
     )
     assert found.verdict == verdict
+
+
+def test_a_claim_about_order_must_be_true_in_all_cases():
+    assert share("order", "order", [True, True]).verdict == "holds"
+    found = share("order", "order", [True, False, True, True], curve="all", key=True)
+    assert (found.theory, found.measured, found.verdict) == (1.0, 0.75, "fails")
+    assert (found.curve, found.key) == ("all", True)
+    assert share("order", "order", [True], converged=False).verdict == "not converged"

@@ -5,69 +5,83 @@ import dataclasses
 import pytest
 
 from sparsetoken.beyond.query_steps import steps_trial
-from sparsetoken.experiments import query_steps
-from sparsetoken.experiments.points import select
-from sparsetoken.experiments.query_steps import curve_name
-from sparsetoken.figures.query_steps import PICTURES
+from sparsetoken.experiments.query_steps import EXPERIMENT, work
+from sparsetoken.experiments.query_steps.figure import draw
+from sparsetoken.experiments.query_steps.work import AfterStep
+from sparsetoken.experiments.references import PROBLEM
+from sparsetoken.experiments.rows import Measured, select
+from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
+from sparsetoken.stages import Readout, TwoSteps
 
-PROFILE = query_steps.QueryStepsProfile(16, 2)
-EXPERIMENT = dataclasses.replace(query_steps.QUERY_STEPS, profiles={"quick": PROFILE})
 STEPS = 4
+PROFILE = work.Profile(16, 2, last_step=STEPS)
 
 
 @pytest.fixture(scope="module")
-def run():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query_steps, "LAST_STEP", STEPS)
-        yield EXPERIMENT.run("quick", seed=4)
+def rows(rows_of):
+    return rows_of(EXPERIMENT, PROFILE, seed=4)
 
 
-def test_points_are_means_over_trials_at_each_step(run):
+def test_rows_are_means_over_trials_at_each_step(rows):
     found = [
         steps_trial(
-            query_steps.PROBLEM,
-            query_steps._training(5.0),
-            query_steps.ALPHA1,
+            PROBLEM,
+            TwoSteps(work.ALPHA0, eta_q=5.0),
+            Readout(alpha=work.ALPHA1),
             last_step=STEPS,
             dimension=16,
-            seed=4,
+            seed=place_seed("query-steps", 4),
             trial=i,
         )
         for i in range(2)
     ]
-    errors = select(run[0], curve=curve_name(5.0, held=False), quantity="test_error")
-    assert [p.x for p in errors] == [2, 3, 4]
-    for point, *steps in zip(errors, *found, strict=True):
-        assert point.value == pytest.approx(sum(free.test_error for free, _ in steps) / 2)
-    held = select(run[0], curve=curve_name(5.0, held=True), quantity="test_error")[0]
-    assert held.value == pytest.approx(sum(path[0][1].test_error for path in found) / 2)
-    change = select(run[0], curve=curve_name(5.0, held=False), quantity="test_error − step 2")
-    assert change[-1].value == pytest.approx(errors[-1].value - errors[0].value)
+    path = select(rows, AfterStep, eta_q=5.0)
+    assert [row.step for row in path] == [2, 3, 4]
+    for row, *steps in zip(path, *found, strict=True):
+        mean = sum(refit.free.test_error for refit in steps) / 2
+        assert row.test_error.value == pytest.approx(mean)
+    held = path[0].held_test_error.value
+    assert held == pytest.approx(sum(trial[0].held.test_error for trial in found) / 2)
+    change = path[-1].test_error.value - path[0].test_error.value
+    assert path[-1].change.value == pytest.approx(change)
 
 
-def test_claims_are_by_experiment_only(run):
-    points, claims = run
-    assert {c.verdict for c in claims} == {"by experiment"}
-    assert {c.statement for c in claims} == {s.name for s in query_steps.STATEMENTS}
-    broken = [dataclasses.replace(p, value=float("inf")) for p in points]
-    assert {c.verdict for c in EXPERIMENT.judged("quick", broken)} == {"not converged"}
+def test_comparisons_are_by_experiment_only(rows):
+    comparisons = EXPERIMENT.compare(PROFILE, rows)
+    assert {c.verdict for c in comparisons} == {"by experiment"}
+    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
+    assert sum(c.key for c in comparisons) == 4
+
+    def broken(row):
+        values = {f.name: getattr(row, f.name) for f in dataclasses.fields(row)}
+        return dataclasses.replace(
+            row,
+            **{
+                name: dataclasses.replace(value, value=float("inf"))
+                for name, value in values.items()
+                if isinstance(value, Measured)
+            },
+        )
+
+    comparisons = EXPERIMENT.compare(PROFILE, [broken(row) for row in rows])
+    assert {c.verdict for c in comparisons} == {"not converged"}
 
 
-def test_the_text_names_the_best_step(run):
-    points, claims = run
-    name = curve_name(25.0, held=False)
+def test_the_words_name_the_best_step(rows, said_of):
+    def moved(row):
+        if not isinstance(row, AfterStep) or (row.eta_q, row.step) != (25.0, 3):
+            return row
+        return dataclasses.replace(
+            row, test_error=dataclasses.replace(row.test_error, value=0.00123)
+        )
 
-    def moved(p):
-        mine = (p.curve, p.quantity, p.x) == (name, "test_error", 3.0)
-        return dataclasses.replace(p, value=0.00123) if mine else p
-
-    text = EXPERIMENT.result([moved(p) for p in points], claims)
-    assert "The lowest mean, η_q = 25 at step 3, is 0.0012" in text
+    words = said_of(EXPERIMENT, PROFILE, [moved(row) for row in rows])
+    assert "The lowest mean, with η<sub>q</sub> = 25 at step 3, is 0.0012" in words["result"]
+    assert "d = 16, 2 trials" in words["setting"]
 
 
-def test_the_figure_shows_four_curves_and_three_references(run):
+def test_the_figure_shows_four_curves_and_three_references(rows):
     with styled():
-        figure = PICTURES[0].draw(run[0])
+        figure = draw(rows)
     assert len(figure.legends[0].get_texts()) == 7
-    assert "d = 16, 2 trials" in EXPERIMENT.setting(PROFILE)

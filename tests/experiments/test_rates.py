@@ -1,20 +1,19 @@
-"""The rates experiment end to end at a tiny size; a wrong rate does not pass."""
+"""The rates end to end at a tiny size; a wrong rate does not pass."""
 
 import dataclasses
 
 import pytest
 
-from sparsetoken.experiments import rates
 from sparsetoken.experiments.claims import FAILS, HOLDS, verdict_of
-from sparsetoken.figures import rates as figures
-from sparsetoken.figures import style
+from sparsetoken.experiments.rates import EXPERIMENT, work
+from sparsetoken.experiments.rates.rows import Approach, Excess, Gap
 
-TINY = rates.RatesProfile(
+TINY = work.Profile(
     alpha0s=(10.0,),
     dimension=100,
     trials=5,
-    loads=(5.0,),
-    vectorized_loads=(25.0,),
+    alphas=(5.0,),
+    vectorized_alphas=(25.0,),
     features=50,
     fits=4,
     line_points=7,
@@ -22,43 +21,40 @@ TINY = rates.RatesProfile(
 
 
 @pytest.fixture(scope="module")
-def ran():
-    experiment = dataclasses.replace(rates.RATES, profiles={"quick": TINY})
-    return experiment.run("quick")
+def rows(rows_of):
+    return rows_of(EXPERIMENT, TINY)
 
 
-def test_computed_claims_hold(ran):
-    _, claims = ran
-    assert {c.statement for c in claims} == {s.name for s in rates.STATEMENTS}
-    computed = [c for c in claims if c.engine == "theory"]
+def test_computed_comparisons_hold(rows):
+    comparisons = EXPERIMENT.compare(TINY, rows)
+    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
+    computed = [c for c in comparisons if c.engine == "theory"]
     assert computed
     assert {c.verdict for c in computed} == {HOLDS}
 
 
-def test_text_and_figure(ran):
-    points, claims = ran
-    text = rates.RATES.result(points, claims)
-    assert "the cosine is negative for anti-aligned" in text
-    assert "50 weights" in rates.RATES.setting(TINY)
-    (picture,) = figures.PICTURES
-    with style.styled(picture.name):
-        assert len(picture.draw(points).axes) == 2
+def test_words_and_figure(rows, said_of):
+    words = said_of(EXPERIMENT, TINY, rows)
+    assert "the cosine is negative for anti-aligned" in words["result"]
+    assert "50 weights" in words["setting"]
 
 
 @pytest.mark.parametrize(
-    ("quantity", "statement"),
+    ("kind", "column", "claim"),
     [
-        ("misalignment", "alignment-rate"),
-        ("excess", "infinite-data-rate"),
-        ("limit", "vectorized-and-pooled-share-the-limit"),
+        (Gap, "gap", "alignment-rate"),
+        (Excess, "excess", "infinite-data-rate"),
+        (Approach, "limit", "vectorized-and-pooled-share-the-limit"),
     ],
 )
-def test_a_wrong_number_fails(ran, quantity, statement):
-    def wrong(point):
-        return dataclasses.replace(point, value=1.2 * point.value) if hit(point) else point
+def test_a_wrong_number_fails(rows, kind, column, claim):
+    def wrong(row):
+        if not isinstance(row, kind) or getattr(row, "model", "") == "pooled":
+            return row
+        value = getattr(row, column)
+        return dataclasses.replace(
+            row, **{column: dataclasses.replace(value, value=1.2 * value.value)}
+        )
 
-    def hit(point):
-        return point.quantity == quantity and point.source == "theory" and point.curve != "pooled"
-
-    claims = rates.RATES.claims(TINY, [wrong(p) for p in ran[0]])
-    assert verdict_of(c for c in claims if c.statement == statement) == FAILS
+    comparisons = EXPERIMENT.compare(TINY, [wrong(row) for row in rows])
+    assert verdict_of(c for c in comparisons if c.claim == claim) == FAILS

@@ -1,35 +1,32 @@
 """Reference values: in order, in words, and Bayes by drawing its test."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.averages import averaged
-from sparsetoken.experiments.points import Point
-from sparsetoken.experiments.references import References, reference_points, references_of
-from sparsetoken.figures.references import labelled_legend, reference_lines
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining
+from sparsetoken.experiments.reference_lines import labelled_legend, reference_lines
+from sparsetoken.experiments.references import PROBLEM, References, predict_references
+from sparsetoken.experiments.rows import Measured, Predicted
+from sparsetoken.report.page import _environment
+from sparsetoken.stages import Readout, TwoSteps
 
-PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
-MADE = [
-    Point(name, "test_error", 3.0, v, group="g")
-    for name, v in (("pooled", 0.4), ("attention", 0.15), ("bayes", 0.1))
-]
+STEPS = TwoSteps(2.0, eta_q=25.0)
+MADE = References(2.0, Predicted(0.4), Predicted(0.15), Predicted(0.1))
 
 
 @pytest.fixture(scope="module")
-def points():
-    return reference_points(PROBLEM, FourStageTraining(eta_q=25.0), 2.0, x=3.0, group="g")
+def references():
+    return predict_references(PROBLEM, STEPS, Readout(alpha=2.0))
 
 
-def test_the_references_are_in_order(points):
-    found = references_of(points, x=3.0, group="g")
-    assert found.bayes < found.attention < found.pooled
-    assert all(p.converged for p in points)
+def test_the_references_are_in_order(references):
+    assert references.bayes.value < references.attention.value < references.pooled.value
+    assert all(p.converged for p in (references.pooled, references.attention, references.bayes))
 
 
-def test_bayes_is_the_likelihood_ratio_test(points):
+def test_bayes_is_the_likelihood_ratio_test(references):
     g = np.random.default_rng(1).standard_normal((200_000, 10))
     shares = []
     for shift, wrong in ((5.0, -1), (0.0, 1)):
@@ -38,31 +35,34 @@ def test_bayes_is_the_likelihood_ratio_test(points):
         shares.append(np.mean(wrong * ratio > 0))
         g[:, 0] -= shift
     # 2 x 200000 draws of an error near 0.018: standard error 0.0002.
-    assert references_of(points).bayes == pytest.approx(np.mean(shares), abs=0.001)
+    assert references.bayes.value == pytest.approx(np.mean(shares), abs=0.001)
+
+
+def test_pooled_may_have_more_samples_than_the_readout_of_attention(references):
+    more = predict_references(PROBLEM, STEPS, Readout(alpha=2.0), pooled_alpha1=4.0)
+    assert more.pooled.value < references.pooled.value
+    assert more.pooled == predict_references(PROBLEM, STEPS, Readout(alpha=4.0)).pooled
+    assert (more.attention, more.bayes) == (references.attention, references.bayes)
 
 
 def test_the_share_of_the_gap():
-    found = references_of(MADE, group="g")
-    assert found == References(0.4, 0.15, 0.1)
-    assert [found.share(v) for v in (0.4, 0.1, 0.25)] == pytest.approx([0, 1, 0.5])
-    assert "closes 50.0 ± 10.0 %" in found.standing(0.25, 0.03)
-    assert "83.3 % of the gap" in found.summary()
+    assert [MADE.share(v) for v in (0.4, 0.1, 0.25)] == pytest.approx([0, 1, 0.5])
+    words = _environment().get_template("experiments/references.html").module
+    standing = " ".join(words.standing(MADE, Measured(0.25, 0.03, 100, 8)).split())
+    assert standing == (
+        "0.2500 ± 0.0300, which closes 50.0 ± 10.0 % of the gap from pooled to Bayes"
+    )
+    assert "83.3 % of the gap" in words.known(MADE)
 
 
-def test_an_average_has_the_standard_error_of_its_trials():
-    point = averaged("a", "cosine", 1.0, [0.1, 0.2, 0.6], dimension=7, group="g")
-    assert (point.trials, point.dimension, point.source, point.group) == (3, 7, "tensors", "g")
-    assert point.value == pytest.approx(0.3)
-    assert point.error == pytest.approx(np.sqrt(0.07) / np.sqrt(3))
-    assert np.isnan(averaged("a", "cosine", 1.0, [0.1], dimension=7).error)
-
-
-def test_one_point_is_a_level_and_more_are_a_line():
+def test_one_place_is_a_level_and_more_are_a_line():
     figure = Figure()
     one, more = figure.subplots(1, 2)
-    reference_lines(one, MADE)
-    reference_lines(more, [*MADE, Point("bayes", "test_error", 4.0, 0.2, group="g")])
+    reference_lines(one, [(3.0, MADE)])
+    higher = dataclasses.replace(MADE, bayes=Predicted(0.2))
+    reference_lines(more, [(3.0, MADE), (4.0, higher)])
     assert [list(line.get_ydata()) for line in one.lines] == [[0.4, 0.4], [0.15, 0.15], [0.1, 0.1]]
     assert list(more.lines[2].get_xdata()) == [3.0, 4.0]
+    assert list(more.lines[2].get_ydata()) == [0.1, 0.2]
     labelled_legend(figure)
     assert len(figure.legends[0].get_texts()) == 3

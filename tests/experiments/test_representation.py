@@ -1,4 +1,4 @@
-"""The representation experiment, end to end on a tiny profile."""
+"""What the best weights can do, end to end on a tiny profile; a wrong number fails."""
 
 import dataclasses
 import math
@@ -6,15 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from sparsetoken.experiments import representation
 from sparsetoken.experiments.claims import FAILS, HOLDS
-from sparsetoken.experiments.points import Point, select
-from sparsetoken.experiments.representation import REPRESENTATION, RepresentationProfile
-from sparsetoken.experiments.representation_claims import judge_points
-from sparsetoken.figures.representation import PICTURES
+from sparsetoken.experiments.representation import EXPERIMENT, work
+from sparsetoken.experiments.representation.rows import BestError, Critical, FreshSamples
+from sparsetoken.experiments.rows import Predicted, select
 
-TINY = RepresentationProfile((8, 64, 512), (1,), 64, (2.0, 5.0), ((32, 1, 3.5), (32, 2, 3.0)), 3200)
-
+TINY = work.Profile((8, 64, 512), (1,), 64, (2.0, 5.0), ((32, 1, 3.5), (32, 2, 3.0)), 3200)
 
 BUILT = {
     "elementwise_sigmoid": lambda L: 4 + L**0.5,
@@ -26,40 +23,40 @@ BUILT = {
 
 
 @pytest.fixture(scope="module")
-def points():
+def rows():
     found = []
-    for job in representation._jobs(TINY, 0):
+    for job in EXPERIMENT.jobs(TINY, 0):
         name = job.arguments[0]
         if name not in BUILT:
-            found += job.work(*job.arguments)
-        elif job.work is representation._critical:
+            found += job.run()
+        elif job.work is work.find_critical:
             L = job.arguments[1]
-            found.append(Point(name, "critical_strength", L, BUILT[name](L), group="R = 1"))
+            found.append(Critical(name, L, 1, Predicted(BUILT[name](L))))
+        else:
+            found += [BestError(name, 64, theta, Predicted(0.4)) for theta in TINY.strengths]
     return found
 
 
-def test_claims_figures_and_words(points):
-    claims = judge_points(TINY, points)
-    assert {c.statement for c in claims} == {s.name for s in REPRESENTATION.statements}
+def test_claims_figures_and_words(rows, said_of):
+    comparisons = EXPERIMENT.compare(TINY, rows)
+    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
     for name in ("linear-needs-sqrt-length", "bayes-boundary", "bayes-is-the-floor"):
-        assert {c.verdict for c in claims if c.statement == name} == {HOLDS}
-    text = REPRESENTATION.result(points, claims)
-    assert "L = 512" in text
-    pooled = select(points, curve="pooled", quantity="critical_strength")[-1]
-    assert f"{pooled.value:.0f} by pooling" in text
-    assert "k = 1" in REPRESENTATION.setting(TINY)
-    for picture in PICTURES:
-        assert picture.draw(points).axes
+        assert {c.verdict for c in comparisons if c.claim == name} == {HOLDS}
+    words = said_of(EXPERIMENT, TINY, rows)
+    assert "L = 512" in words["result"]
+    pooled = select(rows, Critical, curve="pooled")[-1]
+    assert f"{pooled.strength.value:.0f} by pooling" in words["result"]
+    assert "k = 1" in words["setting"]
 
 
-def test_fresh_samples_meet_the_prediction(points):
-    claims = [c for c in judge_points(TINY, points) if c.statement == "oracle-error"]
-    assert {c.verdict for c in claims} == {HOLDS}
-    assert {c.curve for c in claims} >= {"attention", "pooled", "bayes"}
+def test_fresh_samples_meet_the_prediction(rows):
+    found = [c for c in EXPERIMENT.compare(TINY, rows) if c.claim == "oracle-error"]
+    assert {c.verdict for c in found} == {HOLDS}
+    assert {c.curve for c in found} >= {"attention", "pooled", "bayes"}
 
 
 @pytest.mark.parametrize(
-    ("statement", "curve", "factor"),
+    ("claim", "curve", "factor"),
     [
         ("bayes-is-the-floor", "bayes", 1.1),
         ("linear-needs-sqrt-length", "pooled", None),
@@ -67,28 +64,29 @@ def test_fresh_samples_meet_the_prediction(points):
         ("attention-fixed-sharpness", "attention_fixed", None),
     ],
 )
-def test_wrong_numbers_fail(points, statement, curve, factor):
-    wrong = [
-        dataclasses.replace(p, value=p.value * (factor or np.log(p.x) / 3))
-        if p.curve == curve and p.quantity == "critical_strength"
-        else p
-        for p in points
-    ]
-    claims = [c for c in judge_points(TINY, wrong) if c.statement == statement]
-    assert FAILS in {c.verdict for c in claims}
+def test_wrong_numbers_fail(rows, claim, curve, factor):
+    def wrong(row):
+        if not (isinstance(row, Critical) and row.curve == curve):
+            return row
+        value = row.strength.value * (factor or np.log(row.length) / 3)
+        return dataclasses.replace(row, strength=dataclasses.replace(row.strength, value=value))
+
+    found = EXPERIMENT.compare(TINY, [wrong(row) for row in rows])
+    assert FAILS in {c.verdict for c in found if c.claim == claim}
 
 
-def test_a_wrong_error_fails(points):
-    wrong = [
-        dataclasses.replace(p, value=1.2 * p.value)
-        if p.curve == "attention" and p.source == "tensors"
-        else p
-        for p in points
-    ]
-    claims = [c for c in judge_points(TINY, wrong) if c.statement == "oracle-error"]
-    assert {c.verdict for c in claims if c.curve == "attention"} == {FAILS}
+def test_a_wrong_error_fails(rows):
+    def wrong(row):
+        if not (isinstance(row, FreshSamples) and row.curve == "attention"):
+            return row
+        measured = dataclasses.replace(row.measured, value=1.2 * row.measured.value)
+        return dataclasses.replace(row, measured=measured)
+
+    found = EXPERIMENT.compare(TINY, [wrong(row) for row in rows])
+    of_claim = [c for c in found if c.claim == "oracle-error"]
+    assert {c.verdict for c in of_claim if c.curve == "attention"} == {FAILS}
 
 
 def test_a_job_is_repeatable():
-    again = [representation._fresh(16, 1, 3.0, 320, 4) for _ in range(2)]
+    again = [work.draw_fresh(16, 1, 3.0, 320, 4) for _ in range(2)]
     assert again[0] == again[1]

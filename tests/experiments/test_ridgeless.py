@@ -4,12 +4,19 @@ import dataclasses
 
 import pytest
 
-from sparsetoken.experiments import ridgeless
 from sparsetoken.experiments.claims import FAILS, verdict_of
-from sparsetoken.figures import ridgeless as figures
-from sparsetoken.figures import style
+from sparsetoken.experiments.ridgeless import EXPERIMENT, work
+from sparsetoken.experiments.ridgeless.jobs import Profile
+from sparsetoken.experiments.ridgeless.rows import (
+    Divergence,
+    Margin,
+    SimulatedLoad,
+    SimulatedMargin,
+    SimulatedSusceptibility,
+)
+from sparsetoken.experiments.rows import select
 
-TINY = ridgeless.RidgelessProfile(
+TINY = Profile(
     features=40,
     trials=3,
     loads=(0.5, 2.0),
@@ -24,47 +31,61 @@ TINY = ridgeless.RidgelessProfile(
 
 
 @pytest.fixture(scope="module")
-def ran():
-    experiment = dataclasses.replace(ridgeless.RIDGELESS, profiles={"quick": TINY})
-    return experiment.run("quick")
+def rows(rows_of):
+    return rows_of(EXPERIMENT, TINY)
 
 
-def test_every_statement_has_claims_and_computed_ones_hold(ran):
-    _, claims = ran
-    assert {c.statement for c in claims} == {s.name for s in ridgeless.STATEMENTS}
+def test_every_claim_has_comparisons_and_computed_ones_hold(rows):
+    comparisons = EXPERIMENT.compare(TINY, rows)
+    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
     # Those that compare computed numbers do not depend on the size of the simulation.
-    assert not [c for c in claims if c.engine == "theory" and c.verdict == FAILS and c.trials == 0]
+    computed = [c for c in comparisons if c.engine == "theory" and c.trials == 0]
+    assert computed
+    assert not [c for c in computed if c.verdict == FAILS]
 
 
-def test_text_and_figures(ran):
-    points, claims = ran
-    assert "largest margin" in ridgeless.RIDGELESS.result(points, claims)
-    assert "40 weights" in ridgeless.RIDGELESS.setting(TINY)
-    for picture in figures.PICTURES:
-        with style.styled(picture.name):
-            assert len(picture.draw(points).axes) == 2
+def test_words_and_figures(rows, said_of):
+    words = said_of(EXPERIMENT, TINY, rows)
+    assert "largest margin" in words["result"]
+    assert "40 weights" in words["setting"]
 
 
 @pytest.mark.parametrize(
-    ("change", "statement"),
+    ("kind", "place", "column", "claim"),
     [
-        ({"quantity": "(load - 1) chi"}, "susceptibility-diverges"),
-        ({"group": "capacity", "quantity": "training_loss", "x": 0.75}, "zero-loss-below-capacity"),
-        ({"group": "capacity", "quantity": "training_loss", "x": 1.25}, "positive-loss-above-"),
-        ({"group": "load", "quantity": "training_loss", "x": 0.5, "y": 0.0}, "interpolation-thr"),
-        ({"group": "direction", "quantity": "test_error", "x": 1e-6}, "direction-to-max-margin"),
+        (Divergence, {}, "above", "susceptibility-diverges"),
+        (SimulatedMargin, {"ratio": 0.75}, "training_loss", "zero-loss-below-capacity"),
+        (SimulatedMargin, {"ratio": 1.25}, "training_loss", "positive-loss-above-capacity"),
+        (SimulatedLoad, {"load": 0.5, "ridge": 0.0}, "training_loss", "interpolation-threshold"),
+        (Margin, {"ridge": 1e-6}, "test_error", "direction-to-max-margin"),
     ],
 )
-def test_a_wrong_number_fails(ran, change, statement):
-    def wrong(point):
-        fits = all(getattr(point, name) == value for name, value in change.items())
-        fits = fits and (point.source != "theory" or point.group in ("limits", "direction"))
-        return dataclasses.replace(point, value=2 * point.value + 1) if fits else point
+def test_a_wrong_number_fails(rows, kind, place, column, claim):
+    chosen = select(rows, kind, **place)
 
-    claims = ridgeless.RIDGELESS.claims(TINY, [wrong(p) for p in ran[0]])
-    assert verdict_of(c for c in claims if c.statement.startswith(statement)) == FAILS
+    def wrong(row):
+        if row not in chosen:
+            return row
+        number = getattr(row, column)
+        number = dataclasses.replace(number, value=2 * number.value + 1)
+        return dataclasses.replace(row, **{column: number})
+
+    comparisons = EXPERIMENT.compare(TINY, [wrong(row) for row in rows])
+    assert chosen
+    assert verdict_of(c for c in comparisons if c.claim == claim) == FAILS
+
+
+def test_the_susceptibility_is_measured_where_it_is_finite(rows):
+    found = {(r.model, r.ridge, r.load) for r in select(rows, SimulatedSusceptibility)}
+    ridged = {("attention", work.RIDGED, load) for load in (0.5, 2.0)}
+    assert found == {("attention", 0.0, 2.0), *ridged}
+
+
+def test_ratios_are_multiples_of_the_solved_capacity(rows):
+    assert {row.capacity for row in select(rows, Margin)} == {work.capacity()}
+    assert work.capacity().converged
 
 
 def test_the_line_avoids_the_threshold():
-    assert 1.0 not in ridgeless._grid(20)
-    assert min(abs(x - 1) for x in ridgeless._grid(20)) > 1e-3
+    assert 1.0 not in work.line_of_loads(20)
+    assert min(abs(x - 1) for x in work.line_of_loads(20)) > 1e-3

@@ -188,7 +188,7 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
     jobs = [Job(fails, (), 2.0), Job(lambda: ran.append("other") or [], (), 1.0)]
     fake = dataclasses.replace(EXPERIMENTS["alignment"], jobs=lambda *_: jobs)
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
     assert found.exit_code == 1
     (message,) = _messages(found)
@@ -263,7 +263,7 @@ def test_a_folder_in_the_place_of_a_file_that_is_not_written_may_stay(fake_exper
 def test_a_full_disk_keeps_the_old_report_and_is_one_message(
     fake_experiments, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     reproduce(["alignment"], out=tmp_path)
     before = _written(tmp_path)
     write = Path.write_bytes
@@ -296,7 +296,7 @@ def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_p
 
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
     values = json.loads(found.stdout)
     assert list(values) == ["claims", "statements", "report", "status", "skipped"]
@@ -355,7 +355,7 @@ def lacking(fake_experiments, monkeypatch):
 def test_an_experiment_whose_packages_are_missing_is_left_out_and_said(
     lacking, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
     assert found.exit_code == 0
     assert "pip install 'sparsetoken[architectures]'" in found.stderr
@@ -396,7 +396,7 @@ def test_another_version_of_the_work_runs_again(fake_experiments, tmp_path, monk
 def test_rows_whose_columns_changed_without_a_version_are_one_message(
     fake_experiments, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
     reproduce(["alignment"], out=tmp_path)
     fake = dataclasses.replace(EXPERIMENTS["alignment"], rows=(Theory, Simulated))
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)

@@ -104,7 +104,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 def test_a_job_that_kills_dask_workers_is_given_up(dask, tmp_path):
     class Job:
-        work, arguments, cost, name = os._exit, (1,), 1.0, "death"
+        work, arguments, cost, name, version = os._exit, (1,), 1.0, "death", 1
 
     with (
         Store(tmp_path / "s.sqlite") as store,

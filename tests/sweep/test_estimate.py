@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparsetoken.sweep import Grid, GridPlan, Store, linear, listed, run
+from sparsetoken.sweep import Grid, GridPlan, Store, linear, listed, logarithmic, run
 from sparsetoken.sweep import estimate as estimate_module
 from sparsetoken.sweep.estimate import LONG
 from sparsetoken.sweep.estimate import estimate as estimated
@@ -21,9 +21,9 @@ def slow(monkeypatch):
     seconds = {"theory": 1.0, "simulation": 4.0}
     seen = []
 
-    def timed(row, _):
-        seen.append(row)
-        return seconds[row["quantity"]]
+    def timed(rows, *_):
+        seen.append(rows[0])
+        return len(rows) * seconds[rows[0]["quantity"]]
 
     monkeypatch.setattr(estimate_module, "_timed", timed)
     return seen
@@ -55,3 +55,11 @@ def test_rows_that_a_store_has_cost_nothing(slow, tmp_path):
 def test_a_grid_of_one_point_is_timed_once(slow):
     estimated(Grid("alignment", [listed("strength", [1.0])]))
     assert len(slow) == 2
+
+
+def test_rows_of_a_series_are_timed_together(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(estimate_module, "_timed", lambda rows, *_: sizes.append(len(rows)) or 5.0)
+    grid = Grid("learning", [logarithmic("alpha1", 1, 9, 30), linear("strength", 1, 2, 2)])
+    assert estimated(grid).seconds == pytest.approx(60 * 5.0 / 15)  # every other one of 30
+    assert sizes == [15, 15, 15]

@@ -21,8 +21,8 @@ from sparsetoken.sweep import (
     to_pandas,
     to_xarray,
 )
-from sparsetoken.sweep.damage import check_store
-from sparsetoken.sweep.records import Answer
+from sparsetoken.sweep.integrity import find_damage
+from sparsetoken.sweep.records import Answer, Result
 from sparsetoken.sweep.summary import grid_of_sweep
 from sparsetoken.validation import InvalidInput
 
@@ -49,12 +49,11 @@ def written(path, values):
         store.begin("1")
         sweep = store.add_sweep("t", [{"n": n} for n in range(len(values))])
         for row, value in zip(values, values, strict=True):
-            (claim,) = store.claim(sweep, 0, 1)
+            (lease,) = store.lease(sweep, 0, 1)
             failed = isinstance(row, str)
             found = {} if failed else value
-            store.finish(
-                [Answer(claim.id, "failed" if failed else "converged", found, "x" * failed)]
-            )
+            status = "failed" if failed else "converged"
+            store.finish([Answer(lease.id, Result(found, status, "x" * failed))])
     return path
 
 
@@ -187,9 +186,9 @@ def test_what_is_not_there_is_missing_and_what_failed_is_not_converged(tmp_path)
     with Store(tmp_path / "s.sqlite") as store:
         store.begin("1")
         sweep = store.add_sweep(grid.text(), grid.rows())
-        first, second = store.claim(sweep, 0, 2)
-        store.finish([Answer(first.id, "no_limit", {"cosine": 0.5})])
-        store.finish([Answer(second.id, "failed", {}, "why")])
+        first, second = store.lease(sweep, 0, 2)
+        store.finish([Answer(first.id, Result({"cosine": 0.5}, "no_limit"))])
+        store.finish([Answer(second.id, Result({}, "failed", "why"))])
         found = list(summaries(store))
     assert [one.status for one in found] == ["no_limit", "failed", "missing"]
     assert [one.trials for one in found] == [1, 0, 0]
@@ -241,14 +240,14 @@ def large(tmp_path_factory):
     with Store(path) as store:
         store.begin("1")
         sweep = store.add_sweep("t", [{"n": n} for n in range(300)])
-        claims = store.claim(sweep, 0, 300)
-        store.finish(Answer(c.id, "converged", v) for c, v in zip(claims, values, strict=True))
+        leases = store.lease(sweep, 0, 300)
+        store.finish(Answer(c.id, Result(v)) for c, v in zip(leases, values, strict=True))
     return path
 
 
 def test_a_whole_store_is_whole(large):
     with Store(large, write=False) as store:
-        assert check_store(store).whole
+        assert find_damage(store) == ""
 
 
 def test_a_changed_result_is_found_by_its_check_sum(large, tmp_path):
@@ -256,7 +255,7 @@ def test_a_changed_result_is_found_by_its_check_sum(large, tmp_path):
     place = copy.read_bytes().index(b"0123xxxx")
     spoil(copy, place, 1, b"9")
     with Store(copy, write=False) as store:
-        assert check_store(store).whole  # the structure is, as far as SQLite can see
+        assert find_damage(store) == ""  # the structure is, as far as SQLite can see
         with pytest.raises(StoreError, match=r"Row 124 of .* is damaged"):
             list(store.rows())
         assert export_table(store, tmp_path / "t.csv") == 1
@@ -270,7 +269,7 @@ def test_what_can_be_read_of_a_damaged_file_is_exported(large, tmp_path):
     place = copy.read_bytes().index(b"0150xxxx")
     spoil(copy, place // 4096 * 4096, 4096)  # a whole page
     with Store(copy, write=False) as store:
-        assert not check_store(store).whole
+        assert find_damage(store)
         lost = export_table(store, tmp_path / "t.csv")
     rows = table(tmp_path / "t.csv")
     assert 0 < lost < 20  # a page holds nine rows of 450 bytes

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from sparsetoken.sweep import Axis, Drawing, Grid, GridPlan, linear, listed, logarithmic, tied
-from sparsetoken.sweep.canonical import key_of
-from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, uses
+from sparsetoken.sweep.keys import key_of
+from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, VERSIONS, uses
 from sparsetoken.validation import InvalidInput
 
 STRENGTHS = listed("strength", [1.0, 2.0])
@@ -99,6 +99,14 @@ def test_text_brings_the_grid_back():
     assert Grid.from_text(grid.text()) == grid
 
 
+def test_rows_that_are_read_keep_the_versions_of_their_sweep(monkeypatch):
+    text = Grid("learning", [STRENGTHS]).text()
+    old = keys(Grid.from_text(text))
+    monkeypatch.setitem(VERSIONS, "learning", 100)
+    assert keys(Grid.from_text(text)) == old
+    assert not set(keys(Grid("learning", [STRENGTHS]))) & set(old)
+
+
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_every_parameter_of_a_quantity_changes_its_rows(experiment):
     base = {"model": "elementwise", "cosine": None, "sharpness": None, "engine": "tensors"}
@@ -136,6 +144,8 @@ def test_every_parameter_of_a_quantity_changes_its_rows(experiment):
         ({"fixed": {"strength": 3.0}}, "fixed.strength"),
         ({"fixed": {"colour": 3.0}}, "fixed.colour"),
         ({"fixed": {"model": 3}}, "fixed.model"),
+        ({"fixed": {"model": "deep"}}, "fixed.model"),
+        ({"axes": [listed("model", ["deep"])]}, "axes.model"),
         ({"fixed": {"ridge": True}}, "fixed.ridge"),
         ({"trials": -1}, "trials"),
         ({"trials": 0}, "trials"),
@@ -177,7 +187,6 @@ def test_axes_that_are_refused(make):
     [
         ("learning", listed("informative", [1, 11]), {}, "axes.informative"),
         ("learning", STRENGTHS, {"loss": "absolute"}, "fixed.loss"),
-        ("learning", STRENGTHS, {"model": "deep"}, "fixed.model"),
         ("learning", STRENGTHS, {"cosine": 0.5}, "fixed.cosine"),
         ("learning", STRENGTHS, {"alpha1": 0.0}, "fixed.alpha1"),
         ("learning", STRENGTHS, {"dimension": 2}, "fixed.dimension"),

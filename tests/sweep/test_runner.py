@@ -18,9 +18,9 @@ from sparsetoken.sweep import (
     Grid,
     GridPlan,
     JobPlan,
-    ProcessLanes,
     RunStopped,
     Store,
+    WorkerPool,
     export_table,
     linear,
     listed,
@@ -29,7 +29,7 @@ from sparsetoken.sweep import (
 )
 from sparsetoken.sweep.batch import run_batch
 from sparsetoken.sweep.processes import WorkerDied
-from sparsetoken.sweep.records import Counts
+from sparsetoken.sweep.records import Call, Counts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Job:
     work: object
     arguments: tuple
     cost: float = 1.0
+    version: int = 1
 
     @property
     def name(self):
@@ -141,8 +142,8 @@ def test_batches_grow_with_what_rows_take(tmp_path):
 
 def test_bytes_do_not_depend_on_executor_order_or_restarts(tmp_path):
     expected = exported(tmp_path, "alone")
-    with ProcessLanes(2) as lanes:
-        assert exported(tmp_path, "lanes", executor=lanes, workers=2) == expected
+    with WorkerPool(2) as pool:
+        assert exported(tmp_path, "processes", executor=pool, workers=2) == expected
     with ThreadPoolExecutor(2) as threads:
         assert exported(tmp_path, "threads", executor=threads, workers=2) == expected
     turned = dataclasses.replace(GRID, axes=GRID.axes[::-1], quantities=("simulation", "theory"))
@@ -173,8 +174,8 @@ TWICE = "import os; f = open({path!r}, 'a+'); f.write('x'); f.seek(0); n = len(f
 def test_a_row_that_kills_its_worker_three_times_is_failed(tmp_path):
     path = tmp_path / "deaths"
     jobs = [*square_roots(20), Job(exec, (KILLER.format(path=str(path)),), cost=0.5)]
-    with Store(tmp_path / "s.sqlite") as store, ProcessLanes(2) as lanes:
-        assert run(store, JobPlan(jobs, str), lanes, workers=2) == Counts(20, 1, 0, 0)
+    with Store(tmp_path / "s.sqlite") as store, WorkerPool(2) as pool:
+        assert run(store, JobPlan(jobs, str), pool, workers=2) == Counts(20, 1, 0, 0)
         (failed,) = (row for row in store.rows() if row.status == "failed")
     assert "died 3 times" in failed.message
     assert path.read_text() == "xxx"
@@ -184,8 +185,8 @@ def test_a_row_whose_worker_died_twice_is_done(tmp_path):
     path = tmp_path / "deaths"
     code = TWICE.format(path=str(path)) + "\nif n < 3: os._exit(9)"
     jobs = [Job(exec, (code,)), *square_roots(20)]
-    with Store(tmp_path / "s.sqlite") as store, ProcessLanes(2) as lanes:
-        assert run(store, JobPlan(jobs, str), lanes, workers=2) == Counts(21, 0, 0, 0)
+    with Store(tmp_path / "s.sqlite") as store, WorkerPool(2) as pool:
+        assert run(store, JobPlan(jobs, str), pool, workers=2) == Counts(21, 0, 0, 0)
     assert path.read_text() == "xxx"
 
 
@@ -193,7 +194,7 @@ def test_deaths_are_counted_over_restarts(tmp_path):
     path = tmp_path / "deaths"
     plan = JobPlan([Job(exec, (KILLER.format(path=str(path)),))], str)
     for _ in range(2):
-        with Store(tmp_path / "s.sqlite") as store, ProcessLanes(1) as lanes:
+        with Store(tmp_path / "s.sqlite") as store, WorkerPool(1) as pool:
 
             def stop(counts):
                 if path.exists():
@@ -201,37 +202,37 @@ def test_deaths_are_counted_over_restarts(tmp_path):
 
             path.unlink(missing_ok=True)
             with pytest.raises(KeyboardInterrupt):
-                run(store, plan, lanes, on_counts=stop)
+                run(store, plan, pool, on_counts=stop)
     path.unlink()
-    with Store(tmp_path / "s.sqlite") as store, ProcessLanes(1) as lanes:
-        assert run(store, plan, lanes) == Counts(0, 1, 0, 0)
+    with Store(tmp_path / "s.sqlite") as store, WorkerPool(1) as pool:
+        assert run(store, plan, pool) == Counts(0, 1, 0, 0)
     assert path.read_text() == "x"
 
 
 def test_only_the_calls_of_a_dead_worker_are_lost():
-    with ProcessLanes(2) as lanes:
-        calls = [lanes.submit(os._exit, 1), lanes.submit(math.sqrt, 4.0)]
-        behind = lanes.submit(math.sqrt, 9.0)  # waits in one of the two lanes
+    with WorkerPool(2) as pool:
+        calls = [pool.submit(os._exit, 1), pool.submit(math.sqrt, 4.0)]
+        behind = pool.submit(math.sqrt, 9.0)  # waits in the queue of one of them
         assert isinstance(calls[0].exception(), WorkerDied)
         assert calls[1].result() == 2.0
         error = behind.exception()
         assert error is None or (isinstance(error, WorkerDied) and error.row is None)
-        assert lanes.submit(math.sqrt, 16.0).result() == 4.0
+        assert pool.submit(math.sqrt, 16.0).result() == 4.0
 
 
 def test_a_worker_that_has_taken_too_much_memory_is_replaced():
-    with ProcessLanes(1, memory=1) as lanes:
-        pids = [worker_id(lanes) for _ in range(2)]
-    with ProcessLanes(1) as lanes:
-        same = [worker_id(lanes) for _ in range(2)]
+    with WorkerPool(1, memory=1) as pool:
+        pids = [worker_id(pool) for _ in range(2)]
+    with WorkerPool(1) as pool:
+        same = [worker_id(pool) for _ in range(2)]
     assert pids[0] != pids[1]
     assert same[0] == same[1]
 
 
-def worker_id(lanes):
+def worker_id(pool):
     """Return the process that runs a batch: its one row fails, for os.getpid takes no argument."""
-    lanes.submit(run_batch, [(0, (os.getpid, (1,)))]).result()
-    return lanes.submit(os.getpid).result()
+    pool.submit(run_batch, [Call((0,), os.getpid, (1,))]).result()
+    return pool.submit(os.getpid).result()
 
 
 class Broken(Executor):
@@ -339,16 +340,16 @@ def test_a_killed_worker_costs_nothing(tmp_path):
     grid = dataclasses.replace(GRID, quantities=("simulation",), trials=5)
     expected = exported(tmp_path, "whole", grid)
     killed = []
-    with ProcessLanes(2) as lanes:
+    with WorkerPool(2) as pool:
 
         def kill(counts):
             if len(killed) < 3 and counts.done > 10 * len(killed):
-                pool = lanes._lanes[len(killed) % 2].pool
-                for process in list((pool._processes or {}).values()):
+                worker = pool._workers[len(killed) % 2]
+                for process in list((worker.executor._processes or {}).values()):
                     process.kill()
                     killed.append(process.pid)
 
-        options = {"executor": lanes, "workers": 2, "on_counts": kill}
+        options = {"executor": pool, "workers": 2, "on_counts": kill}
         assert exported(tmp_path, "killed", grid, **options) == expected
     assert len(killed) == 3
 
@@ -358,15 +359,15 @@ def test_waiting_for_another_process_ends_when_it_dies(tmp_path, monkeypatch):
     plan = JobPlan(square_roots(10), float)
     with Store(tmp_path / "s.sqlite") as other, Store(tmp_path / "s.sqlite") as store:
         other.begin(runner.package_version())
-        claims = other.claim(other.add_sweep(plan.text, plan.rows()), 0, 4)
+        leases = other.lease(other.add_sweep(plan.text, plan.rows()), 0, 4)
         seen = []
 
         def look(counts):
             seen.append(counts.left)
             if len(seen) > 20:  # long after its own rows: the other dies
-                store.query("UPDATE owners SET started = 'before' WHERE id = 1")
+                store.query("UPDATE holders SET started = 'before' WHERE id = 1")
 
-        assert len(claims) == 4
+        assert len(leases) == 4
         assert run(store, plan, on_counts=look) == Counts(10, 0, 0, 0)
     assert 4 in seen
 
@@ -387,8 +388,8 @@ def test_rows_in_this_process_have_one_blas_thread_and_the_rest_as_before(tmp_pa
 def test_workers_have_one_blas_thread_whatever_the_environment_says(monkeypatch):
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         monkeypatch.setenv(name, "2")
-    with ProcessLanes(1) as lanes:
-        lanes.submit(run_batch, []).result()
-        libraries = lanes.submit(threadpoolctl.threadpool_info).result()
+    with WorkerPool(1) as pool:
+        pool.submit(run_batch, []).result()
+        libraries = pool.submit(threadpoolctl.threadpool_info).result()
     assert {library["num_threads"] for library in libraries} == {1}
     assert len(libraries) >= 2  # of numpy and of scipy

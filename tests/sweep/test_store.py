@@ -1,4 +1,4 @@
-"""The store: claims, results, two processes, other versions, no room."""
+"""The store: leases, results, two processes, other versions, no room."""
 
 import os
 import sqlite3
@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sparsetoken.sweep import Store, StoreError
-from sparsetoken.sweep import owners as owners_module
-from sparsetoken.sweep.owners import started_at
-from sparsetoken.sweep.records import Answer, Counts
+from sparsetoken.sweep import leases as leases_module
+from sparsetoken.sweep.leases import started_at
+from sparsetoken.sweep.records import Answer, Counts, Result
 from sparsetoken.sweep.schema import SCHEMA_VERSION
 from sparsetoken.validation import InvalidInput
 
@@ -28,16 +28,16 @@ def opened(path, version="1", rows=ROWS, text="sweep"):
     return store, store.add_sweep(text, rows)
 
 
-def answers(claims, value=1.0):
-    return [Answer(claim.id, "converged", {"value": value}) for claim in claims]
+def answers(leases, value=1.0):
+    return [Answer(lease.id, Result({"value": value})) for lease in leases]
 
 
-def test_every_row_is_claimed_once_and_in_order(path):
+def test_every_row_is_leased_once_and_in_order(path):
     store, sweep = opened(path)
-    first = store.claim(sweep, 0, 8)
-    second = store.claim(sweep, first[-1].id, 100)
-    assert [claim.configuration for claim in first + second] == ROWS
-    assert store.claim(sweep, 0, 100) == []
+    first = store.lease(sweep, 0, 8)
+    second = store.lease(sweep, first[-1].id, 100)
+    assert [lease.configuration for lease in first + second] == ROWS
+    assert store.lease(sweep, 0, 100) == []
     store.finish(answers(first))
     assert store.counts(sweep) == Counts(done=8, failed=0, left=12, not_converged=0)
 
@@ -46,13 +46,34 @@ def test_a_batch_has_one_shape(path):
     store = Store(path)
     store.begin("1")
     sweep = store.add_sweep("sweep", ROWS, lambda row: row["n"] // 3)
-    assert [claim.configuration["n"] for claim in store.claim(sweep, 0, 10)] == [0, 1, 2]
+    assert [lease.configuration["n"] for lease in store.lease(sweep, 0, 10)] == [0, 1, 2]
+
+
+def series_of_leases(path, rows, limit, grouping):
+    """Return the series of the rows of successive batches."""
+    store = Store(path)
+    store.begin("1")
+    sweep = store.add_sweep("sweep", [{"n": n} for n in range(rows)], series=grouping)
+    batches = []
+    while batch := store.lease(sweep, 0, limit):
+        batches.append([lease.series for lease in batch])
+    return batches
+
+
+def test_a_batch_ends_with_a_series_where_it_is_short(path):
+    batches = series_of_leases(path, 20, 4, lambda row: row["n"] // 6)
+    assert batches == [[0] * 6, [1] * 6, [2] * 6, [3] * 2]
+
+
+def test_a_long_series_is_cut_and_does_not_lengthen_the_batch_before(path):
+    batches = series_of_leases(path, 20, 4, lambda row: int(row["n"] > 2))
+    assert batches == [[0] * 3, *([1] * 4 for _ in range(3)), [1] * 5]
 
 
 def test_the_same_sweep_adds_nothing_and_another_shares_rows(path):
     store, sweep = opened(path)
     assert store.add_sweep("sweep", []) == sweep
-    store.finish(answers(store.claim(sweep, 0, 100)))
+    store.finish(answers(store.lease(sweep, 0, 100)))
     more = store.add_sweep("more", [*ROWS, {"n": 20}])
     assert more != sweep
     assert store.counts(more) == Counts(20, 0, 1, 0)
@@ -74,84 +95,84 @@ def test_a_sweep_that_was_cut_while_it_was_written_down_is_completed(path):
 
 def test_a_row_keeps_its_first_result(path):
     store, sweep = opened(path)
-    (claim,) = store.claim(sweep, 0, 1)
-    store.finish(answers([claim], 1.0))
-    store.finish(answers([claim], 2.0))
+    (lease,) = store.lease(sweep, 0, 1)
+    store.finish(answers([lease], 1.0))
+    store.finish(answers([lease], 2.0))
     (row,) = store.rows(sweep)
     assert row.values == {"value": 1.0}
 
 
 def test_what_a_row_has(path):
     store, sweep = opened(path)
-    (claim,) = store.claim(sweep, 0, 1)
+    (lease,) = store.lease(sweep, 0, 1)
     values = {"a": float("nan"), "b": float("inf"), "c": [1, "x"]}
     seed = 2**127 + 1
-    store.finish([Answer(claim.id, "no_limit", values, "try", seed, 0.5)], '{"numpy": "2"}')
+    store.finish([Answer(lease.id, Result(values, "no_limit", "try", seed), 0.5)], '{"numpy": "2"}')
     (row,) = store.rows()
     assert row.configuration == {"n": 0}
     assert repr(row.values) == repr(values)
     assert (row.status, row.message, row.seed, row.seconds) == ("no_limit", "try", seed, 0.5)
-    assert row.facts == {"numpy": "2"}
+    assert row.environment == {"numpy": "2"}
     assert store.counts(sweep) == Counts(1, 0, 19, 1)
 
 
 def test_failed_rows_run_again_only_if_asked(path):
     store, sweep = opened(path)
-    (claim,) = store.claim(sweep, 0, 1)
-    store.finish([Answer(claim.id, "failed", {}, "ValueError: no")])
-    assert claim.id not in {c.id for c in store.claim(sweep, 0, 100)}
+    (lease,) = store.lease(sweep, 0, 1)
+    store.finish([Answer(lease.id, Result({}, "failed", "ValueError: no"))])
+    assert lease.id not in {c.id for c in store.lease(sweep, 0, 100)}
     assert store.counts(sweep).failed == 1
     store.retry_failed(sweep)
-    assert [c.id for c in store.claim(sweep, 0, 100)] == [claim.id]
+    assert [c.id for c in store.lease(sweep, 0, 100)] == [lease.id]
     assert list(store.rows()) == []
 
 
-def test_closing_frees_the_claimed_rows(path):
+def test_closing_frees_the_leased_rows(path):
     store, sweep = opened(path)
-    store.claim(sweep, 0, 5)
+    store.lease(sweep, 0, 5)
     store.close()
     again, sweep = opened(path)
-    assert len(again.claim(sweep, 0, 100)) == 20
+    assert len(again.lease(sweep, 0, 100)) == 20
 
 
 def test_two_live_stores_share_the_rows(path):
     one, sweep = opened(path)
     two, _ = opened(path)
-    mine, yours = one.claim(sweep, 0, 12), two.claim(sweep, 0, 100)
+    mine, yours = one.lease(sweep, 0, 12), two.lease(sweep, 0, 100)
     assert {c.id for c in mine}.isdisjoint(c.id for c in yours)
     assert len(mine) + len(yours) == 20
-    two.free_dead()
-    assert two.claim(sweep, 0, 100) == []
+    two.release_dead()
+    assert two.lease(sweep, 0, 100) == []
 
 
 def test_the_rows_of_a_dead_process_are_freed(path, monkeypatch):
     one, sweep = opened(path)
-    one.claim(sweep, 0, 12)
+    one.lease(sweep, 0, 12)
     # The number of a process that has ended may belong to another one now.
-    one._connection.execute("UPDATE owners SET started = 'before'")
+    one._connection.execute("UPDATE holders SET started = 'before'")
     two, _ = opened(path)
-    assert len(two.claim(sweep, 0, 100)) == 20
+    assert len(two.lease(sweep, 0, 100)) == 20
 
 
 def test_a_process_elsewhere_lives_as_long_as_it_gives_signs(path, monkeypatch):
     one, sweep = opened(path)
-    one.claim(sweep, 0, 12)
-    one._connection.execute("UPDATE owners SET host = 'elsewhere'")
+    one.lease(sweep, 0, 12)
+    one._connection.execute("UPDATE holders SET host = 'elsewhere'")
     two, _ = opened(path)
-    assert len(two.claim(sweep, 0, 100)) == 8
-    monkeypatch.setattr(owners_module, "LEASE_SECONDS", -1.0)
-    two.free_dead()
-    assert len(two.claim(sweep, 0, 100)) == 12
+    assert len(two.lease(sweep, 0, 100)) == 8
+    monkeypatch.setattr(leases_module, "LEASE_SECONDS", -1.0)
+    two.release_dead()
+    assert len(two.lease(sweep, 0, 100)) == 12
 
 
 def test_signs_of_life_are_given(path, monkeypatch):
-    monkeypatch.setattr(owners_module, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(leases_module, "HEARTBEAT_SECONDS", 0.01)
     store, _ = opened(path)
-    ((first,),) = store.query("SELECT beat FROM owners")
+    ((first,),) = store.query("SELECT heartbeat FROM holders")
     pause = threading.Event()
     for _ in range(1000):
         pause.wait(0.01)
-        ((now,),) = store.query("SELECT beat FROM owners")
+        ((now,),) = store.query("SELECT heartbeat FROM holders")
         if now > first:
             return
     pytest.fail("no sign of life in 10 s")
@@ -164,11 +185,11 @@ def test_start_of_a_process():
 
 def test_another_version_running_is_refused_and_loses_nothing(path):
     one, sweep = opened(path, "1")
-    claims = one.claim(sweep, 0, 5)
+    leases = one.lease(sweep, 0, 5)
     two = Store(path)
     with pytest.raises(StoreError, match="Version 1 of sparsetoken is running"):
         two.begin("2")
-    one.finish(answers(claims))
+    one.finish(answers(leases))
     assert one.counts(sweep).done == 5
     one.close()
     two.begin("2")
@@ -207,11 +228,11 @@ def test_reading_creates_no_file(path):
 
 def test_a_full_disk_is_one_message_and_loses_nothing(path):
     store, sweep = opened(path)
-    store.finish(answers(store.claim(sweep, 0, 5)))
+    store.finish(answers(store.lease(sweep, 0, 5)))
     pages = store.query("PRAGMA page_count")[0][0]
     store.query(f"PRAGMA max_page_count = {pages}")  # SQLite's own way to say that it is full
-    claims = store.claim(sweep, 0, 5)
-    large = [Answer(claim.id, "converged", {"value": "x" * 20_000}) for claim in claims]
+    leases = store.lease(sweep, 0, 5)
+    large = [Answer(lease.id, Result({"value": "x" * 20_000})) for lease in leases]
     with pytest.raises(StoreError, match="full"):
         store.finish(large)
     assert store.counts(sweep).done == 5
@@ -240,7 +261,7 @@ def test_a_store_that_cannot_be_written(path):
     store, sweep = opened(path)
     store.query("PRAGMA query_only = 1")  # as on a file system that is read-only
     with pytest.raises(StoreError, match="cannot be written"):
-        store.claim(sweep, 0, 1)
+        store.lease(sweep, 0, 1)
 
 
 def test_many_may_create_the_same_store_at_once(tmp_path):

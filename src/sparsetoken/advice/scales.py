@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sparsetoken.advice.inputs import Labelled
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
-from sparsetoken.estimators import moments
+from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["MOST_TOKENS", "Scales", "effective_dimension", "sample_of_tokens"]

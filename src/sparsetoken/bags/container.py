@@ -52,7 +52,7 @@ class Bags:
     """
 
     tokens: Float[np.ndarray, "N d"]
-    offsets: Int[np.ndarray, " n+1"]
+    offsets: Int[np.ndarray, " bounds"]
 
     def __post_init__(self) -> None:
         _check_tokens(self.tokens)

@@ -1,7 +1,7 @@
 """Arithmetic over the bags of one flat array: softmax, sums, means and maxima.
 
-`offsets` says where bags begin and end: bag i is rows offsets[i] to offsets[i+1]. No bag is
-empty. Every function keeps float32.
+`offsets`, of shape (n + 1,), says where bags begin and end: bag i is rows offsets[i] to
+offsets[i+1]. No bag is empty. Every function keeps float32.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["segment_max", "segment_mean", "segment_softmax", "segment_sum", "wei
 
 
 def segment_softmax(
-    scores: Float[np.ndarray, " N"], offsets: Int[np.ndarray, " n+1"]
+    scores: Float[np.ndarray, " N"], offsets: Int[np.ndarray, " bounds"]
 ) -> Float[np.ndarray, " N"]:
     """Return the softmax of the scores within each bag; no score is too large.
 
@@ -39,8 +39,8 @@ def segment_softmax(
 def weighted_sum(
     tokens: Float[np.ndarray, "N d"],
     weights: Float[np.ndarray, " N"],
-    offsets: Int[np.ndarray, " n+1"],
-) -> Float[np.ndarray, "n d"]:
+    offsets: Int[np.ndarray, " bounds"],
+) -> Float[np.ndarray, "bounds-1 d"]:
     """Return the weighted sum of the tokens of each bag, in the dtype of the tokens.
 
     Parameters
@@ -57,23 +57,23 @@ def weighted_sum(
 
 
 def segment_sum(
-    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " n+1"]
-) -> Float[np.ndarray, "n d"]:
+    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " bounds"]
+) -> Float[np.ndarray, "bounds-1 d"]:
     """Return the sum of the tokens of each bag."""
     return weighted_sum(tokens, np.ones(len(tokens), tokens.dtype), offsets)
 
 
 def segment_mean(
-    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " n+1"]
-) -> Float[np.ndarray, "n d"]:
+    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " bounds"]
+) -> Float[np.ndarray, "bounds-1 d"]:
     """Return the mean token of each bag."""
     sizes = np.diff(offsets)
     return weighted_sum(tokens, np.repeat(1 / sizes, sizes), offsets)
 
 
 def segment_max(
-    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " n+1"]
-) -> Float[np.ndarray, "n d"]:
+    tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " bounds"]
+) -> Float[np.ndarray, "bounds-1 d"]:
     """Return the largest value of each column within each bag."""
     n, d = len(offsets) - 1, tokens.shape[1]
     largest = np.empty((n, d), tokens.dtype)

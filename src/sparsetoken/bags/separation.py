@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -14,7 +15,8 @@ from sparsetoken.validation import InvalidInput, real
 __all__ = ["SeparatingColumn", "separating_columns"]
 
 
-class SeparatingColumn(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class SeparatingColumn:
     """One number of a bag that a threshold turns into its class.
 
     Attributes
@@ -80,18 +82,17 @@ def separating_columns(bags: Bags, y: Any, *, error: float = 0.05) -> list[Separ
         raise InvalidInput("y", "of at least two classes", f"{len(classes)} class")
     wanted = (classes[1:] if len(classes) == 2 else classes).tolist()
     found = [
-        SeparatingColumn(label, column, summary, float(least))
+        SeparatingColumn(label, None if summary == "size" else column, summary, float(least))
         for summary, values in _summaries(bags).items()
         for label in wanted
         for column, least in enumerate(_least_errors(values, labels == label))
         if least <= error
     ]
-    found = [f._replace(column=None) if f.summary == "size" else f for f in found]
     return sorted(found, key=lambda one: one.error)
 
 
 def _summaries(bags: Bags) -> dict[str, Float[np.ndarray, "n m"]]:
-    """Return what is looked at: each column of each array."""
+    """Return the numbers of each bag that are looked at, by name."""
     return {
         "max": segment_max(bags.tokens, bags.offsets),
         "min": np.stack([bag.min(axis=0) for bag in bags]),

@@ -39,14 +39,14 @@ def results(
     Example: [cyan]sparsetoken results sweep.sqlite --export sweep.csv[/]
     """
     from sparsetoken.sweep import Store, StoreError
-    from sparsetoken.sweep.damage import check_store
     from sparsetoken.sweep.export import check_export, export_table
+    from sparsetoken.sweep.integrity import find_damage
 
     if export is not None:
         check_export(export)
     try:
         with Store(file, write=False) as store:
-            health = check_store(store)
+            damage = find_damage(store)
             values = _summary(store)
             lost = 0
             if export is not None:
@@ -58,13 +58,13 @@ def results(
     except OSError as error:
         message(f"Error: {export} cannot be written: {error}.")
         raise typer.Exit(1) from None
-    values["damage"] = health.trouble or (f"{lost} rows lost" if lost else "none")
+    values["damage"] = damage or (f"{lost} rows lost" if lost else "none")
     if as_json:
         put_json(values)
     else:
         _show(values, str(file))
-    if not health.whole or lost:
-        message(f"{file} is damaged ({health.trouble or 'rows that cannot be read'}).")
+    if damage or lost:
+        message(f"{file} is damaged ({damage or 'rows that cannot be read'}).")
         if export is not None:
             message(f"What can be read is in {export}; {lost} rows cannot.")
         raise typer.Exit(1)

@@ -30,13 +30,13 @@ def executor_of(workers: int, address: str) -> Iterator[tuple[Executor, int]]:
         with connected(address) as cluster:
             yield cluster
         return
-    from sparsetoken.sweep import ProcessLanes
+    from sparsetoken.sweep import WorkerPool
 
-    lanes = ProcessLanes(workers)
+    pool = WorkerPool(workers)
     try:
-        yield lanes, workers
+        yield pool, workers
     finally:
-        lanes.shutdown(wait=False)
+        pool.shutdown(wait=False)
 
 
 @contextlib.contextmanager

@@ -79,12 +79,12 @@ def sweep(
 
 def _budget(given: int | None, workers: int, cluster: str) -> int | None:
     from sparsetoken.simulation.budget import DEFAULT_BUDGET
-    from sparsetoken.sweep.processes import machine_share
+    from sparsetoken.sweep.processes import memory_share
     from sparsetoken.validation import integer
 
     if given is not None:
         return integer("memory_budget", given, 1)
-    return None if cluster else min(DEFAULT_BUDGET, machine_share(workers))
+    return None if cluster else min(DEFAULT_BUDGET, memory_share(workers))
 
 
 def _check_size(grid: Grid, spec: Path, allowed: bool) -> None:
@@ -109,7 +109,7 @@ def _run(
     grid: Grid, path: Path, workers: int, address: str, retry_failed: bool, budget: int | None
 ) -> Counts:
     from sparsetoken.sweep import GridPlan, Store, run
-    from sparsetoken.sweep.damage import require_whole
+    from sparsetoken.sweep.integrity import require_whole
 
     with contextlib.ExitStack() as stack:
         executor, workers = stack.enter_context(executor_of(workers, address))

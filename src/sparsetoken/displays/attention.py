@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ TIP = MarkerStyle(CARETDOWN)
 TRUE = COLOURS["readout_cosine"]
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class AttentionDisplay:
     """The weights of the tokens of a few bags.
 
@@ -48,18 +50,11 @@ class AttentionDisplay:
         One for each bag; heights are weights.
     """
 
-    def __init__(
-        self,
-        weights: Sequence[Float[np.ndarray, " L"]],
-        *,
-        top_tokens: Sequence[Int[np.ndarray, " k"]],
-        true_tokens: Sequence[Bool[np.ndarray, " L"]] | None = None,
-        names: Sequence[str] | None = None,
-    ) -> None:
-        self.weights = weights
-        self.top_tokens = top_tokens
-        self.true_tokens = true_tokens
-        self.names = names
+    weights: Sequence[Float[np.ndarray, " _"]]
+    _: dataclasses.KW_ONLY
+    top_tokens: Sequence[Int[np.ndarray, " _"]]
+    true_tokens: Sequence[Bool[np.ndarray, " _"]] | None = None
+    names: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(

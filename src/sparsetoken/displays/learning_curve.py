@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Real
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
@@ -15,8 +16,8 @@ from sparsetoken.displays.measured import measured_errors, read_sizes, read_spli
 from sparsetoken.displays.panels import panels, style_of
 from sparsetoken.displays.predicted import PREDICTED, predicted_errors
 from sparsetoken.figures.style import COLOURS
+from sparsetoken.models import MODELS
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import MODELS
 from sparsetoken.validation import InvalidInput, choice
 
 if TYPE_CHECKING:
@@ -26,14 +27,9 @@ __all__ = ["BagLearningCurveDisplay"]
 
 OTHER_COLOUR = "#555555"
 FINER = 12  # points of a predicted line
-KINDS = {
-    "AttentionClassifier": "attention",
-    "ElementwiseAttentionClassifier": "elementwise",
-    "PooledLinearClassifier": "pooled",
-    "VectorizedLinearClassifier": "vectorized",
-}
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class BagLearningCurveDisplay:
     """Test error of one classifier at several numbers of training bags.
 
@@ -42,14 +38,14 @@ class BagLearningCurveDisplay:
 
     Parameters
     ----------
-    train_sizes : int array of shape (m,)
+    train_sizes : array of shape (m,)
         Rising numbers of training bags.
     test_errors : array of shape (m, folds)
-        Share of test bags on the wrong side.
+        Share of test bags on the wrong side; a score of exactly 0 counts one half.
     predicted_sizes, predicted_errors : arrays of shape (p,), optional
         What the theory predicts.
     model : str, optional
-        attention, pooled, vectorized or elementwise: sets the colour.
+        attention, pooled, vectorized, elementwise or another model: sets the colour.
     name : str, optional
         For the legend; by default the model.
 
@@ -65,24 +61,18 @@ class BagLearningCurveDisplay:
         The predicted curve.
     """
 
-    def __init__(
-        self,
-        train_sizes: Int[np.ndarray, " m"],
-        test_errors: Float[np.ndarray, "m folds"],
-        *,
-        predicted_sizes: Float[np.ndarray, " p"] | None = None,
-        predicted_errors: Float[np.ndarray, " p"] | None = None,
-        model: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.train_sizes = train_sizes
-        self.test_errors = test_errors
-        self.predicted_sizes = predicted_sizes
-        self.predicted_errors = predicted_errors
-        self.model = model
-        self.name = name
-        self.mean_errors = test_errors.mean(axis=1)
-        self.standard_errors = test_errors.std(axis=1, ddof=1) / np.sqrt(test_errors.shape[1])
+    train_sizes: Real[np.ndarray, " m"]
+    test_errors: Float[np.ndarray, "m folds"]
+    _: dataclasses.KW_ONLY
+    predicted_sizes: Real[np.ndarray, " p"] | None = None
+    predicted_errors: Float[np.ndarray, " p"] | None = None
+    model: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        errors = self.test_errors
+        self.mean_errors = errors.mean(axis=1)
+        self.standard_errors = errors.std(axis=1, ddof=1) / np.sqrt(errors.shape[1])
 
     @classmethod
     def from_estimator(
@@ -219,7 +209,7 @@ class BagLearningCurveDisplay:
         BagLearningCurveDisplay
         """
         name = self.name or self.model or "classifier"
-        colour = OTHER_COLOUR if self.model is None else COLOURS[self.model]
+        colour = COLOURS.get(self.model or "", OTHER_COLOUR)
         with style_of(ax):
             self.ax_ = panels(ax, 1, 1, (5.6, 3.9))[0, 0]
             self.figure_ = self.ax_.figure
@@ -271,8 +261,9 @@ def _classifier(estimator: Any) -> Any:
 
 
 def _kind(estimator: Any) -> str:
-    """Return which of the models it is, or nothing."""
-    return KINDS.get(type(_classifier(estimator)).__name__, "")
+    """Return the name of the model that an estimator is of, or nothing."""
+    known = {entry.estimator.rpartition(":")[2]: name for name, entry in MODELS.items()}
+    return known.get(type(_classifier(estimator)).__name__, "")
 
 
 def _check_theory(kind: str, problem: Any, diagnosis: Any) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["Split", "measured_errors", "read_sizes", "read_splits"]
+__all__ = ["Split", "error_share", "measured_errors", "read_sizes", "read_splits"]
 
 LEAST = 3  # bags of each class that every classifier can be fitted to
 Split = tuple[np.ndarray, np.ndarray]  # training bags, test bags
@@ -75,7 +75,7 @@ def measured_errors(
     splits: Sequence[Split],
     random_state: int | None,
 ) -> Float[np.ndarray, "m folds"]:
-    """Return the share of test bags on the wrong side, of copies of the estimator."""
+    """Return the test errors, as `error_share` counts them, of copies of the estimator."""
     from sklearn.model_selection import cross_val_score
     from sklearn.utils import check_random_state
 
@@ -83,8 +83,7 @@ def measured_errors(
     orders = [_stratified_order(y[train], rng) for train, _ in splits]
     return np.array(
         [
-            1
-            - cross_val_score(
+            cross_val_score(
                 estimator,
                 X,
                 y,
@@ -92,7 +91,7 @@ def measured_errors(
                     (train[order[:size]], test)
                     for (train, test), order in zip(splits, orders, strict=True)
                 ],
-                scoring="accuracy",
+                scoring=error_share,
                 error_score="raise",
             )
             for size in sizes
@@ -100,7 +99,22 @@ def measured_errors(
     )
 
 
-def _stratified_order(y: np.ndarray, rng: np.random.RandomState) -> Int[np.ndarray, " n"]:
+def error_share(classifier: Any, X: Any, y: np.ndarray) -> float:
+    """Return the share of bags on the wrong side.
+
+    A score of exactly 0, between two classes, counts one half: it says nothing of the class,
+    though `predict` has to name one.
+    """
+    wrong = (classifier.predict(X) != y).astype(float)
+    two = len(getattr(classifier, "classes_", ())) == 2
+    if two and hasattr(classifier, "decision_function"):
+        wrong[np.asarray(classifier.decision_function(X)) == 0] = 0.5
+    return float(wrong.mean())
+
+
+def _stratified_order(
+    y: Shaped[np.ndarray, " n"], rng: np.random.RandomState
+) -> Int[np.ndarray, " n"]:
     """Return a random order in which every first part has each class at its share.
 
     The first bags are three of each class in turn, so that the fewest that are taken can be

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
+from sparsetoken.models import Attention, Model, Pooled, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput, choice, integer, real
+from sparsetoken.values import require_numbers
+
+if TYPE_CHECKING:
+    from sparsetoken.results import Prediction, Table
 
 __all__ = ["PREDICTED", "predicted_errors"]
 
@@ -55,50 +59,57 @@ def predicted_errors(
     d = real("dimension (d)", dimension, 0.0, open_low=True)
     if not isinstance(problem, SparseTokenProblem):
         raise InvalidInput("problem", "a SparseTokenProblem", type(problem).__name__)
-    loads = [integer("n", size, 1) / d for size in n]
-    if model != "attention":
-        return np.array([_least(_linear(model, problem, load)) for load in loads])
-    return np.array([_attention(problem, load) for load in loads])
+    require_numbers(problem)
+    alpha = np.array([integer("n", size, 1) for size in n]) / d
+    if model == "attention":
+        return _attention(problem, alpha)
+    return _least(_predicted(problem, make_model(model), alpha[:, None], np.array(RIDGES)))
 
 
-def _trainings(load: float) -> list[FourStageTraining]:
-    return [FourStageTraining(alpha0=load, ridge=ridge) for ridge in RIDGES]
-
-
-def _linear(model: str, problem: SparseTokenProblem, load: float) -> list[Any]:
+def _predicted(
+    problem: SparseTokenProblem,
+    model: Model,
+    alpha: Float[np.ndarray, ...],
+    ridge: Float[np.ndarray, ...],
+) -> Table[Prediction]:
+    """Return the predictions over alpha = n / d, ridge, and what arrays the model has."""
     from sparsetoken.theory import predict
 
-    return [
-        predict(model, problem, training, load, tolerance=TOLERANCE)
-        for training in _trainings(load)
-    ]
+    readout = Readout(ridge=ridge, alpha=alpha)
+    return predict(problem, model, readout, tolerance=TOLERANCE)  # type: ignore[return-value]
 
 
-def _attention(problem: SparseTokenProblem, load: float) -> float:
-    from sparsetoken.theory import predict
-
-    pooled = _linear("pooled", problem, load)
-    cosine = _cosine(problem, load, pooled)
-    attended = [
-        predict("attention", problem, training, load, query=Query(cosine, k), tolerance=TOLERANCE)
-        for training in _trainings(load)
-        for k in SHARPNESS
-    ]
-    return _least([*pooled, *attended])
-
-
-def _cosine(problem: SparseTokenProblem, load: float, pooled: Sequence[Any]) -> float:
-    """Return the larger cosine with the signal: of the mean token's readout, or of two steps."""
+def _attention(
+    problem: SparseTokenProblem, alpha: Float[np.ndarray, " m"]
+) -> Float[np.ndarray, " m"]:
+    """Return the least error over ridge and sharpness, of which 0 is mean pooling."""
     from sparsetoken.theory import align
 
-    best = min(pooled, key=lambda one: one.test_error if one.status.converged else math.inf)
-    w = best.overlaps
-    length = math.hypot(w.orthogonal, w.noise)
-    tied = w.orthogonal / length if length > 0 else 0.0
-    steps = align(problem, FourStageTraining(alpha0=load)).cosine
-    return min(1.0, max(tied if math.isfinite(tied) else 0.0, steps))
+    pooled = _predicted(problem, Pooled(), alpha[:, None], np.array(RIDGES))
+    two_step = align(problem, TwoSteps(alpha=alpha)).cosine
+    cosine = np.clip(np.maximum(_tied_cosine(pooled), two_step), None, 1.0)
+    query = Query(cosine[:, None, None], np.array(SHARPNESS)[:, None])
+    attended = _predicted(problem, Attention(query), alpha[:, None, None], np.array(RIDGES))
+    return np.fmin(_least(pooled), _least(attended))
 
 
-def _least(predictions: Sequence[Any]) -> float:
-    found = [p.test_error for p in predictions if p.status.converged]
-    return min(found, default=math.nan)
+def _tied_cosine(pooled: Table[Prediction]) -> Float[np.ndarray, " m"]:
+    """Return the cosine with the signal of the best readout of the mean token, at each alpha."""
+    overlaps = [prediction.overlaps for prediction in pooled]
+    signal = np.array([w.orthogonal for w in overlaps]).reshape(pooled.shape)
+    noise = np.array([w.noise for w in overlaps]).reshape(pooled.shape)
+    length = np.hypot(signal, noise)
+    cosines = np.divide(signal, length, out=np.zeros(pooled.shape), where=length > 0)
+    best = _errors(pooled).argmin(axis=1)
+    return np.take_along_axis(cosines, best[:, None], axis=1)[:, 0]
+
+
+def _errors(table: Table[Prediction]) -> Float[np.ndarray, ...]:
+    """Return the test errors; infinity where a prediction did not converge."""
+    return np.where(table.converged, table.test_error, np.inf)
+
+
+def _least(table: Table[Prediction]) -> Float[np.ndarray, " m"]:
+    """Return the least test error at each alpha; nan where no prediction converged."""
+    least = _errors(table).reshape(len(table.converged), -1).min(axis=1)
+    return np.where(np.isfinite(least), least, np.nan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = ["ScoreDisplay"]
 CLASS_COLOURS = ("#8C8C8C", COLOURS["readout_cosine"])  # negative, positive
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class ScoreDisplay:
     """Histograms of the scores of two classes beside the ROC curve.
 
@@ -49,23 +51,17 @@ class ScoreDisplay:
         The ROC curve.
     """
 
-    def __init__(
-        self,
-        scores: Float[np.ndarray, " n"],
-        positive: Bool[np.ndarray, " n"],
-        *,
-        class_names: tuple[str, str] = ("negative", "positive"),
-        threshold: float | None = None,
-        score_name: str = "score",
-    ) -> None:
+    scores: Float[np.ndarray, " n"]
+    positive: Bool[np.ndarray, " n"]
+    _: dataclasses.KW_ONLY
+    class_names: tuple[str, str] = ("negative", "positive")
+    threshold: float | None = None
+    score_name: str = "score"
+
+    def __post_init__(self) -> None:
         from sklearn.metrics import auc, roc_curve
 
-        self.scores = scores
-        self.positive = positive
-        self.class_names = class_names
-        self.threshold = threshold
-        self.score_name = score_name
-        self.fpr, self.tpr, _ = roc_curve(positive, scores)
+        self.fpr, self.tpr = roc_curve(self.positive, self.scores)[:2]
         self.roc_auc = float(auc(self.fpr, self.tpr))
 
     @classmethod
@@ -107,13 +103,13 @@ class ScoreDisplay:
         if not np.isin(y, classes).all():
             got = ", ".join(map(str, np.unique(y)))
             raise InvalidInput("y", f"of the classes {classes[0]} and {classes[1]}", got)
-        scores, threshold, name = _scores(estimator, X)
+        found = _scores(estimator, X)
         return cls.from_predictions(
             y,
-            scores,
+            found.scores,
             pos_label=classes[1],
-            threshold=threshold,
-            score_name=name,
+            threshold=found.threshold,
+            score_name=found.name,
             bins=bins,
             ax=ax,
         )
@@ -217,7 +213,7 @@ class ScoreDisplay:
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 
 
-def _edges(scores: Float[np.ndarray, " n"], bins: int) -> Float[np.ndarray, " bins+1"]:
+def _edges(scores: Float[np.ndarray, " n"], bins: int) -> Float[np.ndarray, " edges"]:
     """Return edges of bins; scores that are equal but for rounding lie amid wider ones."""
     low, high = float(scores.min()), float(scores.max())
     least = 8.0 * bins * float(np.spacing(max(abs(low), abs(high))))
@@ -234,12 +230,21 @@ def _two_classes(estimator: Any) -> np.ndarray:
     return classes
 
 
-def _scores(estimator: Any, X: Any) -> tuple[np.ndarray, float, str]:
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Scores:
+    """Scores, the value above which the answer is positive, and what the scores are called."""
+
+    scores: np.ndarray
+    threshold: float
+    name: str
+
+
+def _scores(estimator: Any, X: Any) -> _Scores:
     if hasattr(estimator, "decision_function"):
-        return estimator.decision_function(X), 0.0, "score"
+        return _Scores(estimator.decision_function(X), 0.0, "score")
     if hasattr(estimator, "predict_proba"):
         name = f"probability of class {estimator.classes_[1]}"
-        return estimator.predict_proba(X)[:, 1], 0.5, name
+        return _Scores(estimator.predict_proba(X)[:, 1], 0.5, name)
     legal = "a classifier with decision_function or predict_proba"
     raise InvalidInput("estimator", legal, type(estimator).__name__)
 

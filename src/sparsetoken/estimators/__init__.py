@@ -7,6 +7,7 @@ convert once: ``as_bags(X, mask)``.
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.elementwise import ElementwiseAttentionClassifier
 from sparsetoken.estimators.linear import PooledLinearClassifier, VectorizedLinearClassifier
+from sparsetoken.estimators.query_warning import QueryWarning
 from sparsetoken.estimators.transformers import BagPooling, TokenPCA, TokenScaler
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "BagPooling",
     "ElementwiseAttentionClassifier",
     "PooledLinearClassifier",
+    "QueryWarning",
     "TokenPCA",
     "TokenScaler",
     "VectorizedLinearClassifier",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
 
-from sparsetoken.estimators.parameters import auto_or_real
+from sparsetoken.estimators.parameters import Auto, ClassWeight, RandomState, Training, auto_or_real
 from sparsetoken.estimators.query_classifier import QueryClassifier
-from sparsetoken.estimators.task import Options
+from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, integer
 
@@ -35,7 +35,7 @@ class AttentionClassifier(QueryClassifier):
           temperature given as a number the token is taken to be in the second class.
         - ``cross_fit``: q is the query of two gradient steps. In both, each bag is pooled by a
           query that has not seen it, so that all bags serve query and readout, and features of
-          training bags have the same law as those of new ones. The query kept is that of all
+          training bags are distributed as those of new ones. The query kept is that of all
           bags.
         - ``four_stage``: the paper's. Two gradient steps on D0 give q, a convex fit on D1 gives
           (w, b).
@@ -136,19 +136,19 @@ class AttentionClassifier(QueryClassifier):
 
     def __init__(
         self,
-        training: str = "auto",
-        temperature: Any = "auto",
-        split: Any = "auto",
-        ridge: Any = "auto",
-        query_ridge: Any = "auto",
+        training: Training = "auto",
+        temperature: float | Auto = "auto",
+        split: float | Auto = "auto",
+        ridge: float | Auto = "auto",
+        query_ridge: float | Auto = "auto",
         n_restarts: int = 3,
-        loss: Any = "logistic",
-        step_sizes: Any = (0.5, 0.5, 1.0),
+        loss: Loss | str = "logistic",
+        step_sizes: tuple[float, float, float] = (0.5, 0.5, 1.0),
         n_folds: int = 8,
         standardize: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         n_tokens: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.training = training
         self.temperature = temperature
@@ -165,13 +165,10 @@ class AttentionClassifier(QueryClassifier):
         self.random_state = random_state
 
     def _options(self, loss: Loss) -> Options:
-        options = (
-            super()
-            ._options(loss)
-            ._replace(
-                query_ridge=auto_or_real("query_ridge", self.query_ridge, 0.0),
-                n_restarts=integer("n_restarts", self.n_restarts, 0),
-            )
+        options = dataclasses.replace(
+            super()._options(loss),
+            query_ridge=auto_or_real("query_ridge", self.query_ridge, 0.0),
+            n_restarts=integer("n_restarts", self.n_restarts, 0),
         )
         if options.training == "joint" and not loss.smooth:
             legal = "a smooth loss (logistic, square, squared_hinge) for training='joint'"

@@ -15,7 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.inputs import check_magnitude, read_bags
-from sparsetoken.estimators.labels import Targets, read_targets
+from sparsetoken.estimators.labels import read_targets
+from sparsetoken.estimators.parameters import Auto, ClassWeight
+from sparsetoken.fitting.linear_fit import LinearFit
+from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss, get_loss
 
 __all__ = ["BagClassifier"]
@@ -30,10 +34,14 @@ def _logistic(classifier: BagClassifier) -> bool:
 class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     """A classifier of bags; the classes below it fit scores, and score."""
 
-    loss: Any
-    ridge: Any
-    class_weight: Any
+    loss: Loss | str
+    ridge: float | Auto
+    class_weight: ClassWeight
     n_tokens: int | None
+    classes_: np.ndarray
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    ridge_: np.ndarray
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to bags and one label each.
@@ -68,6 +76,14 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         """Set the fitted attributes."""
 
+    def _keep_readouts(
+        self, fits: list[LinearFit], scaling: Standardization, dtype: np.dtype
+    ) -> None:
+        """Keep the readouts of standardised tokens as what acts on the tokens given."""
+        self.coef_ = np.stack([scaling.coefficients(fit.w) for fit in fits]).astype(dtype)
+        self.intercept_ = np.array([fit.b + scaling.offset(fit.w) for fit in fits], dtype)
+        self.ridge_ = np.array([fit.ridge for fit in fits])
+
     @abc.abstractmethod
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         """Return the scores; K = 1 for two classes."""
@@ -97,6 +113,17 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     def _read(self, X: Any) -> Bags:
         check_is_fitted(self)
         return read_bags(self, X, reset=False, n_tokens=self.n_tokens).bags
+
+    def _logits(self, X: Any, shift: np.ndarray) -> list[np.ndarray]:
+        """Return <x_l, w> + shift of each token."""
+        bags = self._read(X)
+        logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, shift)
+        return self._per_bag(logits, bags)
+
+    def _per_bag(self, values: Float[np.ndarray, "N K"], bags: Bags) -> list[np.ndarray]:
+        """Return values of tokens as one array for each bag: (L_i,), or (L_i, K)."""
+        values = values[:, 0] if len(self.classes_) == 2 else values
+        return np.split(values, bags.offsets[1:-1])
 
     @staticmethod
     def _in(bags: Bags, values: np.ndarray) -> np.ndarray:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.estimators.parameters import Activation, Auto, ClassWeight, RandomState, Training
 from sparsetoken.estimators.query_classifier import QueryClassifier
-from sparsetoken.estimators.task import Options
+from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice
 
@@ -44,18 +43,18 @@ class ElementwiseAttentionClassifier(QueryClassifier):
 
     def __init__(
         self,
-        activation: str = "erf",
-        training: str = "auto",
-        temperature: Any = "auto",
-        split: Any = "auto",
-        ridge: Any = "auto",
-        loss: Any = "logistic",
-        step_sizes: Any = (0.5, 0.5, 1.0),
+        activation: Activation = "erf",
+        training: Training = "auto",
+        temperature: float | Auto = "auto",
+        split: float | Auto = "auto",
+        ridge: float | Auto = "auto",
+        loss: Loss | str = "logistic",
+        step_sizes: tuple[float, float, float] = (0.5, 0.5, 1.0),
         n_folds: int = 8,
         standardize: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         n_tokens: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
     ) -> None:
         self.activation = activation
         self.training = training

@@ -1,8 +1,8 @@
-"""Class labels of any kind and weights of samples, as two-class problems."""
+"""Class labels of any kind and weights of samples, checked."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import assert_all_finite
@@ -10,48 +10,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.readout import Samples
+from sparsetoken.fitting.samples import Targets
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Targets", "read_targets"]
-
-
-class Targets(NamedTuple):
-    """Labels and weights that were read, of the samples that count.
-
-    Attributes
-    ----------
-    used : bool array
-        Whether each sample that was given has any weight; the others are left out below.
-    classes : array of shape (K,)
-        The labels in order.
-    number : int array of shape (n,)
-        Of the class of each sample in `classes`.
-    weight : array of shape (n,)
-        The sample weights, > 0.
-    class_weight : array of shape (K,), optional
-        None is balanced: in each problem both sides count alike.
-    """
-
-    used: np.ndarray
-    classes: np.ndarray
-    number: np.ndarray
-    weight: np.ndarray
-    class_weight: np.ndarray | None
-
-    def problems(self) -> list[Samples]:
-        """Return one problem for two classes, else one against the rest for each class."""
-        K = len(self.classes)
-        return [self._against_rest(c) for c in ([1] if K == 2 else range(K))]
-
-    def _against_rest(self, c: int) -> Samples:
-        plus = (self.number == c).astype(int)
-        if self.class_weight is None:
-            total = np.bincount(plus, self.weight)
-            unit = (total.sum() / (2 * total))[plus]
-        else:
-            unit = self.class_weight[self.number]
-        return Samples(2.0 * plus - 1, self.weight * unit, unit)
+__all__ = ["read_targets"]
 
 
 def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Targets:
@@ -88,12 +50,12 @@ def _refuse_unknown(class_weight: dict, classes: list) -> None:
         raise InvalidInput("class_weight", legal, f"keys {unknown}")
 
 
-def _class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray | None:
-    """Return the weight of each class, or None for 'balanced'."""
+def _class_weights(class_weight: Any, classes: np.ndarray) -> np.ndarray | Literal["balanced"]:
+    """Return the weight of each class, or 'balanced'."""
     if class_weight is None:
         return np.ones(len(classes))
     if isinstance(class_weight, str) and class_weight == "balanced":
-        return None
+        return "balanced"
     if isinstance(class_weight, dict):
         weights = np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])
         if np.isfinite(weights).all() and (weights > 0).all():

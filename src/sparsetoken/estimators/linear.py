@@ -11,10 +11,11 @@ from jaxtyping import Float
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.base import BagClassifier
-from sparsetoken.estimators.coordinates import Coordinates
-from sparsetoken.estimators.labels import Targets
-from sparsetoken.estimators.parameters import auto_or_real
-from sparsetoken.estimators.readout import choose_ridge
+from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
+from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.fitting.linear_fit import choose_ridge
+from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput
 
@@ -22,14 +23,14 @@ __all__ = ["PooledLinearClassifier", "VectorizedLinearClassifier"]
 
 
 class _LinearClassifier(BagClassifier):
-    """A linear classifier of one row of features for each bag."""
+    """A linear classifier of the mean token, whatever the tokens are."""
 
     def __init__(
         self,
-        ridge: Any = "auto",
-        loss: Any = "logistic",
+        ridge: float | Auto = "auto",
+        loss: Loss | str = "logistic",
         standardize: bool = True,
-        class_weight: Any = None,
+        class_weight: ClassWeight = None,
         n_tokens: int | None = None,
     ) -> None:
         self.ridge = ridge
@@ -39,21 +40,21 @@ class _LinearClassifier(BagClassifier):
         self.n_tokens = n_tokens
 
     @abc.abstractmethod
-    def _features(self, bags: Bags) -> Float[np.ndarray, "n m"]:
-        """Return the row of each bag."""
-
-    @abc.abstractmethod
-    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
-        """Return the scale of the rows, and the way back from it."""
+    def _rows(self, bags: Bags) -> Bags:
+        """Return the bags of which the mean token is classified."""
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
-        coordinates = self._coordinates(bags, targets.weight)
-        F = coordinates.summed(self._features(bags))
+        rows = self._rows(bags)
+        scaling = Standardization.of(rows, targets.weight, self.standardize)
+        F = BagFeatures(rows, scaling).means
         fits = [choose_ridge(F, samples, loss, ridge) for samples in targets.problems()]
-        self.coef_ = np.stack([coordinates.raw(fit.w) for fit in fits]).astype(bags.dtype)
-        self.intercept_ = np.array([fit.b + coordinates.offset(fit.w) for fit in fits], bags.dtype)
-        self.ridge_ = np.array([fit.ridge for fit in fits])
+        self._keep_readouts(fits, scaling, bags.dtype)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        rows = self._rows(bags)
+        products = rows.tokens @ self._in(bags, self.coef_).T
+        return segment_mean(products, rows.offsets) + self._in(bags, self.intercept_)
 
 
 class PooledLinearClassifier(_LinearClassifier):
@@ -96,23 +97,12 @@ class PooledLinearClassifier(_LinearClassifier):
     True
     """
 
-    def _features(self, bags: Bags) -> Float[np.ndarray, "n m"]:
-        return segment_mean(bags.tokens, bags.offsets)
-
-    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
-        return Coordinates.of(bags, weight, self.standardize)
-
-    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        return segment_mean(bags.tokens @ self._in(bags, self.coef_).T, bags.offsets) + self._in(
-            bags, self.intercept_
-        )
+    def _rows(self, bags: Bags) -> Bags:
+        return bags
 
     def token_logits(self, X: Any) -> list[np.ndarray]:
         """Return <x_l, w> + b of each token: arrays (L_i,), or (L_i, n_classes)."""
-        bags = self._read(X)
-        logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)
-        logits = logits[:, 0] if len(self.classes_) == 2 else logits
-        return np.split(logits, bags.offsets[1:-1])
+        return self._logits(X, self.intercept_)
 
 
 class VectorizedLinearClassifier(_LinearClassifier):
@@ -151,21 +141,15 @@ class VectorizedLinearClassifier(_LinearClassifier):
         self.bag_size_ = bags.common_size
         super()._fit(bags, targets, loss)
 
-    def _features(self, bags: Bags) -> Float[np.ndarray, "n m"]:
+    def _rows(self, bags: Bags) -> Bags:
+        """Return bags of one token each, in which the tokens given stand side by side."""
         if self.bag_size_ is None or bags.common_size != self.bag_size_:
-            known = "the same number of tokens" if self.bag_size_ is None else self.bag_size_
-            legal = f"bags of {known} tokens each" if self.bag_size_ else f"bags of {known}"
+            size = self.bag_size_
+            legal = f"bags of {size} tokens each" if size else "bags of the same number of tokens"
             sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
             remedy = (
                 "The vectorised classifier has one weight for each position and dimension; "
                 "for bags of different sizes take PooledLinearClassifier or AttentionClassifier."
             )
             raise InvalidInput("X", legal, sizes, remedy)
-        return bags.tokens.reshape(len(bags), -1)
-
-    def _coordinates(self, bags: Bags, weight: np.ndarray) -> Coordinates:
-        rows = Bags(self._features(bags), np.arange(len(bags) + 1))
-        return Coordinates.of(rows, weight, self.standardize)
-
-    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        return self._features(bags) @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)
+        return Bags(bags.tokens.reshape(len(bags), -1), np.arange(len(bags) + 1))

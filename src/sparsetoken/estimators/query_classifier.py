@@ -1,132 +1,170 @@
-"""What classifiers with a query share: parameters, training, fitted attributes, warnings."""
+"""What classifiers with a query share: parameters, fitted attributes, what they tell of tokens."""
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_mean
-from sparsetoken.estimators.coordinates import Coordinates
-from sparsetoken.estimators.inspection import AttentionInspection
-from sparsetoken.estimators.labels import Targets
-from sparsetoken.estimators.parameters import auto_or_real, step_sizes
-from sparsetoken.estimators.schedules import TRAININGS, train
-from sparsetoken.estimators.sharpness import Featurizer
-from sparsetoken.estimators.task import Options, Task, Trained
+from sparsetoken.estimators.base import BagClassifier
+from sparsetoken.estimators.parameters import Auto, RandomState, Training, auto_or_real, step_sizes
+from sparsetoken.estimators.query_warning import QueryWarning, complaint
+from sparsetoken.fitting.features import BagFeatures, pooling_weights
+from sparsetoken.fitting.linear_fit import require_smooth
+from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.standardization import Standardization
+from sparsetoken.fitting.task import Task
+from sparsetoken.fitting.training import TRAININGS, AttentionFit, Options, train
 from sparsetoken.losses import Loss
-from sparsetoken.theory import QueryWarning
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.validation import choice, integer
 
 __all__ = ["QueryClassifier"]
 
-UNIFORM = 0.98  # share of the tokens that count: above it the weights are as good as uniform
-HARM = 2.0  # standard errors by which pooling is better
-CLEAR = 3.0  # standard errors of the evidence for a query; noise has a deviation of 1.5
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Tokens:
+    """The weight a_l and <x_l, w> + token_offset of each token, for each of K readouts."""
+
+    weights: Float[np.ndarray, "N K"]
+    values: Float[np.ndarray, "N K"]
 
 
-class QueryClassifier(AttentionInspection):
-    """A classifier of weighted mean tokens, with a query for the weights."""
+class QueryClassifier(BagClassifier):
+    """A classifier of weighted mean tokens, with a query for the weights.
 
-    training: str
-    temperature: Any
-    split: Any
-    ridge: Any
-    step_sizes: Any
+    For two classes each bag gives an array (L_i,) of weights, scores or logits; for more an array
+    (L_i, n_classes): one query and one readout for each class against the rest.
+    """
+
+    training: Training
+    temperature: float | Auto
+    split: float | Auto
+    step_sizes: tuple[float, float, float]
     n_folds: int
     standardize: bool
-    random_state: Any
+    random_state: RandomState
+    query_: np.ndarray
+    query_offset_: np.ndarray
+    token_offset_: np.ndarray
+
+    @property
+    def _activation(self) -> str:
+        return "softmax"
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         options = self._options(loss)
-        place = Coordinates.of(bags, targets.weight, self.standardize)
-        featurize = Featurizer(bags, place, self._activation)
-        means = place.summed(segment_mean(bags.tokens, bags.offsets))
+        ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
+        if "auto" in (ridge, options.temperature):
+            require_smooth(loss)
+        scaling = Standardization.of(bags, targets.weight, self.standardize)
+        features = BagFeatures(bags, scaling, self._activation)
         rng = check_random_state(self.random_state)
-        found = [
-            train(Task(featurize, means, samples, loss, options, rng))
-            for samples in targets.problems()
-        ]
-        self._keep(found, place, bags.dtype)
-        if bags.sizes.max() > 1:
-            self._warn(found, bags, targets.weight)
+        tasks = [Task(features, samples, loss, ridge) for samples in targets.problems()]
+        fits = [train(task, options, rng) for task in tasks]
+        self._keep(fits, scaling, bags.dtype)
+        self._warn(fits, options, bags, targets.weight)
 
     def _options(self, loss: Loss) -> Options:
         """Check the parameters."""
-        options = Options(
+        return Options(
             training=choice("training", self.training, TRAININGS),
             temperature=auto_or_real("temperature", self.temperature, 0.0),
             split=auto_or_real("split", self.split, 0.01, 0.99),
-            ridge=auto_or_real("ridge", self.ridge, 0.0, open_low=True),
             query_ridge="auto",
             n_restarts=0,
             n_folds=integer("n_folds", self.n_folds, 2),
             steps=step_sizes(self.step_sizes),
         )
-        if not loss.smooth and "auto" in (options.ridge, options.temperature):
-            legal = "a smooth loss (logistic, square, squared_hinge) to choose ridge or temperature"
-            raise InvalidInput("loss", legal, loss.name, "Or give both as numbers.")
-        return options
 
-    def _keep(self, found: list[Trained], place: Coordinates, dtype: np.dtype) -> None:
-        self.query_ = np.stack([place.raw(one.q) for one in found]).astype(dtype)
-        self.query_offset_ = np.array([place.offset(one.q) for one in found], dtype)
-        self.coef_ = np.stack([place.raw(one.w) for one in found]).astype(dtype)
-        # Softmax weights add up to 1: then the shift of the tokens is one of the intercept.
-        shift = np.array([place.offset(one.w) for one in found])
-        moved = self._activation == "softmax"
-        self.token_offset_ = np.where(moved, 0.0, shift).astype(dtype)
-        intercept = np.array([one.b for one in found]) + np.where(moved, shift, 0.0)
-        self.intercept_ = intercept.astype(dtype)
-        self.ridge_ = np.array([one.ridge for one in found])
-        self.sharpness_ = np.array([one.sharpness for one in found])
-        self.query_kind_ = np.array([one.kind for one in found])
-        self.evidence_ = np.array([one.evidence for one in found])
+    def _keep(self, fits: list[AttentionFit], scaling: Standardization, dtype: np.dtype) -> None:
+        self.query_ = np.stack([scaling.coefficients(fit.q) for fit in fits]).astype(dtype)
+        self.query_offset_ = np.array([scaling.offset(fit.q) for fit in fits], dtype)
+        readouts = [fit.readout for fit in fits]
+        self._keep_readouts(readouts, scaling, dtype)
+        self.token_offset_ = np.zeros(len(fits), dtype)
+        if self._activation != "softmax":
+            # Weights that do not add up to 1 make no intercept of what is added to each token.
+            self.token_offset_ = np.array([scaling.offset(fit.w) for fit in readouts], dtype)
+            self.intercept_ = np.array([fit.b for fit in readouts], dtype)
+        self.sharpness_ = np.array([fit.sharpness for fit in fits])
+        self.query_kind_ = np.array([fit.kind for fit in fits])
+        self.evidence_ = np.array([fit.evidence for fit in fits])
 
-    def _warn(self, found: list[Trained], bags: Bags, weight: np.ndarray) -> None:
-        share = weight @ (self._effective(bags) / bags.sizes[:, None]) / weight.sum()
-        for one, uniform in zip(found, share > UNIFORM, strict=True):
-            text = self._complaint(one, bool(uniform))
+    def _warn(
+        self,
+        fits: list[AttentionFit],
+        options: Options,
+        bags: Bags,
+        weight: Float[np.ndarray, " n"],
+    ) -> None:
+        """Warn of searches that did not converge, and of queries that do not help."""
+        for fit in fits:
+            if fit.failure:
+                remedy = "Raise ridge and query_ridge, or set standardize=True."
+                text = f"Joint training did not converge: {fit.failure}. {remedy}"
+                warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        if bags.sizes.max() == 1:
+            return
+        shares = weight @ (self._effective(bags) / bags.sizes[:, None]) / weight.sum()
+        for fit, share in zip(fits, shares.tolist(), strict=True):
+            text = complaint(fit, options, share)
             if text:
                 warnings.warn(text, QueryWarning, stacklevel=4)
 
-    def _complaint(self, one: Trained, uniform: bool) -> str:
-        """Return what to say of a query; nothing ("") if it is as it should be."""
-        automatic = isinstance(self.temperature, str)
-        fell_back = automatic and one.sharpness == 0
-        if one.kind == "mean" or (fell_back and self.training in ("auto", "tied")):
-            return ""
-        if one.evidence < CLEAR and not one.gain > 1:
-            return _of_evidence(one)
-        if one.gain < -HARM:
-            return _LOSES.format(-one.gain)
-        return _UNIFORM if uniform and not fell_back and not (automatic and one.gain > 1) else ""
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        tokens = self._tokens(bags)
+        sums = np.add.reduceat(tokens.weights * tokens.values, bags.offsets[:-1])
+        return sums + self._in(bags, self.intercept_)
 
+    def attention_weights(self, X: Any) -> list[np.ndarray]:
+        """Return the weight of each token; for softmax they add up to 1 in each bag."""
+        bags = self._read(X)
+        return self._per_bag(self._tokens(bags).weights, bags)
 
-_UNIFORM = (
-    "The query has collapsed to uniform weights: this is mean pooling. "
-    "Raise temperature or set it 'auto'; with training='joint' lower query_ridge."
-)
+    def token_scores(self, X: Any) -> list[np.ndarray]:
+        """Return <x_l, query>, of which the weights are made; sharpness included."""
+        bags = self._read(X)
+        scores = bags.tokens @ self._in(bags, self.query_).T + self._in(bags, self.query_offset_)
+        return self._per_bag(scores, bags)
 
-_LOSES = (
-    "Attention loses to mean pooling: its left-out loss is {:.1f} standard errors higher. Set "
-    "temperature='auto'; it also finds a token of the first class."
-)
+    def token_logits(self, X: Any) -> list[np.ndarray]:
+        """Return <x_l, w> + b: what each token says of the class, apart from its weight."""
+        return self._logits(X, self.token_offset_ + self.intercept_)
 
+    def top_tokens(self, X: Any, k: int = 1) -> list[np.ndarray]:
+        """Return the positions of the k tokens of most weight in each bag, the first the heaviest.
 
-def _of_evidence(one: Trained) -> str:
-    """Return what to say of a query that the bags it has not seen do not support."""
-    if one.evidence < -CLEAR:
-        return (
-            "The query turns away from the signal: positive bags that it has not seen score "
-            f"{-one.evidence:.1f} standard errors below the others. Rare positives do this: "
-            "take class_weight='balanced', a larger second step size, or training='tied'."
-        )
-    return (
-        "The query is too weakly aligned with the signal: positive bags that it has not seen "
-        f"score {one.evidence:.1f} standard errors above the others. Take more bags, a larger "
-        "split, temperature='auto', training='tied', or PooledLinearClassifier."
-    )
+        Equal weights are ordered by logit: with sharpness 0 all weights are equal. Bags of fewer
+        than k tokens give all of them.
+        """
+        k, bags = integer("k", k, 1), self._read(X)
+        tokens, bounds = self._tokens(bags), zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
+        keys = [(tokens.values[a:b], tokens.weights[a:b]) for a, b in bounds]
+        orders = [np.lexsort(key, axis=0)[::-1][:k] for key in keys]
+        return [order[:, 0] if len(self.query_) == 1 else order for order in orders]
+
+    def effective_tokens(self, X: Any) -> np.ndarray:
+        """Return (sum a)^2 / sum a^2, the number of tokens that count: (n,) or (n, n_classes)."""
+        count = self._effective(self._read(X))
+        return count[:, 0] if len(self.query_) == 1 else count
+
+    def _effective(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        weights, starts = self._tokens(bags).weights, bags.offsets[:-1]
+        total = np.square(np.add.reduceat(weights, starts))
+        squares = np.add.reduceat(np.square(weights), starts)
+        return np.divide(total, squares, out=np.zeros_like(total), where=squares > 0)
+
+    def _tokens(self, bags: Bags) -> _Tokens:
+        """Return weights and values of all tokens, in one pass over them."""
+        both = bags.tokens @ self._in(bags, np.concatenate([self.query_, self.coef_])).T
+        K = len(self.query_)
+        scores = both[:, :K] + self._in(bags, self.query_offset_)
+        weights = [pooling_weights(column, bags, self._activation) for column in scores.T]
+        values = both[:, K:] + self._in(bags, self.token_offset_)
+        return _Tokens(np.stack(weights, axis=1), values)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -24,13 +25,13 @@ from sparsetoken.bags.segments import (
     segment_sum,
     weighted_sum,
 )
-from sparsetoken.estimators import moments
 from sparsetoken.estimators.inputs import Reading, read_bags
+from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput, choice, integer, real
 
 __all__ = ["BagPooling", "TokenPCA", "TokenScaler"]
 
-POOLS = ("max", "mean", "softmax", "sum")
+Pool = Literal["max", "mean", "softmax", "sum"]
 
 
 class _BagTransformer(TransformerMixin, BaseEstimator):
@@ -69,7 +70,11 @@ class TokenScaler(  # type: ignore[call-arg]
         d.
     """
 
-    def __init__(self, with_mean: bool = True, with_std: bool = True) -> None:
+    def __init__(
+        self,
+        with_mean: bool = True,
+        with_std: bool = True,
+    ) -> None:
         self.with_mean = with_mean
         self.with_std = with_std
 
@@ -78,9 +83,7 @@ class TokenScaler(  # type: ignore[call-arg]
         tokens = read_bags(self, X, reset=True).bags.tokens
         self.mean_ = moments.mean(tokens)
         deviation = np.sqrt(moments.variance(tokens, self.mean_))
-        number = np.finfo(tokens.dtype)
-        constant = deviation <= np.maximum(number.eps * np.abs(self.mean_), number.tiny)
-        self.scale_ = np.where(constant, 1.0, deviation)
+        self.scale_ = moments.scales(deviation, self.mean_, tokens.dtype, roundings=1)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -131,7 +134,10 @@ class TokenPCA(  # type: ignore[call-arg]
     """
 
     def __init__(
-        self, n_components: int | None = None, whiten: bool = True, tolerance: float = 1e-10
+        self,
+        n_components: int | None = None,
+        whiten: bool = True,
+        tolerance: float = 1e-10,
     ) -> None:
         self.n_components = n_components
         self.whiten = whiten
@@ -150,19 +156,15 @@ class TokenPCA(  # type: ignore[call-arg]
         if kept is not None:
             kept = integer("n_components", kept, 1, bags.dimension, "It is at most d.")
         tolerance = real("tolerance", self.tolerance, 0.0, 1.0, open_high=True)
-        self.mean_ = moments.mean(bags.tokens)
-        covariance = moments.covariance(bags.tokens, self.mean_)
-        spectrum = moments.spectrum(covariance)
-        rounding = moments.rounding(spectrum, covariance, self.mean_, np.finfo(bags.dtype).eps)
-        least = np.maximum(rounding, tolerance * spectrum.variances[0])
-        variances = np.where(spectrum.variances > least, spectrum.variances, 0.0)
-        rank = np.count_nonzero(variances)
+        found = moments.principal_components(bags.tokens, tolerance)
+        rank = np.count_nonzero(found.variances)
         if len(bags.tokens) < 2 or not rank:
             got = f"{len(bags.tokens)} tokens without variance (n_samples = {len(bags)})"
             raise InvalidInput("X", "at least 2 tokens, not all equal", got)
+        self.mean_ = found.mean
         self.n_components_ = rank if kept is None else kept
-        self.components_ = spectrum.directions[: self.n_components_]
-        self.explained_variance_ = variances[: self.n_components_]
+        self.components_ = found.directions[: self.n_components_]
+        self.explained_variance_ = found.variances[: self.n_components_]
         self._n_features_out = self.n_components_
         return self
 
@@ -206,7 +208,12 @@ class BagPooling(OneToOneFeatureMixin, _BagTransformer):
         d.
     """
 
-    def __init__(self, pool: str = "mean", query: Any = None, sharpness: float = 1.0) -> None:
+    def __init__(
+        self,
+        pool: Pool = "mean",
+        query: ArrayLike | None = None,
+        sharpness: float = 1.0,
+    ) -> None:
         self.pool = pool
         self.query = query
         self.sharpness = sharpness
@@ -219,7 +226,7 @@ class BagPooling(OneToOneFeatureMixin, _BagTransformer):
         InvalidInput
             If a parameter is out of range, or the query is missing or not of length d.
         """
-        choice("pool", self.pool, POOLS)
+        choice("pool", self.pool, get_args(Pool))
         bags = read_bags(self, X, reset=True).bags
         if self.pool == "softmax":
             real("sharpness", self.sharpness, 0.0)

@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from sparsetoken.experiments import (
     alignment,
+    anti_alignment,
+    architectures,
     capacity,
+    capacity_curves,
+    data_reuse,
+    finite_size,
+    growing_length,
+    joint_training,
+    learning_curves,
+    leave_one_out,
+    misalignment,
+    query_steps,
+    rates,
+    representation,
+    ridgeless,
     sensitivity,
+    shifted_test,
 )
 from sparsetoken.experiments.experiment import Experiment
 
@@ -14,9 +29,24 @@ __all__ = ["EXPERIMENTS", "Experiment"]
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (
+        representation,
         alignment,
+        anti_alignment,
+        learning_curves,
+        rates,
+        misalignment,
+        shifted_test,
+        ridgeless,
         capacity,
+        capacity_curves,
         sensitivity,
+        leave_one_out,
+        finite_size,
+        data_reuse,
+        query_steps,
+        joint_training,
+        growing_length,
+        architectures,
     )
 }
 """By name, in the order of the report."""

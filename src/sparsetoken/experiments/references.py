@@ -2,85 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import dataclasses
 
 from sparsetoken import theory
-from sparsetoken.experiments.points import THEORY, Point, select
+from sparsetoken.experiments.rows import Predicted, predicted
+from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.bayes import bayes_error
-from sparsetoken.training import FourStageTraining
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.theory.oracle import bayes_error
 
-__all__ = ["References", "reference_points", "references_of"]
+__all__ = ["PROBLEM", "References", "predict_references"]
+
+PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+"""The problem on which variants are compared."""
 
 
-def reference_points(
+@dataclasses.dataclass(frozen=True)
+class References:
+    """Predicted test errors at one place: a row, or a column of one.
+
+    Attributes
+    ----------
+    load : float
+        Samples over the dimension, as the experiment counts them.
+    pooled, attention, bayes : Predicted
+        Of mean pooling, of attention whose query took two steps, and of the best test that
+        knows the signal.
+    """
+
+    load: float
+    pooled: Predicted
+    attention: Predicted
+    bayes: Predicted
+
+    @property
+    def gap(self) -> float:
+        """By how much Bayes is better than pooled."""
+        return self.pooled.value - self.bayes.value
+
+    def share(self, test_error: float) -> float:
+        """Return the share of the gap from pooled to Bayes that is closed."""
+        return (self.pooled.value - test_error) / self.gap
+
+
+def predict_references(
     problem: SparseTokenProblem,
-    training: FourStageTraining,
-    alpha1: float,
+    steps: TwoSteps,
+    readout: Readout,
     *,
-    x: float = 0.0,
-    group: str = "",
+    load: float | None = None,
+    pooled_alpha1: float | None = None,
     tolerance: float = 1e-4,
-) -> list[Point]:
-    """Return the predicted test errors of pooled, attention and Bayes, one point each.
+) -> References:
+    """Predict the test errors of pooled, attention and Bayes.
 
     Parameters
     ----------
     problem : SparseTokenProblem
-    training : FourStageTraining
-        The four stages of attention; pooled takes its loss and ridge.
-    alpha1 : float
-        n1 / d of the readout of both.
-    x : float
-        Where the points stand in a figure.
-    group : str
-        Panel of the figure.
+    steps : TwoSteps
+        That find the query of attention.
+    readout : Readout
+        Of attention; pooled has the same loss and ridge.
+    load : float, optional
+        As of `References`, the alpha of the readout by default.
+    pooled_alpha1 : float, optional
+        n1 / d of pooled, that of attention by default.
     tolerance : float
         Of `theory.predict`.
     """
-    points = []
-    query = theory.align(problem, training).query  # if given, its harm is no surprise: no warning
-    for model in ("pooled", "attention"):
-        found = theory.predict(model, problem, training, alpha1, query=query, tolerance=tolerance)
-        points.append((model, found.test_error, found.numerical_error, found.status))
+
+    def predict(model: Model, readout: Readout) -> Predicted:
+        found = theory.predict_point(problem, model, readout, tolerance)
+        return predicted(found, "test_error", found.numerical_error)
+
+    alpha1 = readout.alpha if pooled_alpha1 is None else pooled_alpha1
     bayes = bayes_error(problem)
-    points.append(("bayes", bayes.test_error, bayes.numerical_error, bayes.status))
-    return [
-        Point(name, "test_error", x, value, error, group=group, status=str(status.code))
-        for name, value, error, status in points
-    ]
-
-
-class References(NamedTuple):
-    """Test errors of pooled, two-step attention and Bayes at one place."""
-
-    pooled: float
-    attention: float
-    bayes: float
-
-    def share(self, test_error: float) -> float:
-        """Return the share of the gap from pooled to Bayes that is closed."""
-        return (self.pooled - test_error) / (self.pooled - self.bayes)
-
-    def standing(self, test_error: float, error: float) -> str:
-        """Say in words where a test error with a standard error stands."""
-        width = abs(self.pooled - self.bayes)
-        return (
-            f"{test_error:.4f} ± {error:.4f}, which closes {100 * self.share(test_error):.1f} ± "
-            f"{100 * error / width:.1f} % of the gap from pooled to Bayes"
-        )
-
-    def summary(self) -> str:
-        """Say in words what the references are."""
-        return (
-            f"pooled {self.pooled:.4f}, two-step attention {self.attention:.4f} "
-            f"({100 * self.share(self.attention):.1f} % of the gap), Bayes {self.bayes:.4f}"
-        )
-
-
-def references_of(points: Iterable[Point], **wanted: object) -> References:
-    """Return the references among the points, at the wanted place (x, group)."""
-    kept = select(points, quantity="test_error", source=THEORY, **wanted)
-    values = {p.curve: p.value for p in kept}
-    return References(*(values[name] for name in References._fields))
+    return References(
+        readout.alpha if load is None else load,
+        predict(Pooled(), dataclasses.replace(readout, alpha=alpha1)),
+        predict(Attention(steps), readout),
+        predicted(bayes, "test_error", bayes.numerical_error),
+    )

@@ -14,6 +14,7 @@ __all__ = [
     "Measured",
     "Predicted",
     "averaged",
+    "averages",
     "from_json",
     "measured",
     "one",
@@ -116,6 +117,11 @@ def averaged(
     n = len(values)
     error = float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
     return Measured(float(np.mean(values)), error, dimension, n, engine, status)
+
+
+def averages(found: Sequence[Any], names: Iterable[str], dimension: int) -> dict[str, Measured]:
+    """Return the mean over trials with real tokens of attributes of what each one found."""
+    return {name: averaged([getattr(one, name) for one in found], dimension) for name in names}
 
 
 def select(rows: Iterable[Any], kind: type[T], **wanted: object) -> list[T]:

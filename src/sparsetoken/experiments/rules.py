@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from scipy import stats
@@ -16,7 +17,7 @@ from sparsetoken.experiments.claims import (
 )
 from sparsetoken.experiments.rows import THEORY, Measured, Predicted
 
-__all__ = ["ALLOWANCE", "RULE", "compare", "judge", "normal_score", "observed"]
+__all__ = ["ALLOWANCE", "RULE", "compare", "judge", "normal_score", "observed", "share"]
 
 ALLOWANCE = {
     "cosine": 3.0,
@@ -183,6 +184,40 @@ def compare(
         trials=0,
         engine=THEORY,
         verdict=_verdict(converged and math.isfinite(found), near),
+        key=key,
+    )
+
+
+def share(
+    claim: str,
+    quantity: str,
+    true: Sequence[bool],
+    *,
+    curve: str = "",
+    where: str = "",
+    converged: bool = True,
+    key: bool = False,
+) -> Comparison:
+    """Judge a claim about order or sign: it must be true in all cases.
+
+    Parameters
+    ----------
+    claim, quantity, curve, where : str
+        As for `judge`.
+    true : sequence of bool
+        Whether it is, case by case.
+    converged, key : bool
+        As for `compare`.
+    """
+    return compare(
+        claim,
+        quantity,
+        curve=curve,
+        where=where,
+        expected=1.0,
+        found=sum(true) / len(true),
+        allowance=0.0,
+        converged=converged,
         key=key,
     )
 

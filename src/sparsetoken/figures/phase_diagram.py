@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from sparsetoken.figures import style
 from sparsetoken.figures.sweep_panels import Panel, axis_of, completed, free_axes, panels_of
 from sparsetoken.sweep import Drawing, Grid, Summary
-from sparsetoken.sweep.parameters import PARAMETERS
+from sparsetoken.sweep.parameters import parameters
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["Drawn", "draw"]
@@ -221,13 +221,13 @@ def _boundary(axes: Axes, panels: Sequence[Panel], chosen: Drawing) -> None:
 
 
 def _title(panel: Panel) -> str:
-    words = [str(v) for name, v in panel.fixed.items() if PARAMETERS[name].kind is str]
+    words = [str(v) for name, v in panel.fixed.items() if parameters()[name].kind is str]
     if len(panel.quantities) == 1:
         words = [panel.quantities[0], *words]
     numbers = [
         f"{SYMBOLS.get(name, name)} = {value:g}"
         for name, value in panel.fixed.items()
-        if PARAMETERS[name].kind is not str
+        if parameters()[name].kind is not str
     ]
     return "\n".join(", ".join(part) for part in (words, numbers) if part)
 
@@ -264,7 +264,7 @@ def _finish(
 
 
 def _named(parameter: str, value: Any) -> str:
-    if PARAMETERS[parameter].kind is str:
+    if parameters()[parameter].kind is str:
         return str(value)
     return f"{SYMBOLS.get(parameter, parameter)} = {value:g}"
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sparsetoken.sweep import Axis, Drawing, Grid, Summary
 from sparsetoken.sweep.drawing import VALUES
-from sparsetoken.sweep.parameters import PARAMETERS
+from sparsetoken.sweep.parameters import parameters
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["MOST_PANELS", "Panel", "axis_of", "completed", "free_axes", "panels_of"]
@@ -40,7 +40,7 @@ def completed(grid: Grid, drawing: Drawing) -> Drawing:
         (len(axis), name)
         for axis in grid.axes
         for name in axis.names
-        if PARAMETERS[name].kind is not str and name not in (drawing.y, drawing.curves)
+        if parameters()[name].kind is not str and name not in (drawing.y, drawing.curves)
     ]
     if not drawing.x and not numeric:
         raise InvalidInput("x", "an axis of numbers, and the sweep has none", "")

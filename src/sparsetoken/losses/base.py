@@ -67,11 +67,16 @@ class Loss(abc.ABC):
         dual_slope and smoothed itself: the versions here rely on slope and curvature.
     integrates : bool
         Whether `smoothed` is an integral over many nodes, and worth few calls.
+    strip : float
+        Half the width of a strip around the real axis in which the dual is an analytic
+        function of omega, for every v; 0 if none is known. The trapezoidal rule then takes
+        the place of `smoothed` where it needs fewer nodes.
     """
 
     name: str
     smooth: bool = True
     integrates: bool = True
+    strip: float = 0.0
 
     @abc.abstractmethod
     def value(self, y: Any, z: Any) -> Any:
@@ -115,6 +120,12 @@ class Loss(abc.ABC):
         """
         p = self.dual(y, omega, v)
         return self.value(y, self.prox(y, omega, v)) + 0.5 * v * p**2
+
+    def at_prox(self, y: Any, omega: Any, v: Any) -> tuple[Any, Any, Any]:
+        """Return l(y, z), p = l'(y, z) and D at the prox z, which is solved for once."""
+        z = self.prox(y, omega, v)
+        bend = self.curvature(y, z)
+        return self.value(y, z), self.slope(y, z), bend / (1 + v * bend)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
         """Return the Gaussian means of `Smoothed` at mean m, width T >= 0 and v >= 0.

@@ -64,7 +64,7 @@ class CustomLoss(Loss):
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> from sparsetoken import CustomLoss
+    >>> from sparsetoken.losses import CustomLoss
     >>> soft_hinge = CustomLoss("soft_hinge", lambda y, z: jnp.logaddexp(0.0, 1.0 - y * z))
     """
 

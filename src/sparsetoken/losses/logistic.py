@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,6 +20,8 @@ class LogisticLoss(Loss):
     """l(y, z) = log(1 + exp(-y z))."""
 
     name = "logistic"
+    # 1 + v l'' vanishes at z = i pi + real only, and v l'(z) is real there.
+    strip = math.pi
 
     def value(self, y: Any, z: Any) -> Any:
         return namespace(y, z).logaddexp(0.0, -y * z)
@@ -34,6 +37,11 @@ class LogisticLoss(Loss):
 
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
         return -y * _solve(y * omega, v)[1]
+
+    def at_prox(self, y: Any, omega: Any, v: Any) -> tuple[Any, Any, Any]:
+        _, s, loss = _solve(y * omega, v)
+        bend = s * (1 - s)
+        return loss, -y * s, bend / (1 + v * bend)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
         y, m, T, v = jnp.broadcast_arrays(y, m, T, v)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["NewtonResult", "damped_newton", "follow"]
+__all__ = ["NewtonResult", "damped_newton", "follow", "newton_length"]
 
 Vector = Float[np.ndarray, " n"]
 System = Callable[[Vector], tuple[Vector, Float[np.ndarray, "n n"]]]
@@ -82,6 +82,13 @@ def damped_newton(
                 return NewtonResult(x, residual, iteration, False)
         x = trial
     return NewtonResult(x, residual, max_iterations, False)
+
+
+def newton_length(
+    x: Vector, gradient: Vector, jacobian: Float[np.ndarray, "n n"], positive: tuple[int, ...] = ()
+) -> float:
+    """Return the relative length of the Newton step from x, as `damped_newton` measures it."""
+    return float(np.linalg.norm(_solve(jacobian, -gradient) / _scale(x, positive)))
 
 
 def _solve(jacobian: np.ndarray, right: np.ndarray) -> np.ndarray:

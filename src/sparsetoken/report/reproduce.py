@@ -23,7 +23,7 @@ from sparsetoken.report.page import Section, page, section
 from sparsetoken.report.pictures import pictures_of, png
 from sparsetoken.sweep import JobPlan, Store, run
 from sparsetoken.sweep.batch import package_version
-from sparsetoken.sweep.damage import require_whole
+from sparsetoken.sweep.integrity import require_whole
 from sparsetoken.sweep.schema import StoreError
 from sparsetoken.validation import InvalidInput, choice, integer
 

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from sparsetoken.experiments.rows import Measured
 
-__all__ = ["FILTERS", "fixed", "general", "maths", "number", "plus_minus", "words"]
+__all__ = ["FILTERS", "change", "fixed", "general", "maths", "number", "plus_minus", "words"]
 
 NAMES = {
     "cosine": "cos(q₂, ξ)",
@@ -52,6 +52,12 @@ def plus_minus(found: Measured, digits: int) -> str:
     return f"{fixed(found.value, digits)} ± {fixed(found.error, digits)}"
 
 
+def change(found: Measured, digits: int, scale: float = 1.0) -> str:
+    """Return a measured difference times a scale with its sign, and its standard error."""
+    text = f"{scale * found.value:+.{digits}f} ± {scale * found.error:.{digits}f}"
+    return text.replace("-", "−")
+
+
 def words(quantity: str) -> str:
     """Return the name of a quantity for readers."""
     return NAMES.get(quantity) or _JOINED.sub(r"\1 ", quantity)
@@ -72,6 +78,7 @@ FILTERS = {
     "g": general,
     "f": fixed,
     "pm": plus_minus,
+    "change": change,
     "words": words,
     "maths": maths,
 }

@@ -20,7 +20,12 @@ from sparsetoken.stages import TwoSteps
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
-__all__ = ["AlignmentMoments", "AlignmentSimulation", "simulate_alignment"]
+__all__ = [
+    "AlignmentMoments",
+    "AlignmentSimulation",
+    "require_query_memory",
+    "simulate_alignment",
+]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,15 +94,7 @@ def simulate_alignment(
     setting = Setting(dimension, seed, engine, dtype)
     trials = integer("trials", trials, 1)
     require_numbers(problem, steps)
-    require_memory(
-        lambda size: query_bytes(
-            engine, size.length, training_size(steps.alpha, size.dimension), size.dimension
-        ),
-        Size(dimension, problem.length),
-        Size(setting.least_dimension, problem.informative),
-        memory_budget,
-        "Or raise memory_budget, or lower alpha0.",
-    )
+    require_query_memory(problem, steps, setting, memory_budget)
 
     def report(number: int, trained: TrainedQuery) -> None:
         if on_trial is not None:
@@ -109,6 +106,24 @@ def simulate_alignment(
     cosine, overlap, norm, readout = np.array([dataclasses.astuple(row) for row in rows]).T
     return AlignmentSimulation(
         cosine, overlap, norm, readout, mean=mean(rows), standard_error=standard_error(rows)
+    )
+
+
+def require_query_memory(
+    problem: SparseTokenProblem, steps: TwoSteps, setting: Setting, memory_budget: int | None
+) -> None:
+    """Raise `InvalidInput` if stages 1-3 need more bytes than the budget."""
+
+    def need(size: Size) -> int:
+        n = training_size(steps.alpha, size.dimension)
+        return query_bytes(setting.engine, size.length, n, size.dimension)
+
+    require_memory(
+        need,
+        Size(setting.dimension, problem.length),
+        Size(setting.least_dimension, problem.informative),
+        memory_budget,
+        "Or raise memory_budget, or lower alpha0.",
     )
 
 

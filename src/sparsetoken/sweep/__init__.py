@@ -1,12 +1,12 @@
 """Sweeps: a grid of configurations, a store that survives anything, any executor."""
 
 from sparsetoken.sweep.axes import Axis, linear, listed, logarithmic, tied
+from sparsetoken.sweep.dataset import to_xarray
 from sparsetoken.sweep.drawing import Drawing
 from sparsetoken.sweep.export import export_table, to_pandas
 from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.labelled import to_xarray
 from sparsetoken.sweep.plan import GridPlan, JobPlan
-from sparsetoken.sweep.processes import ProcessLanes
+from sparsetoken.sweep.processes import WorkerPool
 from sparsetoken.sweep.records import Counts, RunStopped
 from sparsetoken.sweep.runner import InProcess, run
 from sparsetoken.sweep.schema import StoreError
@@ -22,7 +22,7 @@ __all__ = [
     "GridPlan",
     "InProcess",
     "JobPlan",
-    "ProcessLanes",
+    "WorkerPool",
     "RunStopped",
     "Store",
     "StoreError",

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparsetoken.sweep.canonical import settled
+from sparsetoken.sweep.keys import rounded
 from sparsetoken.validation import InvalidInput, integer, real
 
 __all__ = ["LARGEST_AXIS", "Axis", "linear", "listed", "logarithmic", "tied"]
@@ -38,6 +38,11 @@ class Axis:
         """The name, or the names joined by +."""
         return "+".join(self.names)
 
+    @property
+    def table(self) -> str:
+        """The table of a file in which it stands: axes or tied."""
+        return "axes" if len(self.names) == 1 else "tied"
+
 
 def listed(name: str, values: Sequence[Any]) -> Axis:
     """Return an axis with the values as they stand."""
@@ -51,7 +56,7 @@ def linear(name: str, start: float, stop: float, points: int) -> Axis:
     where = f"axes.{name}"
     start, stop, points = _ends(where, start, stop, points)
     steps = [start + (stop - start) * i / (points - 1) for i in range(points)]
-    return listed(name, [settled(value) for value in steps])
+    return listed(name, [rounded(value) for value in steps])
 
 
 def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:
@@ -62,7 +67,7 @@ def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:
         raise InvalidInput(where, "above 0 at both ends of a logarithmic axis", (start, stop))
     low, high = math.log(start), math.log(stop)
     inner = [math.exp(low + (high - low) * i / (points - 1)) for i in range(1, points - 1)]
-    return listed(name, [settled(value) for value in (start, *inner, stop)])
+    return listed(name, [rounded(value) for value in (start, *inner, stop)])
 
 
 def tied(**values: Sequence[Any]) -> Axis:

@@ -1,4 +1,4 @@
-"""What a worker does: a batch of rows, one after another, each by itself."""
+"""The batch of rows that a worker computes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import NamedTuple
 
-from sparsetoken.sweep.plan import Call
-from sparsetoken.sweep.processes import mark_row, memory_taken
-from sparsetoken.sweep.records import FAILED, Answer
-from sparsetoken.sweep.threads import one_thread_for_good
+from sparsetoken.sweep.processes import mark_row, peak_memory
+from sparsetoken.sweep.records import FAILED, Answer, Call, Result
+from sparsetoken.sweep.threads import use_one_thread
 
 __all__ = ["Report", "environment", "package_version", "run_batch"]
 
@@ -22,40 +21,43 @@ LONGEST_MESSAGE = 2000
 
 
 class Report(NamedTuple):
-    """The answers of a batch, what they were computed with, and the worker's memory."""
+    """The answers of a batch, the environment as JSON, and the peak memory of the worker."""
 
     answers: list[Answer]
-    facts: str
+    environment: str
     memory: int
 
 
-def run_batch(calls: Sequence[tuple[int, Call]]) -> Report:
-    """Run numbered calls. An error is the answer of its row, and the others go on.
+def run_batch(calls: Sequence[Call]) -> Report:
+    """Make some calls; a row whose computation raises an error has status failed.
 
-    From here on the process has one BLAS thread.
+    From here on this process uses one BLAS thread.
     """
-    one_thread_for_good()
-    answers = [_answer(number, call) for number, call in calls]
-    mark_row(-1)
-    return Report(answers, environment(), memory_taken())
+    use_one_thread()
+    answers = [answer for call in calls for answer in _answers(call)]
+    mark_row(None)
+    return Report(answers, environment(), peak_memory())
 
 
-def _answer(number: int, call: Call) -> Answer:
-    mark_row(number)
-    function, arguments = call
+def _answers(call: Call) -> list[Answer]:
+    """Return the answers of a call. If several rows fail together, each is tried by itself."""
+    mark_row(call.rows[0])
     start = time.perf_counter()
     try:
-        found = function(*arguments)
-        json.dumps(found.values)
+        results = call.function(call.items, *call.shared)
+        json.dumps([result.values for result in results])
     except Exception as error:
+        if len(call.rows) > 1:
+            return [answer for single in call.split() for answer in _answers(single)]
         text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_MESSAGE]
-        return Answer(number, FAILED, {}, text, None, time.perf_counter() - start)
-    seconds = time.perf_counter() - start
-    return Answer(number, found.status, found.values, found.remedy, found.seed, seconds)
+        results = [Result({}, FAILED, text)]
+    seconds = (time.perf_counter() - start) / len(call.rows)
+    pairs = zip(call.rows, results, strict=True)
+    return [Answer(row, result, seconds) for row, result in pairs]
 
 
 def package_version(name: str = "sparsetoken") -> str:
-    """Return the version of a package, none if it is not installed."""
+    """Return the version of a package, or none if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
-from sparsetoken.sweep.batch import package_version
 from sparsetoken.extras import needed
+from sparsetoken.sweep.batch import package_version
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["Cluster", "connected"]

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.sweep.drawing import VALUES
-from sparsetoken.sweep.found import RawRow
-from sparsetoken.sweep.parameters import PARAMETERS
+from sparsetoken.sweep.parameters import parameters
+from sparsetoken.sweep.rows import RawRow
 
 __all__ = ["Coded", "Columns", "Numbers"]
 
-_FIRST = ("experiment", "version", "quantity", *PARAMETERS, "seed", "trial")
 _RESULTS = tuple(dict.fromkeys(name for names in VALUES.values() for name in names))
 
 
@@ -138,14 +137,14 @@ class Columns:
             return
         rows = list(chunk)
         self._add_layouts(rows, self._configuration, "names", lambda r: r.configuration)
-        self._add_layouts(rows, self._results, "found", lambda r: r.result.values)
+        self._add_layouts(rows, self._results, "value_names", lambda r: r.result.values)
         everywhere = [np.arange(len(rows))]
         values: dict[str, list[Any]] = {
             "status": [row.result.status for row in rows],
             "message": [row.result.message for row in rows],
             "trial_seed": [row.result.seed and row.result.seed.hex() for row in rows],
             "seconds": [row.seconds for row in rows],
-            "computed_with": [row.facts for row in rows],
+            "computed_with": [row.environment for row in rows],
         }
         for name, column in self._fixed.items():
             column.add(len(rows), everywhere, [values[name]])
@@ -183,7 +182,8 @@ class Columns:
         self.order = np.lexsort(keys[::-1]) if keys and self._size else np.arange(self._size)
 
     def _sorting(self) -> list[str]:
-        return _arranged(self._configuration, _FIRST)
+        first = ("experiment", "version", "quantity", *parameters(), "seed", "trial")
+        return _arranged(self._configuration, first)
 
     @property
     def names(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from sparsetoken.sweep.parameters import PARAMETERS
+from sparsetoken.sweep.parameters import parameters
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["VALUES", "Drawing"]
@@ -56,7 +56,7 @@ class Drawing:
                 raise InvalidInput(f"plot.{place}", "the name of an axis", name)
             if name in taken:
                 raise InvalidInput(f"plot.{place}", f"another axis than {taken[name]}", name)
-            if place != "curves" and PARAMETERS[name].kind is str:
+            if place != "curves" and parameters()[name].kind is str:
                 raise InvalidInput(f"plot.{place}", "an axis of numbers", name)
             taken[name] = f"plot.{place}"
         if self.y and self.curves:

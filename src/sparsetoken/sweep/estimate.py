@@ -5,73 +5,79 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sparsetoken.sweep.canonical import key_of
+from sparsetoken.sweep.definitions import Definitions
 from sparsetoken.sweep.grid import Grid
+from sparsetoken.sweep.keys import key_of
+from sparsetoken.sweep.parameters import series_of
 from sparsetoken.sweep.store import Store
-from sparsetoken.sweep.work import compute
 
-__all__ = ["LONG", "Estimate", "estimate", "unique_rows"]
+__all__ = ["LONG", "Estimate", "estimate"]
 
 LONG = 2.0
+MOST_OF_SERIES = 20
 
 
 class Estimate(NamedTuple):
-    """Rows of each quantity, how many of all are done, and seconds on one worker for the rest."""
+    """The rows of each quantity, how many of all are done, and the seconds on one worker."""
 
     rows: dict[str, int]
     done: int
     seconds: float
 
 
-def unique_rows(grid: Grid) -> dict[str, set[bytes]]:
-    """Return the keys of the rows of each quantity; points that agree share one."""
-    return {
-        quantity: {key_of(row) for point in grid.points() for row in grid.rows_of(point, quantity)}
-        for quantity in grid.quantities
-    }
-
-
 def estimate(grid: Grid, store: Store | None = None, memory_budget: int | None = None) -> Estimate:
     """Count the rows, and time the first, the middle and the last point.
 
-    A row is timed a second time, without compilation, unless the first took two seconds.
+    A row is timed a second time, without compilation, unless the first took two seconds. Rows
+    of one series are timed together, as they run.
 
     Parameters
     ----------
     grid : Grid
     store : Store, optional
-        Rows that it has are done.
+        Rows whose results it has are done.
     memory_budget : int, optional
         As for the run.
     """
-    keys = unique_rows(grid)
-    finished = {q: 0 if store is None else _finished(store, found) for q, found in keys.items()}
-    seconds = 0.0
-    for quantity, found in keys.items():
-        times = [_seconds(grid, quantity, place, memory_budget) for place in _places(grid.size)]
-        seconds += (len(found) - finished[quantity]) * sum(times) / len(times)
-    rows = {quantity: len(found) for quantity, found in keys.items()}
-    return Estimate(rows, sum(finished.values()), seconds)
+    rows, done, seconds = {}, 0, 0.0
+    places = sorted({0, grid.size // 2, grid.size - 1})
+    for quantity in grid.quantities:
+        keys = _unique_keys(grid, quantity)
+        finished = 0 if store is None else len(keys) - store.statuses(keys).count(None)
+        times = [_seconds(_rows_at(grid, quantity, i), grid, memory_budget) for i in places]
+        rows[quantity] = len(keys)
+        done += finished
+        seconds += (len(keys) - finished) * sum(times) / len(times)
+    return Estimate(rows, done, seconds)
 
 
-def _finished(store: Store, keys: Collection[bytes]) -> int:
-    return len(keys) - store.statuses(keys).count(None)
+def _unique_keys(grid: Grid, quantity: str) -> Collection[bytes]:
+    """Return the keys of all rows; points that agree in what matters share one."""
+    return {key_of(row) for point in grid.points() for row in grid.rows_of(point, quantity)}
 
 
-def _places(size: int) -> list[int]:
-    return sorted({0, size // 2, size - 1})
-
-
-def _seconds(grid: Grid, quantity: str, place: int, memory_budget: int | None) -> float:
+def _rows_at(grid: Grid, quantity: str, place: int) -> list[dict[str, Any]]:
+    """Return the row of a point, and others of its series spread evenly over it."""
     point = next(itertools.islice(grid.points(), place, None))
-    row = grid.rows_of(point, quantity, 1)[0]
-    first = _timed(row, memory_budget)
-    return first if first > LONG else _timed(row, memory_budget)
+    (row,) = grid.rows_of(point, quantity, 1)
+    if not series_of(row):
+        return [row]
+    series = list(grid.series_points(point))
+    chosen = series[:: -(-len(series) // MOST_OF_SERIES)]
+    return [row for other in chosen for row in grid.rows_of(other, quantity, 1)]
 
 
-def _timed(row: dict, memory_budget: int | None) -> float:
+def _seconds(rows: list[dict[str, Any]], grid: Grid, memory_budget: int | None) -> float:
+    """Return the seconds of one row."""
+    first = _timed(rows, grid, memory_budget)
+    return (first if first > LONG else _timed(rows, grid, memory_budget)) / len(rows)
+
+
+def _timed(rows: list[dict[str, Any]], grid: Grid, memory_budget: int | None) -> float:
+    from sparsetoken.sweep.compute import compute
+
     start = time.perf_counter()
-    compute(row, memory_budget)
+    compute(rows, Definitions(grid.losses), memory_budget)
     return time.perf_counter() - start

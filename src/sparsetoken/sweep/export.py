@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsetoken.sweep.columns import Coded, Columns, Numbers
-from sparsetoken.sweep.damage import readable_rows
 from sparsetoken.extras import needed
+from sparsetoken.sweep.columns import Coded, Columns, Numbers
+from sparsetoken.sweep.integrity import readable_rows
 from sparsetoken.sweep.store import Store
 from sparsetoken.validation import InvalidInput
 

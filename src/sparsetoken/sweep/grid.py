@@ -9,16 +9,21 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sparsetoken.losses import Loss, get_loss
+from sparsetoken.models import MODELS
 from sparsetoken.sweep.axes import Axis
-from sparsetoken.sweep.canonical import canonical_text
+from sparsetoken.sweep.definitions import outside_models
 from sparsetoken.sweep.drawing import Drawing
+from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.parameters import (
     EXPERIMENTS,
-    PARAMETERS,
     QUANTITIES,
-    SHAPES,
+    SERIES,
     VERSIONS,
+    defaults,
+    parameters,
     relevant,
+    shape_names,
     uses,
 )
 from sparsetoken.validation import InvalidInput, choice, integer
@@ -37,15 +42,21 @@ class Grid:
     axes : sequence of Axis
         The points are all combinations of their steps.
     fixed : mapping
-        Values of other parameters; what is left out has the default of the command line.
+        Values of other parameters; what is left out has its default.
     quantities : sequence
         theory, simulation or both.
     trials : int >= 1
         Simulations at each point: a total, so that raising it adds the missing ones.
     seed : int >= 0
-        Of all trials.
+        The seed of the simulations. All points share their random numbers.
     plot : Drawing
         How `plot` shows the sweep; it changes no value.
+    losses : mapping
+        The losses that are not built in, by their labels. Those that stand in `axes` and `fixed`
+        as objects are added, and their labels stand in their places.
+    versions : mapping
+        The versions of the experiment and of models that are not part of the package, which
+        belong to the keys of rows; by default the present ones.
 
     Raises
     ------
@@ -60,6 +71,8 @@ class Grid:
     trials: int = 1
     seed: int = 0
     plot: Drawing = dataclasses.field(default_factory=Drawing)
+    losses: Mapping[str, Loss] = dataclasses.field(default_factory=dict, compare=False)
+    versions: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         choice("experiment", self.experiment, EXPERIMENTS)
@@ -69,14 +82,11 @@ class Grid:
         self._put("axes", tuple(self._checked_axis(axis) for axis in self.axes))
         if not self.axes:
             raise InvalidInput("axes", "one axis or more", "none")
-        self._check_clashes()
-        known = uses(self.experiment)
-        fixed = {}
-        for name, value in self.fixed.items():
-            where = _known(f"fixed.{name}", name, known, self.experiment)
-            fixed[name] = _typed(where, name, value)
+        fixed = {name: self._typed("fixed", name, value) for name, value in self.fixed.items()}
         self._put("fixed", fixed)
+        self._check_clashes()
         self.plot.check(self.names, self.experiment)
+        self._put("versions", self._present_versions() | dict(self.versions))
 
     def _put(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -89,38 +99,68 @@ class Grid:
         return tuple(name for name in QUANTITIES if name in given)
 
     def _checked_axis(self, axis: Axis) -> Axis:
-        table = "axes" if len(axis.names) == 1 else "tied"
-        needed = uses(self.experiment, self.quantities)
-        for name in axis.names:
-            where = _known(f"{table}.{name}", name, uses(self.experiment), self.experiment)
-            if name not in needed:
-                got = f"used by neither of: {', '.join(self.quantities)}"
-                raise InvalidInput(where, "a parameter that a wanted quantity depends on", got)
-        if not len(axis):
-            raise InvalidInput(f"{table}.{axis.names[0]}", "a list of one value or more", [])
         steps = tuple(
             tuple(
-                _typed(f"{table}.{name}", name, value)
+                self._typed(axis.table, name, value)
                 for name, value in zip(axis.names, step, strict=True)
             )
             for step in axis.steps
         )
+        for name in set(axis.names) - uses(self.experiment, self.quantities):
+            got = f"used by neither of: {', '.join(self.quantities)}"
+            legal = "a parameter that a wanted quantity depends on"
+            raise InvalidInput(f"{axis.table}.{name}", legal, got)
+        where = f"{axis.table}.{axis.names[0]}"
+        if not steps:
+            raise InvalidInput(where, "a list of one value or more", [])
         if len(set(steps)) < len(steps):
             twice = next(step for i, step in enumerate(steps) if step in steps[:i])
-            raise InvalidInput(f"{table}.{axis.names[0]}", "without a value twice", list(twice))
+            raise InvalidInput(where, "without a value twice", list(twice))
         return Axis(axis.names, steps)
+
+    def _typed(self, table: str, name: str, value: Any) -> Any:
+        """Return the value in the type of its parameter, so that 5 and 5.0 are one value."""
+        where, known = f"{table}.{name}", uses(self.experiment)
+        if name not in known:
+            legal = f"a parameter of the experiment {self.experiment}: {', '.join(sorted(known))}"
+            raise InvalidInput(where, legal, name)
+        if name == "model":
+            remedy = "A model of your own is made known by sparsetoken.models.register."
+            return choice(where, value, MODELS, remedy)
+        if isinstance(value, Loss) and name == "loss":
+            if get_loss(value).digest:
+                self._put("losses", {**self.losses, value.label: value})
+            return value.label
+        return parameters()[name].typed(where, value)
 
     def _check_clashes(self) -> None:
         seen: set[str] = set()
         for axis in self.axes:
-            table = "axes" if len(axis.names) == 1 else "tied"
             for name in axis.names:
                 if name in seen:
-                    raise InvalidInput(f"{table}.{name}", "on one axis only", "a second axis")
+                    raise InvalidInput(f"{axis.table}.{name}", "on one axis only", "a second axis")
                 seen.add(name)
-        for name in self.fixed:
-            if name in seen:
-                raise InvalidInput(f"fixed.{name}", "either an axis or a fixed value", "both")
+        for name in seen & set(self.fixed):
+            raise InvalidInput(f"fixed.{name}", "either an axis or a fixed value", "both")
+
+    def _present_versions(self) -> dict[str, int]:
+        entries = outside_models(self.models)
+        return {entry.name: entry.version for entry in entries} | {
+            self.experiment: VERSIONS[self.experiment]
+        }
+
+    @property
+    def models(self) -> set[str]:
+        """The names of the models; empty if the experiment has none."""
+        if "model" not in uses(self.experiment):
+            return set()
+        swept = {
+            step[axis.names.index("model")]
+            for axis in self.axes
+            if "model" in axis.names
+            for step in axis.steps
+        }
+        return swept or {self.fixed.get("model", parameters()["model"].default)}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -142,35 +182,41 @@ class Grid:
         """Return the place of a parameter in a file, such as ``axes.alpha1``."""
         for axis in self.axes:
             if name in axis.names:
-                return f"{'axes' if len(axis.names) == 1 else 'tied'}.{name}"
+                return f"{axis.table}.{name}"
         return f"fixed.{name}" if name in self.fixed else name
 
     def text(self) -> str:
         """Return the grid as canonical JSON: the same for the same sweep, however written."""
-        plain = dataclasses.asdict(self) | {"version": VERSIONS[self.experiment]}
+        names = ("experiment", "fixed", "quantities", "trials", "seed", "versions")
+        plain = {name: getattr(self, name) for name in names}
+        plain["axes"] = [dataclasses.asdict(axis) for axis in self.axes]
+        plain["plot"] = dataclasses.asdict(self.plot)
         return canonical_text(plain)
 
     @classmethod
     def from_text(cls, text: str) -> Grid:
-        """Read what `text` wrote."""
+        """Read what `text` wrote; losses of one's own are there by their labels alone."""
         plain = json.loads(text)
-        plain.pop("version")
-        axes = [
+        plain["axes"] = [
             Axis(tuple(axis["names"]), tuple(map(tuple, axis["steps"]))) for axis in plain["axes"]
         ]
-        drawing = Drawing(**plain["plot"])
-        return cls(
-            **{**plain, "axes": axes, "quantities": tuple(plain["quantities"]), "plot": drawing}
-        )
+        plain["quantities"] = tuple(plain["quantities"])
+        plain["plot"] = Drawing(**plain["plot"])
+        return cls(**plain)
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Yield the values of the axes at each point; the last axis moves fastest."""
         return _product(self.axes)
 
+    def series_points(self, point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the points that differ from this one in the parameters of a series alone."""
+        free = tuple(axis for axis in self.axes if set(axis.names) <= set(SERIES))
+        return ({**point, **values} for values in _product(free))
+
     def values(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters at a point."""
-        defaults = {name: parameter.default for name, parameter in PARAMETERS.items()}
-        return {**defaults, **self.fixed, **point}
+        given = {**self.fixed, **point}
+        return {**defaults(given.get("model", parameters()["model"].default)), **given}
 
     def rows_of(
         self, point: Mapping[str, Any], quantity: str, trials: int | None = None
@@ -180,23 +226,29 @@ class Grid:
         names = relevant(self.experiment, quantity, values)
         row = {
             "experiment": self.experiment,
-            "version": VERSIONS[self.experiment],
+            "version": self.versions[self.experiment],
             "quantity": quantity,
             **{name: values[name] for name in names},
         }
+        if row.get("model") in self.versions:
+            row["model_version"] = self.versions[row["model"]]
         if quantity == "theory":
             return [row]
         count = self.trials if trials is None else trials
         return [{**row, "seed": self.seed, "trial": trial} for trial in range(count)]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the configurations of all rows, those of one shape together.
+        """Yield the configurations of all rows, those of one shape and of one series together.
 
         Points that share a row yield it more than once.
         """
-        shaped = sorted(self.axes, key=lambda axis: not set(axis.names) & set(SHAPES))
+        shaping = set(shape_names())
+        axes = sorted(
+            self.axes,
+            key=lambda axis: (not shaping & set(axis.names), set(axis.names) <= set(SERIES)),
+        )
         for quantity in self.quantities:
-            for point in _product(tuple(shaped)):
+            for point in _product(tuple(axes)):
                 yield from self.rows_of(point, quantity)
 
     def check_points(self, memory_budget: int | None = None) -> None:
@@ -204,13 +256,13 @@ class Grid:
 
         The message names the place in the file and the point.
         """
-        from sparsetoken.sweep.work import check
+        from sparsetoken.sweep.compute import check
 
         for quantity in self.quantities:
             for point in self.points():
-                (row,) = self.rows_of(point, quantity, 1)
                 try:
-                    check(row, memory_budget)
+                    (row,) = self.rows_of(point, quantity, 1)
+                    check(row, self.losses, memory_budget)
                 except InvalidInput as error:
                     raise self._placed(error, point) from None
 
@@ -225,26 +277,3 @@ def _product(axes: tuple[Axis, ...]) -> Iterator[dict[str, Any]]:
     names = [name for axis in axes for name in axis.names]
     for steps in itertools.product(*(axis.steps for axis in axes)):
         yield dict(zip(names, itertools.chain.from_iterable(steps), strict=True))
-
-
-def _known(where: str, name: str, known: set[str], experiment: str) -> str:
-    if name not in known:
-        legal = f"a parameter of the experiment {experiment}: {', '.join(sorted(known))}"
-        raise InvalidInput(where, legal, name)
-    return where
-
-
-def _typed(where: str, name: str, value: Any) -> Any:
-    """Return the value in the type of its parameter, so that 5 and 5.0 are one value."""
-    kind, default = PARAMETERS[name]
-    if value is None and default is None:
-        return None
-    if kind is str and isinstance(value, str):
-        return value
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind is float and number and not math.isnan(value):
-        return float(value) + 0.0
-    if kind is int and number and value == math.floor(value) < math.inf:
-        return int(value)
-    legal = {str: "a text", float: "a number", int: "an integer"}[kind]
-    raise InvalidInput(where, legal, value)

@@ -1,100 +1,196 @@
-"""The parameters of a sweep: their kinds, their defaults, and what depends on them."""
+"""The parameters of sweeps: their types and defaults, and which of them a row depends on.
+
+They are the fields of problem, model, stages and readout, and the arguments of the functions that
+compute; types and defaults are taken from there.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import inspect
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from sparsetoken.models import MODELS, Attention, ModelEntry
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.sweep.keys import canonical_text
+from sparsetoken.validation import InvalidInput, choice
+
 __all__ = [
     "EXPERIMENTS",
-    "PARAMETERS",
+    "PROBLEM",
     "QUANTITIES",
-    "SHAPES",
+    "QUERY",
+    "SERIES",
+    "STEPS",
     "VERSIONS",
     "Parameter",
+    "defaults",
+    "fields_of",
+    "parameters",
     "relevant",
+    "series_of",
+    "shape_names",
     "uses",
 ]
 
 QUANTITIES = ("theory", "simulation")
-VERSIONS = {"alignment": 1, "learning": 2, "capacity": 2}
-"""Of the experiments: raised when the same configuration means another result."""
+VERSIONS = {"alignment": 2, "learning": 3, "capacity": 3}
+"""The version of each experiment, raised when the same configuration means another result."""
 
 EXPERIMENTS = tuple(VERSIONS)
+SERIES = ("ridge", "alpha1")
+"""The predictions of rows that differ in nothing else are computed by one call."""
 
 
 class Parameter(NamedTuple):
-    """The type of a parameter and its default, as on the command line; None: left out."""
+    """The type of a parameter, and its default; None if it is left out by default."""
 
     kind: type
     default: Any
 
+    def typed(self, where: str, value: Any) -> Any:
+        """Return the value in this type, so that 5 and 5.0 are one value.
 
-PARAMETERS = {
-    "model": Parameter(str, "attention"),
-    "length": Parameter(int, 10),
-    "informative": Parameter(int, 1),
-    "strength": Parameter(float, 5.0),
-    "positive_rate": Parameter(float, 0.5),
-    "loss": Parameter(str, "logistic"),
-    "ridge": Parameter(float, 1e-2),
-    "alpha0": Parameter(float, 2.0),
-    "eta_w": Parameter(float, 0.5),
-    "eta_b": Parameter(float, 0.5),
-    "eta_q": Parameter(float, 1.0),
-    "beta": Parameter(float, 1.0),
-    "cosine": Parameter(float, None),
-    "sharpness": Parameter(float, None),
-    "activation": Parameter(str, "erf"),
-    "alpha1": Parameter(float, 2.0),
-    "tolerance": Parameter(float, 1e-4),
-    "dimension": Parameter(int, 500),
-    "engine": Parameter(str, "reduced"),
-    "dtype": Parameter(str, "float64"),
-}
-"""In the order of exported columns."""
+        Raises
+        ------
+        InvalidInput
+            If it is of another type; its name is `where`.
+        """
+        kind, default = self
+        if (value is None and default is None) or (kind is str and isinstance(value, str)):
+            return value
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if kind is float and number and not math.isnan(value):
+            return float(value) + 0.0  # the sum turns -0.0 into 0.0
+        if kind is int and number and value == math.floor(value) < math.inf:
+            return int(value)
+        legal = {str: "a text", float: "a number", int: "an integer"}[kind]
+        raise InvalidInput(where, legal, value)
 
-SHAPES = ("experiment", "quantity", "engine", "model", "loss", "activation", "length", "dimension")
-"""What compiled code and memory depend on: rows that agree in these run side by side."""
 
-_PROBLEM = ("length", "informative", "strength", "positive_rate")
-_STAGES = ("alpha0", "eta_w", "eta_b", "eta_q", "beta")
-_QUERY = ("cosine", "sharpness")
+def fields_of(kind: type) -> dict[str, str]:
+    """Return the fields of a dataclass that are numbers or words, by the names of parameters."""
+    return {
+        field.metadata.get("column", field.name): field.name
+        for field in dataclasses.fields(kind)
+        if type(field.default) in (int, float, str)
+    }
+
+
+def _own(kind: type) -> dict[str, Parameter]:
+    known = {field.name: field.default for field in dataclasses.fields(kind)}
+    return {
+        name: Parameter(type(known[field]), known[field]) for name, field in fields_of(kind).items()
+    }
+
+
+def _argument(function: Any, name: str) -> Parameter:
+    default = inspect.signature(function).parameters[name].default
+    return Parameter(type(default), default)
+
+
+PROBLEM = tuple(fields_of(SparseTokenProblem))
+STEPS = (*fields_of(TwoSteps), "loss")
+QUERY = ("cosine", "sharpness")
+_READOUT = (*fields_of(Readout), "loss")
 _SAMPLING = ("dimension", "engine", "dtype")
-_MODEL = ("model", *_PROBLEM, *_STAGES, *_QUERY, "activation", "loss")
 
-_USES = {
-    ("alignment", "theory"): (*_PROBLEM, *_STAGES, "loss"),
-    ("alignment", "simulation"): (*_PROBLEM, *_STAGES, "loss", "ridge", *_SAMPLING),
-    ("learning", "theory"): (*_MODEL, "ridge", "alpha1", "tolerance"),
-    ("learning", "simulation"): (*_MODEL, "ridge", "alpha1", *_SAMPLING),
-    ("capacity", "theory"): (*_MODEL, "tolerance"),
-    ("capacity", "simulation"): (*_MODEL, "ridge", "alpha1", *_SAMPLING),
-}
+
+def parameters() -> dict[str, Parameter]:
+    """Return all parameters by name, in the order of exported columns.
+
+    The default of a field that several models have is that of the first; see `defaults`.
+    """
+    return _parameters(tuple(MODELS.values()))
+
+
+@functools.lru_cache(maxsize=8)
+def _parameters(entries: tuple[ModelEntry, ...]) -> dict[str, Parameter]:
+    from sparsetoken.simulation import simulate
+    from sparsetoken.theory import predict
+
+    found = {"model": Parameter(str, Attention.name)} | _own(SparseTokenProblem)
+    found["loss"] = Parameter(str, Readout().loss.name)
+    found |= _own(TwoSteps)
+    found |= dict.fromkeys(QUERY, Parameter(float, None))
+    for entry in reversed(entries):
+        found |= _own(entry.kind)
+    found |= _own(Readout)
+    found["tolerance"] = _argument(predict, "tolerance")
+    return found | {name: _argument(simulate, name) for name in _SAMPLING}
+
+
+def defaults(model: str) -> dict[str, Any]:
+    """Return the default of every parameter, for the model of this name."""
+    return _defaults(tuple(MODELS.values()), choice("model", model, MODELS))
+
+
+@functools.lru_cache(maxsize=64)
+def _defaults(entries: tuple[ModelEntry, ...], model: str) -> dict[str, Any]:
+    (kind,) = (entry.kind for entry in entries if entry.name == model)
+    return {name: found.default for name, found in (_parameters(entries) | _own(kind)).items()}
 
 
 def uses(experiment: str, quantities: tuple[str, ...] = QUANTITIES) -> set[str]:
-    """Return the parameters that the quantities of an experiment may depend on."""
-    return {name for quantity in quantities for name in _USES[experiment, quantity]}
+    """Return the parameters that the quantities of an experiment depend on for some values."""
+    return {
+        name
+        for quantity in quantities
+        for model in MODELS
+        for given in (None, 0.5)
+        for name in relevant(
+            experiment,
+            quantity,
+            {"model": model, "cosine": given, "sharpness": given, "engine": "tensors"},
+        )
+    }
 
 
 def relevant(experiment: str, quantity: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the parameters that this result depends on, given the values of all.
 
-    Points that differ in others share a row. A simulation keeps the steps of its training
-    even where they play no part, since `simulate` seeds its trials by them.
+    Points that differ in other parameters share a row.
+
+    Raises
+    ------
+    InvalidInput
+        If no model has that name.
     """
-    dropped: set[str] = set()
-    queried = values["model"] in ("attention", "elementwise")
-    if values["model"] != "elementwise":
-        dropped.add("activation")
-    if not queried:
-        dropped.update(_QUERY)
-    trained = queried and values["cosine"] is None
-    if quantity == "theory" and experiment != "alignment" and not trained:
-        dropped.update(_STAGES)
-        if experiment == "capacity":
-            dropped.add("loss")
-    if values["engine"] == "reduced":
-        dropped.add("dtype")
-    return tuple(name for name in _USES[experiment, quantity] if name not in dropped)
+    used = set(PROBLEM)
+    if experiment == "alignment":
+        used.update(STEPS)
+    else:
+        entry = MODELS[choice("model", values["model"], MODELS)]
+        used.update(("model", *entry.options))
+        if entry.has_query:
+            given = any(values[name] is not None for name in QUERY)
+            used.update(QUERY if given else STEPS)
+        if experiment == "learning":
+            used.update(_READOUT)
+        elif quantity == "simulation":
+            used.add("alpha1")
+        if quantity == "theory":
+            used.add("tolerance")
+    if quantity == "simulation":
+        used.update(_SAMPLING if values["engine"] == "tensors" else ("dimension", "engine"))
+    return tuple(name for name in parameters() if name in used)
+
+
+def shape_names() -> tuple[str, ...]:
+    """Return the parameters on which compiled code and memory depend.
+
+    Rows that agree in these take about the same time, and run side by side.
+    """
+    options = [name for entry in MODELS.values() for name in entry.options]
+    return ("experiment", "quantity", "engine", "model", "loss", *options, "length", "dimension")
+
+
+def series_of(row: Mapping[str, Any]) -> str:
+    """Return a text that agrees for rows which one call can compute, or ""."""
+    if (row["experiment"], row["quantity"]) != ("learning", "theory"):
+        return ""
+    return canonical_text({name: value for name, value in row.items() if name not in SERIES})

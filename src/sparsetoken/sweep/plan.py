@@ -1,23 +1,23 @@
-"""What a run computes: rows by name, and the call that makes each."""
+"""The rows of a run, and the calls that compute them."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+import pickle
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sparsetoken.sweep.canonical import canonical_text, key_of
+from sparsetoken.sweep.definitions import Definitions, outside_models
 from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.parameters import SHAPES
-from sparsetoken.sweep.records import RunStopped
-from sparsetoken.sweep.store import Store
-from sparsetoken.sweep.work import CONVERGED, Found, compute
+from sparsetoken.sweep.keys import canonical_text, key_of
+from sparsetoken.sweep.parameters import series_of, shape_names
+from sparsetoken.sweep.reading import StoreReader
+from sparsetoken.sweep.records import CONVERGED, Call, Lease, Result, RunStopped
 
-__all__ = ["Call", "GridPlan", "JobLike", "JobPlan", "Plan"]
-
-Call = tuple[Callable[..., Found], tuple[Any, ...]]
+__all__ = ["GridPlan", "JobLike", "JobPlan", "Plan"]
 
 
 class Plan(Protocol):
@@ -25,7 +25,7 @@ class Plan(Protocol):
 
     @property
     def text(self) -> str:
-        """What is the same for the same plan."""
+        """The same for the same plan."""
         ...
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
@@ -36,8 +36,16 @@ class Plan(Protocol):
         """Return a number that agrees for rows which may share a batch."""
         ...
 
-    def call(self, row: Mapping[str, Any]) -> Call:
-        """Return a function of a module and its arguments; together they make the row."""
+    def series(self, row: Mapping[str, Any]) -> int | None:
+        """Return a number that agrees for successive rows which one call computes, or None."""
+        ...
+
+    def calls(self, leases: Sequence[Lease]) -> list[Call]:
+        """Return the calls that compute these rows."""
+        ...
+
+    def require_picklable(self) -> None:
+        """Raise `InvalidInput` if the calls cannot be sent to other processes."""
         ...
 
 
@@ -49,7 +57,8 @@ class GridPlan:
     ----------
     grid : Grid
     memory_budget : int, optional
-        Bytes that one trial may take, by count. It changes no result.
+        The largest number of bytes that one trial may take, as counted beforehand. It changes
+        no result.
     """
 
     grid: Grid
@@ -65,16 +74,36 @@ class GridPlan:
         return self.grid.rows()
 
     def shape(self, row: Mapping[str, Any]) -> int:
-        """Return the hash of what compiled code depends on."""
-        return zlib.crc32(repr([row.get(name) for name in SHAPES]).encode())
+        """Return a hash of the parameters that compiled code depends on."""
+        return _hash([row.get(name) for name in shape_names()])
 
-    def call(self, row: Mapping[str, Any]) -> Call:
-        """Return the work of a row."""
-        return compute, (row, self.memory_budget)
+    def series(self, row: Mapping[str, Any]) -> int | None:
+        """Return a hash of what rows of one series have in common."""
+        text = series_of(row)
+        return _hash([text]) if text else None
+
+    def calls(self, leases: Sequence[Lease]) -> list[Call]:
+        """Return one call for each series."""
+        groups = itertools.groupby(leases, lambda lease: series_of(lease.configuration) or lease.id)
+        return [self._call(tuple(group)) for _, group in groups]
+
+    def _call(self, leases: Sequence[Lease]) -> Call:
+        from sparsetoken.sweep.compute import compute
+
+        rows = tuple(lease.configuration for lease in leases)
+        labels, models = {row.get("loss") for row in rows}, {row.get("model") for row in rows}
+        losses = {label: loss for label, loss in self.grid.losses.items() if label in labels}
+        definitions = Definitions(losses, outside_models(models))
+        numbers = tuple(lease.id for lease in leases)
+        return Call(numbers, compute, rows, (definitions, self.memory_budget))
+
+    def require_picklable(self) -> None:
+        """Raise `InvalidInput` if a loss or a model of the grid cannot be sent to others."""
+        pickle.dumps(Definitions(self.grid.losses, outside_models(self.grid.models)))
 
 
 class JobLike(Protocol):
-    """A call with its expected seconds; the result depends on its name and version alone."""
+    """A call of any function, with its expected seconds."""
 
     @property
     def work(self) -> Callable[..., Any]:
@@ -93,24 +122,24 @@ class JobLike(Protocol):
 
     @property
     def name(self) -> str:
-        """The work and its arguments, as text."""
+        """A text that says all that the result depends on but for the code."""
         ...
 
     @property
     def version(self) -> int:
-        """The version of the work, raised when it means another result."""
+        """The version of the function: raised when the same name means another result."""
         ...
 
 
 @dataclasses.dataclass(frozen=True)
 class JobPlan:
-    """A list of any jobs, those of high cost first.
+    """A list of any jobs with distinct names, those of high cost first.
 
     Parameters
     ----------
     jobs : sequence of jobs
     encode : callable
-        A function of a module: what a job returns to what JSON can hold.
+        A function of a module, from what a job returns to what JSON can hold.
     """
 
     jobs: Sequence[JobLike]
@@ -130,23 +159,33 @@ class JobPlan:
         return {"job": job.name, "version": job.version}
 
     def shape(self, row: Mapping[str, Any]) -> int:
-        """Return a number of its function: jobs of one may share a batch."""
-        work = self._found[row["job"]].work
-        return zlib.crc32(f"{work.__module__}.{work.__qualname__}".encode())
+        """Return a hash of the job's function."""
+        work = self._by_name[row["job"]].work
+        return _hash([work.__module__, work.__qualname__])
 
-    def call(self, row: Mapping[str, Any]) -> Call:
-        """Return the job, and what makes its result a row."""
-        job = self._found[row["job"]]
-        return _run_job, (self.encode, job.work, job.arguments)
+    def series(self, row: Mapping[str, Any]) -> int | None:
+        """Return None: each job is a call of its own."""
+        return None
 
-    def known(self, store: Store) -> set[str]:
-        """Return the names of the jobs whose results a store has already."""
+    def calls(self, leases: Sequence[Lease]) -> list[Call]:
+        """Return one call for each job."""
+        jobs = [self._by_name[lease.configuration["job"]] for lease in leases]
+        return [
+            Call((lease.id,), _run_jobs, ((job.work, job.arguments),), (self.encode,))
+            for lease, job in zip(leases, jobs, strict=True)
+        ]
+
+    def require_picklable(self) -> None:
+        """Do nothing: functions of modules and plain values can be sent."""
+
+    def known(self, store: StoreReader) -> set[str]:
+        """Return the names of the jobs whose results are in a store."""
         names = [job.name for job in self.jobs]
         statuses = store.statuses(key_of(self.row(job)) for job in self.jobs)
         return {n for n, status in zip(names, statuses, strict=True) if status == CONVERGED}
 
-    def results(self, store: Store) -> list[Any]:
-        """Return what `encode` gave of each job, in the order of the jobs.
+    def results(self, store: StoreReader) -> list[Any]:
+        """Return what `encode` gave for each job, in the order of the jobs.
 
         Raises
         ------
@@ -162,11 +201,15 @@ class JobPlan:
         return [rows[job.name].values["result"] for job in self.jobs]
 
     @functools.cached_property
-    def _found(self) -> dict[str, JobLike]:
+    def _by_name(self) -> dict[str, JobLike]:
         return {job.name: job for job in self.jobs}
 
 
-def _run_job(
-    encode: Callable[[Any], Any], work: Callable[..., Any], arguments: tuple[Any, ...]
-) -> Found:
-    return Found({"result": encode(work(*arguments))})
+def _run_jobs(
+    jobs: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]], encode: Callable[[Any], Any]
+) -> list[Result]:
+    return [Result({"result": encode(work(*arguments))}) for work, arguments in jobs]
+
+
+def _hash(values: list[Any]) -> int:
+    return zlib.crc32(repr(values).encode())

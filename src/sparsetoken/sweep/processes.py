@@ -13,16 +13,19 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from typing import Any
 
 __all__ = [
-    "ProcessLanes",
+    "NO_ROW",
     "WorkerDied",
-    "machine_share",
-    "memory_taken",
+    "WorkerPool",
     "mark_row",
+    "memory_share",
     "one_thread_each",
+    "peak_memory",
     "worker_pool",
 ]
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+NO_ROW = -1
+_row: Any = None  # in a worker: memory shared with the parent, which holds the row being computed
 
 
 @contextlib.contextmanager
@@ -40,24 +43,50 @@ def one_thread_each() -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-@contextlib.contextmanager
-def worker_pool(workers: int) -> Iterator[Executor]:
-    """Return an executor of spawned processes; on an error the rest is dropped."""
-    context = multiprocessing.get_context("spawn")
-    with one_thread_each():
-        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
-        try:
-            yield pool
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
-        pool.shutdown()
+class WorkerDied(Exception):
+    """The worker process of a call died.
+
+    Attributes
+    ----------
+    row : int or None
+        The row that the worker was computing, `NO_ROW` if it was at none, or None if the
+        worker died in an earlier call than this one.
+    """
+
+    def __init__(self, row: int | None) -> None:
+        super().__init__(row)
+        self.row = row
 
 
-def _begin_worker() -> None:
+def mark_row(number: int | None) -> None:
+    """Tell the parent process which row this process computes; None if it computes none."""
+    if _row is not None:
+        _row.value = NO_ROW if number is None else number
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has held in memory; 0 if not known."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    unit = 1 if os.uname().sysname == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def memory_share(workers: int) -> int:
+    """Return the bytes of memory that each worker may take: nine tenths of all, shared."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        total = 8 * 2**30
+    return int(0.9 * total / workers)
+
+
+def _begin_worker(row: Any) -> None:
     """End at Ctrl-C without a traceback, and with the parent process even if it is killed."""
+    global _row
+    _row = row
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -69,59 +98,11 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-class WorkerDied(Exception):
-    """The worker of a call died.
-
-    Attributes
-    ----------
-    row : int or None
-        The row it was at, if this call was the one running.
-    """
-
-    def __init__(self, row: int | None) -> None:
-        super().__init__(row)
-        self.row = row
-
-
-_row: Any = None
-
-
-def _begin_lane(row: Any) -> None:
-    global _row
-    _row = row
-    _begin_worker()
-
-
-def mark_row(number: int) -> None:
-    """Tell the parent which row this process works at; -1: none."""
-    if _row is not None:
-        _row.value = number
-
-
-def memory_taken() -> int:
-    """Return the most bytes that this process has held in memory; 0 if not known."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    unit = 1 if os.uname().sysname == "Darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def machine_share(workers: int) -> int:
-    """Return the bytes of memory that each worker may take: nine tenths of all, shared."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        total = 8 * 2**30
-    return int(0.9 * total / workers)
-
-
-class _Lane:
+class _Worker:
     """One worker process and the calls that wait for it, first come first served.
 
-    Calls are given by one thread. What comes back is passed on by a thread of the pool, which
-    may hold a lock that `submit` of the pool needs: it shares nothing with it but a count.
+    Calls are submitted by one thread. Results are passed on by a thread of the executor, which
+    may hold a lock that `submit` of the executor needs: the two share nothing but a count.
     """
 
     def __init__(self, context: Any, memory: int) -> None:
@@ -131,54 +112,54 @@ class _Lane:
         self._renew()
 
     def _renew(self) -> None:
-        self.row = self._context.RawValue(ctypes.c_int64, -1)
-        self.pool = ProcessPoolExecutor(
-            1, mp_context=self._context, initializer=_begin_lane, initargs=(self.row,)
+        self.row = self._context.RawValue(ctypes.c_int64, NO_ROW)
+        self.executor = ProcessPoolExecutor(
+            1, mp_context=self._context, initializer=_begin_worker, initargs=(self.row,)
         )
-        self.blamed, self._large = threading.Event(), threading.Event()
+        self._dead, self._large = threading.Event(), threading.Event()
 
     def submit(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
         """Give a call to the process, or to a new one if it has died or grown too large."""
         if self._large.is_set():
-            self.pool.shutdown(wait=False)  # what it has begun it ends
+            self.executor.shutdown(wait=False)  # it still ends the calls that it has
             self._renew()
         try:
-            inner = self.pool.submit(call, *args, **kwargs)
+            inner = self.executor.submit(call, *args, **kwargs)
         except BrokenExecutor:
             self._renew()
-            inner = self.pool.submit(call, *args, **kwargs)
+            inner = self.executor.submit(call, *args, **kwargs)
         outer: Future = Future()
         outer.set_running_or_notify_cancel()
-        self._add(1)
+        self._count(1)
         inner.add_done_callback(self._passing_on(outer))
         return outer
 
-    def _add(self, calls: int) -> None:
+    def _count(self, calls: int) -> None:
         with self._lock:
             self.waiting += calls
 
     def _passing_on(self, outer: Future) -> Callable[[Future], None]:
-        row, blamed, large = self.row, self.blamed, self._large
+        row, dead, large = self.row, self._dead, self._large
 
         def pass_on(done: Future) -> None:
-            self._add(-1)
+            self._count(-1)
             error = done.exception()
             if error is None:
                 if getattr(done.result(), "memory", 0) > self._memory:
                     large.set()
                 outer.set_result(done.result())
             elif isinstance(error, BrokenExecutor):
-                # The first call of a broken pool is the one that ran.
-                outer.set_exception(WorkerDied(None if blamed.is_set() else row.value))
-                blamed.set()
+                # The first call of a broken executor is the one that was running.
+                outer.set_exception(WorkerDied(None if dead.is_set() else row.value))
+                dead.set()
             else:
                 outer.set_exception(error)
 
         return pass_on
 
 
-class ProcessLanes(Executor):
-    """Spawned processes, each with a queue of its own: a death loses one process's calls.
+class WorkerPool(Executor):
+    """Spawned processes, each with a queue of its own, so that a death loses the calls of one.
 
     Parameters
     ----------
@@ -188,24 +169,35 @@ class ProcessLanes(Executor):
     """
 
     def __init__(self, workers: int, memory: int | None = None) -> None:
-        self.workers = workers
-        self._threads = one_thread_each()
-        self._threads.__enter__()
+        self._one_thread = one_thread_each()
+        self._one_thread.__enter__()
         context = multiprocessing.get_context("spawn")
-        limit = machine_share(workers) if memory is None else memory
-        self._lanes = [_Lane(context, limit) for _ in range(workers)]
+        limit = memory_share(workers) if memory is None else memory
+        self._workers = [_Worker(context, limit) for _ in range(workers)]
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """Give a call to the lane with the fewest; it may raise `WorkerDied`."""
-        lane = min(self._lanes, key=lambda lane: lane.waiting)
-        return lane.submit(fn, *args, **kwargs)
+        """Give a call to the worker with the fewest; the result may be `WorkerDied`."""
+        worker = min(self._workers, key=lambda worker: worker.waiting)
+        return worker.submit(fn, *args, **kwargs)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End the processes; without `wait`, at once."""
-        for lane in self._lanes:
-            processes = list((lane.pool._processes or {}).values())
-            lane.pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+        for worker in self._workers:
+            processes = list((worker.executor._processes or {}).values())
+            worker.executor.shutdown(wait=wait, cancel_futures=cancel_futures)
             if not wait:
                 for process in processes:
                     process.kill()
-        self._threads.__exit__(None, None, None)
+        self._one_thread.__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def worker_pool(workers: int) -> Iterator[Executor]:
+    """Return a `WorkerPool`, whose processes end at once if the block raises an error."""
+    pool = WorkerPool(workers)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()

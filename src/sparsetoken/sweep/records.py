@@ -1,21 +1,32 @@
-"""What passes between the store and those who run its rows."""
+"""What passes between the store and the processes that compute its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["FAILED", "Answer", "Claim", "Counts", "RunStopped"]
+__all__ = [
+    "CONVERGED",
+    "FAILED",
+    "Answer",
+    "Call",
+    "Counts",
+    "Lease",
+    "Result",
+    "RunStopped",
+]
 
+CONVERGED = "converged"
 FAILED = "failed"
+"""The status of a row whose computation raised an error."""
 
 
 class RunStopped(RuntimeError):
-    """A run that cannot go on; what was finished is in the store."""
+    """A run that cannot go on. Rows that were finished are in the store."""
 
 
 class Counts(NamedTuple):
-    """Rows of a sweep by what became of them; done includes not_converged."""
+    """The rows of a sweep by state; `done` includes `not_converged`."""
 
     done: int
     failed: int
@@ -28,20 +39,60 @@ class Counts(NamedTuple):
         return self.done + self.failed + self.left
 
 
-class Claim(NamedTuple):
-    """A row that this process is to run."""
+class Lease(NamedTuple):
+    """A row that this process is to compute; no other process may do so while this one lives.
+
+    Rows of one shape may share a batch, and rows of one series are computed by one call.
+    """
 
     id: int
     shape: int
+    series: int | None
     configuration: dict[str, Any]
 
 
+class Result(NamedTuple):
+    """The result of one row.
+
+    Attributes
+    ----------
+    values : mapping
+        Numbers by name, or anything else that JSON can hold.
+    status : str
+        converged, or the code of what stopped the computation.
+    remedy : str
+        What to try if it did not converge.
+    seed : int or None
+        The seed of the random streams of a simulation.
+    """
+
+    values: Mapping[str, Any]
+    status: str = CONVERGED
+    remedy: str = ""
+    seed: int | None = None
+
+
+class Call(NamedTuple):
+    """A function that computes one row, or several together.
+
+    ``function(items, *shared)`` returns a `Result` for each item. The function belongs to a
+    module, so that worker processes can find it.
+    """
+
+    rows: tuple[int, ...]
+    function: Callable[..., Sequence[Result]]
+    items: tuple[Any, ...]
+    shared: tuple[Any, ...] = ()
+
+    def split(self) -> list[Call]:
+        """Return one call for each row."""
+        pairs = zip(self.rows, self.items, strict=True)
+        return [self._replace(rows=(row,), items=(item,)) for row, item in pairs]
+
+
 class Answer(NamedTuple):
-    """What became of a row; `status` is failed if it raised an error."""
+    """The numbered row, its result, and the seconds that it took."""
 
     id: int
-    status: str
-    values: Mapping[str, Any]
-    message: str = ""
-    seed: int | None = None
+    result: Result
     seconds: float = 0.0

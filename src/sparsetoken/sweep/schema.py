@@ -1,4 +1,4 @@
-"""The tables of a store, and how a file is opened: checked, and with clear errors."""
+"""The tables of a store, and how its file is opened and checked."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sparsetoken.validation import InvalidInput
 
 __all__ = ["SCHEMA_VERSION", "StoreError", "connect", "damage_text", "store_errors"]
 
-SCHEMA_VERSION = 1
-APPLICATION = 0x53744B6E  # in the header of the file: it is a store of ours
+SCHEMA_VERSION = 2
+APPLICATION = 0x53744B6E  # in the header of the file, which tells that it is a store of sweeps
 BUSY_SECONDS = 60.0
 
 TABLES = """
 CREATE TABLE sweeps (id INTEGER PRIMARY KEY, text TEXT UNIQUE NOT NULL, complete INTEGER NOT NULL);
-CREATE TABLE work (
+CREATE TABLE tasks (
     id INTEGER PRIMARY KEY, key BLOB UNIQUE NOT NULL, state INTEGER NOT NULL,
-    shape INTEGER NOT NULL, owner INTEGER, deaths INTEGER NOT NULL);
-CREATE INDEX claimed ON work (owner) WHERE owner IS NOT NULL;
-CREATE INDEX waiting ON work (id) WHERE state = 0;
+    shape INTEGER NOT NULL, series INTEGER, holder INTEGER, deaths INTEGER NOT NULL);
+CREATE INDEX leased ON tasks (holder) WHERE holder IS NOT NULL;
+CREATE INDEX waiting ON tasks (id) WHERE state = 0;
 CREATE TABLE members (
-    sweep INTEGER NOT NULL, work INTEGER NOT NULL, PRIMARY KEY (sweep, work)) WITHOUT ROWID;
+    sweep INTEGER NOT NULL, task INTEGER NOT NULL, PRIMARY KEY (sweep, task)) WITHOUT ROWID;
 CREATE TABLE layouts (id INTEGER PRIMARY KEY, names TEXT UNIQUE NOT NULL);
 CREATE TABLE configurations (
     id INTEGER PRIMARY KEY, layout INTEGER NOT NULL, content TEXT NOT NULL);
@@ -33,9 +33,13 @@ CREATE TABLE results (
     status TEXT NOT NULL, message TEXT, seed BLOB, seconds REAL, environment INTEGER,
     checksum INTEGER NOT NULL);
 CREATE TABLE environments (id INTEGER PRIMARY KEY, facts TEXT UNIQUE NOT NULL);
-CREATE TABLE owners (
+CREATE TABLE holders (
     id INTEGER PRIMARY KEY, host TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL,
-    version TEXT NOT NULL, beat REAL NOT NULL);
+    version TEXT NOT NULL, heartbeat REAL NOT NULL);
+"""
+"""A task is a row that is to be computed; tasks, configurations and results share their ids.
+
+A layout is the list of names that many configurations or results have in common.
 """
 
 
@@ -45,7 +49,7 @@ class StoreError(Exception):
 
 @contextlib.contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Say in one sentence what SQLite found wrong with the file or its disk."""
+    """Turn an error of SQLite into one sentence about the file or its disk."""
     try:
         yield
     except sqlite3.Error as error:
@@ -126,7 +130,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
         connection.close()
         pending = path.with_name(path.name + "-wal")
         if pending.exists() and pending.stat().st_size > 0:
-            raise  # immutable would not see what it holds
+            raise  # an immutable connection would not see what the log holds
         connection = sqlite3.connect(f"{uri}?immutable=1", uri=True, isolation_level=None)
     return connection
 
@@ -149,7 +153,7 @@ def _check_kind(connection: sqlite3.Connection, path: Path, write: bool) -> None
 
 
 def _check_size(connection: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that was cut short. Pages that are in the log alone are not counted."""
+    """Refuse a file that was cut short. While a log is there, pages may be in it alone."""
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     log = path.with_name(path.name + "-wal")
     if log.exists() and log.stat().st_size > 0:
@@ -173,7 +177,7 @@ def _create(connection: sqlite3.Connection) -> None:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to a write-ahead log. SQLite itself does not wait if another process does so now."""
+    """Switch to a write-ahead log; SQLite itself does not wait while another process does so."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:

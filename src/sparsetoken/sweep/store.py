@@ -1,7 +1,8 @@
-"""The store: one SQLite file with what is to be done and what was found.
+"""The store: one SQLite file with the rows to be computed and their results.
 
 Every change is one short transaction, so that the file is whole whenever a process ends.
-Two processes share a store: each claims the rows it runs, and rows of a dead one are freed.
+Several processes may share a store: each leases the rows that it computes, and the leases of a
+dead process are released.
 """
 
 from __future__ import annotations
@@ -15,19 +16,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sparsetoken.sweep.canonical import key_of
-from sparsetoken.sweep.found import Result, Row, checksum, parsed, raw_rows
-from sparsetoken.sweep.owners import dead_owners, give_signs, register_owner
-from sparsetoken.sweep.records import FAILED, Answer, Claim, Counts
-from sparsetoken.sweep.schema import StoreError, connect, store_errors
+from sparsetoken.sweep import records
+from sparsetoken.sweep.keys import key_of
+from sparsetoken.sweep.leases import dead_holders, register_holder, send_heartbeats
+from sparsetoken.sweep.reading import (
+    CONVERGED,
+    FAILED,
+    LEASED,
+    UNCONVERGED,
+    WAITING,
+    StoreReader,
+)
+from sparsetoken.sweep.records import Answer, Lease
+from sparsetoken.sweep.rows import StoredResult, checksum
+from sparsetoken.sweep.schema import StoreError, store_errors
 
 __all__ = ["Store"]
 
-WAITING, CLAIMED, CONVERGED, UNCONVERGED, FAILED_STATE = range(5)
 CHUNK = 5000
+Grouping = Callable[[Mapping[str, Any]], int | None]
 
 
-class Store:
+class Store(StoreReader):
     """A file of rows, open in this process and thread.
 
     Parameters
@@ -45,12 +55,10 @@ class Store:
     """
 
     def __init__(self, path: Path | str, *, write: bool = True) -> None:
-        self.path = Path(path)
-        self._connection = connect(self.path, write=write)
-        self._owner: int | None = None
+        super().__init__(path, write=write)
+        self._holder: int | None = None
         self._stop = threading.Event()
-        self._layouts: dict[str, int] = {}
-        self._facts: dict[str, int] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
 
     def __enter__(self) -> Store:
         return self
@@ -59,16 +67,17 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Free the rows that this process claimed, and close the file."""
+        """Release the rows that this process has leased, and close the file."""
         self._stop.set()
         with contextlib.suppress(StoreError, sqlite3.Error):
-            if self._owner is not None:
+            if self._holder is not None:
                 with self._change() as c:
-                    self._free(c, [self._owner])
+                    _release_all(c, [self._holder])
         self._connection.close()
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[sqlite3.Connection]:
+        """Return a connection in a transaction, which an error rolls back."""
         with store_errors(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -76,45 +85,38 @@ class Store:
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
-                self._layouts.clear()
-                self._facts.clear()
+                self._numbers.clear()
                 raise
             self._connection.execute("COMMIT")
 
-    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple]:
-        """Return all rows of a question to the tables."""
-        with store_errors(self.path):
-            return self._connection.execute(sql, values).fetchall()
-
-    # What is to be done.
-
     def begin(self, version: str) -> None:
-        """Take part in running: register this process and give signs of life.
+        """Register this process as one that computes rows, and send heartbeats.
 
         Raises
         ------
         StoreError
-            If a process of another version of the package runs on the store.
+            If a process with another version of the package computes rows of the store.
         """
         with self._change() as c:
-            self._free(c, dead_owners(c))
-            others = {row[0] for row in c.execute("SELECT DISTINCT version FROM owners")}
+            _release_all(c, dead_holders(c))
+            others = {row[0] for row in c.execute("SELECT DISTINCT version FROM holders")}
             if others - {version}:
                 found = ", ".join(sorted(others - {version}))
                 raise StoreError(
                     f"Version {found} of sparsetoken is running on {self.path}, and this is "
                     f"{version}. Wait until it ends, or use another file."
                 )
-            self._owner = register_owner(c, version)
+            self._holder = register_holder(c, version)
         threading.Thread(
-            target=give_signs, args=(self.path, self._owner, self._stop), daemon=True
+            target=send_heartbeats, args=(self.path, self._holder, self._stop), daemon=True
         ).start()
 
     def add_sweep(
         self,
         text: str,
         rows: Iterable[Mapping[str, Any]],
-        shape: Callable[[Mapping[str, Any]], int] = lambda _: 0,
+        shape: Grouping = lambda _: 0,
+        series: Grouping = lambda _: None,
         progress: Callable[[int], None] = lambda _: None,
     ) -> int:
         """Return the number of a sweep; if it is new, add its rows, in order.
@@ -122,11 +124,13 @@ class Store:
         Parameters
         ----------
         text : str
-            What is the same for the same sweep.
+            The same for the same sweep.
         rows : iterable of mappings
             Configurations; those that the store has already are shared.
         shape : callable
             A number that agrees for rows which may run in one batch.
+        series : callable
+            A number that agrees for successive rows which one call computes, or None.
         progress : callable
             Called with the number of rows added.
         """
@@ -134,176 +138,156 @@ class Store:
             c.execute("INSERT OR IGNORE INTO sweeps (text, complete) VALUES (?, 0)", (text,))
             found = c.execute("SELECT id, complete FROM sweeps WHERE text = ?", (text,))
             sweep, complete = found.fetchone()
-        if not complete:
-            waiting = iter(rows)
-            while chunk := list(itertools.islice(waiting, CHUNK)):
-                with self._change() as c:
-                    self._add_rows(c, sweep, chunk, shape)
-                progress(len(chunk))
+        if complete:
+            return int(sweep)
+        remaining = iter(rows)
+        while chunk := list(itertools.islice(remaining, CHUNK)):
             with self._change() as c:
-                c.execute("UPDATE sweeps SET complete = 1 WHERE id = ?", (sweep,))
+                tasks = [self._task(c, row, shape(row), series(row)) for row in chunk]
+                members = [(sweep, task) for task in tasks]
+                c.executemany("INSERT OR IGNORE INTO members VALUES (?, ?)", members)
+            progress(len(chunk))
+        with self._change() as c:
+            c.execute("UPDATE sweeps SET complete = 1 WHERE id = ?", (sweep,))
         return int(sweep)
 
-    def _add_rows(
-        self,
-        c: sqlite3.Connection,
-        sweep: int,
-        rows: list[Mapping[str, Any]],
-        shape: Callable[[Mapping[str, Any]], int],
-    ) -> None:
-        members = []
-        for row in rows:
-            key = key_of(row)
-            cursor = c.execute(
-                "INSERT OR IGNORE INTO work (key, state, shape, deaths) VALUES (?, 0, ?, 0)",
-                (key, shape(row)),
-            )
-            if cursor.rowcount:
-                number = cursor.lastrowid
-                content = json.dumps(list(row.values()), separators=(",", ":"))
-                values = (number, self._layout(c, list(row)), content)
-                c.execute("INSERT INTO configurations VALUES (?, ?, ?)", values)
-            else:
-                number = c.execute("SELECT id FROM work WHERE key = ?", (key,)).fetchone()[0]
-            members.append((sweep, number))
-        c.executemany("INSERT OR IGNORE INTO members VALUES (?, ?)", members)
+    def _task(
+        self, c: sqlite3.Connection, row: Mapping[str, Any], shape: int | None, series: int | None
+    ) -> int:
+        """Return the number of the task of a row, which is added if it is new."""
+        key = key_of(row)
+        cursor = c.execute(
+            "INSERT OR IGNORE INTO tasks (key, state, shape, series, deaths) "
+            "VALUES (?, ?, ?, ?, 0)",
+            (key, WAITING, shape, series),
+        )
+        if not cursor.rowcount:
+            return int(c.execute("SELECT id FROM tasks WHERE key = ?", (key,)).fetchone()[0])
+        layout, content = self._layout(c, row)
+        values = (cursor.lastrowid, layout, content)
+        c.execute("INSERT INTO configurations VALUES (?, ?, ?)", values)
+        return int(cursor.lastrowid or 0)
 
-    def _layout(self, c: sqlite3.Connection, names: list[str]) -> int:
-        return _number(c, self._layouts, "layouts", "names", json.dumps(names))
+    def _layout(self, c: sqlite3.Connection, values: Mapping[str, Any]) -> tuple[int, str]:
+        """Return the number of the names of some values, and the values as JSON."""
+        names = self._number(c, "layouts", "names", json.dumps(list(values)))
+        return names, json.dumps(list(values.values()), separators=(",", ":"))
 
-    def claim(self, sweep: int, after: int, limit: int) -> list[Claim]:
-        """Claim up to `limit` waiting rows of one shape, the first beyond row `after`."""
-        sql = """SELECT w.id, w.shape, l.names, g.content FROM work w INDEXED BY waiting
-            CROSS JOIN members m ON m.sweep = ? AND m.work = w.id
-            JOIN configurations g ON g.id = w.id JOIN layouts l ON l.id = g.layout
-            WHERE w.state = 0 AND w.id > ? ORDER BY w.id LIMIT ?"""
+    def _number(self, c: sqlite3.Connection, table: str, column: str, text: str) -> int:
+        """Return the number of a text that many rows share."""
+        known = self._numbers
+        if (table, text) not in known:
+            c.execute(f"INSERT OR IGNORE INTO {table} ({column}) VALUES (?)", (text,))
+            found = c.execute(f"SELECT id FROM {table} WHERE {column} = ?", (text,)).fetchone()
+            if len(known) > 1000:
+                known.clear()
+            known[table, text] = found[0]
+        return known[table, text]
+
+    def lease(self, sweep: int, after: int, limit: int) -> list[Lease]:
+        """Lease about `limit` waiting rows of one shape, the first beyond row `after`.
+
+        The rows end with a whole series if this needs at most `limit` more.
+        """
+        sql = """SELECT t.id, t.shape, t.series, l.names, g.content FROM tasks t INDEXED BY waiting
+            CROSS JOIN members m ON m.sweep = ? AND m.task = t.id
+            JOIN configurations g ON g.id = t.id JOIN layouts l ON l.id = g.layout
+            WHERE t.state = 0 AND t.id > ? ORDER BY t.id LIMIT ?"""
         with self._change() as c:
-            rows = c.execute(sql, (sweep, after, limit)).fetchall()
+            rows = c.execute(sql, (sweep, after, 2 * limit)).fetchall()
             rows = list(itertools.takewhile(lambda row: row[1] == rows[0][1], rows))
+            rows = rows[: _end_of_series([row[2] for row in rows], limit)]
             c.executemany(
-                "UPDATE work SET state = 1, owner = ? WHERE id = ?",
-                [(self._owner, row[0]) for row in rows],
+                f"UPDATE tasks SET state = {LEASED}, holder = ? WHERE id = ?",
+                [(self._holder, row[0]) for row in rows],
             )
         return [
-            Claim(number, shape, dict(zip(json.loads(names), json.loads(content), strict=True)))
-            for number, shape, names, content in rows
+            Lease(
+                number,
+                shape,
+                series,
+                dict(zip(json.loads(names), json.loads(content), strict=True)),
+            )
+            for number, shape, series, names, content in rows
         ]
 
-    def finish(self, answers: Iterable[Answer], facts: str = "{}") -> None:
+    def finish(self, answers: Iterable[Answer], environment: str = "{}") -> None:
         """Write results. A row that has one already keeps it.
 
         Parameters
         ----------
         answers : iterable of Answer
-        facts : str
-            JSON of what they were computed with: versions, host.
+        environment : str
+            JSON of the versions and the host that they were computed with.
         """
         with self._change() as c:
-            environment = _number(c, self._facts, "environments", "facts", facts)
+            number = self._number(c, "environments", "facts", environment)
             for answer in answers:
-                self._write(c, answer, environment)
+                self._write(c, answer, number)
 
     def _write(self, c: sqlite3.Connection, answer: Answer, environment: int) -> None:
-        state = {"converged": CONVERGED, FAILED: FAILED_STATE}.get(answer.status, UNCONVERGED)
+        result = answer.result
+        known = {records.CONVERGED: CONVERGED, records.FAILED: FAILED}
         changed = c.execute(
-            "UPDATE work SET state = ?, owner = NULL WHERE id = ? AND state IN (0, 1)",
-            (state, answer.id),
+            "UPDATE tasks SET state = ?, holder = NULL WHERE id = ? AND state IN (0, 1)",
+            (known.get(result.status, UNCONVERGED), answer.id),
         )
         if not changed.rowcount:
             return
-        layout = self._layout(c, list(answer.values))
-        content = json.dumps(list(answer.values.values()), separators=(",", ":"))
-        seed = None if answer.seed is None else answer.seed.to_bytes(16, "big")
-        found = Result(content, answer.status, answer.message or None, seed)
+        layout, content = self._layout(c, result.values)
+        seed = None if result.seed is None else result.seed.to_bytes(16, "big")
+        stored = StoredResult(content, result.status, result.remedy or None, seed)
         c.execute(
             "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (answer.id, layout, *found, answer.seconds, environment, checksum(found)),
+            (answer.id, layout, *stored, answer.seconds, environment, checksum(stored)),
         )
 
     def count_death(self, row: int) -> int:
-        """Count a worker that died on a row; return how many have."""
+        """Count a worker process that died while it computed a row; return how many have."""
         with self._change() as c:
-            c.execute("UPDATE work SET deaths = deaths + 1 WHERE id = ?", (row,))
-            found = c.execute("SELECT deaths FROM work WHERE id = ?", (row,)).fetchone()
+            c.execute("UPDATE tasks SET deaths = deaths + 1 WHERE id = ?", (row,))
+            found = c.execute("SELECT deaths FROM tasks WHERE id = ?", (row,)).fetchone()
         return int(found[0])
 
     def retry_failed(self, sweep: int) -> None:
         """Let the failed rows of a sweep wait again."""
-        chosen = "id IN (SELECT work FROM members WHERE sweep = ?) AND state = 4"
+        chosen = f"id IN (SELECT task FROM members WHERE sweep = ?) AND state = {FAILED}"
         with self._change() as c:
-            failed = c.execute(f"SELECT id FROM work WHERE {chosen}", (sweep,)).fetchall()
-            c.executemany("UPDATE work SET state = 0, deaths = 0 WHERE id = ?", failed)
+            failed = c.execute(f"SELECT id FROM tasks WHERE {chosen}", (sweep,)).fetchall()
+            c.executemany("UPDATE tasks SET state = 0, deaths = 0 WHERE id = ?", failed)
             c.executemany("DELETE FROM results WHERE id = ?", failed)
 
-    def free_dead(self) -> None:
-        """Let the rows wait again that dead processes had claimed."""
+    def release_dead(self) -> None:
+        """Let the rows wait again that dead processes had leased."""
         with self._change() as c:
-            self._free(c, dead_owners(c, self._owner))
+            _release_all(c, dead_holders(c, self._holder))
 
-    def give_back(self, rows: Iterable[int]) -> None:
-        """Let rows wait again that this process will not run."""
+    def release(self, rows: Iterable[int]) -> None:
+        """Let rows wait again that this process has leased and will not compute."""
         with self._change() as c:
             c.executemany(
-                "UPDATE work SET state = 0, owner = NULL WHERE id = ? AND owner = ?",
-                [(row, self._owner) for row in rows],
+                "UPDATE tasks SET state = 0, holder = NULL WHERE id = ? AND holder = ?",
+                [(row, self._holder) for row in rows],
             )
 
-    @staticmethod
-    def _free(c: sqlite3.Connection, owners: list[int]) -> None:
-        for owner in owners:
-            c.execute("UPDATE work SET state = 0, owner = NULL WHERE owner = ?", (owner,))
-            c.execute("DELETE FROM owners WHERE id = ?", (owner,))
 
-    # What was found.
-
-    def sweeps(self) -> dict[int, str]:
-        """Return the text of each sweep by its number; the newest is last."""
-        return dict(self.query("SELECT id, text FROM sweeps ORDER BY id"))
-
-    def has_sweep(self, text: str) -> bool:
-        """Return whether all rows of a sweep are written down."""
-        return bool(self.query("SELECT 1 FROM sweeps WHERE text = ? AND complete = 1", (text,)))
-
-    def counts(self, sweep: int | None = None) -> Counts:
-        """Return what became of the rows of a sweep, or of all rows."""
-        if sweep is None:
-            found = dict(self.query("SELECT state, count(*) FROM work GROUP BY state"))
-        else:
-            sql = """SELECT w.state, count(*) FROM members m JOIN work w ON w.id = m.work
-                WHERE m.sweep = ? GROUP BY w.state"""
-            found = dict(self.query(sql, (sweep,)))
-        unconverged = found.get(UNCONVERGED, 0)
-        left = found.get(WAITING, 0) + found.get(CLAIMED, 0)
-        return Counts(
-            found.get(CONVERGED, 0) + unconverged, found.get(FAILED_STATE, 0), left, unconverged
-        )
-
-    def rows(self, sweep: int | None = None) -> Iterator[Row]:
-        """Yield the finished rows of a sweep, or of all, failed ones too, by number."""
-        for chunk in self.raw_rows(sweep):
-            yield from map(parsed, chunk)
-
-    def raw_rows(self, sweep: int | None = None, low: int = 0, high: int = 2**62) -> Iterator[list]:
-        """Yield the results numbered low to high - 1 in chunks, as `raw_rows` does."""
-        with store_errors(self.path):
-            yield from raw_rows(self._connection, self.path, sweep, low, high)
-
-    def statuses(self, keys: Iterable[bytes]) -> list[str | None]:
-        """Return the status of the result under each key, None where there is none."""
-        find = "SELECT status FROM results JOIN work USING (id) WHERE key = ?"
-        with store_errors(self.path):
-            found = [self._connection.execute(find, (key,)).fetchone() for key in keys]
-        return [row and row[0] for row in found]
+def _dictionary(names: str, values: str) -> dict[str, Any]:
+    return dict(zip(json.loads(names), json.loads(values), strict=True))
 
 
-def _number(
-    c: sqlite3.Connection, known: dict[str, int], table: str, column: str, text: str
-) -> int:
-    """Return the number of a text that many rows share."""
-    if text not in known:
-        c.execute(f"INSERT OR IGNORE INTO {table} ({column}) VALUES (?)", (text,))
-        found = c.execute(f"SELECT id FROM {table} WHERE {column} = ?", (text,)).fetchone()
-        if len(known) > 1000:
-            known.clear()
-        known[text] = found[0]
-    return known[text]
+def _release_all(c: sqlite3.Connection, holders: Sequence[int]) -> None:
+    for holder in holders:
+        c.execute("UPDATE tasks SET state = 0, holder = NULL WHERE holder = ?", (holder,))
+        c.execute("DELETE FROM holders WHERE id = ?", (holder,))
+
+
+def _end_of_series(series: Sequence[int | None], limit: int) -> int:
+    """Return how many rows to take: about `limit`, and whole series where they are short."""
+    if len(series) <= limit:
+        return len(series)
+    ends = [i for i in range(1, len(series)) if series[i] is None or series[i] != series[i - 1]]
+    if len(series) < 2 * limit:
+        ends.append(len(series))  # there are no further rows of this shape
+    after = [end for end in ends if end >= limit]
+    before = [end for end in ends if end < limit]
+    return after[0] if after else before[-1] if before else limit

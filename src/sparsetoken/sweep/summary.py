@@ -7,12 +7,11 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sparsetoken.sweep.canonical import key_of
-from sparsetoken.sweep.found import Row
 from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.records import FAILED
+from sparsetoken.sweep.keys import key_of
+from sparsetoken.sweep.records import CONVERGED, FAILED
+from sparsetoken.sweep.rows import Row
 from sparsetoken.sweep.store import Store
-from sparsetoken.sweep.work import CONVERGED
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["Summary", "grid_of_sweep", "summaries"]

@@ -1,4 +1,4 @@
-"""One BLAS thread: the last digits of a product depend on how many share it."""
+"""One BLAS thread: the last digits of a product depend on how many threads share it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["one_thread_for_good", "one_thread_here"]
+__all__ = ["one_thread", "use_one_thread"]
 
-LOADED_FIRST = ("numpy", "scipy.linalg")  # each brings a BLAS of its own
+LOADED_FIRST = ("numpy", "scipy.linalg")  # each brings a BLAS library of its own
 
 
 @functools.cache
@@ -21,13 +21,13 @@ def _controller() -> Any:
 
 
 @functools.cache
-def one_thread_for_good() -> None:
-    """Limit this process to one thread, whatever the environment says."""
+def use_one_thread() -> None:
+    """Limit this process to one thread until it ends, whatever the environment says."""
     _controller().limit(limits=1)
 
 
 @contextlib.contextmanager
-def one_thread_here() -> Iterator[None]:
-    """Limit this process to one thread in the block."""
+def one_thread() -> Iterator[None]:
+    """Limit this process to one thread within the block."""
     with _controller().limit(limits=1):
         yield

@@ -18,7 +18,7 @@ from sparsetoken.theory.critical_cosine import (
 )
 from sparsetoken.theory.feature_law import FeatureLaw, sampled_law, two_nodes
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.predict import predict, predict_point
+from sparsetoken.theory.predict import predict, predict_point, predict_readouts
 from sparsetoken.theory.rates import Approach, approach_to_infinite_data
 from sparsetoken.theory.score_law import ScoreLaw
 
@@ -40,6 +40,7 @@ __all__ = [
     "oracle",
     "predict",
     "predict_point",
+    "predict_readouts",
     "sampled_law",
     "sign_boundary",
     "sign_margin",

@@ -59,9 +59,7 @@ def capacity(
 
 
 @with_x64
-def capacity_point(
-    problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4
-) -> Capacity:
+def capacity_point(problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4) -> Capacity:
     """Return `capacity` at a single point."""
     query = working_query(problem, model)
     found = capacity_at(problem, model, query, tolerance)

@@ -14,12 +14,9 @@ from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.learned_error import solve_readout
-from sparsetoken.theory.potential import Potential
-from sparsetoken.theory.predict import FIRST_POINTS, predict_point
+from sparsetoken.theory.curve import FIRST_POINTS
+from sparsetoken.theory.predict import predict_point, predict_readouts
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
-from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.validation import real
 from sparsetoken.values import require_numbers
 
@@ -27,6 +24,7 @@ __all__ = ["CriticalCosine", "QueryVerdict", "check_query", "critical_cosine"]
 
 _SCAN = (1.0, 0.75, 0.5, 0.25, 0.0)
 _APART = 0.01
+_FEW_POINTS = 16
 _LEAST_RIDGE = 1e-6  # of the rough search; what it leaves out the corrections add
 _CORRECTIONS = 6
 _ROUNDING = 1e-9  # of two predictions that are equal
@@ -171,26 +169,21 @@ class _RoughAttention:
     """Test errors of attention on the same few nodes at every cosine.
 
     They are a smooth function of the cosine. `fine` asks for as many nodes as a first
-    prediction has, 64 times as many.
+    prediction has.
     """
 
     def __init__(self, problem: SparseTokenProblem, readout: Readout, sharpness: float) -> None:
-        self.problem, self.loss, self.alpha1 = problem, readout.loss, readout.alpha
-        self.ridge, self.sharpness = max(readout.ridge, _LEAST_RIDGE), sharpness
+        self.problem, self.sharpness = problem, sharpness
+        self.readout = dataclasses.replace(readout, ridge=max(readout.ridge, _LEAST_RIDGE))
         self.solved, self.fine = 0, False
 
     def test_error(self, s: float) -> float:
         """Return the test error at a cosine; nan if the readout was not reached."""
         self.solved += 1
-        query = Query(float(s), self.sharpness)
-        law = feature_law(Attention(query), self.problem, query, FIRST_POINTS)
-        few = law.coarse()
-        readout = solve_readout(Potential(few, self.loss, self.alpha1), self.ridge)
-        if self.fine:
-            readout = solve_readout(Potential(law, self.loss, self.alpha1), self.ridge, readout)
-        if not readout.converged:
-            return math.nan
-        return ScoreLaw.of(law if self.fine else few, readout.overlaps).test_error()
+        model = Attention(Query(float(s), self.sharpness))
+        nodes = FIRST_POINTS if self.fine else _FEW_POINTS
+        (found,) = predict_readouts(self.problem, model, [self.readout], nodes=nodes)
+        return found.test_error
 
 
 class _Bracket(NamedTuple):

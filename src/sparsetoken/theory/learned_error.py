@@ -9,17 +9,30 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sparsetoken.losses import Loss
-from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
 from sparsetoken.results import Outcome, Overlaps
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.potential import Potential
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["FINE", "ROUGH", "Readout", "best_bias", "outcome", "solve_readout", "test_error_spread"]
+__all__ = [
+    "ROUGH_STEP",
+    "SOLUTION_STEP",
+    "SaddlePoint",
+    "best_bias",
+    "newton_distance",
+    "outcome",
+    "outcome_without_features",
+    "solve_readout",
+    "test_error_spread",
+]
 
-FINE, ROUGH = 1e-6, 1e-2  # of a solution, and of a place on the way to one
+# Relative lengths of the last Newton step, of a solution and of a place on the way to one.
+# The step is taken, so that the error is of the order of its square.
+SOLUTION_STEP, ROUGH_STEP = 1e-6, 1e-2
 _B, _NU, _R = 2, 3, 4
+_BIAS_ACCURACY = 1e-12
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
 _LAST_RIDGE = 1e-9  # below this share of the first, the next is 0
 _MANY_NODES = 2**17
@@ -27,7 +40,7 @@ _LARGE_RIDGES = (1.0, 10.0)  # relative to the features; the second is safer and
 
 
 @dataclasses.dataclass(frozen=True)
-class Readout:
+class SaddlePoint:
     """A saddle point x = (w_1, w_2, b, nu, r) and how it was reached.
 
     At infinite alpha it is the minimum over (w_1, w_2, b), with nu = 0 and r = 1.
@@ -51,8 +64,11 @@ class Readout:
 
 
 def solve_readout(
-    potential: Potential, ridge: float, start: Readout | None = None, tolerance: float = FINE
-) -> Readout:
+    potential: Potential,
+    ridge: float,
+    start: SaddlePoint | None = None,
+    tolerance: float = SOLUTION_STEP,
+) -> SaddlePoint:
     """Solve for the readout of stage 4 in the limit n1, d -> infinity.
 
     Equation: learned-readout. Without a start the solution is followed from a ridge so
@@ -63,7 +79,7 @@ def solve_readout(
     potential : Potential
     ridge : float
         lambda >= 0; at 0 the loss must have a finite minimum.
-    start : Readout, optional
+    start : SaddlePoint, optional
         A solution nearby, for the same smoothing.
     tolerance : float
         Relative length of the last Newton step; the error is of the order of its square.
@@ -86,18 +102,18 @@ def solve_readout(
         spent += near.iterations
         # A law so rough that a start from fewer nodes fails is not worth a long way.
         if near.converged or potential.law.C.size > _MANY_NODES:
-            return Readout(near.x, start.smoothing, near.residual, spent, near.converged)
+            return SaddlePoint(near.x, start.smoothing, near.residual, spent, near.converged)
     mu = 0.0 if potential.loss.smooth else _FIRST_SMOOTHING
     for relative in _LARGE_RIDGES:
         x, large = _explicit_start(potential, ridge, mu, relative)
-        first = newton(x, large, mu, tolerance if large == ridge else ROUGH)
+        first = newton(x, large, mu, tolerance if large == ridge else ROUGH_STEP)
         if first.converged:
             break
     if not first.converged:
-        return Readout(first.x, mu, first.residual, spent + first.iterations, False)
+        return SaddlePoint(first.x, mu, first.residual, spent + first.iterations, False)
     enough = _LAST_RIDGE * large if ridge == 0 else None
     down, _ = follow(
-        lambda at, t: newton(at, t, mu, tolerance if t == ridge else ROUGH),
+        lambda at, t: newton(at, t, mu, tolerance if t == ridge else ROUGH_STEP),
         first,
         large,
         ridge,
@@ -105,14 +121,14 @@ def solve_readout(
     )
     iterations = spent + down.iterations
     if mu == 0 or not down.converged:
-        return Readout(down.x, mu, down.residual, iterations, down.converged)
+        return SaddlePoint(down.x, mu, down.residual, iterations, down.converged)
     sharp, mu = follow(
         lambda at, t: newton(at, ridge, t, tolerance), down, mu, 0.0, enough=_LAST_SMOOTHING
     )
     iterations = spent + sharp.iterations
     # A solution on a kink is reached only as mu -> 0: the last mu > 0 serves.
     near_enough = sharp.converged or mu <= 10 * _LAST_SMOOTHING
-    return Readout(sharp.x, mu, sharp.residual, iterations, near_enough)
+    return SaddlePoint(sharp.x, mu, sharp.residual, iterations, near_enough)
 
 
 def _explicit_start(
@@ -148,21 +164,34 @@ def best_bias(loss: Loss, pi: float, mu: float = 0.0) -> float:
             legal = "one whose mean over the labels has a minimum in the bias"
             raise InvalidInput("loss", legal, loss.name)
         reach *= 2
-    return float(brentq(slope, -reach, reach, xtol=1e-12))
+    return float(brentq(slope, -reach, reach, xtol=_BIAS_ACCURACY))
 
 
-def outcome(potential: Potential, readout: Readout, test_law: FeatureLaw) -> Outcome:
+def newton_distance(potential: Potential, ridge: float, saddle: SaddlePoint) -> float:
+    """Return the relative length of the Newton step from a point to the saddle point."""
+    x = saddle.x[: potential.size]
+    gradient, hessian = potential.system(x, ridge, saddle.smoothing)
+    return newton_length(x, gradient, hessian, (_NU, _R)[: potential.size - 3])
+
+
+def outcome(
+    potential: Potential,
+    saddle: SaddlePoint,
+    test_law: FeatureLaw,
+    tested: ScoreLaw | None = None,
+) -> Outcome:
     """Return test error, training loss, training error and AUC of a solution.
 
     Equation: learned-error.
 
     Equation: shifted-test-law. The readout stays; features of new data have the law
-    `test_law`, which may differ from that of the training.
+    `test_law`, which may differ from that of the training; `tested` are its scores, if they
+    are known.
     """
-    law, w, r, mu = potential.law, readout.overlaps, readout.x[_R], readout.smoothing
-    scores = ScoreLaw.of(law, w)
-    tested = scores if test_law is law else ScoreLaw.of(test_law, w)
-    sums = potential.node_sums(readout.x, mu)
+    law, w, r, mu = potential.law, saddle.overlaps, saddle.x[_R], saddle.smoothing
+    tested = tested or ScoreLaw.of(test_law, w)
+    scores = tested if test_law is law else ScoreLaw.of(law, w)
+    sums = potential.node_sums(saddle.x, mu)
     # l(y, z*) is the envelope less v p^2/2, whose mean is r times the r-gradient.
     loss_on_training = float(np.mean(sums.value - r * sums.gradient[:, _R]))
     # y z* < 0 where omega is beyond the point that the prox maps to 0.
@@ -178,8 +207,31 @@ def outcome(potential: Potential, readout: Readout, test_law: FeatureLaw) -> Out
     )
 
 
+def outcome_without_features(loss: Loss, pi: float, test_pi: float) -> Outcome:
+    """Return the outcome where all features are 0 and only the bias learns.
+
+    Every score is the bias; one of exactly 0 is right half of the time.
+    """
+    y, chance, tested = np.array([1.0, -1.0]), np.array([pi, 1 - pi]), [test_pi, 1 - test_pi]
+    b = best_bias(loss, pi)
+    if abs(b) <= 2 * _BIAS_ACCURACY:
+        b = 0.0
+    wrong = 0.5 * (1 - np.sign(y * b))
+    return Outcome(
+        test_error=float(tested @ wrong),
+        training_loss=float(chance @ loss.value(y, np.full(2, b))),
+        training_error=float(chance @ wrong),
+        auc=0.5,
+        overlaps=Overlaps(0.0, 0.0, 0.0, b),
+    )
+
+
 def test_error_spread(
-    potential: Potential, ridge: float, readout: Readout, test_law: FeatureLaw
+    potential: Potential,
+    ridge: float,
+    saddle: SaddlePoint,
+    test_law: FeatureLaw,
+    tested: ScoreLaw | None = None,
 ) -> float:
     """Return the standard error of the test error, from independent scrambles.
 
@@ -189,29 +241,30 @@ def test_error_spread(
     """
     if potential.law.exact and test_law.exact:
         return 0.0
-    x, mu = readout.x, readout.smoothing
+    x, mu = saddle.x, saddle.smoothing
     _, hessian = potential.system(x, ridge, mu)
     gradients = potential.node_sums(x, mu).gradient
     apart = (gradients - gradients.mean(axis=0))[:, : potential.size]
     steps = -np.linalg.solve(hessian, apart.T).T
-    errors, slopes = _error_and_slopes(test_law, readout.overlaps)
+    tested = tested or ScoreLaw.of(test_law, saddle.overlaps)
+    slopes = _test_error_slopes(test_law, saddle.overlaps, tested)
     moved = min(potential.size, len(slopes))
-    estimates = errors + steps[:, :moved] @ slopes[:moved]
+    estimates = tested.errors_by_scramble + steps[:, :moved] @ slopes[:moved]
     return float(np.std(estimates, ddof=1) / math.sqrt(len(estimates)))
 
 
-def _error_and_slopes(law: FeatureLaw, w: Overlaps) -> tuple[np.ndarray, np.ndarray]:
-    """Return the test error by scramble and its mean slopes in (w_1, w_2, b, nu)."""
-    scores = ScoreLaw.of(law, w)
+def _test_error_slopes(law: FeatureLaw, w: Overlaps, scores: ScoreLaw) -> np.ndarray:
+    """Return the mean slopes of the test error in (w_1, w_2, b, nu)."""
     width = np.maximum(scores.width, 1e-100)
     ratio = scores.mean / width
-    density = law.weight * np.exp(-0.5 * ratio**2) / math.sqrt(2 * math.pi)
-    toward = -law.y * density / width  # change of P(error) with the mean
-    wider = -toward * ratio / width  # with half the variance
+    density = law.weight * np.exp(-0.5 * ratio**2) / (math.sqrt(2 * math.pi) * width)
+    toward = -law.y * density  # change of P(error) with the mean
+    wider = law.y * density * ratio / width  # with half the variance
+    wider_C2 = float(np.vdot(wider, law.C**2))
     slopes = [
-        np.sum(toward * law.along + wider * law.shared * w.query),
-        np.sum(toward * law.across + wider * law.C**2 * w.orthogonal),
-        np.sum(toward),
-        np.sum(wider * law.C**2 * w.noise),
+        np.vdot(toward, law.along) + law.shared * w.query * wider.sum(),
+        np.vdot(toward, law.across) + wider_C2 * w.orthogonal,
+        toward.sum(),
+        wider_C2 * w.noise,
     ]
-    return np.sum(law.weight * scores.errors(), axis=1), np.array(slopes) / len(law.C)
+    return np.array(slopes) / len(law.C)

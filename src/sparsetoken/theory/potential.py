@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from typing import NamedTuple
@@ -10,9 +11,9 @@ import numpy as np
 
 from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
-from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.score_grid import ScoreGrid, View
+from sparsetoken.theory.score_grid import FINE, PLAIN, GridShape, ScoreGrid
 
 __all__ = ["NodeSums", "Potential"]
 
@@ -72,9 +73,19 @@ class Potential:
         self.law, self.loss = law, loss
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
-        worth_it = loss.integrates and law.C.size > _MANY and law.C.all()  # log C
-        self._grid = ScoreGrid(law) if worth_it else None
+        self._grids: dict[GridShape, ScoreGrid] = {}
+        self._shapes: list[GridShape] = []  # of the grids that may resolve the means
+        if loss.integrates and law.C.size > _MANY:
+            self._shapes = [PLAIN, FINE] if law.C.all() else [FINE]
         self._last: _Evaluation | None = None
+
+    def at(self, alpha: float) -> Potential:
+        """Return the potential of the same law and loss at another alpha; they share grids."""
+        other = copy.copy(self)
+        other.sqrt_alpha = math.sqrt(alpha / self.law.weights_per_dimension)
+        other.size = 5 if math.isfinite(alpha) else 3
+        other._last = None
+        return other
 
     def chi(self, x: np.ndarray) -> float:
         """Return the susceptibility nu / (r sqrt(alpha)) at x; 0 at infinite alpha."""
@@ -96,24 +107,41 @@ class Potential:
         return self._last.sums
 
     def _node_sums(self, x: np.ndarray, mu: float) -> NodeSums:
-        if self._grid is not None:
-            view = self._grid.view(x[:3])
-            s = self._smoothed(view, x, mu)
-            if self._grid.resolves(np.concatenate(s)):
-                return self._sums(view, s, x)
-        view = self._all_nodes._replace(m=self._scores(x))
-        return self._sums(view, self._smoothed(view, x, mu), x)
+        for shape in self._shapes:
+            if shape not in self._grids:
+                self._grids[shape] = ScoreGrid(self.law, shape)
+            sums = self._grid_sums(self._grids[shape], x, mu)
+            if sums is not None:
+                return sums
+        return self._direct_sums(x, mu)
+
+    def _grid_sums(self, grid: ScoreGrid, x: np.ndarray, mu: float) -> NodeSums | None:
+        """Return the means from a grid of scores, None where it does not resolve them."""
+        views = grid.views(x[:3])
+        if views is None:
+            return None
+        y, m, C = (np.concatenate(parts) for parts in zip(*(v.rows for v in views), strict=True))
+        T, v = self._widths(C, x)
+        s = smoothed_rows(self.loss, y, m, T, v + mu)
+        if not grid.resolves(s.reshape(len(s), len(views), -1, s.shape[2])):
+            return None
+        C = np.broadcast_to(C[:, None], m.shape)
+        moments = np.concatenate([view.moments for view in views], axis=-1)
+        return self._sums(moments, C.reshape(1, -1), Smoothed(*s.reshape(len(s), 1, -1)), x)
+
+    def _direct_sums(self, x: np.ndarray, mu: float) -> NodeSums:
+        """Return the means with the loss averaged at each node by itself."""
+        law = self.law
+        T, v = self._widths(law.C, x)
+        m = x[0] * law.along + x[1] * law.across + x[2]
+        return self._sums(self._moments, law.C, smoothed_at(self.loss, law.y, m, T, v + mu), x)
 
     @functools.cached_property
-    def _all_nodes(self) -> View:
-        """Each node as a point, but for its mean score."""
+    def _moments(self) -> np.ndarray:
+        """Weight of each node times the products of (X_1, X_2, 1)."""
         law = self.law
         a = np.stack([law.along, law.across, np.ones_like(law.C)], axis=1)
-        moments = law.weight[:, None, None] * a[:, :, None] * a[:, None]
-        return View(law.y, np.empty(0), law.C, moments)
-
-    def _scores(self, x: np.ndarray) -> np.ndarray:
-        return x[0] * self.law.along + x[1] * self.law.across + x[2]
+        return law.weight[:, None, None] * a[:, :, None] * a[:, None]
 
     def _widths(self, C: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return T and v = chi C^2 at lengths C."""
@@ -121,38 +149,41 @@ class Potential:
         T = np.sqrt(np.maximum(self.law.shared * w1**2 + C**2 * (w2**2 + nu**2), 1e-300))
         return T, C**2 * self.chi(x)
 
-    def _smoothed(self, view: View, x: np.ndarray, mu: float) -> Smoothed:
-        T, v = self._widths(view.C, x)
-        return smoothed_at(self.loss, view.y, view.m, T, v + mu)
+    def _sums(self, moments: np.ndarray, C: np.ndarray, s: Smoothed, x: np.ndarray) -> NodeSums:
+        """Add up over points, scramble by scramble.
 
-    def _sums(self, view: View, s: Smoothed, x: np.ndarray) -> NodeSums:
-        """Add up over the points of a view, scramble by scramble."""
-        nu, r = x[3:]
-        (T, v), C2, zero = self._widths(view.C, x), view.C**2, np.zeros_like(view.C)
-        # omega = a.x + Gaussian of covariance S2 (diagonal in x); e.g~ is its part along omega.
-        S2 = np.stack([self.law.shared + zero, C2, zero, C2, zero])
-        e = S2 * x[:, None, None] / T
-        u = np.stack([zero, zero, zero, C2 / (r * self.sqrt_alpha), -v / r])  # gradient of v
-        # a = (X_1, X_2, 1, 0, 0) is in the moments.
-        aa, a, one = view.moments, view.moments[:, 2], view.moments[:, 2, 2]
-        gradient = np.einsum("sn,psn->sp", one, T * s.D * e - 0.5 * s.pp * u)
-        gradient[:, :3] += np.einsum("spn,sn->sp", a, s.p)
-        along_e, along_u = (s.Dgg - s.D) * e - s.pDg * u, s.ppD * u - s.pDg * e
-        hessian = sum(
-            (one[:, None] * np.moveaxis(f, 0, 1)) @ np.moveaxis(along, 0, 2)
-            for f, along in ((e, along_e), (u, along_u))
-        )
-        hessian[:, range(5), range(5)] += np.einsum("sn,psn->sp", one, s.D * S2)
-        cross = np.einsum("spn,qsn->spq", a, s.Dg * e - s.pD * u)
-        hessian[:, :3, :] += cross
+        A unit step of x turns omega = a.x + T g by a + g (q_0 E_0 + q_1 E_1), and v by
+        C^2 U, with q_0 = shared/T and q_1 = C^2/T; a = (X_1, X_2, 1, 0, 0) is in the moments.
+        Functions of the points have the shape (scrambles or 1, points).
+        """
+        w1, w2, _, nu, r = x
+        E0, E1 = np.array([w1, 0, 0, 0, 0]), np.array([0, w2, 0, nu, 0])
+        U = np.array([0, 0, 0, 1 / (r * self.sqrt_alpha), -self.chi(x) / r])
+        C2, shared = C**2, self.law.shared
+        T, _ = self._widths(C, x)
+        q0, q1, spread = shared / T, C2 / T, s.Dgg - s.D
+        ones = [s.M, s.D, C2 * s.D, C2 * s.pp, q0**2 * spread, q0 * q1 * spread, q1**2 * spread]
+        ones += [q0 * C2 * s.pDg, q1 * C2 * s.pDg, C2**2 * s.ppD]
+        M, D, CD, Cpp, h00, h01, h11, h0u, h1u, huu = _means(moments[:, 2, 2, None], ones)[..., 0]
+        p, *turns = _means(moments[:, 2], [s.p, q0 * s.Dg, q1 * s.Dg, C2 * s.pD])
+
+        gradient = shared * np.outer(D, E0) + np.outer(CD, E1) - 0.5 * np.outer(Cpp, U)
+        gradient[:, :3] += p
+        pairs = [(h00, E0, E0), (h01, E0, E1), (h01, E1, E0), (h11, E1, E1), (huu, U, U)]
+        pairs += [(-h0u, E0, U), (-h0u, U, E0), (-h1u, E1, U), (-h1u, U, E1)]
+        hessian = sum(h[:, None, None] * np.outer(one, other) for h, one, other in pairs)
+        cross = sum(turn[:, :, None] * along for turn, along in zip(turns, (E0, E1, -U)))
+        hessian[:, :3] += cross
         hessian[:, :, :3] += np.swapaxes(cross, 1, 2)
-        hessian[:, :3, :3] += np.einsum("spqn,sn->spq", aa, s.D)
+        hessian[:, :3, :3] += _means(moments.reshape(len(M), 9, -1), [s.D])[0].reshape(-1, 3, 3)
+        hessian[:, 0, 0] += shared * D
+        hessian[:, [1, 3], [1, 3]] += CD[:, None]
         # Second derivatives of v, weighted by dM/dv = -p^2/2.
-        curve = 0.5 * np.einsum("sn,sn->s", one, s.pp * C2) / (r**2 * self.sqrt_alpha)
+        curve = 0.5 * Cpp / (r**2 * self.sqrt_alpha)
         hessian[:, 3, 4] += curve
         hessian[:, 4, 3] += curve
         hessian[:, 4, 4] -= 2 * nu / r * curve
-        return NodeSums(np.einsum("sn,sn->s", one, s.M), gradient, hessian)
+        return NodeSums(M, gradient, hessian)
 
     def system(self, x: np.ndarray, ridge: float, mu: float) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and Hessian of Phi at x = (w_1, w_2, b, nu, r) or (w_1, w_2, b)."""
@@ -170,3 +201,8 @@ class Potential:
         hessian[2, 2] += 1e-9  # nothing else bends b where a loss is straight
         hessian[0, 0] += 1e-14 * np.trace(hessian)  # nor w_1 without a query at ridge 0
         return gradient[: self.size], hessian[: self.size, : self.size]
+
+
+def _means(weights: np.ndarray, functions: list[np.ndarray]) -> np.ndarray:
+    """Return sums over points of weights (scrambles, k, points) times each function."""
+    return np.moveaxis(weights @ np.stack(functions, axis=-1), -1, 0)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
+from sparsetoken.losses import Loss
 from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import (
-    Outcome,
     Overlaps,
     Prediction,
     Status,
@@ -20,25 +19,17 @@ from sparsetoken.results import (
     Table,
     over_arrays,
 )
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.theory.curve import FIRST_POINTS, SolvedPoint, solve_along
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.learned_error import (
-    ROUGH,
-    best_bias,
-    outcome,
-    solve_readout,
-    test_error_spread,
-)
-from sparsetoken.theory.potential import Potential
+from sparsetoken.theory.learned_error import outcome_without_features
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["predict", "predict_point"]
-
-FIRST_POINTS, LAST_POINTS = 512, 2**15
+__all__ = ["predict", "predict_point", "predict_readouts"]
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
@@ -132,87 +123,121 @@ def _predictions(
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
-        setting = _Setting.of(problem, model, test_problem)
-        found |= zip(some, (_prediction(setting, r, tolerance) for r in readouts), strict=True)
+        setting = _Setting(problem, model, test_problem)
+        found |= zip(some, setting.predictions(readouts, tolerance), strict=True)
     return [found[place] for place in range(len(points))]
 
 
-@dataclasses.dataclass(frozen=True)
 class _Setting:
-    """What predictions with the same features have in common."""
+    """What predictions with the same features have in common.
 
-    problem: SparseTokenProblem
-    model: Model
-    tested: SparseTokenProblem
-    query: Query | None
-    advice: tuple[str, ...]
-    law: FeatureLaw
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    model : Model
+    test_problem : SparseTokenProblem or None
+    nodes : int, optional
+        A fixed number of nodes for each class and scramble.
+    """
 
-    @classmethod
-    def of(
-        cls, problem: SparseTokenProblem, model: Model, test_problem: SparseTokenProblem | None
-    ) -> _Setting:
-        query = working_query(problem, model)
-        tested = problem if test_problem is None else test_problem
-        model.check_test_problem(problem, tested)
-        law = feature_law(model, problem, query, FIRST_POINTS)
-        return cls(problem, model, tested, query, advice_on(problem, model, query), law)
+    def __init__(
+        self,
+        problem: SparseTokenProblem,
+        model: Model,
+        test_problem: SparseTokenProblem | None = None,
+        nodes: int | None = None,
+    ) -> None:
+        self.problem, self.model = problem, model
+        self.tested = problem if test_problem is None else test_problem
+        self.query = working_query(problem, model)
+        self.advice = advice_on(problem, model, self.query)
+        self._nodes = nodes
+        model.check_test_problem(problem, self.tested)
 
-    def law_of(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
-        """Return the law of the features of training or of test, with so many nodes."""
-        if problem == self.problem and points == FIRST_POINTS:
-            return self.law
-        return feature_law(self.model, problem, self.query, points)
+    @functools.cached_property
+    def first_law(self) -> FeatureLaw:
+        """The law of the features with the fewest nodes."""
+        return self._law_of(self.problem, FIRST_POINTS)
+
+    def _law_of(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
+        return feature_law(self.model, problem, self.query, self._nodes or points)
+
+    def _laws(self, points: int) -> FeatureLaw:
+        return self.first_law if points == FIRST_POINTS else self._law_of(self.problem, points)
+
+    def _test_laws(self, points: int) -> FeatureLaw:
+        return self._law_of(self.tested, points)
+
+    def predictions(self, readouts: Sequence[Readout], tolerance: float) -> list[Prediction]:
+        """Return the prediction with each readout, all of one loss."""
+        stages = [self._stage(readout) for readout in readouts]
+        found: dict[int, Prediction] = {}
+        together: dict[Loss, list[int]] = {}
+        for place, (readout, stage) in enumerate(zip(readouts, stages, strict=True)):
+            if self.first_law.featureless:
+                found[place] = _featureless(readout, self.problem, self.tested)
+            elif stage.status.converged:
+                together.setdefault(stage.loss, []).append(place)
+            else:
+                found[place] = _without_readout(stage.status)
+        test_laws = None if self.tested == self.problem else self._test_laws
+        for loss, places in together.items():
+            pairs = [(readouts[place].alpha, stages[place].ridge) for place in places]
+            solved = solve_along(self._laws, loss, pairs, tolerance, test_laws=test_laws)
+            for place, point in zip(places, solved, strict=True):
+                found[place] = _prediction(point, stages[place], tolerance)
+        return [
+            dataclasses.replace(found[place], query=self.query, advice=self.advice)
+            for place in range(len(readouts))
+        ]
+
+    def _stage(self, readout: Readout) -> Stage:
+        if readout.ridge > 0 or self.first_law.featureless:
+            return Stage(readout.loss, readout.ridge)
+        return ridgeless_stage(self.problem, self.model, self.query, readout, self.first_law)
 
 
-def _prediction(setting: _Setting, readout: Readout, tolerance: float) -> Prediction:
-    law = setting.law
-    stage = Stage(readout.loss, readout.ridge)
-    if law.featureless:
-        pi, test_pi = setting.problem.positive_rate, setting.tested.positive_rate
-        answer = _featureless(readout, pi, test_pi)
-    else:
-        if stage.ridge == 0:
-            stage = ridgeless_stage(setting.problem, setting.model, setting.query, readout, law)
-        if stage.status.converged:
-            answer = _solved(setting, stage, readout.alpha, tolerance)
-        else:
-            answer = _without_readout(stage.status)
-    return dataclasses.replace(answer, query=setting.query, advice=setting.advice)
-
-
-def _solved(setting: _Setting, stage: Stage, alpha: float, tolerance: float) -> Prediction:
-    """Add nodes until the test error is known to the tolerance."""
-    loss, ridge, law = stage.loss, stage.ridge, setting.law
-    readout = solve_readout(Potential(law.coarse(), loss, alpha), ridge, tolerance=ROUGH)
-    points = FIRST_POINTS
-    while True:
-        potential = Potential(law, loss, alpha)
-        same = setting.tested == setting.problem
-        test_law = law if same else setting.law_of(setting.tested, points)
-        last, spread = points >= LAST_POINTS, 0.0
-        if readout.converged:
-            spread = test_error_spread(potential, ridge, readout, test_law)
-        if 2 * spread <= tolerance or last:  # a rougher law is not worth its own solution
-            readout = solve_readout(potential, ridge, readout)
-            if not readout.converged:
-                return _without_readout(_NOT_SOLVED, readout.residual, readout.iterations)
-            spread = test_error_spread(potential, ridge, readout, test_law)
-            if 2 * spread <= tolerance or last:
-                break
-        points *= 4
-        law = setting.law_of(setting.problem, points)
-    answer = outcome(potential, readout, test_law)
+def _prediction(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction:
+    saddle, answer = point.saddle, point.outcome
+    if answer is None:
+        return _without_readout(_NOT_SOLVED, saddle.residual, saddle.iterations)
     if stage.fits_exactly:
         answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
     return Prediction(
         **vars(answer),
-        susceptibility=math.inf if stage.fits_exactly else potential.chi(readout.x),
-        numerical_error=spread,
-        residual=readout.residual,
-        iterations=readout.iterations,
-        status=_status(law, spread, tolerance),
+        susceptibility=math.inf if stage.fits_exactly else point.susceptibility,
+        numerical_error=point.spread,
+        residual=saddle.residual,
+        iterations=saddle.iterations,
+        status=_status(point, tolerance),
     )
+
+
+@with_x64
+def predict_readouts(
+    problem: SparseTokenProblem,
+    model: Model,
+    readouts: Sequence[Readout],
+    tolerance: float = 1e-4,
+    *,
+    nodes: int | None = None,
+) -> list[Prediction]:
+    """Return predictions with several readouts of one loss.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    model : Model
+    readouts : sequence of Readout
+    tolerance : float
+        As of `predict`.
+    nodes : int, optional
+        A fixed number of nodes for each class and scramble, a power of two, whatever the
+        tolerance. The differences between the predictions are then exact, far below the
+        error of the nodes themselves.
+    """
+    accuracy = tolerance if nodes is None else math.inf
+    return _Setting(problem, model, nodes=nodes).predictions(readouts, accuracy)
 
 
 def _compared_with_pooling(
@@ -233,13 +258,12 @@ def _compared_with_pooling(
     return dataclasses.replace(found, advice=(*found.advice, text)) if text else found
 
 
-def _status(law: FeatureLaw, spread: float, tolerance: float) -> Status:
-    if 2 * spread <= tolerance:
+def _status(point: SolvedPoint, tolerance: float) -> Status:
+    if 2 * point.spread <= tolerance:
         return Status(StatusCode.CONVERGED)
-    reached = f"Twice the standard error is {2 * spread:.2e} with {law.C.size} nodes"
-    return Status(
-        StatusCode.TOLERANCE_NOT_REACHED, f"{reached}; ask for a tolerance of {2.2 * spread:.1e}."
-    )
+    reached = f"Twice the standard error is {2 * point.spread:.2e} with {point.nodes} nodes"
+    remedy = f"{reached}; ask for a tolerance of {2.2 * point.spread:.1e}."
+    return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
 
 
 def _without_readout(status: Status, residual: float = math.nan, iterations: int = 0) -> Prediction:
@@ -258,22 +282,12 @@ def _without_readout(status: Status, residual: float = math.nan, iterations: int
     )
 
 
-def _featureless(readout: Readout, pi: float, test_pi: float) -> Prediction:
-    """Return the prediction when all features are 0 and only the bias learns.
-
-    A score of exactly 0 counts as half an error.
-    """
-    loss, ridge = readout.loss, readout.ridge
-    y, weight = np.array([1.0, -1.0]), np.array([pi, 1 - pi])
-    b = best_bias(loss, pi)
-    wrong = 0.5 * (1 - np.sign(y * b))
-    answer = Outcome(
-        test_error=float(np.array([test_pi, 1 - test_pi]) @ wrong),
-        training_loss=float(weight @ loss.value(y, np.full(2, b))),
-        training_error=float(weight @ wrong),
-        auc=0.5,
-        overlaps=Overlaps(0.0, 0.0, 0.0, b),
-    )
+def _featureless(
+    readout: Readout, problem: SparseTokenProblem, tested: SparseTokenProblem
+) -> Prediction:
+    """Return the prediction when all features are 0 and only the bias learns."""
+    answer = outcome_without_features(readout.loss, problem.positive_rate, tested.positive_rate)
+    ridge = readout.ridge
     return Prediction(
         **vars(answer),
         susceptibility=1 / (ridge * readout.alpha) if ridge > 0 else math.inf,

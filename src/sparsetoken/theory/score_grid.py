@@ -2,13 +2,15 @@
 
 What the potential averages over a node depends on its mean score m and its length C, and is
 as smooth in them as a Gaussian of width T makes it. So it is known at all nodes from its
-values at Chebyshev points in (m, log C) of each class; by the same interpolation the weights
-of the nodes move to those points, with the moments of (X_1, X_2, 1) that gradient and Hessian
-ask for.
+values at Chebyshev points in m and a function of C, for each class; by the same interpolation
+the weights of the nodes move to those points, with the moments of (X_1, X_2, 1) that gradient
+and Hessian ask for.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,31 +18,51 @@ from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["ScoreGrid", "View"]
+__all__ = ["FINE", "PLAIN", "ClassView", "GridShape", "ScoreGrid"]
 
-_SCORES, _LENGTHS = 32, 16  # points in m and in log C, for each class
-_CHUNK = 512  # nodes of each scramble
-_FEW = 2**16  # nodes whose products are kept: 50 MB of products
-_PAIRS = ((0, 0), (1, 0), (0, 2), (1, 1), (1, 2), (2, 2))  # of (X_1, X_2, 1)
+_CHUNK = 1024  # nodes whose polynomials fit into a cache
+_FEW = 2**16  # nodes whose products are kept: 25 MB of products
 _RESOLVED = 1e-6
 _LEAST_RANGE = 1e-9
+_LEAST_SLOPE = 1e-150  # of the scores, below which they are all equal
 
 
-class View(NamedTuple):
-    """A law at one readout, as points with a mean score.
+class GridShape(NamedTuple):
+    """Numbers of points for each class, and the function of C in which they are spread."""
+
+    scores: int
+    lengths: int
+    of_length: Callable[[np.ndarray], np.ndarray]
+    to_length: Callable[[np.ndarray], np.ndarray]
+
+
+PLAIN = GridShape(32, 16, np.log, np.exp)
+FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
+
+
+class ClassView(NamedTuple):
+    """The nodes of one label at one readout, moved to a grid of mean scores and lengths.
 
     Attributes
     ----------
-    y, m, C : arrays of shape (views, points)
-        Label, mean score, length of the pooling weights.
-    moments : array of shape (scrambles, 3, 3, points)
+    y : float
+        The label.
+    m : array of shape (scores,)
+    C : array of shape (lengths,)
+    moments : array of shape (scrambles, 3, 3, lengths * scores)
         Weight of each point times the products of (X_1, X_2, 1).
     """
 
-    y: np.ndarray
+    y: float
     m: np.ndarray
     C: np.ndarray
     moments: np.ndarray
+
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Label, mean scores and length, with a row for each length."""
+        m = np.broadcast_to(self.m, (len(self.C), len(self.m)))
+        return np.full(len(self.C), self.y), m, self.C
 
 
 class ScoreGrid:
@@ -49,25 +71,34 @@ class ScoreGrid:
     Parameters
     ----------
     law : FeatureLaw
+    shape : GridShape
+        `PLAIN` is for laws whose lengths are all > 0.
     """
 
-    def __init__(self, law: FeatureLaw) -> None:
-        self._classes = [_Class(law, label) for label in (1.0, -1.0)]
+    def __init__(self, law: FeatureLaw, shape: GridShape = PLAIN) -> None:
+        self.shape = shape
+        self._classes = [_Class(law, label, shape) for label in (1.0, -1.0)]
 
-    def view(self, a: Float[np.ndarray, " 3"]) -> View:
-        """Return the law at the readout with mean score a . (X_1, X_2, 1)."""
-        seen = [one.view(a) for one in self._classes]
-        return View(*(np.concatenate(parts, axis=-1) for parts in zip(*seen, strict=True)))
+    def views(self, a: Float[np.ndarray, " 3"]) -> list[ClassView] | None:
+        """Return both classes at the readout with mean score a . (X_1, X_2, 1).
 
-    @staticmethod
-    def resolves(values: Float[np.ndarray, "functions points"]) -> bool:
+        None where all mean scores of a class are equal: there is nothing to interpolate in.
+        """
+        if any(one.slope(a) < _LEAST_SLOPE for one in self._classes):
+            return None
+        return [one.view(a) for one in self._classes]
+
+    def resolves(self, values: Float[np.ndarray, "functions classes lengths scores"]) -> bool:
         """Return whether functions with these values at the points are known between them.
 
         Their last Chebyshev coefficients must be below 1e-6 of the largest; the mean over
         a law is then far closer.
         """
-        f = values.reshape(len(values), 2, _SCORES, _LENGTHS)
-        coefficients = np.abs(_TO_SCORES.T @ f @ _TO_LENGTHS)
+        to_scores, to_lengths = (
+            _to_coefficients(self.shape.scores),
+            _to_coefficients(self.shape.lengths),
+        )
+        coefficients = np.abs(to_lengths.T @ values @ to_scores)
         largest = coefficients.max(axis=(1, 2, 3))
         last = np.maximum(
             coefficients[:, :, -2:].max(axis=(1, 2, 3)),
@@ -76,59 +107,101 @@ class ScoreGrid:
         return bool(np.all(last <= _RESOLVED * largest))
 
 
-class _Class:
-    """The nodes of one label."""
+class _Moments(NamedTuple):
+    """Moments on the grid of the points x in X_e + rho X_o: means of 1, X_o and X_o^2."""
 
-    def __init__(self, law: FeatureLaw, label: float) -> None:
+    x: np.ndarray
+    one: np.ndarray
+    other: np.ndarray
+    squared: np.ndarray
+
+
+class _Class:
+    """The nodes of one label.
+
+    The mean score is a_e (X_e + rho X_o) + b, where e is the feature that moves it most and
+    o the other one. X_e at a point follows from the score there, so that only moments of X_o
+    are summed over the nodes. They depend on the readout through (e, rho) alone.
+    """
+
+    def __init__(self, law: FeatureLaw, label: float, grid: GridShape) -> None:
         scrambles = len(law.C)
         at = (law.y == label).nonzero()
         shape = (scrambles, len(at[0]) // scrambles)
+        self._y, self._grid = label, grid
+        self._features = [values[at].reshape(shape) for values in (law.along, law.across)]
+        self._ranges = [float(np.ptp(values)) for values in self._features]
+        lengths = grid.of_length(law.C[at].reshape(shape))
+        centre, half = _middle(lengths)
+        self._C = grid.to_length(centre + half * _points(grid.lengths))
+        polynomials = _polynomials((lengths - centre) / half, grid.lengths)
+        self._weighted = np.moveaxis(law.weight[at].reshape(shape) * polynomials, 0, -1).copy()
+        self._keep = law.C.size <= _FEW
+        self._products: dict[int, np.ndarray] = {}
+        self._last: tuple[tuple[int, float], _Moments] | None = None
 
-        def own(values: np.ndarray) -> np.ndarray:
-            return values[at].reshape(shape)
+    def _first(self, a: np.ndarray) -> int:
+        """Return the feature that moves the score most."""
+        return int(abs(a[1]) * self._ranges[1] > abs(a[0]) * self._ranges[0])
 
-        self._label = label
-        self._features = np.stack([own(law.along), own(law.across), np.ones(shape)])
-        self._pairs = [(p, q) for p, q in _PAIRS if self._features[p].any()]  # X_2 may be 0
-        lengths = np.log(own(law.C))
-        self._centre, self._half = _middle(lengths)
-        lengths = _vandermonde((lengths - self._centre) / self._half, _LENGTHS)
-        self._weighted = own(law.weight)[..., None] * lengths
-        # They are the same for all readouts.
-        self._kept = [self._products(here) for here in self._chunks()] if law.C.size <= _FEW else []
+    def slope(self, a: np.ndarray) -> float:
+        """Return how far that feature moves it."""
+        e = self._first(a)
+        return abs(float(a[e])) * self._ranges[e]
 
-    def view(self, a: np.ndarray) -> View:
+    def view(self, a: np.ndarray) -> ClassView:
         """Return the part of the law that has this label."""
-        m = np.tensordot(a, self._features, axes=1)
-        centre, half = _middle(m)
-        weights = _TO_SCORES @ self._sums((m - centre) / half) @ _TO_LENGTHS.T
-        moments = np.zeros((len(m), 3, 3, _SCORES * _LENGTHS))
-        for (p, q), some in zip(self._pairs, np.moveaxis(weights, 1, 0), strict=True):
-            moments[:, p, q] = moments[:, q, p] = some.reshape(len(m), -1)
-        scores, lengths = np.meshgrid(
-            centre + half * _POINTS[_SCORES],
-            np.exp(self._centre + self._half * _POINTS[_LENGTHS]),
-            indexing="ij",
-        )
-        y = np.full((1, scores.size), self._label)
-        return View(y, scores.reshape(1, -1), lengths.reshape(1, -1), moments)
+        e = self._first(a)
+        o = 1 - e
+        rho = float(a[o] / a[e]) if self._features[o].any() else 0.0
+        if self._last is None or self._last[0] != (e, rho):
+            self._last = (e, rho), self._moments(e, rho)
+        x, one, other, squared = self._last[1]
+        moments = np.empty((len(one), 3, 3, *one.shape[1:]))
+        moments[:, 2, 2] = one
+        moments[:, 2, o] = moments[:, o, 2] = other
+        moments[:, o, o] = squared
+        moments[:, 2, e] = moments[:, e, 2] = x * one - rho * other
+        moments[:, o, e] = moments[:, e, o] = x * other - rho * squared
+        moments[:, e, e] = x * moments[:, 2, e] - rho * moments[:, o, e]
+        return ClassView(self._y, a[e] * x + a[2], self._C, moments.reshape(len(one), 3, 3, -1))
 
-    def _sums(self, t: np.ndarray) -> np.ndarray:
-        """Return sums over nodes of weight, feature products and Chebyshev polynomials."""
-        total = np.zeros((len(t), _SCORES, len(self._pairs) * _LENGTHS))
-        products = self._kept or map(self._products, self._chunks())
-        for here, some in zip(self._chunks(), products, strict=True):
-            total += np.swapaxes(_vandermonde(t[:, here], _SCORES), 1, 2) @ some
-        return np.moveaxis(total.reshape(len(t), _SCORES, -1, _LENGTHS), 2, 1)
+    def _moments(self, e: int, rho: float) -> _Moments:
+        scores, lengths = self._grid.scores, self._grid.lengths
+        x = self._features[e] + rho * self._features[1 - e]
+        centre, half = _middle(x)
+        t = (x - centre) / half
+        sums = np.zeros((len(t), scores, self._columns(e) * lengths))
+        for s, here, products in self._pieces(e):
+            sums[s] += _polynomials(t[s, here], scores) @ products
+        at_scores = (_to_coefficients(scores) @ sums).reshape(len(t), scores, -1, lengths)
+        weights = at_scores @ _to_coefficients(lengths).T
+        means = np.zeros((3, len(t), lengths, scores))
+        means[: self._columns(e)] = np.transpose(weights, (2, 0, 3, 1))
+        return _Moments(centre + half * _points(scores), *means)
 
-    def _chunks(self) -> list[slice]:
-        nodes = self._features.shape[2]
-        return [slice(first, first + _CHUNK) for first in range(0, nodes, _CHUNK)]
+    def _columns(self, e: int) -> int:
+        """Return how many powers of X_o there are; it is 0 in classes without a signal."""
+        return 3 if self._features[1 - e].any() else 1
 
-    def _products(self, here: slice) -> np.ndarray:
-        """Return weight times polynomials in log C times products of features."""
-        X, weighted = self._features[:, :, here], self._weighted[:, here]
-        return np.concatenate([(X[p] * X[q])[..., None] * weighted for p, q in self._pairs], axis=2)
+    def _pieces(self, e: int) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """Yield a few nodes of a scramble at a time, and their products."""
+        scrambles, nodes = self._features[e].shape
+        if self._keep and e not in self._products:
+            self._products[e] = np.stack(
+                [self._product(e, s, slice(None)) for s in range(scrambles)]
+            )
+        for s in range(scrambles):
+            for first in range(0, nodes, _CHUNK):
+                here = slice(first, first + _CHUNK)
+                kept = self._products.get(e)
+                yield s, here, self._product(e, s, here) if kept is None else kept[s, here]
+
+    def _product(self, e: int, scramble: int, here: slice) -> np.ndarray:
+        """Return weights times polynomials in log C times powers of X_o."""
+        other, weighted = self._features[1 - e][scramble, here], self._weighted[scramble, here]
+        powers = other[:, None] ** np.arange(self._columns(e))
+        return (powers[:, :, None] * weighted[:, None]).reshape(len(other), -1)
 
 
 def _middle(values: np.ndarray) -> tuple[float, float]:
@@ -136,24 +209,29 @@ def _middle(values: np.ndarray) -> tuple[float, float]:
     return 0.5 * (low + high), max(0.5 * (high - low), _LEAST_RANGE)
 
 
-def _vandermonde(t: np.ndarray, count: int) -> np.ndarray:
-    """Return the first Chebyshev polynomials at t in [-1, 1], in a last axis."""
+def _polynomials(t: np.ndarray, count: int) -> np.ndarray:
+    """Return the first Chebyshev polynomials at t in [-1, 1], in a first axis."""
     rows = np.empty((count, *t.shape))
     rows[0], rows[1] = 1.0, t
-    for k in range(2, count):
-        np.multiply(t, rows[k - 1], out=rows[k])
-        rows[k] *= 2
-        rows[k] -= rows[k - 2]
-    return np.moveaxis(rows, 0, -1)
+    known = 1  # T_0 to T_known; T_{known + j} = 2 T_known T_j - T_{known - j}
+    while known < count - 1:
+        more = min(known, count - 1 - known)
+        new = rows[known + 1 : known + more + 1]
+        np.multiply(2 * rows[known], rows[1 : more + 1], out=new)
+        new -= rows[known - more : known][::-1]
+        known += more
+    return rows
 
 
-def _chebyshev(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return Chebyshev points, and the matrix from values there to coefficients, transposed."""
-    points = np.cos(np.pi * (np.arange(count) + 0.5) / count)
-    inverse = 2 / count * _vandermonde(points, count)
+@functools.cache
+def _points(count: int) -> np.ndarray:
+    """Return the Chebyshev points in [-1, 1]."""
+    return np.cos(np.pi * (np.arange(count) + 0.5) / count)
+
+
+@functools.cache
+def _to_coefficients(count: int) -> np.ndarray:
+    """Return the matrix from values at the Chebyshev points to coefficients, transposed."""
+    inverse = 2 / count * _polynomials(_points(count), count).T
     inverse[:, 0] /= 2
-    return points, inverse
-
-
-_POINTS = {count: _chebyshev(count)[0] for count in (_SCORES, _LENGTHS)}
-_TO_SCORES, _TO_LENGTHS = (_chebyshev(count)[1] for count in (_SCORES, _LENGTHS))
+    return inverse

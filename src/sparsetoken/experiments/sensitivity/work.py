@@ -140,9 +140,7 @@ def problem_of(choice: Choice) -> SparseTokenProblem:
 
 def steps_of(choice: Choice) -> TwoSteps:
     """Return the steps of a choice."""
-    return dataclasses.replace(
-        STEPS, alpha=choice.alpha0, eta_b=choice.eta_b, beta=choice.beta
-    )
+    return dataclasses.replace(STEPS, alpha=choice.alpha0, eta_b=choice.eta_b, beta=choice.beta)
 
 
 def readout_of(choice: Choice) -> Readout:
@@ -157,9 +155,7 @@ def query_of(choice: Choice) -> Query:
 
 def predict(choice: Choice, query: Query, tolerance: float) -> Prediction:
     """Return the prediction with a given query."""
-    return theory.predict_point(
-        problem_of(choice), Attention(query), readout_of(choice), tolerance
-    )
+    return theory.predict_point(problem_of(choice), Attention(query), readout_of(choice), tolerance)
 
 
 def simulate(choice: Choice, dimension: int, trials: int, seed: int) -> Simulation:

@@ -1,0 +1,19 @@
+"""Where the query turns away from the signal, and how the bias step turns it back."""
+
+from sparsetoken.experiments.anti_alignment.claims import CLAIMS, compare_rows, summary
+from sparsetoken.experiments.anti_alignment.rows import Cell, Edge, SmallStepEdge, Trials
+from sparsetoken.experiments.anti_alignment.work import PROFILES, jobs
+from sparsetoken.experiments.experiment import Experiment
+
+__all__ = ["EXPERIMENT"]
+
+EXPERIMENT = Experiment(
+    name="anti-alignment",
+    title="Anti-alignment",
+    claims=CLAIMS,
+    profiles=PROFILES,
+    rows=(Cell, Edge, SmallStepEdge, Trials),
+    jobs=jobs,
+    compare=compare_rows,
+    summary=summary,
+)

@@ -1,0 +1,19 @@
+"""The same data for the query and for the readout, against the fresh data of the theory."""
+
+from sparsetoken.experiments.data_reuse.claims import CLAIMS, compare_rows, summary
+from sparsetoken.experiments.data_reuse.work import PROFILES, Trained, jobs
+from sparsetoken.experiments.experiment import Experiment
+from sparsetoken.experiments.references import References
+
+__all__ = ["EXPERIMENT"]
+
+EXPERIMENT = Experiment(
+    name="data-reuse",
+    title="One data set for query and readout",
+    claims=CLAIMS,
+    profiles=PROFILES,
+    rows=(References, Trained),
+    jobs=jobs,
+    compare=compare_rows,
+    summary=summary,
+)

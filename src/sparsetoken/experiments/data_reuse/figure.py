@@ -1,0 +1,52 @@
+"""Figure: the same data for query and readout, against fresh data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sparsetoken.experiments import reference_lines as lines
+from sparsetoken.experiments.data_reuse.work import Trained
+from sparsetoken.experiments.references import References
+from sparsetoken.experiments.rows import select, series
+from sparsetoken.figures import style
+
+__all__ = ["PICTURES", "draw"]
+
+LOOKS = {
+    "fresh": ("fresh D0 and D1", "#0072B2", "o", 0.94),
+    "reused": ("D0 = D1", "#D55E00", "s", 1.0),
+    "all twice": ("D0 ∪ D1 used twice", "#009E73", "^", 1.06),
+}
+"""Label, colour, marker, and a shift along x that keeps error bars apart."""
+
+
+def draw(rows: Sequence[Any]) -> Figure:
+    """Draw the test error (left) and its difference to fresh data (right)."""
+    figure, (left, right) = style.new_figure(8.8, 4.2, 2)
+    lines.reference_lines(left, [(row.load, row) for row in select(rows, References)])
+    right.axhline(0, color="black", lw=0.8)
+    for arm in LOOKS:
+        _points(left, rows, arm, "test_error")
+        if arm != "fresh":
+            _points(right, rows, arm, "excess")
+    lines.error_axis(left, (0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    left.set_ylim(0.015, None)
+    for axes in (left, right):
+        style.load_axis(axes, {row.load for row in select(rows, Trained)})
+    style.axis_text(left, x="load n₀/d = n₁/d", y="test error", title="test error")
+    style.axis_text(right, x="load n₀/d = n₁/d", y="", title="test error less that with fresh data")
+    lines.labelled_legend(figure)
+    return figure
+
+
+def _points(axes: Axes, rows: Sequence[Any], arm: str, column: str) -> None:
+    label, colour, marker, shift = LOOKS[arm]
+    found = [(x * shift, v) for x, v in series(select(rows, Trained, arm=arm), "load", column)]
+    lines.labelled_points(axes, found, fmt=marker, color=colour, label=label, elinewidth=1.3)
+
+
+PICTURES = {"data_reuse": draw}

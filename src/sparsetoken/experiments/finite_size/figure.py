@@ -1,0 +1,59 @@
+"""Figure: how the difference between simulation and theory shrinks with d."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sparsetoken.experiments.finite_size.claims import shrinkage
+from sparsetoken.experiments.finite_size.rows import Limit, Simulated
+from sparsetoken.experiments.finite_size.work import QUANTITIES
+from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.rules import ALLOWANCE
+from sparsetoken.figures import style
+
+__all__ = ["PICTURES", "draw"]
+
+
+def draw(rows: Sequence[Any]) -> Figure:
+    """Draw measured - theory against d, the fits c/d and c/sqrt(d), and the allowance."""
+    figure, panels = style.new_figure(9.6, 3.6, 3)
+    for axes, quantity in zip(panels, QUANTITIES, strict=True):
+        _differences(axes, rows, quantity)
+        axes.set_xscale("log")
+        ticks = sorted({row.found.dimension for row in select(rows, Simulated)})
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.minorticks_off()
+        style.axis_text(axes, x="d", y="", title=quantity.replace("_", " "))
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
+    return figure
+
+
+def _differences(axes: Axes, rows: Sequence[Any], quantity: str) -> None:
+    limit = one(rows, Limit, quantity=quantity).found
+    found = [row.found for row in select(rows, Simulated, quantity=quantity)]
+    dimensions = [m.dimension for m in found]
+    d = np.geomspace(min(dimensions), max(dimensions), 100)
+    band = ALLOWANCE[quantity] / d * abs(limit.value)
+    axes.fill_between(d, -band, band, color="#EFEFEF", lw=0, label="allowance")
+    axes.axhline(0, color="black", lw=0.8)
+    for power, line, name in ((1.0, "-", "c / d"), (0.5, "--", "c / √d")):
+        fitted = shrinkage(rows, quantity, power).coefficient / d**power
+        axes.plot(d, fitted, line, color="#777777", lw=1.2, label=name)
+    axes.errorbar(
+        dimensions,
+        [m.value - limit.value for m in found],
+        [m.error for m in found],
+        fmt="o",
+        color=style.COLOURS["attention"],
+        capsize=2.5,
+        label="measured − theory",
+    )
+
+
+PICTURES = {"finite_size": draw}

@@ -1,0 +1,19 @@
+"""When attention loses to mean pooling, and what alignment is worth for long sequences."""
+
+from sparsetoken.experiments.experiment import Experiment
+from sparsetoken.experiments.misalignment.claims import CLAIMS, compare_rows, summary
+from sparsetoken.experiments.misalignment.rows import AtCosine, Crossing, Pooled, Trials
+from sparsetoken.experiments.misalignment.work import PROFILES, jobs
+
+__all__ = ["EXPERIMENT"]
+
+EXPERIMENT = Experiment(
+    name="misalignment",
+    title="When attention loses",
+    claims=CLAIMS,
+    profiles=PROFILES,
+    rows=(AtCosine, Pooled, Crossing, Trials),
+    jobs=jobs,
+    compare=compare_rows,
+    summary=summary,
+)

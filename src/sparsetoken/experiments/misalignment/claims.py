@@ -1,0 +1,174 @@
+"""What is claimed, and the comparisons that bear on it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sparsetoken.experiments.claims import Claim, Comparison, largest_z
+from sparsetoken.experiments.misalignment.rows import AtCosine, Crossing, Pooled, Trials
+from sparsetoken.experiments.misalignment.work import LENGTH, TOLERANCE, Profile
+from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.rules import compare, judge
+
+__all__ = ["CLAIMS", "compare_rows", "summary"]
+
+CLAIMS = (
+    Claim(
+        "misaligned-attention-loses",
+        "With infinite data, attention whose query has a cosine below a critical value has a "
+        "larger test error than mean pooling, and above it a smaller one.",
+    ),
+    Claim(
+        "crossing-at-finite-load",
+        "At a finite α₁ the test errors of attention and pooling cross too, at a cosine of "
+        "their own, which the theory gives.",
+    ),
+    Claim(
+        "residual-error-falls-with-alignment",
+        "The error that infinite data leave falls with the alignment of the query, for short "
+        "and for long sequences.",
+    ),
+)
+
+
+def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+    """Return all comparisons."""
+    lost, crossed, _ = (claim.name for claim in CLAIMS)
+    found = [_equal(lost, rows, math.inf), _sides(lost, rows, math.inf)]
+    for alpha1 in profile.alphas:
+        found += [_equal(crossed, rows, alpha1), _sides(crossed, rows, alpha1)]
+        found += [_winners(rows, alpha1), *_judged(crossed, rows, alpha1)]
+    return found + [_falls(rows, L) for L in profile.lengths]
+
+
+def _load(alpha1: float) -> str:
+    return f"α₁ = {alpha1:g}"
+
+
+def _judged(claim: str, rows: Sequence[Any], alpha1: float) -> list[Comparison]:
+    """Compare the measured test errors with the theory."""
+    comparisons = []
+    for row in select(rows, Trials, alpha1=alpha1):
+        at = f"s = {row.cosine:g}, " if row.model == "attention" else ""
+        theory: AtCosine | Pooled = (
+            one(rows, AtCosine, length=LENGTH, alpha1=alpha1, cosine=row.cosine)
+            if row.model == "attention"
+            else one(rows, Pooled, length=LENGTH, alpha1=alpha1)
+        )
+        comparisons.append(
+            judge(
+                claim,
+                "test_error",
+                theory.test_error,
+                row.test_error,
+                curve=row.model,
+                where=f"{at}{_load(alpha1)}, d = {row.test_error.dimension}",
+                x=row.cosine,
+                group=_load(alpha1),
+            )
+        )
+    return comparisons
+
+
+def _equal(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
+    """Compare the two errors at the crossing, attention predicted there anew."""
+    row = one(rows, Crossing, length=LENGTH, alpha1=alpha1)
+    return compare(
+        claim,
+        "test_error",
+        curve="attention",
+        where=f"the crossing, s = {row.cosine.value:.4f}, {_load(alpha1)}",
+        expected=row.pooled.value,
+        found=row.attention.value,
+        # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
+        allowance=1.5 * TOLERANCE,
+        error=row.attention.error,
+        x=row.cosine.value,
+        converged=row.cosine.converged and row.attention.converged,
+    )
+
+
+def _sides(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
+    """Judge who wins on the grid by the side of the crossing."""
+    crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1)
+    # On the crossing itself the tolerance decides, not the order.
+    clear = [
+        row
+        for row in select(rows, AtCosine, length=LENGTH, alpha1=alpha1)
+        if abs(row.cosine - crossing.cosine.value) > 2 * TOLERANCE
+    ]
+    right = [
+        (row.test_error.value > crossing.pooled.value) == (row.cosine < crossing.cosine.value)
+        for row in clear
+    ]
+    return compare(
+        claim,
+        "share of cosines where the predicted model wins",
+        curve="attention",
+        where=f"{len(clear)} cosines, {_load(alpha1)}",
+        expected=1.0,
+        found=float(np.mean(right)),
+        allowance=0.0,
+        converged=all(row.test_error.converged for row in clear),
+        key=True,
+    )
+
+
+def _winners(rows: Sequence[Any], alpha1: float) -> Comparison:
+    """Judge which model had the smaller error in the trials."""
+    crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1).cosine
+    pooled = one(rows, Trials, model="pooled", alpha1=alpha1).test_error
+    attention = select(rows, Trials, model="attention", alpha1=alpha1)
+    right = []
+    for row in attention:
+        gap = row.test_error.value - pooled.value
+        clear = abs(gap) > 3 * math.hypot(row.test_error.error, pooled.error)
+        right.append(clear and (gap > 0) == (row.cosine < crossing.value))
+    measured = [pooled, *(row.test_error for row in attention)]
+    return compare(
+        "crossing-at-finite-load",
+        "share of measured cosines where the predicted model wins by 3 standard errors",
+        curve="attention",
+        where=f"{len(attention)} cosines, {_load(alpha1)}",
+        expected=1.0,
+        found=float(np.mean(right)),
+        allowance=0.0,
+        converged=crossing.converged and all(m.converged for m in measured),
+        key=True,
+    )
+
+
+def _falls(rows: Sequence[Any], length: int) -> Comparison:
+    found = select(rows, AtCosine, length=length, alpha1=math.inf)
+    errors = [row.test_error for row in found]
+    steps = [b.value < a.value for a, b in itertools.pairwise(errors)]
+    ends = f"s = {found[0].cosine:g} to {found[-1].cosine:g}"
+    return compare(
+        "residual-error-falls-with-alignment",
+        "share of steps in the cosine that lower the error",
+        curve=f"L = {length}",
+        where=f"L = {length}, {len(steps)} steps from {ends}",
+        expected=1.0,
+        found=float(np.mean(steps)),
+        allowance=0.0,
+        converged=all(error.converged for error in errors),
+        key=True,
+    )
+
+
+def summary(
+    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
+) -> dict[str, Any]:
+    """Return what the words need."""
+    lines = {L: select(rows, AtCosine, length=L, alpha1=math.inf) for L in profile.lengths}
+    return {
+        "limit": one(rows, Crossing, length=LENGTH, alpha1=math.inf),
+        "crossings": [one(rows, Crossing, length=LENGTH, alpha1=a) for a in profile.alphas],
+        "ends": [(L, line[0].test_error, line[-1].test_error) for L, line in lines.items()],
+        "largest": largest_z(comparisons),
+    }

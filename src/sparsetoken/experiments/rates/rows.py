@@ -1,0 +1,71 @@
+"""The rows of the experiment: of the query (setting, alpha0), and of the data (model, alpha1)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from sparsetoken.experiments.rows import Measured, Predicted
+
+__all__ = ["Approach", "Excess", "Gap", "MeasuredExcess", "MeasuredGap", "Rate"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Gap:
+    """The predicted 1 - |s| of the query."""
+
+    setting: str
+    alpha0: float
+    gap: Predicted
+
+
+@dataclasses.dataclass(frozen=True)
+class MeasuredGap:
+    """The measured 1 - |s| of the query."""
+
+    setting: str
+    alpha0: float
+    gap: Measured
+
+
+@dataclasses.dataclass(frozen=True)
+class Rate:
+    """The predicted C of 1 - |s| = C/alpha0 + o(1/alpha0).
+
+    Attributes
+    ----------
+    setting : str
+    rate : Predicted
+    away : bool
+        Whether the query turns away from the signal.
+    """
+
+    setting: str
+    rate: Predicted
+    away: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Excess:
+    """The predicted test error above its limit of infinite data."""
+
+    model: str
+    alpha1: float
+    excess: Predicted
+
+
+@dataclasses.dataclass(frozen=True)
+class MeasuredExcess:
+    """The measured test error less its predicted limit; the dimension counts weights."""
+
+    model: str
+    alpha1: float
+    excess: Measured
+
+
+@dataclasses.dataclass(frozen=True)
+class Approach:
+    """The limit of infinite data, and the rate of first-order theory."""
+
+    model: str
+    limit: Predicted
+    rate: Predicted

@@ -1,0 +1,19 @@
+"""What the best weights can do: critical strength against length, and errors by simulation."""
+
+from sparsetoken.experiments.experiment import Experiment
+from sparsetoken.experiments.representation.claims import CLAIMS, compare_rows, summary
+from sparsetoken.experiments.representation.rows import BestError, Critical, FreshSamples
+from sparsetoken.experiments.representation.work import PROFILES, jobs
+
+__all__ = ["EXPERIMENT"]
+
+EXPERIMENT = Experiment(
+    name="representation",
+    title="What the best weights can do",
+    claims=CLAIMS,
+    profiles=PROFILES,
+    rows=(Critical, BestError, FreshSamples),
+    jobs=jobs,
+    compare=compare_rows,
+    summary=summary,
+)

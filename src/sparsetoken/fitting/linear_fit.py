@@ -1,0 +1,204 @@
+"""The linear readout of pooled features: sample weights, and a ridge chosen by leave-one-out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.losses import Loss
+from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.numerics.leave_one_out import leave_one_out
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["LinearFit", "choose_ridge", "fit_weighted", "require_smooth"]
+
+TOLERANCE = 1e-8
+SEARCH_TOLERANCE = 1e-5  # of fits whose left-out loss is only compared
+DECADES = (
+    -4.0,
+    -3.0,
+    -2.0,
+    -1.0,
+    0.0,
+    1.0,
+    2.0,
+)  # of the ridge, in units of the variance of the features
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinearFit:
+    """A fitted linear readout.
+
+    Attributes
+    ----------
+    w : array of shape (m,)
+    b : float
+    ridge : float
+        That it was fitted with.
+    left_out : array of shape (n,), optional
+        The loss of each sample when one copy of it is left out of the fit; None where it was
+        not computed, as for a loss without a second derivative.
+    """
+
+    w: Float[np.ndarray, " m"]
+    b: float
+    ridge: float
+    left_out: Float[np.ndarray, " n"] | None = None
+
+    def left_out_loss(self, samples: Samples) -> float:
+        """Return the weighted mean of the left-out losses; nan if they were not computed."""
+        return math.nan if self.left_out is None else float(samples.share @ self.left_out)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _WeightedLoss:
+    """s_i l(y_i, z_i): the loss of samples that count s_i times."""
+
+    loss: Loss
+    s: Float[np.ndarray, " n"]
+
+    @property
+    def smooth(self) -> bool:
+        return self.loss.smooth
+
+    def value(self, y: Any, z: Any) -> Any:
+        return self.s * self.loss.value(y, z)
+
+    def slope(self, y: Any, z: Any) -> Any:
+        return self.s * self.loss.slope(y, z)
+
+    def curvature(self, y: Any, z: Any) -> Any:
+        return self.s * self.loss.curvature(y, z)
+
+    def prox(self, y: Any, omega: Any, v: Any) -> Any:
+        return self.loss.prox(y, omega, v * self.s)
+
+    def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
+        return self.s * self.loss.dual_slope(y, omega, v * self.s)
+
+
+def require_smooth(loss: Loss) -> None:
+    """Refuse a loss without a second derivative, which leaves nothing to choose a ridge by.
+
+    Raises
+    ------
+    InvalidInput
+    """
+    if not loss.smooth:
+        legal = "a smooth loss (logistic, square, squared_hinge) to choose ridge or temperature"
+        raise InvalidInput("loss", legal, loss.name, "Or give both as numbers.")
+
+
+def fit_weighted(
+    features: Float[np.ndarray, "n m"],
+    samples: Samples,
+    loss: Loss,
+    ridge: float,
+    tolerance: float = TOLERANCE,
+) -> LinearFit:
+    """Minimise ``sum_i s_i l(y_i, <w, F_i> + b) + (ridge/2) |w|^2``, s the shares of weight."""
+    fit = fit_readout(features, samples.y, _weighted(samples, loss), ridge, tolerance)
+    return LinearFit(fit.w, fit.b, ridge)
+
+
+def _fit_and_leave_out(
+    features: Float[np.ndarray, "n m"],
+    samples: Samples,
+    loss: Loss,
+    ridge: float,
+    tolerance: float = SEARCH_TOLERANCE,
+) -> LinearFit:
+    """Fit as `fit_weighted` does, with the left-out losses if the loss is smooth.
+
+    A sample of weight below one copy is left out whole. A copy that alone determines a
+    direction has an infinite loss.
+    """
+    if not loss.smooth:
+        return fit_weighted(features, samples, loss, ridge, tolerance)
+    weighted, y = _weighted(samples, loss), samples.y
+    fit = fit_readout(features, y, weighted, ridge, tolerance)
+    scores = leave_one_out(features, y, weighted, ridge, fit).scores
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scores = _one_copy_left_out(scores, fit.scores, samples, loss)
+        losses = np.nan_to_num(loss.value(y, scores), nan=np.inf, posinf=np.inf)
+    return LinearFit(fit.w, fit.b, ridge, losses)
+
+
+def _weighted(samples: Samples, loss: Loss) -> _WeightedLoss:
+    return _WeightedLoss(loss, samples.share * len(samples.y))
+
+
+def _one_copy_left_out(
+    left_out: Float[np.ndarray, " n"],
+    fitted: Float[np.ndarray, " n"],
+    samples: Samples,
+    loss: Loss,
+) -> Float[np.ndarray, " n"]:
+    """Return the scores without one copy of each sample, from those without all its copies.
+
+    Leaving out weight s moves a score by gamma s l' / (1 - gamma s l''), with gamma the influence
+    of the sample on its own score. The move by all copies gives gamma; gamma gives that by one.
+    """
+    y, share = samples.y, samples.share
+    slope, bend = loss.slope(y, fitted), loss.curvature(y, fitted)
+    s = share * len(y)
+    one = np.minimum(samples.class_weight, samples.weight) * len(y) / samples.weight.sum()
+    gain = np.where(slope != 0, (left_out - fitted) / (s * slope), 0.0)
+    gamma = np.where(np.isfinite(gain), gain / (1 + gain * s * bend), 1 / (s * bend))
+    moved = fitted + gamma * one * slope / (1 - gamma * one * bend)
+    return np.where(np.isclose(s, one, rtol=1e-12) | (slope == 0), left_out, moved)
+
+
+def choose_ridge(
+    features: Float[np.ndarray, "n m"],
+    samples: Samples,
+    loss: Loss,
+    ridge: float | Literal["auto"],
+    around: float | None = None,
+) -> LinearFit:
+    """Return the readout with the ridge of least left-out loss, or with the given ridge.
+
+    The grid has a step of half a decade. It is in units of the mean variance of the features:
+    every decade is tried first, then what lies beside the best.
+
+    Parameters
+    ----------
+    features : array of shape (n, m)
+    samples : Samples
+    loss : Loss
+    ridge : float or "auto"
+    around : float, optional
+        Search only a half decade up and down from this ridge.
+
+    Raises
+    ------
+    InvalidInput
+        If the ridge is to be chosen for a loss without a second derivative.
+    """
+    if ridge != "auto":
+        return _fit_and_leave_out(features, samples, loss, float(ridge), TOLERANCE)
+    require_smooth(loss)
+    unit = _mean_variance(features, samples) if around is None else around
+    tried: dict[float, LinearFit] = {}
+
+    def best_of(exponents: Iterable[float]) -> float:
+        """Try some more, and return the exponent of least loss; of equal ones the largest."""
+        for e in exponents:
+            tried[e] = _fit_and_leave_out(features, samples, loss, unit * 10.0**e)
+        return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
+
+    best = best_of(DECADES if around is None else (0.0,))
+    return tried[best_of((best - 0.5, best + 0.5))]
+
+
+def _mean_variance(features: Float[np.ndarray, "n m"], samples: Samples) -> float:
+    share = samples.share
+    mean = share @ features
+    variance = float(share @ np.square(features - mean).sum(axis=1)) / features.shape[1]
+    return variance if variance > 0 and math.isfinite(variance) else 1.0

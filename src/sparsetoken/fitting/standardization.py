@@ -1,0 +1,57 @@
+"""Standardised tokens without a copy of them: scales act on queries, readouts and features."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.bags import Bags
+from sparsetoken.fitting import moments
+
+__all__ = ["Standardization"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Standardization:
+    """Standardised tokens z = (x - mean) / scale, column by column; only x is stored.
+
+    Attributes
+    ----------
+    mean, scale : array of shape (d,)
+        Over all tokens, each weighted as its bag. The scale of constant columns is 1.
+    """
+
+    mean: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+
+    @classmethod
+    def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: bool) -> Standardization:
+        """Learn mean and scale of the columns, or return those that change nothing."""
+        d = bags.dimension
+        if not standardize:
+            return cls(np.zeros(d), np.ones(d))
+        tokens = bags.tokens
+        share = np.repeat(weight / (weight @ bags.sizes), bags.sizes)
+        first, chunks = tokens[0].astype(np.float64), list(moments.chunks(tokens))
+        shift: Any = sum(share[rows] @ (tokens[rows] - first) for rows in chunks)
+        mean = first + shift
+        square: Any = sum(share[rows] @ np.square(tokens[rows] - mean) for rows in chunks)
+        # A weighted mean of equal values is exact to a few roundings, not to one.
+        return cls(mean, moments.scales(np.sqrt(square), mean, tokens.dtype, roundings=4))
+
+    def coefficients(self, v: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
+        """Return what acts on x as directions v act on z: <z, v> = <x, coefficients> + offset."""
+        return v / self.scale
+
+    def offset(self, v: Float[np.ndarray, " d"]) -> float:
+        """Return <z, v> - <x, coefficients(v)>, the same number for all tokens."""
+        return -float(self.mean @ (v / self.scale))
+
+    def weighted_sums(
+        self, sums: Float[np.ndarray, "n d"], total: Float[np.ndarray, " n"] | float = 1.0
+    ) -> Float[np.ndarray, "n d"]:
+        """Return weighted sums of z from those of x and the sums of their weights, in float64."""
+        return (sums - np.asarray(total)[..., None] * self.mean) / self.scale

@@ -1,0 +1,207 @@
+"""The computation of rows of a sweep: pure functions of their configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparsetoken import simulation, theory
+from sparsetoken.losses import Loss, get_loss
+from sparsetoken.models import Model, make_model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Result as LibraryResult
+from sparsetoken.results import StatusCode, Table
+from sparsetoken.results.display import flat
+from sparsetoken.simulation.alignment import require_query_memory
+from sparsetoken.simulation.trial import Engine, Setting, Trial, TrialPlan
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
+from sparsetoken.sweep.parameters import PROBLEM, defaults, fields_of
+from sparsetoken.sweep.records import CONVERGED, Result
+from sparsetoken.validation import InvalidInput, real
+
+__all__ = ["check", "compute"]
+
+
+def compute(
+    rows: Sequence[Mapping[str, Any]],
+    definitions: Definitions | Received = NOTHING,
+    memory_budget: int | None = None,
+) -> list[Result]:
+    """Return the results of one row, or of rows of one series.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        experiment, quantity, the parameters that matter, and for a simulation seed and trial.
+    definitions : Definitions
+        The losses and models of the rows that are not part of this package.
+    memory_budget : int, optional
+        The largest number of bytes that one trial may take, as counted beforehand; 4 GiB by
+        default.
+    """
+    losses = definitions.known().losses
+    points = [_Point(row, losses, memory_budget) for row in rows]
+    experiment = rows[0]["experiment"], rows[0]["quantity"]
+    if experiment == ("learning", "theory"):
+        return _predicted_learning(points)
+    return [_COMPUTE[experiment](point) for point in points]
+
+
+def check(
+    row: Mapping[str, Any],
+    losses: Mapping[str, Loss] | None = None,
+    memory_budget: int | None = None,
+) -> None:
+    """Raise `InvalidInput` if `compute` would refuse the row before it begins."""
+    point = _Point(row, losses or {}, memory_budget)
+    if point["quantity"] == "theory":
+        real("tolerance", point["tolerance"], 0.0, 1.0, open_low=True, open_high=True)
+        _ = point.problem, point.model, point.readout
+    elif point["experiment"] == "alignment":
+        require_query_memory(point.problem, point.steps, point.setting, memory_budget)
+    else:
+        _ = point.plan
+
+
+class _Point:
+    """A row with the default of each parameter that it does not depend on."""
+
+    def __init__(
+        self, row: Mapping[str, Any], losses: Mapping[str, Loss], memory_budget: int | None
+    ) -> None:
+        known = defaults(row.get("model", "attention"))
+        self._values = {**known, **row}
+        self._losses, self._memory_budget = losses, memory_budget
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def _fields(self, kind: type) -> dict[str, Any]:
+        return {field: self[name] for name, field in fields_of(kind).items()}
+
+    @property
+    def problem(self) -> SparseTokenProblem:
+        return SparseTokenProblem(**{name: self[name] for name in PROBLEM})
+
+    @property
+    def loss(self) -> Loss:
+        """The loss with the label of this row: one of those given, or a built-in one."""
+        label = self["loss"]
+        if label in self._losses:
+            return self._losses[label]
+        if "#" in label:
+            legal = "given as an object, for this is the label of a loss that is not built in"
+            remedy = "Make the same loss with the same version of JAX, and give it to the grid."
+            raise InvalidInput("loss", legal, label, remedy)
+        return get_loss(label)
+
+    @property
+    def steps(self) -> TwoSteps:
+        return TwoSteps(**self._fields(TwoSteps), loss=self.loss)
+
+    @property
+    def query(self) -> Query | TwoSteps:
+        cosine, sharpness = self["cosine"], self["sharpness"]
+        if cosine is None and sharpness is None:
+            return self.steps
+        if cosine is None or sharpness is None:
+            name, missing = (
+                ("cosine", "sharpness") if sharpness is None else ("sharpness", "cosine")
+            )
+            remedy = "Give both, or neither to let the two gradient steps set the query."
+            raise InvalidInput(name, f"given together with {missing}", f"no {missing}", remedy)
+        return Query(cosine, sharpness)
+
+    @property
+    def model(self) -> Model:
+        return make_model(self["model"], self.query, **self._values)
+
+    @property
+    def readout(self) -> Readout:
+        return Readout(**self._fields(Readout), loss=self.loss)
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(self["dimension"], self["seed"], self["engine"], self["dtype"])
+
+    @property
+    def engine(self) -> Engine:
+        return self.setting.start(self.problem, self["trial"])
+
+    @property
+    def plan(self) -> TrialPlan:
+        return TrialPlan(self.problem, self.model, self.readout, self.setting, self._memory_budget)
+
+
+def _predicted_learning(points: Sequence[_Point]) -> list[Result]:
+    """Predict points that differ in ridge and alpha1 alone by one call."""
+    first, readouts = points[0], [point.readout for point in points]
+    along = Readout(
+        readouts[0].loss,
+        tuple(readout.ridge for readout in readouts),
+        tuple(readout.alpha for readout in readouts),
+    )
+    found = theory.predict(first.problem, first.model, along, tolerance=first["tolerance"])
+    return [_result(prediction) for prediction in _rows(found)]
+
+
+def _predicted_alignment(point: _Point) -> Result:
+    (found,) = _rows(theory.align(point.problem, point.steps))
+    return _result(found)
+
+
+def _predicted_capacity(point: _Point) -> Result:
+    (found,) = _rows(theory.capacity(point.problem, point.model, tolerance=point["tolerance"]))
+    return _result(found)
+
+
+def _rows(found: LibraryResult | Table) -> tuple[LibraryResult, ...]:
+    return found.rows if isinstance(found, Table) else (found,)
+
+
+def _result(found: LibraryResult) -> Result:
+    values = found.to_dict()
+    status, remedy = values.pop("status"), values.pop("message")
+    return Result(values, status, remedy)
+
+
+def _simulated_alignment(point: _Point) -> Result:
+    engine = point.engine
+    found = engine.train_query(point.steps)
+    values = flat(found.query)
+    values |= {name: getattr(found, name) for name in ("overlap", "norm", "readout_cosine")}
+    return Result(values, seed=engine.seed)
+
+
+def _simulated_learning(point: _Point) -> Result:
+    trial = point.plan.run(point["trial"])
+    values = flat(trial.outcome)
+    if trial.query is not None:
+        values |= flat(trial.query) | {"readout_cosine": trial.readout_cosine}
+    return Result(values, *_status(trial), point.engine.seed)
+
+
+def _status(trial: Trial) -> tuple[str, str]:
+    if trial.one_class:
+        remedy = "D1 holds one class only; raise alpha1 or the dimension."
+        return str(StatusCode.NO_LIMIT), remedy
+    if trial.reason:
+        remedy = f"The readout did not converge ({trial.reason}); raise the ridge."
+        return str(StatusCode.TOLERANCE_NOT_REACHED), remedy
+    return CONVERGED, ""
+
+
+def _simulated_capacity(point: _Point) -> Result:
+    drawn = point.plan.draw(point["trial"])
+    separable = simulation.is_separable(drawn.design.features, drawn.design.labels)
+    return Result({"separable": int(separable)}, seed=drawn.engine.seed)
+
+
+_COMPUTE = {
+    ("alignment", "theory"): _predicted_alignment,
+    ("capacity", "theory"): _predicted_capacity,
+    ("alignment", "simulation"): _simulated_alignment,
+    ("learning", "simulation"): _simulated_learning,
+    ("capacity", "simulation"): _simulated_capacity,
+}

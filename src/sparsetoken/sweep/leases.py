@@ -1,0 +1,93 @@
+"""Leases: which processes hold rows of a store, and whether these processes still run.
+
+A process that runs sweeps on a store is a holder. It writes a heartbeat into the store, so that
+other machines can see that it runs; processes of its own machine look it up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sqlite3
+import threading
+import time
+from pathlib import Path
+
+from sparsetoken.sweep.schema import StoreError, connect
+from sparsetoken.validation import InvalidInput
+
+__all__ = [
+    "HEARTBEAT_SECONDS",
+    "LEASE_SECONDS",
+    "dead_holders",
+    "register_holder",
+    "send_heartbeats",
+    "started_at",
+]
+
+HEARTBEAT_SECONDS = 10.0
+LEASE_SECONDS = 60.0
+"""A holder on another machine counts as dead after so long without a heartbeat."""
+
+
+def started_at(pid: int) -> str:
+    """Return when a process of this machine began, "" if there is none, "?" if unknown."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        fields = text.rpartition(")")[2].split()
+        return "" if fields[0] in "ZX" else fields[19]
+    except OSError:
+        pass
+    if Path("/proc/self/stat").exists():
+        return ""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except PermissionError:
+        pass
+    return "?"
+
+
+def _host() -> str:
+    """Return the name of the machine, and of the namespace in which process ids mean something."""
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        namespace = ""
+    return f"{socket.gethostname()} {namespace}".strip()
+
+
+def register_holder(connection: sqlite3.Connection, version: str) -> int:
+    """Add this process to the holders, and return its number in the store."""
+    pid = os.getpid()
+    row = (_host(), pid, started_at(pid), version, time.time())
+    cursor = connection.execute(
+        "INSERT INTO holders (host, pid, started, version, heartbeat) VALUES (?, ?, ?, ?, ?)", row
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def dead_holders(connection: sqlite3.Connection, me: int | None = None) -> list[int]:
+    """Return the holders that no longer run; `me` is this process, which does."""
+    rows = connection.execute("SELECT id, host, pid, started, heartbeat FROM holders").fetchall()
+    return [row[0] for row in rows if row[0] != me and not _runs(*row[1:])]
+
+
+def _runs(host: str, pid: int, started: str, heartbeat: float) -> bool:
+    if host == _host():
+        return started_at(pid) == started
+    return time.time() - heartbeat < LEASE_SECONDS
+
+
+def send_heartbeats(path: Path, holder: int, stop: threading.Event) -> None:
+    """Write the time into the store every ten seconds, until told to stop."""
+    while not stop.wait(HEARTBEAT_SECONDS):
+        with contextlib.suppress(StoreError, InvalidInput, sqlite3.Error):
+            connection = connect(path, write=True)
+            try:
+                sql = "UPDATE holders SET heartbeat = ? WHERE id = ?"
+                connection.execute(sql, (time.time(), holder))
+            finally:
+                connection.close()

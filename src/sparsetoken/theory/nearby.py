@@ -1,0 +1,89 @@
+"""Where a saddle point is, by those that are solved already at other loads and ridges."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Guess", "Load", "SolvedLoads"]
+
+_MOST = 6  # neighbours of a polynomial
+_LARGEST_SUM = 64.0  # of the absolute weights of these neighbours
+_POSITIVE = slice(3, 5)  # nu and r
+
+
+class Load(NamedTuple):
+    """What may vary between points of one law: alpha = n1/d, and the ridge."""
+
+    alpha: float
+    ridge: float
+
+
+class Guess(NamedTuple):
+    """A place near a saddle point, and roughly how far from it, relative to its length."""
+
+    x: np.ndarray
+    distance: float
+
+
+class SolvedLoads:
+    """Saddle points (w_1, w_2, b, nu, r) by load."""
+
+    def __init__(self) -> None:
+        self._loads: list[Load] = []
+        self._points: list[np.ndarray] = []
+
+    def add(self, load: Load, x: np.ndarray) -> None:
+        """Remember a saddle point."""
+        logarithms = x.copy()
+        if math.isfinite(load.alpha):
+            logarithms[_POSITIVE] = np.log(x[_POSITIVE])
+        self._loads.append(load)
+        self._points.append(logarithms)
+
+    def guess(self, load: Load) -> Guess | None:
+        """Return where the saddle point of a load is, None if nothing is known nearby.
+
+        Along an axis on which alpha or the ridge alone varies a polynomial in its logarithm
+        is put through the nearest solutions, of the degree from which one more changes least.
+        """
+        for axis, other in ((0, 1), (1, 0)):
+            same = [i for i, known in enumerate(self._loads) if known[other] == load[other]]
+            guess = self._along([self._loads[i][axis] for i in same], same, load[axis])
+            if guess is not None:
+                x = guess.x.copy()
+                if math.isfinite(load.alpha):
+                    x[_POSITIVE] = np.exp(x[_POSITIVE])
+                return guess._replace(x=x)
+        return None
+
+    def _along(self, values: list[float], indices: list[int], at: float) -> Guess | None:
+        if at in values:
+            return Guess(self._points[indices[values.index(at)]], 0.0)
+        usable = [j for j, value in enumerate(values) if 0 < value < math.inf]
+        if not usable or not 0 < at < math.inf:
+            return None
+        away = np.log([values[j] / at for j in usable])
+        nearest = np.argsort(np.abs(away), kind="stable")[:_MOST]
+        away = away[nearest]
+        points = np.array([self._points[indices[usable[j]]] for j in nearest])
+        best = Guess(points[0], float(abs(away[0])))
+        last = points[0]
+        for count in range(2, len(points) + 1):
+            weights = _weights_at_zero(away[:count])
+            if np.abs(weights).sum() > _LARGEST_SUM:
+                break
+            x = weights @ points[:count]
+            distance = float(np.linalg.norm(x - last) / np.linalg.norm(x))
+            if distance < best.distance:
+                best = Guess(x, distance)
+            last = x
+        return best
+
+
+def _weights_at_zero(t: np.ndarray) -> np.ndarray:
+    """Return the weights of values at t in the value at 0 of the polynomial through them."""
+    apart = t[:, None] - t + np.eye(len(t))
+    return np.prod(np.where(np.eye(len(t), dtype=bool), 1.0, -t / apart), axis=1)

@@ -1,0 +1,133 @@
+"""Sweeps of a model that is registered from outside the package."""
+
+import dataclasses
+
+import pytest
+
+from sparsetoken import models, predict, simulate
+from sparsetoken.models import ModelEntry, make_model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.features.softmax import SoftmaxSampler
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.sweep import (
+    Grid,
+    GridPlan,
+    Store,
+    WorkerPool,
+    export_table,
+    linear,
+    listed,
+    run,
+    summaries,
+)
+from sparsetoken.theory.laws.softmax import softmax_law
+from sparsetoken.validation import InvalidInput
+
+COSINES = [0.2, 0.9]
+FIXED = {"sharpness": 1.0, "length": 4, "dimension": 12, "tolerance": 1e-2}
+PROBLEM = SparseTokenProblem(4)
+
+
+def magnified():
+    """Return an entry whose classes and functions belong to no module that a worker can import."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Magnified(models.Model):
+        """Attention whose sharpness is multiplied by a factor."""
+
+        name = "magnified"
+        query: Query | TwoSteps = TwoSteps()
+        factor: float = 2.0
+
+        def magnify(self, query):
+            return Query(query.cosine, self.factor * query.sharpness)
+
+    def law(model, problem, query, points):
+        return softmax_law(model, problem, model.magnify(query), points)
+
+    class Sampler(SoftmaxSampler):
+        def __init__(self, model):
+            super().__init__(model)
+            self.factor = model.factor
+
+        def weights(self, scores):
+            return super().weights(self.factor * scores)
+
+    return ModelEntry(Magnified, law, Sampler)
+
+
+@pytest.fixture
+def entry(monkeypatch):
+    monkeypatch.setattr(models, "MODELS", models.MODELS)
+    models.register(entry := magnified())
+    yield entry
+    del models.MODELS[entry.name]
+
+
+def errors(path, grid, executor=None):
+    grid.check_points()
+    with Store(path) as store:
+        run(store, GridPlan(grid), executor)
+        assert store.counts().failed == 0
+        return [found.values["test_error"] for found in summaries(store)]
+
+
+def grid(*axes, quantities=("theory",), **fixed):
+    given = {"model": "magnified", **FIXED, **fixed}
+    return Grid("learning", axes, given, quantities=quantities)
+
+
+def predicted(entry, query, **options):
+    model = make_model(entry.name, query, **options)
+    return predict(PROBLEM, model, Readout(), tolerance=1e-2).test_error
+
+
+def test_its_query_is_swept(entry, tmp_path):
+    found = errors(tmp_path / "s.sqlite", grid(listed("cosine", COSINES)))
+    assert found == [predicted(entry, Query(cosine, 1.0)) for cosine in COSINES]
+    assert found[0] > found[1] + 0.01
+
+
+def test_its_fields_are_parameters_with_their_own_defaults(entry, tmp_path):
+    found = errors(
+        tmp_path / "s.sqlite", grid(listed("factor", [0.5, 2]), linear("cosine", 0.2, 0.9, 2))
+    )
+    queries = [Query(cosine, 1.0) for cosine in COSINES]
+    assert found == [predicted(entry, q, factor=f) for f in (0.5, 2.0) for q in queries]
+    assert errors(tmp_path / "s.sqlite", grid(listed("cosine", [0.9]))) == found[3:]
+    with Store(tmp_path / "s.sqlite", write=False) as store:
+        assert store.counts().total == 4  # the default is the value 2, whose row is there
+        export_table(store, tmp_path / "t.csv")
+    assert "factor" in (tmp_path / "t.csv").read_text().splitlines()[0]
+
+
+def test_simulations_are_those_of_simulate(entry, tmp_path):
+    found = errors(
+        tmp_path / "s.sqlite", grid(listed("cosine", COSINES), quantities=("simulation",))
+    )
+    expected = [
+        simulate(PROBLEM, make_model(entry.name, Query(s, 1.0)), Readout(), dimension=12, trials=1)
+        for s in COSINES
+    ]
+    assert found == [one.mean.test_error for one in expected]
+
+
+def test_worker_processes_need_not_know_it(entry, tmp_path):
+    sweep = grid(listed("cosine", COSINES), quantities=("theory", "simulation"))
+    expected = errors(tmp_path / "here.sqlite", sweep)
+    with WorkerPool(1) as pool:
+        assert errors(tmp_path / "there.sqlite", sweep, pool) == expected
+
+
+def test_a_model_of_another_version_shares_no_rows(entry, tmp_path):
+    for version in (1, 2):
+        models.MODELS[entry.name] = dataclasses.replace(entry, version=version)
+        errors(tmp_path / "s.sqlite", grid(listed("cosine", COSINES)))
+    with Store(tmp_path / "s.sqlite", write=False) as store:
+        assert store.counts().total == 4
+
+
+def test_a_model_that_is_not_registered_is_refused():
+    with pytest.raises(InvalidInput) as caught:
+        grid(listed("cosine", COSINES))
+    assert caught.value.args[0] == "fixed.model"
