@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from sparsetoken.models import make_model
+from sparsetoken.models import MODELS, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation import simulate, trial
 from sparsetoken.simulation.features import queried
@@ -35,9 +35,7 @@ def test_the_training_does_not_depend_on_the_test(model, engine, monkeypatch):
     assert run(model, engine=engine, test_problem=PROBLEM) == here
 
 
-@pytest.mark.parametrize(
-    "model", ["attention", "pooled", "vectorized", "elementwise", "hard_attention"]
-)
+@pytest.mark.parametrize("model", MODELS)
 def test_fresh_samples_agree_with_the_conditional_error(model):
     """The same trained classifiers, tested both ways.
 

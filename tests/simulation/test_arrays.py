@@ -1,0 +1,82 @@
+"""Simulations over arrays are those of the single points."""
+
+import numpy as np
+import pytest
+
+from sparsetoken.models import Attention, Pooled, Vectorized, make_model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation import draw_training_set, simulate, simulate_alignment
+from sparsetoken.simulation.features import queried
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.validation import InvalidInput
+
+PROBLEM = SparseTokenProblem(4, 1, 3.0)
+MANY = SparseTokenProblem(4, 1, [2.0, 3.0])
+OPTIONS = {"dimension": 20, "trials": 2}
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch):
+    monkeypatch.setattr(queried, "DRAWS", 500)
+
+
+@pytest.mark.parametrize("engine", ["reduced", "tensors"])
+@pytest.mark.parametrize("model", ["attention", "hard_attention", "pooled"])
+def test_a_plane_is_made_of_single_points(model, engine):
+    model = make_model(model, TwoSteps(alpha=1.0, eta_q=10.0))
+    problem = SparseTokenProblem(4, 1, np.array([[2.0], [3.0]]))
+    found = simulate(problem, model, Readout(alpha=[1.0, 2.0, 3.0]), engine=engine, **OPTIONS)
+    assert found.shape == found.test_error.shape == found.test_error_error.shape == (2, 3)
+    for i, strength in enumerate((2.0, 3.0)):
+        for j, alpha in enumerate((1.0, 2.0, 3.0)):
+            point = SparseTokenProblem(4, 1, strength)
+            alone = simulate(point, model, Readout(alpha=alpha), engine=engine, **OPTIONS)
+            assert found.rows[3 * i + j].trials == alone.trials
+            assert found.test_error[i, j] == alone.mean.test_error
+            assert found.test_error_error[i, j] == alone.standard_error.test_error
+
+
+def test_queries_of_a_table_are_those_of_its_points():
+    model = Attention(Query([0.2, 0.9], [[0.5], [2.0]]))
+    found = simulate(PROBLEM, model, Readout(alpha=1.0), **OPTIONS)
+    assert found.shape == (2, 2)
+    assert found.rows[2].queries == (Query(0.2, 2.0),) * 2
+
+
+def test_progress_is_told_for_each_point_in_turn():
+    seen = []
+    found = simulate(
+        MANY, Pooled(), Readout(), on_trial=lambda i, outcome: seen.append((i, outcome)), **OPTIONS
+    )
+    assert seen == [(i, trial) for row in found for i, trial in enumerate(row.trials)]
+
+
+def test_all_points_are_checked_before_the_first_is_run():
+    seen = []
+    with pytest.raises(InvalidInput, match="memory_budget"):
+        simulate(
+            PROBLEM,
+            Vectorized(),
+            Readout(alpha=[1.0, 1e6]),
+            on_trial=lambda *trial: seen.append(trial),
+            **OPTIONS,
+        )
+    assert seen == []
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: simulate(MANY, Pooled(), Readout(alpha=[1.0, 2.0, 3.0]), **OPTIONS), "arrays"),
+        (lambda: simulate(PROBLEM, Pooled(), Readout(alpha=[1.0, np.inf]), **OPTIONS), "alpha1"),
+        (lambda: simulate(PROBLEM, Pooled(), test_problem=MANY, **OPTIONS), "strength"),
+        (lambda: simulate_alignment(MANY, **OPTIONS), "strength"),
+        (lambda: simulate_alignment(PROBLEM, TwoSteps(beta=[1.0, 2.0]), **OPTIONS), "beta"),
+        (lambda: draw_training_set(MANY, Pooled(), 1.0), "strength"),
+        (lambda: draw_training_set(PROBLEM, Pooled(), [1.0, 2.0]), "alpha1"),
+        (lambda: draw_training_set(PROBLEM, Attention(Query([0.1, 0.2], 1)), 1.0), "cosine"),
+    ],
+)
+def test_arrays_that_cannot_be_used_are_one_clear_error(call, word):
+    with pytest.raises(InvalidInput, match=word):
+        call()
