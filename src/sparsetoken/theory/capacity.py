@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.stats import norm
 
-from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
-from sparsetoken.numerics.precision import in_float64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Capacity, Code, Status
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
-from sparsetoken.theory.inputs import FIRST_POINTS, LAST_POINTS, checked_query
+from sparsetoken.theory.inputs import checked_query
+from sparsetoken.theory.sampled_violation import sampled_violation
+from sparsetoken.theory.streamed_law import sampled_features
+from sparsetoken.theory.violation import Expansion, expansion, least_violation
 from sparsetoken.training import FourStageTraining, Query
 from sparsetoken.validation import real
 
 __all__ = ["capacity"]
 
+_FEW = 64  # nodes, to see whether a law is exact
+_NOT_SOLVED = Status(Code.MAX_ITERATIONS, "The minimum was not reached; change the query.")
 
-@in_float64
+
 def capacity(
     model: str,
     problem: SparseTokenProblem,
@@ -58,43 +57,44 @@ def capacity(
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     query = checked_query(model, problem, training or FourStageTraining(), query, activation)
-    if model == "elementwise" and activation == "relu":
+    if model == "elementwise" and (activation == "relu" or _vanishes(activation, query)):
         return _not_separable()
-    points, iterations, x = FIRST_POINTS, 0, np.zeros(3)
-    while True:
-        law = feature_law(model, problem, query, activation, points)
-        if law.featureless:
-            return _not_separable()
-        solution = _minimum(law, x)
-        iterations += solution.iterations
-        x = solution.x
-        loads = np.array(_violation(x, *_nodes(law)))
-        mean = loads.mean()
-        spread = 0.0 if law.exact else np.std(loads, ddof=1) / math.sqrt(len(loads)) / mean
-        done = not solution.converged or 2 * spread <= tolerance
-        if done or points >= LAST_POINTS:
-            break
-        points *= 4
-    alpha = law.weights_per_dimension / float(mean)
+    law = feature_law(model, problem, query, activation, _FEW)
+    if law.exact:
+        return _of_exact_law(law)
+    found = sampled_violation(sampled_features(model, problem, query, activation), tolerance)
+    alpha = 1 / found.value
     return Capacity(
         capacity=alpha,
-        numerical_error=alpha * float(spread),
-        residual=solution.residual,
-        iterations=iterations,
-        status=_status(solution.converged, float(spread), tolerance),
+        numerical_error=alpha * found.error,
+        residual=found.residual,
+        iterations=found.iterations,
+        status=_status(found.error, tolerance),
     )
 
 
-def _status(converged: bool, spread: float, tolerance: float) -> Status:
-    if not converged:
-        return Status(Code.MAX_ITERATIONS, "The minimum was not reached; change the query.")
-    if 2 * spread <= tolerance:
+def _of_exact_law(law: FeatureLaw) -> Capacity:
+    solution = least_violation(law, np.zeros(3))
+    mean = Expansion.of(expansion(solution.x, law)[0]).value
+    status = Status(Code.CONVERGED) if solution.converged else _NOT_SOLVED
+    alpha = law.weights_per_dimension / mean
+    return Capacity(alpha, 0.0, solution.residual, solution.iterations, status)
+
+
+def _status(error: float, tolerance: float) -> Status:
+    if 2 * error <= tolerance:
         return Status(Code.CONVERGED)
+    if not math.isfinite(error):
+        return _NOT_SOLVED
     return Status(
         Code.TOLERANCE_NOT_REACHED,
-        f"Twice the relative standard error is {2 * spread:.2e}; "
-        f"ask for a tolerance of {2.2 * spread:.1e}.",
+        f"Twice the relative standard error is {2 * error:.2e}; "
+        f"ask for a tolerance of {2.2 * error:.1e}.",
     )
+
+
+def _vanishes(activation: str, query: Query) -> bool:
+    return activation == "tanh" and query.sharpness == 0
 
 
 def _not_separable() -> Capacity:
@@ -104,50 +104,3 @@ def _not_separable() -> Capacity:
     tanh at sharpness 0.
     """
     return Capacity(0.0, 0.0, 0.0, 0, Status(Code.CONVERGED))
-
-
-def _nodes(law: FeatureLaw) -> tuple[Any, ...]:
-    columns = (law.along, law.across, law.C, law.y, law.weight)
-    return (*(jnp.asarray(c) for c in columns), law.shared)
-
-
-@jax.jit
-def _violation(x: Any, X1: Any, X2: Any, C: Any, y: Any, weight: Any, shared: Any) -> Any:
-    """Return E[(M + T g)_+^2] for each scramble, the mean over g in closed form."""
-    w1, w2, b = x
-    M = -y * (w1 * X1 + w2 * X2 + b) / C
-    T = jnp.sqrt(1 + w2**2 + shared * (w1 / C) ** 2)
-    excess = (T**2 + M**2) * norm.cdf(M / T) + M * T * norm.pdf(M / T)
-    return jnp.sum(weight * excess, axis=1)
-
-
-@jax.jit
-def _derivatives(x: Any, *nodes: Any) -> tuple[Any, Any]:
-    def mean(at: Any) -> Any:
-        return jnp.mean(_violation(at, *nodes))
-
-    return jax.grad(mean)(x), jax.hessian(mean)(x)
-
-
-def _minimum(law: FeatureLaw, x: np.ndarray) -> NewtonResult:
-    """Minimise from x; if that fails, from 0 along a falling penalty (t/2) |x|^2."""
-    nodes = _nodes(law)
-
-    def newton(start: np.ndarray, t: float) -> NewtonResult:
-        def system(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            gradient, hessian = jax.device_get(_derivatives(jnp.asarray(at), *nodes))
-            # Without a query w_1 is free: any curvature keeps it at 0.
-            curvature = max(t, 1e-14 * np.trace(hessian))
-            return gradient + t * at, hessian + curvature * np.eye(3)
-
-        with np.errstate(invalid="ignore"):  # a step too far is refused by its length
-            return damped_newton(system, start)
-
-    near = newton(x, 0.0)
-    if near.converged:
-        return near
-    _, hessian = jax.device_get(_derivatives(jnp.zeros(3), *nodes))
-    large = 10 * float(np.trace(hessian))
-    first = newton(np.zeros(3), large)
-    result, _ = follow(newton, first, large, 0.0, enough=1e-12 * large)
-    return result
