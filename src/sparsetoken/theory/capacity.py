@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Capacity, Code, Status
 from sparsetoken.theory.feature_law import FeatureLaw, feature_law
@@ -74,7 +72,7 @@ def capacity(
 
 
 def _of_exact_law(law: FeatureLaw) -> Capacity:
-    solution = least_violation(law, np.zeros(3))
+    solution = least_violation(law)
     mean = Expansion.of(expansion(solution.x, law)[0]).value
     status = Status(Code.CONVERGED) if solution.converged else _NOT_SOLVED
     alpha = law.weights_per_dimension / mean

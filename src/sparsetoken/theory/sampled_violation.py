@@ -18,6 +18,7 @@ from sparsetoken.theory.streamed_law import (
 )
 from sparsetoken.theory.violation import (
     Expansion,
+    Penalised,
     expansion,
     least_violation,
     squared_violation,
@@ -26,7 +27,9 @@ from sparsetoken.theory.violation import (
 __all__ = ["LeastViolation", "sampled_violation"]
 
 _LABELS = (1, -1)
-_PILOTS = (64, 256)  # nodes for each class and scramble, from which a proposal is fitted
+_PILOTS = (64, 256, 1024)  # nodes for each class and scramble, from which a proposal is fitted
+_MOST_ROUNDS = 16
+_LEAST_NODES = 64.0  # that a place rests on
 _FIRST = 512
 _MOST_TOKENS = 2**27
 _FLAT = 0.05  # effective share of the nodes above which no rare one rules the mean
@@ -93,13 +96,22 @@ class _Place:
         self.x = np.zeros(3)
         self.residual, self.iterations = math.inf, 0
         self._with_bias = with_bias
+        self._found: Penalised | None = None
 
-    def improve(self, law: FeatureLaw) -> None:
-        found = least_violation(law, self.x, with_bias=self._with_bias)
-        self.residual = found.residual
+    def improve(self, law: FeatureLaw, *, plain: bool) -> bool:
+        """Move to the minimum over these nodes, or as near as they can tell; say if it is there.
+
+        Plain nodes know all of the way from 0; others only the part for which they were drawn.
+        """
+        least = min(law.C.size / 128, _LEAST_NODES)
+        options = {"with_bias": self._with_bias, "least_nodes": least}
+        found = least_violation(law, self._found, **options)
+        if plain and self._found is not None and not found.converged:
+            found = least_violation(law, **options)
         self.iterations += found.iterations
         if np.all(np.isfinite(found.x)):
-            self.x = found.x
+            self._found, self.x, self.residual = found, found.x, found.residual
+        return found.converged
 
     def move(self, step: np.ndarray) -> None:
         self.x = self.x + step
@@ -176,7 +188,7 @@ def _best_nodes(features: Features, place: _Place) -> list[_ClassMean]:
     standard = Proposal.standard(features.problem.length)
 
     def trial(label: int, proposal: Proposal, coordinates: Coordinates) -> _ClassMean:
-        nodes = ClassNodes(features, label, proposal, coordinates, stage=len(_PILOTS))
+        nodes = ClassNodes(features, label, proposal, coordinates, stage=_MOST_ROUNDS)
         mean = _ClassMean(nodes, place.x)
         mean.add(_FIRST)
         return mean
@@ -192,17 +204,25 @@ def _best_nodes(features: Features, place: _Place) -> list[_ClassMean]:
 
 
 def _pilot(features: Features, coordinates: Coordinates, place: _Place) -> dict[int, Proposal]:
-    """Improve the place and fit a proposal to each class, twice, the second time on the first."""
+    """Improve the place and fit a proposal to each class, in turns.
+
+    Where the classes are so far apart that few nodes of one round violate a margin, the place
+    goes only as far as the next round's proposal can follow.
+    """
     proposals = dict.fromkeys(_LABELS, Proposal.standard(features.problem.length))
-    for stage, points in enumerate(_PILOTS):
+    points = _PILOTS[0]
+    for stage in range(_MOST_ROUNDS):
         nodes = [ClassNodes(features, y, proposals[y], coordinates, stage) for y in _LABELS]
         blocks = [list(n.stream().blocks(points)) for n in nodes]
         laws = [_joined([b.law for b in of_class], points) for of_class in blocks]
-        place.improve(_joined(laws))
+        there = place.improve(_joined(laws), plain=stage == 0)
         for label, law, of_class in zip(_LABELS, laws, blocks, strict=True):
             share = (law.weight * squared_violation(place.x, law))[0]
             leading = np.concatenate([b.leading for b in of_class])
             proposals[label] = Proposal.fitted(leading, share)
+        if there and points == _PILOTS[-1]:
+            break
+        points = _PILOTS[-1] if there and stage > 0 else _PILOTS[1]
     return proposals
 
 

@@ -29,6 +29,7 @@ SCRAMBLES = 16
 _SEED = 20250929  # any fixed number: the same nodes in every run
 _LEADING = 8  # coordinates that a proposal changes
 _WIDER = 1.2  # a proposal narrower than the integrand would miss its tails
+_FLOOR = 0.7
 _BLOCK = 2**17  # tokens in memory at once
 _LARGEST_LOG_WEIGHT = 300.0  # squares are finite
 
@@ -141,7 +142,6 @@ class Proposal:
     ----------
     mean : array of shape (size,)
     root : array of shape (size, size)
-        Lower triangular.
     """
 
     mean: Float[np.ndarray, " size"]
@@ -168,14 +168,26 @@ class Proposal:
         mean = p @ z
         apart = z - mean
         covariance = trust * (apart.T @ (apart * p[:, None])) + (1 - trust) * np.eye(size)
-        return cls(trust * mean, np.linalg.cholesky(_WIDER * covariance))
+        return cls._of(trust * mean, _WIDER * covariance)
+
+    @classmethod
+    def _of(cls, mean: np.ndarray, covariance: np.ndarray) -> Proposal:
+        """Take the principal axes that differ most from those of N(0, I) first.
+
+        The first coordinates of a Sobol sequence are its best.
+        """
+        variance, axes = np.linalg.eigh(covariance)
+        variance = np.maximum(variance, _FLOOR)
+        importance = (mean @ axes) ** 2 + variance - 1 - np.log(variance)
+        first = np.argsort(-importance, kind="stable")
+        return cls(mean, axes[:, first] * np.sqrt(variance[first]))
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coordinates and the logs of N(0, I) density over the law's density."""
         e = ndtri(uniforms)
         z = e @ self.root.T + self.mean
         log_ratio = 0.5 * (np.sum(e**2, axis=1) - np.sum(z**2, axis=1))
-        return z, log_ratio + float(np.log(np.diag(self.root)).sum())
+        return z, log_ratio + float(np.linalg.slogdet(self.root)[1])
 
 
 class Block(NamedTuple):

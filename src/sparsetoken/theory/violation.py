@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["Expansion", "expansion", "least_violation", "squared_violation"]
+__all__ = ["Expansion", "Penalised", "effective_nodes", "expansion", "least_violation", "squared_violation"]
 
 # Row and column of the six entries of a symmetric matrix of size three.
 _ROW, _COLUMN = np.triu_indices(3)
@@ -21,6 +21,20 @@ _LEAST_CURVATURE = 1e-12
 # Share of the first penalty below which the next is 0. Violations of well separated
 # classes are as small as 1e-20, and so are their curvatures.
 _LAST_PENALTY = 1e-40
+
+
+@dataclasses.dataclass(frozen=True)
+class Penalised:
+    """The minimum over x = (w_1, w_2, b) of a mean violation and penalty |x|^2 / 2.
+
+    `converged` says that the penalty is 0.
+    """
+
+    x: Float[np.ndarray, " 3"]
+    penalty: float
+    residual: float
+    iterations: int
+    converged: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,36 +113,63 @@ def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, 
     return np.stack([np.sum(law.weight * c, axis=-1) for c in columns], axis=-1)
 
 
-def least_violation(law: FeatureLaw, x: np.ndarray, *, with_bias: bool = True) -> NewtonResult:
-    """Minimise from x; if that fails, from 0 along a falling penalty (t/2) |x|^2.
+def effective_nodes(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> float:
+    """Return (sum p)^2 / sum p^2, p the violation of a node, for the class where it is less."""
+    share = law.weight * squared_violation(x, law)
+    sizes = []
+    for label in (1, -1):
+        p = share[law.y == label]
+        largest = float(p.max(initial=0.0))
+        sizes.append(float(p.sum() / largest) ** 2 / float(np.sum((p / largest) ** 2)))
+    return min(sizes)
+
+
+def least_violation(
+    law: FeatureLaw,
+    start: Penalised | None = None,
+    *,
+    with_bias: bool = True,
+    least_nodes: float = 0.0,
+) -> Penalised:
+    """Minimise over (w_1, w_2, b); if that fails at once, along a falling penalty (t/2) |x|^2.
 
     Parameters
     ----------
     law : FeatureLaw
-    x : array of shape (3,)
-        (w_1, w_2, b).
+    start : Penalised, optional
+        A minimum nearby, whose penalty is where the path begins; it comes back if it is none
+        of this law. By default the path begins at 0.
     with_bias : bool
-        If not, b stays where it is.
+        If not, b stays at 0.
+    least_nodes : float
+        Nodes whose margin is kept say little of the law. The penalty stops falling, and the
+        result is not converged, where `effective_nodes` would be fewer.
     """
 
-    def newton(start: np.ndarray, t: float) -> NewtonResult:
-        def system(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            there = Expansion.of(expansion(at, law).mean(axis=0))
+    def newton(at: np.ndarray, t: float) -> NewtonResult:
+        def system(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            there = Expansion.of(expansion(x, law).mean(axis=0))
             gradient, hessian = there.system(t, with_bias=with_bias)
-            return gradient + t * at, hessian
+            return gradient + t * x, hessian
 
         # A step too far is refused by its length.
         with np.errstate(all="ignore"):
-            return damped_newton(system, start)
+            result = damped_newton(system, at)
+            enough = least_nodes == 0 or effective_nodes(result.x, law) >= least_nodes
+        return result._replace(converged=result.converged and enough)
 
-    near = newton(x, 0.0)
+    origin = np.zeros(3)
+    near = newton(origin if start is None else start.x, 0.0)
     if near.converged:
-        return near
-    flat = Expansion.of(expansion(np.zeros(3), law).mean(axis=0))
-    large = 10 * float(np.trace(flat.hessian))
-    first = newton(np.zeros(3), large)
-    result, _ = follow(newton, first, large, 0.0, enough=_LAST_PENALTY * large)
-    return result
+        return Penalised(near.x, 0.0, near.residual, near.iterations, True)
+    size = float(np.trace(Expansion.of(expansion(origin, law).mean(axis=0)).hessian))
+    large = 10 * size if start is None else start.penalty
+    first = newton(origin if start is None else start.x, large)
+    if start is not None and not first.converged:
+        spent = near.iterations + first.iterations
+        return dataclasses.replace(start, iterations=spent, converged=False)
+    down, reached = follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
+    return Penalised(down.x, reached, down.residual, down.iterations, down.converged)
 
 
 def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:
