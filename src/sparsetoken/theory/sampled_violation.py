@@ -31,7 +31,7 @@ _PILOTS = (64, 256, 1024)  # nodes for each class and scramble, from which a pro
 _MOST_ROUNDS = 16
 _LEAST_NODES = 64.0  # that a place rests on
 _FIRST = 512
-_MOST_TOKENS = 2**27
+_MOST_TOKENS = 2**28
 _FLAT = 0.05  # effective share of the nodes above which no rare one rules the mean
 
 
@@ -64,14 +64,34 @@ def sampled_violation(features: Features, tolerance: float) -> LeastViolation:
     Newton step of these corrects it. Nodes are doubled, for the class that gains most, until
     the tolerance is reached or a limit of work.
 
+    What a bias costs is E[(b/C)^2]. Where hardly a node tells that mean, the least violation
+    is bracketed: it is below that without a bias, and above that over the nodes, most of which
+    miss some of the cost.
+
     Parameters
     ----------
     features : Features
     tolerance : float
         Relative.
     """
+    found, cost_nodes = _least(features, tolerance)
+    if not features.needs_bias or cost_nodes >= _LEAST_NODES:
+        return found
+    above, _ = _least(dataclasses.replace(features, needs_bias=False), tolerance)
+    value = 0.5 * (found.value + above.value)
+    apart = 0.5 * abs(above.value - found.value) / value
+    return LeastViolation(
+        value=value,
+        error=math.hypot(max(found.error, above.error), apart),
+        residual=found.residual,
+        iterations=found.iterations + above.iterations,
+    )
+
+
+def _least(features: Features, tolerance: float) -> tuple[LeastViolation, float]:
+    """Return the least violation and the nodes on which the mean of 1/C^2 rests."""
     place = _Place(features.needs_bias)
-    means = _best_nodes(features, place)
+    means = _best_nodes(features, place, tolerance)
     tokens = SCRAMBLES * features.problem.length
     drawn = 2 * _FIRST * tokens
     while True:
@@ -86,7 +106,8 @@ def sampled_violation(features: Features, tolerance: float) -> LeastViolation:
             worst = max(means, key=lambda mean: mean.variance / mean.points)
             drawn += worst.points * tokens
             worst.add(worst.points)
-    return LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
+    found = LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
+    return found, min(mean.cost_nodes for mean in means)
 
 
 class _Place:
@@ -126,6 +147,7 @@ class _ClassMean:
         self._stream = nodes.stream()
         self._sums = np.zeros((SCRAMBLES, 10))
         self._squares = 0.0
+        self._costs = np.zeros(2)
         self.points = 0
 
     def add(self, points: int) -> None:
@@ -134,6 +156,8 @@ class _ClassMean:
             self._sums[block.scramble] += expansion(self._x, block.law)[0]
             share = block.law.weight * squared_violation(self._x, block.law)
             self._squares += float(np.sum(share**2))
+            cost = block.law.weight / block.law.C**2
+            self._costs += np.array([np.sum(cost), np.sum(cost**2)])
         self.points += points
 
     def again(self, x: np.ndarray) -> _ClassMean:
@@ -150,6 +174,16 @@ class _ClassMean:
     def variance(self) -> float:
         """Squared standard error of the value."""
         return float(np.var(self.scrambles[:, 0], ddof=1)) / SCRAMBLES
+
+    @property
+    def relative_error(self) -> float:
+        value = float(self.scrambles[:, 0].mean())
+        return math.sqrt(self.variance) / value if value > 0 else math.inf
+
+    @property
+    def cost_nodes(self) -> float:
+        """Effective number of nodes in the mean of 1/C^2."""
+        return float(self._costs[0] ** 2 / self._costs[1])
 
     @property
     def flat(self) -> bool:
@@ -173,6 +207,8 @@ class _Estimate:
         step = here.step(with_bias=with_bias)
         decrease = -0.5 * float(step @ here.gradient)
         value = here.value - decrease
+        if not value > 0:
+            return cls(value, math.inf, 0.0, step)
         spread = math.sqrt(sum(m.variance for m in means)) / value
         # What the step leaves out is of third order.
         return cls(value, spread, abs(2 * decrease / value) ** 1.5, step)
@@ -182,7 +218,7 @@ class _Estimate:
         return math.hypot(self.spread, self.remainder)
 
 
-def _best_nodes(features: Features, place: _Place) -> list[_ClassMean]:
+def _best_nodes(features: Features, place: _Place, tolerance: float) -> list[_ClassMean]:
     """Return for each class the nodes on which the violation spreads least, as found by trial."""
     pilots = {c: _pilot(features, c, place) for c in features.coordinates}
     standard = Proposal.standard(features.problem.length)
@@ -195,21 +231,26 @@ def _best_nodes(features: Features, place: _Place) -> list[_ClassMean]:
 
     best = []
     for label in _LABELS:
-        trials = [trial(label, pilots[c][label], c) for c in pilots]
-        plain = [trial(label, standard, c) for c in pilots]
-        # Plain nodes that miss what is rare would seem to spread little.
-        trials += [mean for mean in plain if mean.flat]
+        trials: list[_ClassMean] = []
+        for c, fitted in pilots.items():
+            plain = trial(label, standard, c)
+            # Plain nodes that miss what is rare would seem to spread little.
+            trials += [plain] if plain.flat else []
+            if plain.flat and plain.relative_error < tolerance:
+                break
+            trials += [trial(label, p, c) for p in fitted[label].values()]
         best.append(min(trials, key=lambda mean: mean.variance))
     return best
 
 
-def _pilot(features: Features, coordinates: Coordinates, place: _Place) -> dict[int, Proposal]:
-    """Improve the place and fit a proposal to each class, in turns.
+def _pilot(features: Features, coordinates: Coordinates, place: _Place) -> dict[int, dict[str, Proposal]]:
+    """Improve the place and fit proposals to each class, in turns.
 
     Where the classes are so far apart that few nodes of one round violate a margin, the place
     goes only as far as the next round's proposal can follow.
     """
     proposals = dict.fromkeys(_LABELS, Proposal.standard(features.problem.length))
+    fitted: dict[int, dict[str, Proposal]] = {}
     points = _PILOTS[0]
     for stage in range(_MOST_ROUNDS):
         nodes = [ClassNodes(features, y, proposals[y], coordinates, stage) for y in _LABELS]
@@ -219,11 +260,12 @@ def _pilot(features: Features, coordinates: Coordinates, place: _Place) -> dict[
         for label, law, of_class in zip(_LABELS, laws, blocks, strict=True):
             share = (law.weight * squared_violation(place.x, law))[0]
             leading = np.concatenate([b.leading for b in of_class])
-            proposals[label] = Proposal.fitted(leading, share)
+            fitted[label] = Proposal.fitted(leading, share)
+            proposals[label] = fitted[label]["all"]
         if there and points == _PILOTS[-1]:
             break
         points = _PILOTS[-1] if there and stage > 0 else _PILOTS[1]
-    return proposals
+    return fitted
 
 
 def _joined(laws: list[FeatureLaw], points: int = 0) -> FeatureLaw:

@@ -29,7 +29,8 @@ SCRAMBLES = 16
 _SEED = 20250929  # any fixed number: the same nodes in every run
 _LEADING = 8  # coordinates that a proposal changes
 _WIDER = 1.2  # a proposal narrower than the integrand would miss its tails
-_FLOOR = 0.7
+_NARROWEST = 0.7
+_BLUNT = 1.0  # sharpness below which the sum of tokens may rule softmax weights
 _BLOCK = 2**17  # tokens in memory at once
 _LARGEST_LOG_WEIGHT = 300.0  # squares are finite
 
@@ -101,7 +102,8 @@ def sampled_features(
     """
     L, k = problem.length, query.sharpness
     if model == "attention":
-        return Features(problem, query, _softmax, 1 / L, ("ordered",))
+        few: tuple[Coordinates, ...] = ("summed", "ordered") if k < _BLUNT else ("ordered",)
+        return Features(problem, query, _softmax, 1 / L, few)
     check_exponent(activation, k, problem.strength * abs(query.cosine))
     weigh = _LOG_WEIGHTS.get(activation, ACTIVATIONS[activation])
     both: tuple[Coordinates, ...] = ("summed", "ordered")
@@ -154,40 +156,59 @@ class Proposal:
         return cls(np.zeros(size), np.eye(size))
 
     @classmethod
-    def fitted(cls, z: Float[np.ndarray, "n size"], share: Float[np.ndarray, " n"]) -> Proposal:
-        """Return the law with the moments of points z, each counted by its share.
+    def fitted(
+        cls, z: Float[np.ndarray, "n size"], share: Float[np.ndarray, " n"]
+    ) -> dict[str, Proposal]:
+        """Return laws with the moments of points z, each counted by its share.
 
-        Moments of few effective points are drawn towards those of N(0, I).
+        Moments of few effective points are drawn towards those of N(0, I). ``all`` has all the
+        moments. ``two`` and ``four`` have those of the coordinates that differ most from N(0, 1),
+        and ``moved`` the means of four: the fewer weights depend on, the better Sobol points do.
         """
         size, total = z.shape[1], float(share.sum())
         if not 0 < total < math.inf:
-            return cls.standard(size)
+            return {"all": cls.standard(size)}
         p = share / total
         effective = 1 / float(np.sum(p**2))
         trust = effective / (effective + size + 5)
         mean = p @ z
         apart = z - mean
         covariance = trust * (apart.T @ (apart * p[:, None])) + (1 - trust) * np.eye(size)
-        return cls._of(trust * mean, _WIDER * covariance)
+        mean = trust * mean
+        variance = np.diag(covariance)
+        first = np.argsort(-(mean**2 + variance - 1 - np.log(variance)), kind="stable")
+        whole = cls(mean, _root(covariance))
+        return {
+            "all": whole,
+            "two": whole._only(first[:2], covariance),
+            "four": whole._only(first[:4], covariance),
+            "moved": whole._only(first[:4], None),
+        }
 
-    @classmethod
-    def _of(cls, mean: np.ndarray, covariance: np.ndarray) -> Proposal:
-        """Take the principal axes that differ most from those of N(0, I) first.
-
-        The first coordinates of a Sobol sequence are its best.
-        """
-        variance, axes = np.linalg.eigh(covariance)
-        variance = np.maximum(variance, _FLOOR)
-        importance = (mean @ axes) ** 2 + variance - 1 - np.log(variance)
-        first = np.argsort(-importance, kind="stable")
-        return cls(mean, axes[:, first] * np.sqrt(variance[first]))
+    def _only(self, kept: np.ndarray, covariance: np.ndarray | None) -> Proposal:
+        """Return the law in which the other coordinates are N(0, 1)."""
+        mean, root = np.zeros_like(self.mean), np.eye(len(self.mean))
+        mean[kept] = self.mean[kept]
+        if covariance is not None:
+            block = np.ix_(kept, kept)
+            root[block] = _root(covariance[block])
+        return Proposal(mean, root)
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coordinates and the logs of N(0, I) density over the law's density."""
         e = ndtri(uniforms)
         z = e @ self.root.T + self.mean
         log_ratio = 0.5 * (np.sum(e**2, axis=1) - np.sum(z**2, axis=1))
-        return z, log_ratio + float(np.linalg.slogdet(self.root)[1])
+        return z, log_ratio + float(np.log(np.abs(np.diag(self.root))).sum())
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """Return a lower triangular root of a covariance, made somewhat wider.
+
+    A law with much less variance than N(0, I) gives weights of infinite variance.
+    """
+    variance, axes = np.linalg.eigh(_WIDER * covariance)
+    return np.linalg.cholesky((axes * np.maximum(variance, _NARROWEST)) @ axes.T)
 
 
 class Block(NamedTuple):
