@@ -31,6 +31,7 @@ _PILOTS = (64, 256, 1024)  # nodes for each class and scramble, from which a pro
 _MOST_ROUNDS = 16
 _LEAST_NODES = 64.0  # that a place rests on
 _FIRST = 512
+_ENOUGH = 2**13  # nodes of a scramble for a bracket, whose width is larger than their error
 _MOST_TOKENS = 2**28
 _FLAT = 0.05  # effective share of the nodes above which no rare one rules the mean
 
@@ -96,7 +97,10 @@ def _least(features: Features, tolerance: float) -> tuple[LeastViolation, float]
     drawn = 2 * _FIRST * tokens
     while True:
         estimate = _Estimate.of(means, with_bias=features.needs_bias)
+        cost_nodes = min(mean.cost_nodes for mean in means)
         if not 2 * estimate.error > tolerance or drawn > _MOST_TOKENS:
+            break
+        if features.needs_bias and cost_nodes < _LEAST_NODES and drawn > _ENOUGH * tokens:
             break
         if estimate.remainder > estimate.spread:
             place.move(estimate.step)
@@ -107,7 +111,7 @@ def _least(features: Features, tolerance: float) -> tuple[LeastViolation, float]
             drawn += worst.points * tokens
             worst.add(worst.points)
     found = LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
-    return found, min(mean.cost_nodes for mean in means)
+    return found, cost_nodes
 
 
 class _Place:
