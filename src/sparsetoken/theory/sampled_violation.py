@@ -29,7 +29,8 @@ __all__ = ["LeastViolation", "sampled_violation"]
 _LABELS = (1, -1)
 _PILOTS = (64, 256, 1024)  # nodes for each class and scramble, from which a proposal is fitted
 _MOST_ROUNDS = 16
-_LEAST_NODES = 64.0  # that a place rests on
+_LEAST_NODES = 64.0  # that a place or a mean rests on
+_FEW_NODES = 8.0  # on which the mean of a law of infinite mean rests
 _FIRST = 512
 _ENOUGH = 2**13  # nodes of a scramble for a bracket, whose width is larger than their error
 _MOST_TOKENS = 2**28
@@ -65,9 +66,10 @@ def sampled_violation(features: Features, tolerance: float) -> LeastViolation:
     Newton step of these corrects it. Nodes are doubled, for the class that gains most, until
     the tolerance is reached or a limit of work.
 
-    What a bias costs is E[(b/C)^2]. Where hardly a node tells that mean, the least violation
-    is bracketed: it is below that without a bias, and above that over the nodes, most of which
-    miss some of the cost.
+    What a bias costs is E[(b/C)^2]. Where that is infinite, by samples that are found among a
+    few thousand, the bias is 0; where by samples rarer than any training set holds, they are
+    left out. Where it is finite but hardly a node tells it, the least violation is bracketed:
+    it is below that without a bias, and above that over the nodes, which miss some of the cost.
 
     Parameters
     ----------
@@ -75,10 +77,13 @@ def sampled_violation(features: Features, tolerance: float) -> LeastViolation:
     tolerance : float
         Relative.
     """
+    without_bias = dataclasses.replace(features, needs_bias=False)
+    if features.infinite_cost and _plain_cost_nodes(features) < _FEW_NODES:
+        features = without_bias
     found, cost_nodes = _least(features, tolerance)
     if not features.needs_bias or cost_nodes >= _LEAST_NODES:
         return found
-    above, _ = _least(dataclasses.replace(features, needs_bias=False), tolerance)
+    above, _ = _least(without_bias, tolerance)
     value = 0.5 * (found.value + above.value)
     apart = 0.5 * abs(above.value - found.value) / value
     return LeastViolation(
@@ -112,6 +117,19 @@ def _least(features: Features, tolerance: float) -> tuple[LeastViolation, float]
             worst.add(worst.points)
     found = LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
     return found, cost_nodes
+
+
+def _plain_cost_nodes(features: Features) -> float:
+    """Return the effective number of the first plain nodes in the mean of 1/C^2."""
+    standard, coordinates = Proposal.standard(features.problem.length), features.coordinates[0]
+    lengths = [
+        block.law.C
+        for label in _LABELS
+        for block in ClassNodes(features, label, standard, coordinates, 0).stream().blocks(_FIRST)
+    ]
+    C = np.concatenate(lengths, axis=1)
+    cost = (C.min() / C) ** 2
+    return float(cost.sum() ** 2 / np.sum(cost**2))
 
 
 class _Place:
@@ -160,7 +178,8 @@ class _ClassMean:
             self._sums[block.scramble] += expansion(self._x, block.law)[0]
             share = block.law.weight * squared_violation(self._x, block.law)
             self._squares += float(np.sum(share**2))
-            cost = block.law.weight / block.law.C**2
+            cost = block.law.weight / block.law.C**2  # below e^600
+            cost = np.minimum(cost, 1e150)
             self._costs += np.array([np.sum(cost), np.sum(cost**2)])
         self.points += points
 

@@ -58,7 +58,9 @@ class Features:
     coordinates : tuple of {"ordered", "summed"}
         Worth trying.
     needs_bias : bool
-        Whether a bias helps to separate; it does not where E[1/C^2] is infinite.
+        Whether a bias is sought.
+    infinite_cost : bool
+        Whether E[1/C^2] is infinite, and with it what a bias costs.
     """
 
     problem: SparseTokenProblem
@@ -67,6 +69,7 @@ class Features:
     shared: float
     coordinates: tuple[Coordinates, ...]
     needs_bias: bool = True
+    infinite_cost: bool = False
 
     def law(self, g: np.ndarray, label: int, weight: np.ndarray) -> FeatureLaw:
         """Return one scramble of the feature law at noise g of shape (nodes, L)."""
@@ -107,10 +110,10 @@ def sampled_features(
     check_exponent(activation, k, problem.strength * abs(query.cosine))
     weigh = _LOG_WEIGHTS.get(activation, ACTIVATIONS[activation])
     both: tuple[Coordinates, ...] = ("summed", "ordered")
-    # With k = 0 all weights are alike. 1 + erf(k t) falls as e^(-k^2 t^2); where weights
-    # pass through 0, C does so in L dimensions.
-    unbounded = {"erf": 4 * k**2 >= L, "tanh": L <= 2, "linear": L <= 2 and k > 0}
-    return Features(problem, query, weigh, 0.0, both, not unbounded.get(activation, False))
+    # Weights that pass through 0 do so in L dimensions; 1 + erf(k t) falls as e^(-k^2 t^2).
+    vanishing = {"tanh": L <= 2, "linear": L <= 2 and k > 0}.get(activation, False)
+    infinite = vanishing or (activation == "erf" and 4 * k**2 >= L)
+    return Features(problem, query, weigh, 0.0, both, not vanishing, infinite)
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
