@@ -8,28 +8,13 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.streamed_law import (
-    SCRAMBLES,
-    ClassNodes,
-    Coordinates,
-    Features,
-    Proposal,
-)
-from sparsetoken.theory.violation import (
-    Expansion,
-    Penalised,
-    expansion,
-    least_violation,
-    squared_violation,
-)
+from sparsetoken.theory.pilot import LABELS, LEAST_NODES, MOST_ROUNDS, Place, pilot
+from sparsetoken.theory.proposal import Proposal
+from sparsetoken.theory.streamed_law import SCRAMBLES, ClassNodes, Coordinates, Features
+from sparsetoken.theory.violation import Expansion, expansion, squared_violation
 
 __all__ = ["LeastViolation", "sampled_violation"]
 
-_LABELS = (1, -1)
-_PILOTS = (64, 256, 1024)  # nodes for each class and scramble, from which a proposal is fitted
-_MOST_ROUNDS = 16
-_LEAST_NODES = 64.0  # that a place or a mean rests on
 _FEW_NODES = 8.0  # on which the mean of a law of infinite mean rests
 _FIRST = 512
 _ENOUGH = 2**13  # nodes of a scramble for a bracket, whose width is larger than their error
@@ -61,7 +46,7 @@ class LeastViolation:
 def sampled_violation(features: Features, tolerance: float) -> LeastViolation:
     """Minimise E[(M + T g)_+^2] over (w_1, w_2, b) until twice its error is small enough.
 
-    Equation: capacity. The value depends on the place of the minimum in second order only:
+    The value depends on the place of the minimum in second order only:
     a pilot of few nodes finds the place, the value there is averaged over many, and a last
     Newton step of these corrects it. Nodes are doubled, for the class that gains most, until
     the tolerance is reached or a limit of work.
@@ -81,7 +66,7 @@ def sampled_violation(features: Features, tolerance: float) -> LeastViolation:
     if features.infinite_cost and _plain_cost_nodes(features) < _FEW_NODES:
         features = without_bias
     found, cost_nodes = _least(features, tolerance)
-    if not features.needs_bias or cost_nodes >= _LEAST_NODES:
+    if not features.needs_bias or cost_nodes >= LEAST_NODES:
         return found
     above, _ = _least(without_bias, tolerance)
     value = 0.5 * (found.value + above.value)
@@ -96,7 +81,7 @@ def sampled_violation(features: Features, tolerance: float) -> LeastViolation:
 
 def _least(features: Features, tolerance: float) -> tuple[LeastViolation, float]:
     """Return the least violation and the nodes on which the mean of 1/C^2 rests."""
-    place = _Place(features.needs_bias)
+    place = Place(features.needs_bias)
     means = _best_nodes(features, place, tolerance)
     tokens = SCRAMBLES * features.problem.length
     drawn = 2 * _FIRST * tokens
@@ -105,7 +90,7 @@ def _least(features: Features, tolerance: float) -> tuple[LeastViolation, float]
         cost_nodes = min(mean.cost_nodes for mean in means)
         if not 2 * estimate.error > tolerance or drawn > _MOST_TOKENS:
             break
-        if features.needs_bias and cost_nodes < _LEAST_NODES and drawn > _ENOUGH * tokens:
+        if features.needs_bias and cost_nodes < LEAST_NODES and drawn > _ENOUGH * tokens:
             break
         if estimate.remainder > estimate.spread:
             place.move(estimate.step)
@@ -124,7 +109,7 @@ def _plain_cost_nodes(features: Features) -> float:
     standard, coordinates = Proposal.standard(features.problem.length), features.coordinates[0]
     lengths = [
         block.law.C
-        for label in _LABELS
+        for label in LABELS
         for block in ClassNodes(features, label, standard, coordinates, 0).stream().blocks(_FIRST)
     ]
     C = np.concatenate(lengths, axis=1)
@@ -132,37 +117,8 @@ def _plain_cost_nodes(features: Features) -> float:
     return float(cost.sum() ** 2 / np.sum(cost**2))
 
 
-class _Place:
-    """A place (w_1, w_2, b) that improves as better nodes become known."""
-
-    def __init__(self, with_bias: bool) -> None:
-        self.x = np.zeros(3)
-        self.residual, self.iterations = math.inf, 0
-        self._with_bias = with_bias
-        self._found: Penalised | None = None
-
-    def improve(self, law: FeatureLaw, *, plain: bool) -> bool:
-        """Move to the minimum over these nodes, or as near as they can tell; say if it is there.
-
-        Plain nodes know all of the way from 0; others only the part for which they were drawn.
-        """
-        least = min(law.C.size / 128, _LEAST_NODES)
-        options = {"with_bias": self._with_bias, "least_nodes": least}
-        found = least_violation(law, self._found, **options)
-        if plain and self._found is not None and not found.converged:
-            found = least_violation(law, **options)
-        self.iterations += found.iterations
-        if np.all(np.isfinite(found.x)):
-            self._found, self.x, self.residual = found, found.x, found.residual
-        return found.converged
-
-    def move(self, step: np.ndarray) -> None:
-        self.x = self.x + step
-        self.iterations += 1
-
-
 class _ClassMean:
-    """Violation of one class at a place, its derivatives and its spread, over more and more nodes."""
+    """The violation of one class at a place and its derivatives, over more and more nodes."""
 
     def __init__(self, nodes: ClassNodes, x: np.ndarray) -> None:
         self._nodes, self._x = nodes, x
@@ -241,19 +197,19 @@ class _Estimate:
         return math.hypot(self.spread, self.remainder)
 
 
-def _best_nodes(features: Features, place: _Place, tolerance: float) -> list[_ClassMean]:
+def _best_nodes(features: Features, place: Place, tolerance: float) -> list[_ClassMean]:
     """Return for each class the nodes on which the violation spreads least, as found by trial."""
-    pilots = {c: _pilot(features, c, place) for c in features.coordinates}
+    pilots = {c: pilot(features, c, place) for c in features.coordinates}
     standard = Proposal.standard(features.problem.length)
 
     def trial(label: int, proposal: Proposal, coordinates: Coordinates) -> _ClassMean:
-        nodes = ClassNodes(features, label, proposal, coordinates, stage=_MOST_ROUNDS)
+        nodes = ClassNodes(features, label, proposal, coordinates, stage=MOST_ROUNDS)
         mean = _ClassMean(nodes, place.x)
         mean.add(_FIRST)
         return mean
 
     best = []
-    for label in _LABELS:
+    for label in LABELS:
         trials: list[_ClassMean] = []
         for c, fitted in pilots.items():
             plain = trial(label, standard, c)
@@ -264,37 +220,3 @@ def _best_nodes(features: Features, place: _Place, tolerance: float) -> list[_Cl
             trials += [trial(label, p, c) for p in fitted[label].values()]
         best.append(min(trials, key=lambda mean: mean.variance))
     return best
-
-
-def _pilot(features: Features, coordinates: Coordinates, place: _Place) -> dict[int, dict[str, Proposal]]:
-    """Improve the place and fit proposals to each class, in turns.
-
-    Where the classes are so far apart that few nodes of one round violate a margin, the place
-    goes only as far as the next round's proposal can follow.
-    """
-    proposals = dict.fromkeys(_LABELS, Proposal.standard(features.problem.length))
-    fitted: dict[int, dict[str, Proposal]] = {}
-    points = _PILOTS[0]
-    for stage in range(_MOST_ROUNDS):
-        nodes = [ClassNodes(features, y, proposals[y], coordinates, stage) for y in _LABELS]
-        blocks = [list(n.stream().blocks(points)) for n in nodes]
-        laws = [_joined([b.law for b in of_class], points) for of_class in blocks]
-        there = place.improve(_joined(laws), plain=stage == 0)
-        for label, law, of_class in zip(_LABELS, laws, blocks, strict=True):
-            share = (law.weight * squared_violation(place.x, law))[0]
-            leading = np.concatenate([b.leading for b in of_class])
-            fitted[label] = Proposal.fitted(leading, share)
-            proposals[label] = fitted[label]["all"]
-        if there and points == _PILOTS[-1]:
-            break
-        points = _PILOTS[-1] if there and stage > 0 else _PILOTS[1]
-    return fitted
-
-
-def _joined(laws: list[FeatureLaw], points: int = 0) -> FeatureLaw:
-    """Return one scramble with the nodes of all; with points, weights add up to a chance."""
-    names = ("along", "across", "C", "y", "weight")
-    columns = {n: np.concatenate([getattr(law, n) for law in laws], axis=1) for n in names}
-    if points:
-        columns["weight"] = columns["weight"] / (points * SCRAMBLES)
-    return dataclasses.replace(laws[0], **columns)

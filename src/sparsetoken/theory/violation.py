@@ -12,7 +12,14 @@ from scipy.special import ndtr
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["Expansion", "Penalised", "effective_nodes", "expansion", "least_violation", "squared_violation"]
+__all__ = [
+    "Expansion",
+    "Penalised",
+    "effective_nodes",
+    "expansion",
+    "least_violation",
+    "squared_violation",
+]
 
 # Row and column of the six entries of a symmetric matrix of size three.
 _ROW, _COLUMN = np.triu_indices(3)
@@ -87,8 +94,6 @@ def squared_violation(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.n
 
 def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, "s 10"]:
     """Return value, gradient (3) and upper Hessian (6) of the violation by scramble.
-
-    Equation: capacity.
 
     With e = E[(M + T g)_+] the derivatives of E[(M + T g)_+^2] are, by Stein's lemma,
     2 e in M and 2 T Phi in T, and second ones 2 Phi (M M), 2 phi (M T) and
