@@ -134,8 +134,8 @@ class _ClassMean:
             self._sums[block.scramble] += expansion(self._x, block.law)[0]
             share = block.law.weight * squared_violation(self._x, block.law)
             self._squares += float(np.sum(share**2))
-            cost = block.law.weight / block.law.C**2  # below e^600
-            cost = np.minimum(cost, 1e150)
+            # 1/C^2 is below e^600; its square must stay finite.
+            cost = np.minimum(block.law.weight / block.law.C**2, 1e150)
             self._costs += np.array([np.sum(cost), np.sum(cost**2)])
         self.points += points
 
@@ -161,7 +161,9 @@ class _ClassMean:
 
     @property
     def cost_nodes(self) -> float:
-        """Effective number of nodes in the mean of 1/C^2."""
+        """Effective number of nodes in the mean of 1/C^2, inf if the bias helps the class."""
+        if self._nodes.label * self._x[2] >= 0:
+            return math.inf
         return float(self._costs[0] ** 2 / self._costs[1])
 
     @property
