@@ -46,7 +46,7 @@ def top_two_law(model, problem, query, points):
         second = np.partition(t, -2, axis=1)[:, -2:-1]
         return 0.5 * (t >= second)
 
-    return sampled_law(problem, query, points, weigh, sees_mean=False)
+    return sampled_law(TokenFeatures(problem, query, weigh, sees_mean=False), points)
 
 
 class TopTwoSampler(QueriedSampler):

@@ -3,16 +3,22 @@
 Equations: capacity, feature-law.
 """
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.special import ndtr
 
 from sparsetoken.models import Attention, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.theory import capacity, feature_law
+from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.theory.separability.sampled_violation import sampled_violation
+from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
+from sparsetoken.theory.separability.violation import Expansion, expansion, squared_violation
 from sparsetoken.validation import InvalidInput
 
 
@@ -129,3 +135,130 @@ def test_nodes_have_the_moments_of_plain_draws():
     for ours, drawn in pairs:
         # Four standard errors of 400 000 draws.
         assert ours == pytest.approx(drawn.mean(), abs=4 * drawn.std() / math.sqrt(len(drawn)))
+
+
+ORDINARY = [
+    ("attention", 7, 2, 0.35, 3.3, 0.72, 1.4),
+    ("attention", 10, 1, 0.5, 5.0, 0.9, 1.0),
+    ("attention", 4, 2, 0.92, 4.9, 0.98, 1.48),
+    ("attention", 5, 5, 0.25, 4.45, 0.48, 1.05),
+    ("elementwise", 7, 2, 0.41, 2.54, -0.99, 0.18),
+    ("elementwise", 1, 1, 0.27, 4.2, -0.02, 0.46),
+]
+
+
+@pytest.mark.parametrize("point", ORDINARY)
+def test_an_ordinary_point_reaches_the_default_tolerance(point):
+    found = load(*point)
+    assert found.status.converged
+    assert 2 * found.numerical_error <= 1e-4 * found.capacity
+
+
+def test_well_separated_classes():
+    """s = .98 and k = .037 at theta = 7.4: a margin is violated once in 10^19 samples.
+
+    At so blunt a query attention is close to pooling, whose law is exact.
+    """
+    found = load("attention", 13, 8, 0.33, 7.39, 0.98, 1e-4)
+    pooled = load("pooled", 13, 8, 0.33, 7.39)
+    assert found.status.converged
+    assert math.log(found.capacity) == pytest.approx(math.log(pooled.capacity), rel=1e-3)
+    sharper = load("attention", 13, 8, 0.33, 7.39, 0.98, 0.0366)
+    assert sharper.status.converged
+    assert sharper.capacity > pooled.capacity
+
+
+@pytest.mark.parametrize(("activation", "k"), [("erf", 2.0), ("sigmoid", 7.0)])
+def test_one_token_against_quadrature(activation, k):
+    """L = 1 and positive weights: the feature is the token, C only scales it, so b = 0.
+
+    For the sigmoid b is so small that b = 0 is nearly the least; the tolerance covers the rest.
+    """
+    pi, theta, s = 0.3, 2.0, 0.4
+    found = load("elementwise", 1, 1, pi, theta, s, k, activation=activation, tolerance=1e-3)
+    t, weight = np.polynomial.hermite_e.hermegauss(80)
+    weight = weight / weight.sum()
+
+    def violation(w):
+        total = 0.0
+        for y, chance, shift, across in ((1, pi, theta * s, theta), (-1, 1 - pi, 0.0, 0.0)):
+            m = -y * (w[0] * (t + shift) + w[1] * across * math.sqrt(1 - s**2))
+            T = math.sqrt(1 + w[1] ** 2)
+            density = np.exp(-0.5 * (m / T) ** 2) / math.sqrt(2 * math.pi)
+            total += chance * weight @ ((T**2 + m**2) * ndtr(m / T) + m * T * density)
+        return total
+
+    least = minimize(violation, [0.0, 0.1], tol=1e-12).fun
+    assert found.status.converged
+    # The stated error is a standard error.
+    assert found.capacity == pytest.approx(1 / least, abs=4 * found.numerical_error)
+
+
+def test_a_bias_that_only_impossible_samples_forbid_is_kept():
+    """L = 15, k = 3: E[1/C^2] is infinite by samples that nobody draws; plain draws give 0.176.
+
+    Without a bias the least violation is 0.400.
+    """
+    found = load("elementwise", 15, 2, 0.52, 3.62, 0.84, 3.05)
+    assert 1 / found.capacity == pytest.approx(0.176, abs=0.003)
+
+
+def test_the_same_numbers_in_every_run():
+    first, second = (load("attention", 5, 2, 0.4, 2.0, 0.5, 1.5) for _ in range(2))
+    assert first == second
+
+
+def test_derivatives_of_the_violation():
+    """Against central differences, whose error is of order step^2 = 1e-10."""
+    law = feature_law(Attention(), SparseTokenProblem(6, 2, 2.0, 0.4), Query(0.6, 1.2), 64)
+    x, step = np.array([0.3, -0.5, 0.2]), 1e-5
+
+    def at(place):
+        return Expansion.of(expansion(place, law).mean(axis=0))
+
+    here = at(x)
+    weighted = law.weight * squared_violation(x, law)
+    assert here.value == pytest.approx(weighted.sum(axis=1).mean(), rel=1e-12)
+    for i in range(3):
+        more, less = at(x + step * np.eye(3)[i]), at(x - step * np.eye(3)[i])
+        assert here.gradient[i] == pytest.approx((more.value - less.value) / (2 * step), abs=1e-8)
+        slope = (more.gradient - less.gradient) / (2 * step)
+        assert here.hessian[i] == pytest.approx(slope, abs=1e-8)
+
+
+@pytest.mark.parametrize("coordinates", ["ordered", "summed"])
+@pytest.mark.parametrize("label", [1, -1])
+def test_nodes_of_any_proposal_have_the_law_of_the_features(coordinates, label):
+    """Means of the scalars over nodes of a moved and correlated proposal, against plain nodes."""
+    problem, query = SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.2)
+    features = feature_law(Attention(), problem, query, 64).features
+    size = len(Proposal.standard(6).mean)
+    root = np.linalg.cholesky(0.9 * np.eye(size) + 0.1)
+    moved = Proposal(np.linspace(-0.2, 0.3, size), root)
+    plain = feature_law(Attention(), problem, query, 2**12)
+    of_class = plain.y[0] == label
+    chance = 0.3 if label > 0 else 0.7
+    sums = {name: np.zeros((SCRAMBLES, 2)) for name in ("weight", "along", "across", "C")}
+    for block in ClassNodes(features, label, moved, coordinates, 0).stream().blocks(2**10):
+        for name, of_scramble in sums.items():
+            values = getattr(block.law, name)[0] if name != "weight" else 1.0
+            weight = block.law.weight[0] / (chance * 2**10)
+            of_scramble[block.scramble] += [np.sum(weight * values**p) for p in (1, 2)]
+    for name, of_scramble in sums.items():
+        known = getattr(plain, name)[:, of_class] if name != "weight" else np.ones((8, 1))
+        for power in (1, 2):
+            ours, theirs = of_scramble[:, power - 1], np.mean(known**power, axis=1)
+            error = math.hypot(ours.std(ddof=1) / 4, theirs.std(ddof=1) / math.sqrt(8))
+            # Five standard errors: 28 comparisons.
+            assert ours.mean() == pytest.approx(theirs.mean(), abs=5 * error + 1e-12)
+
+
+def test_coordinates_cannot_change_the_capacity():
+    problem, query = SparseTokenProblem(8, 3, 2.0, 0.3), Query(0.6, 0.8)
+    features = feature_law(Attention(), problem, query, 64).features
+    values = [
+        sampled_violation(dataclasses.replace(features, coordinates=(c,)), 2e-4)
+        for c in ("ordered", "summed")
+    ]
+    error = math.hypot(*(v.value * v.error for v in values))
+    assert values[0].value == pytest.approx(values[1].value, abs=4 * error)

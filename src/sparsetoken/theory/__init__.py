@@ -16,7 +16,7 @@ from sparsetoken.theory.critical_cosine import (
     check_query,
     critical_cosine,
 )
-from sparsetoken.theory.feature_law import FeatureLaw, sampled_law, two_nodes
+from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.predict import predict, predict_point, predict_readouts
 from sparsetoken.theory.rates import Approach, approach_to_infinite_data
@@ -29,6 +29,7 @@ __all__ = [
     "QueryVerdict",
     "ScoreLaw",
     "SignBoundary",
+    "TokenFeatures",
     "align",
     "align_point",
     "approach_to_infinite_data",

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -16,12 +17,13 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["FeatureLaw", "sampled_law", "two_nodes"]
+__all__ = ["Coordinates", "FeatureLaw", "TokenFeatures", "sampled_law", "two_nodes"]
 
 SCRAMBLES = 8
 _COARSE = 64
 _SEED = 20250929  # any fixed number: the same nodes in every run
 
+COLUMNS = ("along", "across", "C", "y", "weight")
 _MOST_TOKENS = qmc.Sobol.MAXDIM
 
 _KEPT_BYTES = 2**24
@@ -57,6 +59,8 @@ class FeatureLaw:
         Whether the nodes are the law itself, not a sample of it.
     vanishes : bool
         Whether a share of each class has the feature 0: no readout separates the classes.
+    features : TokenFeatures or None
+        What the nodes were sampled from; None for a law that is known exactly.
     """
 
     along: Nodes
@@ -68,6 +72,7 @@ class FeatureLaw:
     weights_per_dimension: int = 1
     exact: bool = False
     vanishes: bool = False
+    features: TokenFeatures | None = None
 
     @property
     def featureless(self) -> bool:
@@ -83,9 +88,75 @@ class FeatureLaw:
             return self
         points = self.C.shape[1] // 2  # positives first, then negatives
         few = [*range(_COARSE), *range(points, points + _COARSE)]
-        columns = {f: getattr(self, f)[:1, few] for f in ("along", "across", "C", "y", "weight")}
+        columns = {f: getattr(self, f)[:1, few] for f in COLUMNS}
         columns["weight"] = columns["weight"] * (points / _COARSE)
         return dataclasses.replace(self, **columns)
+
+
+Coordinates = Literal["ordered", "summed"]
+"""What the leading coordinates stand for in each group of tokens (with the signal, without).
+
+``ordered``: the largest tokens, which decide sharp weights. ``summed``: the sum of the
+tokens, which decides smooth ones.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenFeatures:
+    """How the tokens of a sample become the three scalars of its feature.
+
+    Attributes
+    ----------
+    problem : SparseTokenProblem
+    query : Query
+    weigh : callable
+        Maps projections of the tokens on the query, of shape (nodes, L), to their weights.
+    sees_mean : bool
+        Whether a shift of all projections changes the weights. Where it does not and the
+        weights add up to 1, the mean of the noise, N(0, 1/L), is integrated exactly.
+    coordinates : tuple of {"ordered", "summed"}
+        Worth trying where nodes are drawn from a proposal.
+    needs_bias : bool
+        Whether a separating readout needs a bias.
+    infinite_cost : bool
+        Whether E[1/C^2] is infinite, and with it what a bias costs the capacity.
+    """
+
+    problem: SparseTokenProblem
+    query: Query
+    weigh: Callable[[np.ndarray], np.ndarray]
+    sees_mean: bool
+    coordinates: tuple[Coordinates, ...] = ("summed", "ordered")
+    needs_bias: bool = True
+    infinite_cost: bool = False
+
+    @property
+    def shared(self) -> float:
+        """The variance of the part of B that is independent of the nodes."""
+        return 0.0 if self.sees_mean else 1 / self.problem.length
+
+    def law(self, g: np.ndarray, label: int, weight: np.ndarray) -> FeatureLaw:
+        """Return one scramble of the law of one class at noise g of shape (nodes, L)."""
+        informative, s = self.informative(label), self.query.cosine
+        theta = self.problem.strength
+        tokens = g.copy()
+        tokens[:, :informative] += theta * s
+        a = self.weigh(tokens)
+        A, B = a[:, :informative].sum(axis=1), np.einsum("nl,nl->n", a, g)
+        if not self.sees_mean:
+            B -= g.mean(axis=1)
+        return FeatureLaw(
+            along=(theta * s * A + B)[None],
+            across=(theta * math.sqrt(1 - s**2) * A)[None],
+            C=np.sqrt(np.einsum("nl,nl->n", a, a))[None],
+            y=np.full((1, len(g)), float(label)),
+            weight=weight[None],
+            shared=self.shared,
+        )
+
+    def informative(self, label: int) -> int:
+        """Return how many tokens of a sample with this label carry the signal."""
+        return self.problem.informative if label > 0 else 0
 
 
 def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float) -> FeatureLaw:
@@ -111,60 +182,35 @@ def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float
     )
 
 
-def sampled_law(
-    problem: SparseTokenProblem,
-    query: Query,
-    points: int,
-    weigh: Callable[[np.ndarray], np.ndarray],
-    *,
-    sees_mean: bool,
-) -> FeatureLaw:
+def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
     """Return nodes of the law of features that weigh tokens by their projections on the query.
+
+    Equation: feature-law.
 
     Parameters
     ----------
-    problem : SparseTokenProblem
-    query : Query
+    features : TokenFeatures
     points : int
         Nodes for each class and scramble, a power of two.
-    weigh : callable
-        Maps projections t of shape (points, L) to the weights of the tokens.
-    sees_mean : bool
-        Whether a shift of all projections changes the weights. Where it does not and the
-        weights add up to 1, the mean of the noise, N(0, 1/L), is integrated exactly.
 
     Raises
     ------
     InvalidInput
         If there are more tokens than Sobol sequences have dimensions.
     """
-    pi, theta, R, L = problem.letters
+    pi, _, R, L = features.problem.letters
     if L > _MOST_TOKENS:
         remedy = "Sobol sequences have no more dimensions; simulate instead."
         raise InvalidInput("length (L) of a predicted query model", f"<= {_MOST_TOKENS}", L, remedy)
-    s = query.cosine
     scrambles = []
     for tokens in _scrambled_tokens(R, L, points):
-        columns = []
-        for label, informative, g in zip((1.0, -1.0), (R, 0), tokens, strict=True):
-            signal = np.arange(L) < informative
-            a = weigh(g + theta * s * signal)
-            A, B = a @ signal.astype(float), np.sum(a * g, axis=1)
-            if not sees_mean:
-                B -= g.mean(axis=1)
-            share = (pi if label > 0 else 1 - pi) / points
-            C = np.sqrt(np.sum(a**2, axis=1))
-            columns.append((A, B, C, np.full(points, label), np.full(points, share)))
-        scrambles.append([np.concatenate(c) for c in zip(*columns, strict=True)])
-    A, B, C, y, weight = (np.stack(c) for c in zip(*scrambles, strict=True))
-    return FeatureLaw(
-        along=theta * s * A + B,
-        across=theta * math.sqrt(1 - s**2) * A,
-        C=C,
-        y=y,
-        weight=weight,
-        shared=0.0 if sees_mean else 1 / L,
-    )
+        classes = [
+            features.law(g, label, np.full(points, chance / points))
+            for g, label, chance in zip(tokens, (1, -1), (pi, 1 - pi), strict=True)
+        ]
+        scrambles.append([np.concatenate([getattr(law, c)[0] for law in classes]) for c in COLUMNS])
+    columns = dict(zip(COLUMNS, map(np.stack, zip(*scrambles, strict=True)), strict=True))
+    return FeatureLaw(**columns, shared=features.shared, features=features)
 
 
 def _scrambled_tokens(R: int, L: int, points: int) -> Iterable[Tokens]:

@@ -10,9 +10,11 @@ import numpy as np
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
-from sparsetoken.theory.feature_law import FeatureLaw, sampled_law, two_nodes
+from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 
 __all__ = ["softmax_law"]
+
+_BLUNT = 1.0  # sharpness below which the sum of the tokens may rule the weights
 
 
 def softmax_law(model: Model, problem: SparseTokenProblem, query: Query, points: int) -> FeatureLaw:
@@ -27,7 +29,15 @@ def softmax_law(model: Model, problem: SparseTokenProblem, query: Query, points:
         along, across = (theta * part * R / L for part in (s, math.sqrt(1 - s**2)))
         law = two_nodes(problem, along, across, 1 / math.sqrt(L))
         return dataclasses.replace(law, shared=1 / L)
-    return sampled_law(problem, query, points, lambda t: _softmax(k * t), sees_mean=False)
+    blunt = k < _BLUNT
+    features = TokenFeatures(
+        problem,
+        query,
+        lambda t: _softmax(k * t),
+        sees_mean=False,
+        coordinates=("summed", "ordered") if blunt else ("ordered",),
+    )
+    return sampled_law(features, points)
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""The least squared violation of a margin, on which the capacity rests."""

@@ -1,0 +1,225 @@
+"""The least violation over a law that is sampled, to a wanted relative error."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
+from sparsetoken.theory.separability.pilot import LABELS, LEAST_NODES, MOST_ROUNDS, Place, pilot
+from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
+from sparsetoken.theory.separability.violation import Expansion, expansion, squared_violation
+
+__all__ = ["LeastViolation", "sampled_violation"]
+
+_FEW_NODES = 8.0  # on which the mean of a law of infinite mean rests
+_FIRST = 512
+_ENOUGH = 2**13  # nodes of a scramble for a bracket, whose width is larger than their error
+_MOST_TOKENS = 2**28
+_FLAT = 0.05  # effective share of the nodes above which no rare one rules the mean
+
+
+@dataclasses.dataclass(frozen=True)
+class LeastViolation:
+    """The least mean squared violation: one over the capacity, per weight of a dimension.
+
+    Attributes
+    ----------
+    value : float
+    error : float
+        Relative standard error of `value`.
+    residual : float
+        Length of the last Newton step on the last pilot, relative to the unknowns.
+    iterations : int
+        Newton steps in all.
+    """
+
+    value: float
+    error: float
+    residual: float
+    iterations: int
+
+
+def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolation:
+    """Minimise E[(M + T g)_+^2] over (w_1, w_2, b) until twice its error is small enough.
+
+    The value depends on the place of the minimum in second order only:
+    a pilot of few nodes finds the place, the value there is averaged over many, and a last
+    Newton step of these corrects it. Nodes are doubled, for the class that gains most, until
+    the tolerance is reached or a limit of work.
+
+    What a bias costs is E[(b/C)^2]. Where that is infinite, by samples that are found among a
+    few thousand, the bias is 0; where by samples rarer than any training set holds, they are
+    left out. Where it is finite but hardly a node tells it, the least violation is bracketed:
+    it is below that without a bias, and above that over the nodes, which miss some of the cost.
+
+    Parameters
+    ----------
+    features : TokenFeatures
+    tolerance : float
+        Relative.
+    """
+    without_bias = dataclasses.replace(features, needs_bias=False)
+    if features.infinite_cost and _plain_cost_nodes(features) < _FEW_NODES:
+        features = without_bias
+    found, cost_nodes = _least(features, tolerance)
+    if not features.needs_bias or cost_nodes >= LEAST_NODES:
+        return found
+    above, _ = _least(without_bias, tolerance)
+    value = 0.5 * (found.value + above.value)
+    apart = 0.5 * abs(above.value - found.value) / value
+    return LeastViolation(
+        value=value,
+        error=math.hypot(max(found.error, above.error), apart),
+        residual=found.residual,
+        iterations=found.iterations + above.iterations,
+    )
+
+
+def _least(features: TokenFeatures, tolerance: float) -> tuple[LeastViolation, float]:
+    """Return the least violation and the nodes on which the mean of 1/C^2 rests."""
+    place = Place(features.needs_bias)
+    means = _best_nodes(features, place, tolerance)
+    tokens = SCRAMBLES * features.problem.length
+    drawn = 2 * _FIRST * tokens
+    while True:
+        estimate = _Estimate.of(means, with_bias=features.needs_bias)
+        cost_nodes = min(mean.cost_nodes for mean in means)
+        if not 2 * estimate.error > tolerance or drawn > _MOST_TOKENS:
+            break
+        if features.needs_bias and cost_nodes < LEAST_NODES and drawn > _ENOUGH * tokens:
+            break
+        if estimate.remainder > estimate.spread:
+            place.move(estimate.step)
+            means = [mean.again(place.x) for mean in means]
+            drawn += sum(mean.points for mean in means) * tokens
+        else:
+            worst = max(means, key=lambda mean: mean.variance / mean.points)
+            drawn += worst.points * tokens
+            worst.add(worst.points)
+    found = LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
+    return found, cost_nodes
+
+
+def _plain_cost_nodes(features: TokenFeatures) -> float:
+    """Return the effective number of the first plain nodes in the mean of 1/C^2."""
+    standard, coordinates = Proposal.standard(features.problem.length), features.coordinates[0]
+    lengths = [
+        block.law.C
+        for label in LABELS
+        for block in ClassNodes(features, label, standard, coordinates, 0).stream().blocks(_FIRST)
+    ]
+    C = np.concatenate(lengths, axis=1)
+    cost = (C.min() / C) ** 2
+    return float(cost.sum() ** 2 / np.sum(cost**2))
+
+
+class _ClassMean:
+    """The violation of one class at a place and its derivatives, over more and more nodes."""
+
+    def __init__(self, nodes: ClassNodes, x: np.ndarray) -> None:
+        self._nodes, self._x = nodes, x
+        self._stream = nodes.stream()
+        self._sums = np.zeros((SCRAMBLES, 10))
+        self._squares = 0.0
+        self._costs = np.zeros(2)
+        self.points = 0
+
+    def add(self, points: int) -> None:
+        """Draw so many more nodes of each scramble."""
+        for block in self._stream.blocks(points):
+            self._sums[block.scramble] += expansion(self._x, block.law)[0]
+            share = block.law.weight * squared_violation(self._x, block.law)
+            self._squares += float(np.sum(share**2))
+            # 1/C^2 is below e^600; its square must stay finite.
+            cost = np.minimum(block.law.weight / block.law.C**2, 1e150)
+            self._costs += np.array([np.sum(cost), np.sum(cost**2)])
+        self.points += points
+
+    def again(self, x: np.ndarray) -> _ClassMean:
+        """Return the mean at another place over the same nodes."""
+        other = _ClassMean(self._nodes, x)
+        other.add(self.points)
+        return other
+
+    @property
+    def scrambles(self) -> Float[np.ndarray, "s 10"]:
+        return self._sums / self.points
+
+    @property
+    def variance(self) -> float:
+        """Squared standard error of the value."""
+        return float(np.var(self.scrambles[:, 0], ddof=1)) / SCRAMBLES
+
+    @property
+    def relative_error(self) -> float:
+        value = float(self.scrambles[:, 0].mean())
+        return math.sqrt(self.variance) / value if value > 0 else math.inf
+
+    @property
+    def cost_nodes(self) -> float:
+        """Effective number of nodes in the mean of 1/C^2, inf if the bias helps the class."""
+        if self._nodes.label * self._x[2] >= 0:
+            return math.inf
+        return float(self._costs[0] ** 2 / self._costs[1])
+
+    @property
+    def flat(self) -> bool:
+        """Whether so many nodes count that no rare one can rule the mean."""
+        total = float(self._sums[:, 0].sum())
+        return total**2 >= _FLAT * self._squares * self.points * SCRAMBLES
+
+
+@dataclasses.dataclass(frozen=True)
+class _Estimate:
+    """The least violation by one Newton step from a place near it, with relative errors."""
+
+    value: float
+    spread: float
+    remainder: float
+    step: np.ndarray
+
+    @classmethod
+    def of(cls, means: list[_ClassMean], *, with_bias: bool) -> _Estimate:
+        here = Expansion.of(np.sum([m.scrambles.mean(axis=0) for m in means], axis=0))
+        step = here.step(with_bias=with_bias)
+        decrease = -0.5 * float(step @ here.gradient)
+        value = here.value - decrease
+        if not value > 0:
+            return cls(value, math.inf, 0.0, step)
+        spread = math.sqrt(sum(m.variance for m in means)) / value
+        # What the step leaves out is of third order.
+        return cls(value, spread, abs(2 * decrease / value) ** 1.5, step)
+
+    @property
+    def error(self) -> float:
+        return math.hypot(self.spread, self.remainder)
+
+
+def _best_nodes(features: TokenFeatures, place: Place, tolerance: float) -> list[_ClassMean]:
+    """Return for each class the nodes on which the violation spreads least, as found by trial."""
+    pilots = {c: pilot(features, c, place) for c in features.coordinates}
+    standard = Proposal.standard(features.problem.length)
+
+    def trial(label: int, proposal: Proposal, coordinates: Coordinates) -> _ClassMean:
+        nodes = ClassNodes(features, label, proposal, coordinates, stage=MOST_ROUNDS)
+        mean = _ClassMean(nodes, place.x)
+        mean.add(_FIRST)
+        return mean
+
+    best = []
+    for label in LABELS:
+        trials: list[_ClassMean] = []
+        for c, fitted in pilots.items():
+            plain = trial(label, standard, c)
+            # Plain nodes that miss what is rare would seem to spread little.
+            trials += [plain] if plain.flat else []
+            if plain.flat and plain.relative_error < tolerance:
+                break
+            trials += [trial(label, p, c) for p in fitted[label].values()]
+        best.append(min(trials, key=lambda mean: mean.variance))
+    return best

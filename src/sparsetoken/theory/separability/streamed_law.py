@@ -1,0 +1,135 @@
+"""Nodes of the feature law in any number, block by block, drawn where they count.
+
+Means over the feature law of what happens rarely (a violated margin) need many plain nodes.
+Here a few leading coordinates of scrambled Sobol points are drawn from a proposal, a normal
+law fitted to where the integrand is large, and weighted by the ratio of densities.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.stats import qmc
+
+from sparsetoken.theory.feature_law import Coordinates, FeatureLaw, TokenFeatures
+from sparsetoken.theory.separability.proposal import Proposal
+
+__all__ = ["SCRAMBLES", "ClassNodes"]
+
+SCRAMBLES = 16
+_SEED = 20250929  # any fixed number: the same nodes in every run
+_BLOCK = 2**17  # tokens in memory at once
+
+
+class Block(NamedTuple):
+    """Some nodes of one scramble."""
+
+    scramble: int
+    law: FeatureLaw
+    leading: Float[np.ndarray, "n size"]
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassNodes:
+    """A supply of nodes of one class.
+
+    Attributes
+    ----------
+    features : TokenFeatures
+    label : {1, -1}
+    proposal : Proposal
+        Of as many coordinates as `Proposal.standard` has.
+    coordinates : {"ordered", "summed"}
+    stage : int
+        Other nodes for each whole number.
+    """
+
+    features: TokenFeatures
+    label: int
+    proposal: Proposal
+    coordinates: Coordinates
+    stage: int
+
+    def stream(self) -> NodeStream:
+        """Return the nodes from the first on, the same at each call."""
+        return NodeStream(self)
+
+
+class NodeStream:
+    """The nodes of a class in blocks, without end."""
+
+    def __init__(self, nodes: ClassNodes) -> None:
+        self._nodes = nodes
+        problem = nodes.features.problem
+        pi = problem.positive_rate
+        self._chance = pi if nodes.label > 0 else 1 - pi
+        self._groups = _alternating(nodes.features.informative(nodes.label), problem.length)
+        self._most = 2 ** max(6, int(math.log2(_BLOCK / problem.length)))
+        seeds = np.random.SeedSequence([_SEED, nodes.stage, nodes.label > 0]).spawn(SCRAMBLES)
+        generators = map(np.random.default_rng, seeds)
+        self._sobol = [qmc.Sobol(problem.length, rng=rng) for rng in generators]
+
+    def blocks(self, points: int) -> Iterator[Block]:
+        """Yield the next `points` nodes of each scramble; a weight is a chance times a ratio.
+
+        Weights add up to about `points` times the chance of the class.
+        """
+        nodes, size = self._nodes, len(self._nodes.proposal.mean)
+        for scramble, sobol in enumerate(self._sobol):
+            for first in range(0, points, self._most):
+                uniforms = sobol.random(min(self._most, points - first))
+                uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
+                z, log_ratio = nodes.proposal.draw(uniforms[:, :size])
+                g = _TOKENS[nodes.coordinates](z, uniforms[:, size:], self._groups)
+                law = nodes.features.law(g, nodes.label, self._chance * np.exp(log_ratio))
+                yield Block(scramble, law, z)
+
+
+Groups = tuple[np.ndarray, ...]
+
+
+def _alternating(informative: int, length: int) -> Groups:
+    """Return the columns of each group; the groups take turns for the best columns."""
+    rank = np.concatenate([np.arange(informative), np.arange(length - informative)])
+    column = np.empty(length, dtype=int)
+    column[np.argsort(rank, kind="stable")] = np.arange(length)
+    return column[:informative], column[informative:]
+
+
+def _ordered(z: np.ndarray, rest: np.ndarray, groups: Groups) -> np.ndarray:
+    """Return tokens, largest first in each group, by Renyi's ratios of order statistics."""
+    logs = np.concatenate([log_ndtr(z), np.log(rest)], axis=1)
+    columns = []
+    for group in groups:
+        log_chance = np.cumsum(logs[:, group] / np.arange(len(group), 0, -1), axis=1)
+        columns.append(ndtri_exp(np.minimum(log_chance, -1e-300)))
+    return np.concatenate(columns, axis=1)
+
+
+def _summed(z: np.ndarray, rest: np.ndarray, groups: Groups) -> np.ndarray:
+    """Return tokens, the first coordinate of each group being their sum over sqrt(size)."""
+    normals = np.concatenate([z, ndtri(rest)], axis=1)
+    return np.concatenate([_reflected(normals[:, group]) for group in groups], axis=1)
+
+
+def _reflected(z: np.ndarray) -> np.ndarray:
+    """Apply the reflection that exchanges e_1 and (1, ..., 1)/sqrt(n)."""
+    n = z.shape[1]
+    if n < 2:
+        return z
+    axis = np.full(n, -1 / math.sqrt(n))
+    axis[0] += 1
+    axis /= np.linalg.norm(axis)
+    return z - 2 * np.outer(z @ axis, axis)
+
+
+_TOKENS: dict[Coordinates, Callable[[np.ndarray, np.ndarray, Groups], np.ndarray]] = {
+    "ordered": _ordered,
+    "summed": _summed,
+}

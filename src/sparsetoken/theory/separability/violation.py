@@ -1,0 +1,188 @@
+"""The mean squared violation of a margin, whose least value is one over the capacity."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr
+
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
+from sparsetoken.theory.feature_law import FeatureLaw
+
+__all__ = [
+    "Expansion",
+    "Penalised",
+    "effective_nodes",
+    "expansion",
+    "least_violation",
+    "squared_violation",
+]
+
+# Row and column of the six entries of a symmetric matrix of size three.
+_ROW, _COLUMN = np.triu_indices(3)
+# A direction without curvature keeps its place: without a query w_1 is free.
+_LEAST_CURVATURE = 1e-12
+# Share of the first penalty below which the next is 0. Violations of well separated
+# classes are as small as 1e-20, and so are their curvatures.
+_LAST_PENALTY = 1e-40
+
+
+@dataclasses.dataclass(frozen=True)
+class Penalised:
+    """The minimum over x = (w_1, w_2, b) of a mean violation and penalty |x|^2 / 2.
+
+    `converged` says that the penalty is 0.
+    """
+
+    x: Float[np.ndarray, " 3"]
+    penalty: float
+    residual: float
+    iterations: int
+    converged: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Expansion:
+    """Value, gradient and Hessian in (w_1, w_2, b) of a mean violation.
+
+    Attributes
+    ----------
+    value : float
+    gradient : array of shape (3,)
+    hessian : array of shape (3, 3)
+    """
+
+    value: float
+    gradient: Float[np.ndarray, " 3"]
+    hessian: Float[np.ndarray, "3 3"]
+
+    @classmethod
+    def of(cls, sums: Float[np.ndarray, " 10"]) -> Expansion:
+        """Read one row of `expansion`, or a mean of rows."""
+        hessian = np.empty((3, 3))
+        hessian[_ROW, _COLUMN] = hessian[_COLUMN, _ROW] = sums[4:]
+        return cls(float(sums[0]), sums[1:4], hessian)
+
+    def step(self, *, with_bias: bool) -> Float[np.ndarray, " 3"]:
+        """Return Newton's step towards the minimum."""
+        gradient, hessian = self.system(with_bias=with_bias)
+        return np.linalg.solve(hessian, -gradient)
+
+    def system(
+        self, penalty: float = 0.0, *, with_bias: bool
+    ) -> tuple[Float[np.ndarray, " 3"], Float[np.ndarray, "3 3"]]:
+        """Return gradient and Hessian for Newton's method, the bias held if asked.
+
+        The gradient of a penalty is left to the caller.
+        """
+        gradient, hessian = self.gradient.copy(), self.hessian.copy()
+        if not with_bias:
+            gradient[2] = hessian[2, :] = hessian[:, 2] = 0.0
+        curvature = np.maximum(_LEAST_CURVATURE * np.diag(hessian), penalty)
+        return gradient, hessian + np.diag(np.where(np.diag(hessian) > 0, curvature, 1.0))
+
+
+def squared_violation(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, "s n"]:
+    """Return E[(M + T g)_+^2] over g for each node, unweighted."""
+    M, T = _margin(x, law)
+    Phi, phi = _normal(M / T)
+    return np.maximum((T**2 + M**2) * Phi + M * T * phi, 0.0)
+
+
+def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, "s 10"]:
+    """Return value, gradient (3) and upper Hessian (6) of the violation by scramble.
+
+    With e = E[(M + T g)_+] the derivatives of E[(M + T g)_+^2] are, by Stein's lemma,
+    2 e in M and 2 T Phi in T, and second ones 2 Phi (M M), 2 phi (M T) and
+    2 (Phi - phi M/T) (T T), where Phi and phi are taken at M/T.
+    """
+    M, T = _margin(x, law)
+    Phi, phi = _normal(M / T)
+    excess = np.maximum(M * Phi + T * phi, 0.0)
+    d, q = -law.y / law.C, law.shared / law.C**2
+    slope_M = (d * law.along, d * law.across, d)
+    slope_T = (q * x[0] / T, x[1] / T, 0.0)
+    by_M, by_T = 2 * excess, 2 * T * Phi
+    columns = [np.maximum(M * excess + T**2 * Phi, 0.0)]
+    columns += [by_M * m + by_T * t for m, t in zip(slope_M, slope_T, strict=True)]
+    across_T = 2 * (Phi - M / T * phi) - by_T / T
+    for i, j in zip(_ROW, _COLUMN, strict=True):
+        second = 2 * Phi * slope_M[i] * slope_M[j] + across_T * slope_T[i] * slope_T[j]
+        second += 2 * phi * (slope_M[i] * slope_T[j] + slope_M[j] * slope_T[i])
+        if i == j < 2:
+            second += by_T / T * (q if i == 0 else 1.0)
+        columns.append(second)
+    return np.stack([np.sum(law.weight * c, axis=-1) for c in columns], axis=-1)
+
+
+def effective_nodes(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> float:
+    """Return (sum p)^2 / sum p^2, p the violation of a node, for the class where it is less."""
+    share = law.weight * squared_violation(x, law)
+    sizes = []
+    for label in (1, -1):
+        p = share[law.y == label]
+        largest = float(p.max(initial=0.0))
+        sizes.append(float(p.sum() / largest) ** 2 / float(np.sum((p / largest) ** 2)))
+    return min(sizes)
+
+
+def least_violation(
+    law: FeatureLaw,
+    start: Penalised | None = None,
+    *,
+    with_bias: bool = True,
+    least_nodes: float = 0.0,
+) -> Penalised:
+    """Minimise over (w_1, w_2, b); if that fails at once, along a falling penalty (t/2) |x|^2.
+
+    Parameters
+    ----------
+    law : FeatureLaw
+    start : Penalised, optional
+        A minimum nearby, whose penalty is where the path begins; it comes back if it is none
+        of this law. By default the path begins at 0.
+    with_bias : bool
+        If not, b stays at 0.
+    least_nodes : float
+        Nodes whose margin is kept say little of the law. The penalty stops falling, and the
+        result is not converged, where `effective_nodes` would be fewer.
+    """
+
+    def newton(at: np.ndarray, t: float) -> NewtonResult:
+        def system(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            there = Expansion.of(expansion(x, law).mean(axis=0))
+            gradient, hessian = there.system(t, with_bias=with_bias)
+            return gradient + t * x, hessian
+
+        # A step too far is refused by its length.
+        with np.errstate(all="ignore"):
+            result = damped_newton(system, at)
+            enough = least_nodes == 0 or effective_nodes(result.x, law) >= least_nodes
+        return result._replace(converged=result.converged and enough)
+
+    origin = np.zeros(3)
+    near = newton(origin if start is None else start.x, 0.0)
+    if near.converged:
+        return Penalised(near.x, 0.0, near.residual, near.iterations, True)
+    size = float(np.trace(Expansion.of(expansion(origin, law).mean(axis=0)).hessian))
+    large = 10 * size if start is None else start.penalty
+    first = newton(origin if start is None else start.x, large)
+    if start is not None and not first.converged:
+        spent = near.iterations + first.iterations
+        return dataclasses.replace(start, iterations=spent, converged=False)
+    down, reached = follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
+    return Penalised(down.x, reached, down.residual, down.iterations, down.converged)
+
+
+def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean M and width T of the violation of each node."""
+    w1, w2, b = x
+    M = -law.y * (w1 * law.along + w2 * law.across + b) / law.C
+    return M, np.sqrt(1 + w2**2 + law.shared * (w1 / law.C) ** 2)
+
+
+def _normal(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return ndtr(z), np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
