@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sparsetoken.advice.inputs import Labelled
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
-from sparsetoken.estimators import moments
+from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["MOST_TOKENS", "Scales", "effective_dimension", "sample_of_tokens"]
@@ -21,7 +21,8 @@ _LEAST_SHARE = 0.25
 _SAFE = 1e6  # times the least value whose square is not lost
 
 
-class Scales(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Scales:
     """Noise of the columns that vary: z = (x - mean) / scale has noise of variance 1.
 
     Attributes

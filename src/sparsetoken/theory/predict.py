@@ -39,6 +39,7 @@ from sparsetoken.values import require_numbers
 __all__ = ["predict", "predict_point"]
 
 FIRST_POINTS, LAST_POINTS = 512, 2**15
+_FEW_POINTS, _LOOSE = 64, 1e-2  # so few to start with where the tolerance is so large
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
@@ -128,7 +129,8 @@ def _predictions(
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
-        setting = _Setting.of(problem, model, test_problem)
+        first = FIRST_POINTS if tolerance < _LOOSE else _FEW_POINTS
+        setting = _Setting.of(problem, model, test_problem, first)
         found |= zip(some, (_prediction(setting, r, tolerance) for r in readouts), strict=True)
     return [found[place] for place in range(len(points))]
 
@@ -142,21 +144,27 @@ class _Setting:
     tested: SparseTokenProblem
     query: Query | None
     advice: tuple[str, ...]
+    first_points: int
     law: FeatureLaw
 
     @classmethod
     def of(
-        cls, problem: SparseTokenProblem, model: Model, test_problem: SparseTokenProblem | None
+        cls,
+        problem: SparseTokenProblem,
+        model: Model,
+        test_problem: SparseTokenProblem | None,
+        first_points: int,
     ) -> _Setting:
         query = working_query(problem, model)
         tested = problem if test_problem is None else test_problem
         model.check_test_problem(problem, tested)
-        law = feature_law(model, problem, query, FIRST_POINTS)
-        return cls(problem, model, tested, query, advice_on(problem, model, query), law)
+        law = feature_law(model, problem, query, first_points)
+        advice = advice_on(problem, model, query)
+        return cls(problem, model, tested, query, advice, first_points, law)
 
     def law_of(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
         """Return the law of the features of training or of test, with so many nodes."""
-        if problem == self.problem and points == FIRST_POINTS:
+        if problem == self.problem and points == self.first_points:
             return self.law
         return feature_law(self.model, problem, self.query, points)
 
@@ -181,7 +189,7 @@ def _solved(setting: _Setting, stage: Stage, alpha: float, tolerance: float) -> 
     """Add nodes until the test error is known to the tolerance."""
     loss, ridge, law = stage.loss, stage.ridge, setting.law
     readout = solve_readout(Potential(law.coarse(), loss, alpha), ridge, tolerance=ROUGH)
-    points = FIRST_POINTS
+    points = setting.first_points
     while True:
         potential = Potential(law, loss, alpha)
         same = setting.tested == setting.problem
