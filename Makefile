@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test lint format bench clean
+.PHONY: help env reproduce test test-portable lint format bench clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,18 @@ test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 test: lint ## check style and types, then run the tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --durations 10
+
+# Other kernels of the linear algebra, and older instruction sets: the same results to rounding.
+FOUND_FEATURES = $(shell $(BIN)/python -c "import numpy; print(*numpy.show_config('dicts')['SIMD Extensions']['found'])")
+SUITE := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
+
+test-portable: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
+test-portable: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+test-portable: $(READY) ## the tests under other linear-algebra kernels and instruction sets
+	env -u OPENBLAS_CORETYPE $(SUITE)
+	OPENBLAS_CORETYPE=Haswell $(SUITE)
+	OPENBLAS_CORETYPE=Nehalem $(SUITE)
+	NPY_DISABLE_CPU_FEATURES="$(FOUND_FEATURES)" XLA_FLAGS=--xla_cpu_max_isa=SSE4_2 $(SUITE)
 
 lint: $(READY) ## check style and types
 	$(BIN)/ruff check .

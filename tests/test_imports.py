@@ -27,8 +27,8 @@ ALLOWED = {
     "advice": {*BASE, "theory", "bags", "estimators"},
     "sweep": {*BASE, "attention", "theory", "simulation"},
     "beyond": {*BASE, "attention", "simulation"},
-    "experiments": {*BASE, "theory", "simulation", "beyond"},
-    "figures": {"validation", "experiments", "results", "sweep"},
+    "experiments": {*BASE, "theory", "simulation", "beyond", "figures"},
+    "figures": {"validation", "results", "sweep"},
     "displays": {*BASE, "theory", "bags", "figures", "advice"},
     "report": {*BASE, "experiments", "figures", "sweep"},
     "cli": {

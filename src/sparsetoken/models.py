@@ -20,6 +20,7 @@ __all__ = [
     "Model",
     "ModelEntry",
     "Pooled",
+    "QueriedModel",
     "Vectorized",
     "entry_of",
     "make_model",
@@ -72,7 +73,20 @@ class Vectorized(Model):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Queried(Model):
+class QueriedModel(Model):
+    """A model with a query.
+
+    Parameters
+    ----------
+    query : Query or TwoSteps
+        The query that is given, or how it is found.
+
+    Raises
+    ------
+    InvalidInput
+        If the query is neither.
+    """
+
     query: Query | TwoSteps = TwoSteps()
 
     def __post_init__(self) -> None:
@@ -81,7 +95,7 @@ class _Queried(Model):
 
 
 @dataclasses.dataclass(frozen=True)
-class Attention(_Queried):
+class Attention(QueriedModel):
     """Softmax attention, <w, X^T softmax(beta X q)> + b.
 
     Parameters
@@ -94,7 +108,7 @@ class Attention(_Queried):
 
 
 @dataclasses.dataclass(frozen=True)
-class HardAttention(_Queried):
+class HardAttention(QueriedModel):
     """Attention to the one token with the largest score, softmax at infinite sharpness.
 
     Parameters
@@ -107,7 +121,7 @@ class HardAttention(_Queried):
 
 
 @dataclasses.dataclass(frozen=True)
-class Elementwise(_Queried):
+class Elementwise(QueriedModel):
     """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
 
     Parameters

@@ -5,27 +5,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.claims import (
-    ALLOWANCE,
-    compare,
-    judge,
-    judge_all,
-    normal_score,
-    observed,
-    verdict_of,
-)
-from sparsetoken.experiments.points import Point
+from sparsetoken.experiments.claims import largest_z, verdict_of
+from sparsetoken.experiments.rows import Measured, Predicted
+from sparsetoken.experiments.rules import ALLOWANCE, compare, judge, normal_score, observed
 
-THEORY = Point("attention", "test_error", 2.0, 0.1)
-MEASURED = dataclasses.replace(
-    THEORY, value=0.1, error=0.001, source="reduced", dimension=1000, trials=1001
-)
+THEORY = Predicted(0.1)
+MEASURED = Measured(0.1, 0.001, 1000, 1001)
 ALLOWED = ALLOWANCE["test_error"] / 1000 * 0.1
 
 
 def _verdict(theory=None, **changes):
     measured = dataclasses.replace(MEASURED, **changes)
-    return judge("learned-error", theory or THEORY, measured)
+    return judge("learned-error", "test_error", theory or THEORY, measured)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -35,9 +26,9 @@ def test_a_difference_within_the_allowance_has_z_0(sign):
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_beyond_the_allowance_z_counts_standard_errors(sign):
-    claim = _verdict(value=0.1 + sign * (ALLOWED + 0.002))
-    assert claim.z == pytest.approx(sign * 2, rel=0.01)
-    assert claim.verdict == "holds"
+    found = _verdict(value=0.1 + sign * (ALLOWED + 0.002))
+    assert found.z == pytest.approx(sign * 2, rel=0.01)
+    assert found.verdict == "holds"
     assert _verdict(value=0.1 + sign * (ALLOWED + 0.0031)).verdict == "fails"
 
 
@@ -49,8 +40,8 @@ def test_numerical_error_widens_the_scale():
 @pytest.mark.parametrize("who", ["theory", "measured"])
 def test_what_did_not_converge_never_holds(who):
     fallen = dataclasses.replace(THEORY if who == "theory" else MEASURED, status="max_iterations")
-    claim = _verdict(fallen) if who == "theory" else _verdict(status="max_iterations")
-    assert claim.verdict == "not converged"
+    found = _verdict(fallen) if who == "theory" else _verdict(status="max_iterations")
+    assert found.verdict == "not converged"
 
 
 def test_a_value_that_is_nan_never_holds():
@@ -76,34 +67,30 @@ def test_normal_score_has_the_tail_of_student(freedom):
     assert normal_score(3.0, freedom) < 3
 
 
-def test_judge_all_pairs_points_and_marks_the_key_ones():
-    other = dataclasses.replace(MEASURED, x=3.0)
-    tensors = dataclasses.replace(MEASURED, source="tensors")
-    points = [THEORY, MEASURED, tensors, other, dataclasses.replace(THEORY, x=3.0)]
-    claims = judge_all("learned-error", points, key_x=())
-    assert [(c.x, c.engine, c.key) for c in claims] == [
-        (2, "reduced", False),
-        (2, "tensors", True),
-        (3, "reduced", False),
-    ]
-    assert judge_all("learned-error", points, key_x=(3.0,))[2].key
+def test_a_comparison_says_what_was_compared():
+    found = judge(
+        "learned-error", "test_error", THEORY, MEASURED, curve="pooled", where="here", x=2.0
+    )
+    assert (found.curve, found.quantity, found.where, found.x) == (
+        "pooled",
+        "test_error",
+        "here",
+        2.0,
+    )
+    assert (found.theory, found.measured, found.standard_error) == (0.1, 0.1, 0.001)
+    assert (found.dimension, found.trials, found.engine) == (1000, 1001, "reduced")
+    assert _verdict().curve == "test_error"
 
 
-def test_points_without_theory_are_not_judged():
-    assert judge_all("learned-error", [MEASURED]) == []
-
-
-def test_points_of_a_map_are_paired_by_both_coordinates():
-    theory, apart = dataclasses.replace(THEORY, y=1.0), dataclasses.replace(THEORY, y=2.0)
-    measured = dataclasses.replace(MEASURED, y=2.0)
-    assert len(judge_all("learned-error", [theory, apart, measured])) == 1
-    assert judge_all("learned-error", [theory, measured]) == []
+def test_the_largest_z_passes_over_what_has_none():
+    far = dataclasses.replace(_verdict(), z=-2.5)
+    assert largest_z([far, _verdict(), dataclasses.replace(far, z=float("nan"))]) == 2.5
+    assert largest_z([]) == 0.0
 
 
 def test_the_allowance_of_an_auc_is_relative_to_what_is_missing_to_1():
-    theory = dataclasses.replace(THEORY, quantity="auc", value=0.99)
-    claim = judge("score-law", theory, dataclasses.replace(MEASURED, quantity="auc"))
-    assert claim.allowance == pytest.approx(ALLOWANCE["auc"] / 1000 * 0.01)
+    found = judge("score-law", "auc", Predicted(0.99), MEASURED)
+    assert found.allowance == pytest.approx(ALLOWANCE["auc"] / 1000 * 0.01)
 
 
 @pytest.mark.parametrize(
@@ -118,18 +105,18 @@ def test_the_allowance_of_an_auc_is_relative_to_what_is_missing_to_1():
     ],
 )
 def test_computed_numbers_are_compared_by_the_allowance(found, error, converged, verdict):
-    claim = compare(
+    comparison = compare(
         "alignment-rate",
-        "query",
         "slope",
-        where="",
+        curve="query",
         expected=1.0,
         found=found,
         allowance=0.1,
         error=error,
         converged=converged,
     )
-    assert claim.verdict == verdict
+    assert comparison.verdict == verdict
+    assert comparison.curve == "query"
 
 
 @pytest.mark.parametrize(
@@ -143,20 +130,20 @@ def test_computed_numbers_are_compared_by_the_allowance(found, error, converged,
         ([], "not converged"),
     ],
 )
-def test_a_statement_is_as_good_as_its_worst_comparison(verdicts, whole):
-    claims = [dataclasses.replace(_verdict(), verdict=verdict) for verdict in verdicts]
-    assert verdict_of(claims) == whole
+def test_a_claim_is_as_good_as_its_worst_comparison(verdicts, whole):
+    comparisons = [dataclasses.replace(_verdict(), verdict=verdict) for verdict in verdicts]
+    assert verdict_of(comparisons) == whole
 
 
 @pytest.mark.parametrize(
     ("value", "verdict"), [(0.1, "by experiment"), (float("nan"), "not converged")]
 )
 def test_a_measurement_without_theory_is_by_experiment(value, verdict):
-    point = dataclasses.replace(MEASURED, value=value, group="reuse")
-    claim = observed("reuse", point, where="one place")
-    assert (claim.measured, claim.engine, claim.group) == (
+    measured = dataclasses.replace(MEASURED, value=value)
+    found = observed("reuse", "test_error", measured, where="one place", group="reuse")
+    assert (found.measured, found.engine, found.group) == (
         pytest.approx(value, nan_ok=True),
         "reduced",
         "reuse",
     )
-    assert claim.verdict == verdict
+    assert found.verdict == verdict

@@ -2,92 +2,136 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from sparsetoken.experiments import sensitivity
 from sparsetoken.experiments.claims import FAILS, HOLDS, NOT_CONVERGED, verdict_of
-from sparsetoken.experiments.points import Point
-from sparsetoken.experiments.sensitivity_claims import STATEMENTS
-from sparsetoken.figures.sensitivity import PICTURES
-from sparsetoken.losses import get_loss
-from sparsetoken.report.pictures import png
+from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.sensitivity import EXPERIMENT, work
+from sparsetoken.experiments.sensitivity.rows import Best, Choice, Neighbour, OnMap, Spot
+from sparsetoken.stages import TwoSteps
 
-RUN = sensitivity.SENSITIVITY
-TINY = sensitivity.SensitivityProfile(
+TINY = work.Profile(
     (3, 3), 3, (2.0,), (1.0,), ((0.8, 1.0),), ((1.0, 0.35),), dimension=80, trials=4
 )
 
 
 @pytest.fixture(scope="module")
-def points() -> list[Point]:
+def rows(rows_of):
     with pytest.MonkeyPatch.context() as patch:
         # The square loss and few nodes are ten times as fast.
-        fast = dataclasses.replace(sensitivity.TRAINING, loss=get_loss("square"), eta_q=7.0)
-        patch.setattr(sensitivity, "TRAINING", fast)
-        patch.setattr(sensitivity, "MAP", 5e-3)
-        patch.setattr(sensitivity, "SPOT", 5e-3)
-        return [p for job in RUN.jobs(TINY, 0) for p in job.run()]
+        patch.setattr(work, "STEPS", TwoSteps(eta_q=7.0, loss="square"))
+        patch.setattr(work, "READOUT", dataclasses.replace(work.READOUT, loss="square"))
+        patch.setattr(work, "MAP", 5e-3)
+        patch.setattr(work, "SPOT", 5e-3)
+        return rows_of(EXPERIMENT, TINY)
 
 
-def _verdict(points: list[Point], statement: str) -> str:
-    claims = RUN.claims(TINY, points)
-    return verdict_of([c for c in claims if c.statement == statement])
+def _verdict(rows, claim):
+    return verdict_of(c for c in EXPERIMENT.compare(TINY, rows) if c.claim == claim)
 
 
-def test_from_jobs_to_figures(points):
-    claims = RUN.claims(TINY, points)
-    assert {c.statement for c in claims} == {s.name for s in STATEMENTS}
-    assert "best share" in RUN.result(points, claims)
-    assert "d = 80, 4 trials" in RUN.setting(TINY)
-    for picture in PICTURES:
-        assert png(picture, points).startswith(b"\x89PNG")
+def test_from_jobs_to_figures(rows, said_of):
+    comparisons = EXPERIMENT.compare(TINY, rows)
+    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
+    words = said_of(EXPERIMENT, TINY, rows)
+    assert "best share" in words["result"]
+    assert "d = 80, 4 trials" in words["setting"]
 
 
 @pytest.mark.parametrize(
-    ("group", "statement"),
+    ("panel", "claim"),
     [
         ("sharpness", "test-error-over-sharpness"),
-        ("bias step", "test-error-over-bias-step"),
+        ("bias", "test-error-over-bias-step"),
         ("split", "test-error-over-split"),
     ],
 )
-def test_a_simulation_off_the_map_fails(points, group, statement):
-    def moved(p: Point) -> Point:
-        at = p.group == group and p.source == "reduced"
-        return dataclasses.replace(p, value=p.value + 0.5, error=1e-3) if at else p
+def test_a_simulation_off_the_map_fails(rows, panel, claim):
+    def moved(row):
+        if isinstance(row, Spot) and row.choice.panel == panel:
+            value = row.measured.value + 0.5
+            found = dataclasses.replace(row.measured, value=value, error=1e-3)
+            return dataclasses.replace(row, measured=found)
+        return row
 
-    assert _verdict(points, statement) == HOLDS
-    assert _verdict([moved(p) for p in points], statement) == FAILS
+    assert _verdict(rows, claim) == HOLDS
+    assert _verdict([moved(row) for row in rows], claim) == FAILS
 
 
 @pytest.mark.parametrize(
-    ("group", "statement"), [("split", "best-split"), ("sharpness", "best-sharpness")]
+    ("panel", "claim"), [("split", "best-split"), ("sharpness", "best-sharpness")]
 )
-def test_a_better_neighbour_fails_and_a_worse_one_does_not(points, group, statement):
-    def moved(p: Point, step: float) -> Point:
-        at = p.group == group and p.source == "reduced" and p.curve == "below"
-        return dataclasses.replace(p, value=p.value + step, error=1e-3) if at else p
+def test_a_better_neighbour_fails_and_a_worse_one_does_not(rows, panel, claim):
+    """All gains are given, so that nothing hangs on the few trials of this test."""
 
-    def sharp(p: Point) -> Point:
-        at = p.group == group and p.source == "reduced"
-        return dataclasses.replace(p, error=1e-3) if at else p
+    def with_gains(below, above):
+        def gain(row):
+            if isinstance(row, Neighbour) and row.best.panel == panel:
+                value = {"below": below, "above": above}[row.side]
+                found = dataclasses.replace(row.gain, value=value, error=1e-3)
+                return dataclasses.replace(row, gain=found)
+            return row
 
-    exact = [sharp(p) for p in points]
-    assert _verdict([moved(p, 0.5) for p in exact], statement) == HOLDS
-    assert _verdict([moved(p, -0.5) for p in exact], statement) == FAILS
+        return [gain(row) for row in rows]
+
+    assert _verdict(with_gains(-0.5, -0.5), claim) == HOLDS
+    assert _verdict(with_gains(0.5, -0.5), claim) == FAILS
+    assert _verdict(with_gains(-0.5, 0.5), claim) == FAILS
 
 
-def test_a_search_that_did_not_converge_never_holds(points):
-    stuck = [dataclasses.replace(p, status="no_limit") if p.curve == "best" else p for p in points]
-    assert _verdict(stuck, "best-split") == NOT_CONVERGED
+def test_a_gain_is_the_mean_of_the_differences_of_trials(rows):
+    found = one(rows, Best, choice=select(rows, Neighbour)[0].best).choice
+    neighbours = [row for row in select(rows, Neighbour) if row.best == found]
+    spots = {row.choice: row.measured for row in select(rows, Spot)}
+    assert [row.side for row in neighbours] == ["below", "above"]
+    for row in neighbours:
+        difference = spots[row.best].value - spots[row.beside].value
+        assert row.gain.value == pytest.approx(difference, abs=1e-12)
+        assert row.gain.trials == TINY.trials
+        # Of two means without a common part the error would be at least the larger one's.
+        apart = np.hypot(spots[row.best].error, spots[row.beside].error)
+        assert 0 < row.gain.error < 2 * apart
 
 
-def test_what_did_not_converge_is_drawn(points):
-    def fail(p: Point) -> Point:
-        return dataclasses.replace(p, status="max_iterations", value=float("nan"))
+def test_neighbours_are_three_times_the_odds_or_beta_away(rows):
+    for row in select(rows, Neighbour):
+        if row.best.panel == "split":
+            (low, high) = sorted(c.share / (1 - c.share) for c in (row.best, row.beside))
+            assert row.beside.total == row.best.total == 2.0
+        else:
+            (low, high) = sorted(c.beta for c in (row.best, row.beside))
+        assert high / low == pytest.approx(work.NEIGHBOUR)
+        assert (row.side == "above") == (row.beside.share > row.best.share) or row.best.panel != (
+            "split"
+        )
 
-    first = [
-        fail(p) if i % 7 == 0 and p.quantity == "test_error" else p for i, p in enumerate(points)
-    ]
-    for picture in PICTURES:
-        assert png(picture, first).startswith(b"\x89PNG")
+
+def test_a_map_covers_its_ranges(rows):
+    on_map = [row.choice for row in select(rows, OnMap) if row.choice.panel == "sharpness"]
+    assert len(on_map) == 9
+    assert min(c.beta for c in on_map) == pytest.approx(0.22)
+    assert max(c.alpha0 for c in on_map) == pytest.approx(5.0)
+    assert Choice("split", alpha0=0.5, alpha1=1.5).share == 0.25
+
+
+def test_a_search_that_did_not_converge_never_holds(rows):
+    def stuck(row):
+        known = isinstance(row, (Best, Neighbour))
+        return dataclasses.replace(row, status="no_limit") if known else row
+
+    assert _verdict([stuck(row) for row in rows], "best-split") == NOT_CONVERGED
+
+
+def test_what_did_not_converge_is_drawn(rows, said_of):
+    def fail(row):
+        nothing = {"status": "max_iterations", "value": float("nan")}
+        changed = {
+            name: dataclasses.replace(getattr(row, name), **nothing)
+            for name in ("test_error", "measured")
+            if hasattr(row, name)
+        }
+        return dataclasses.replace(row, **changed)
+
+    some = [fail(row) if i % 7 == 0 else row for i, row in enumerate(rows)]
+    assert said_of(EXPERIMENT, TINY, some)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.losses import CustomLoss, SquareLoss, get_loss
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.validation import InvalidInput
 
@@ -33,6 +33,14 @@ EXACT_SLOPE = {
 }
 for table in (EXACT_VALUE, EXACT_SLOPE):
     table["logistic_copy"] = table["logistic"]
+
+
+class Sharper(SquareLoss):
+    """A loss by its methods, with the name of another."""
+
+    def value(self, y, z):
+        return 2 * super().value(y, z)
+
 
 FAR = [0.0, 1e-3, 0.7, 1.0, 3.0, 40.0, 1e4]
 WIDE = [1e-8, 1e-3, 0.4, 25.0, 1e3, 1e8]
@@ -224,14 +232,22 @@ def test_bad_custom_losses_are_refused(value, complaint):
 
 def test_exponential_loss_is_accepted():
     loss = CustomLoss("exponential", lambda y, z: jnp.exp(-y * z))
-    assert get_loss("exponential") is loss
+    assert get_loss(loss) is loss
     assert float(loss.slope(1.0, 0.0)) == -1.0
 
 
 def test_names():
-    first, second = (CustomLoss("twice", lambda y, z: (y - z) ** 2) for _ in range(2))
-    assert get_loss("twice") is second is not first
     with pytest.raises(InvalidInput, match="one of"):
         get_loss("nonesuch")
     with pytest.raises(InvalidInput, match="other than"):
         CustomLoss("square", lambda y, z: (y - z) ** 2)
+    with pytest.raises(InvalidInput, match="other than"):
+        get_loss(Sharper())  # it has inherited the name of the square loss
+
+
+@with_x64
+def test_jax_arrays_of_either_precision_give_their_own():
+    for kind in (jnp.float32, jnp.float64):
+        found = COPY.slope(jnp.ones(3, kind), jnp.zeros(3, kind))
+        assert found.dtype == kind
+        np.testing.assert_array_equal(found, -0.5)

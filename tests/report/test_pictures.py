@@ -1,4 +1,4 @@
-"""Figures are pure functions of points; what did not converge is hollow."""
+"""Figures are pure functions of rows; what did not converge is hollow."""
 
 import dataclasses
 import re
@@ -6,49 +6,57 @@ import re
 import matplotlib
 import pytest
 
-from sparsetoken.figures import alignment, style
+from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.alignment import figure as alignment
+from sparsetoken.experiments.alignment.rows import Simulated, Theory
+from sparsetoken.figures import style
 from sparsetoken.report.pictures import pictures_of, png, svg
 
-FAKED = ("alignment", "learning-curves", "capacity", "finite-size")
-ALL = [(name, picture) for name in FAKED for picture in pictures_of(name)]
+FAKED = ("alignment", "capacity")
+ALL = [(name, *item) for name in FAKED for item in pictures_of(EXPERIMENTS[name]).items()]
 
 
-@pytest.mark.parametrize(("name", "picture"), ALL, ids=[p.name for _, p in ALL])
-def test_svg_is_the_same_each_time_and_needs_nothing_else(name, picture, fakes):
-    text = svg(picture, fakes[name])
-    assert text == svg(picture, fakes[name])
+@pytest.mark.parametrize(("experiment", "name", "draw"), ALL, ids=[item[1] for item in ALL])
+def test_svg_is_the_same_each_time_and_needs_nothing_else(experiment, name, draw, fakes):
+    text = svg(name, draw, fakes[experiment])
+    assert text == svg(name, draw, fakes[experiment])
     assert text.startswith("<svg")
     assert "<text" not in text  # letters are outlines: no font is needed
     assert not re.search(r'(?:href|src)="(?!#)', text)
     ids = re.findall(r'\bid="([^"]*)"', text)
     assert ids
-    assert all(i.startswith(f"{picture.name}-") for i in ids)
+    assert all(i.startswith(f"{name}-") for i in ids)
     assert set(re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', text)) <= {
         pair for i in ids for pair in ((i, ""), ("", i))
     }
 
 
 def test_png_has_the_resolution_of_the_readme(fakes):
-    picture = pictures_of("alignment")[0]
-    content = png(picture, fakes["alignment"])
+    content = png("alignment", alignment.draw, fakes["alignment"])
     width = int.from_bytes(content[16:20], "big")
     assert width == pytest.approx(6.4 * 150, abs=1)
 
 
 def test_drawing_leaves_the_global_style_alone(fakes):
     before = dict(matplotlib.rcParams)
-    svg(pictures_of("capacity")[0], fakes["capacity"])
+    svg("alignment", alignment.draw, fakes["alignment"])
     assert dict(matplotlib.rcParams) == before
 
 
-@pytest.mark.parametrize("source", ["theory", "reduced"])
-def test_what_did_not_converge_is_hollow_and_in_the_legend(fakes, source):
-    points = [
-        dataclasses.replace(p, status="max_iterations") if p.source == source and p.x == 1 else p
-        for p in fakes["alignment"]
-    ]
+@pytest.mark.parametrize("kind", [Theory, Simulated])
+def test_what_did_not_converge_is_hollow_and_in_the_legend(fakes, kind):
+    def fallen(row):
+        if not isinstance(row, kind) or row.alpha0 != 1:
+            return row
+        values = {
+            name: dataclasses.replace(getattr(row, name), status="max_iterations")
+            for name in ("cosine", "readout_cosine")
+        }
+        return dataclasses.replace(row, **values)
+
+    rows = [fallen(row) for row in fakes["alignment"]]
     with style.styled():
-        figure = alignment.draw(points)
+        figure = alignment.draw(rows)
         names = [text.get_text() for text in figure.legends[0].get_texts()]
         hollow = [
             line

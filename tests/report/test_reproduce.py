@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 from sparsetoken import sweep
 from sparsetoken.cli.app import app
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.base import Job
+from sparsetoken.experiments.alignment.rows import Simulated, Theory
+from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.rows import one
 from sparsetoken.report import reproduce
-from sparsetoken.report.page import number
+from sparsetoken.report.text import maths, number, words
 from sparsetoken.validation import InvalidInput
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -50,6 +52,11 @@ def _written(folder):
     return {path.name: path.read_bytes() for path in paths}
 
 
+def _messages(found):
+    """Return the lines on standard error but for those that tell of progress."""
+    return [line for line in found.stderr.splitlines() if "% done" not in line]
+
+
 @pytest.fixture(scope="module")
 def written(fake_experiments, tmp_path_factory):
     steps = []
@@ -67,11 +74,7 @@ def test_files(written):
         "claims.json",
         "reproduce.sqlite",
         "alignment.png",
-        "learning_curves_logistic.png",
-        "learning_curves_square.png",
-        "training_choice.png",
         "capacity.png",
-        "finite_size.png",
     }
 
 
@@ -83,7 +86,8 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
     assert len(page.ids) == len(set(page.ids))
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
     assert not re.search(r"@import|url\((?!#)", text)
-    assert "c/d fits better" in text
+    assert "The measured cosine rises from" in text
+    assert "η<sub>q</sub>" in text
     for word in ("Claims", "allowance", "seed", "jax", "wall time", "holds"):
         assert word in text
 
@@ -92,27 +96,28 @@ def test_each_statement_has_a_row_with_its_verdict(written):
     found, _ = written
     text = found.report.read_text(encoding="utf-8")
     table = text[text.index('<table class="statements">') : text.index("</table>")]
-    names = [finding.statement.name for finding in found.findings]
+    names = [finding.claim.name for finding in found.findings]
     assert len(names) == len(set(names)) > 0
     for finding in found.findings:
-        assert finding.claims, finding.statement.name
-        assert f">{finding.statement.name}</a>" in table
+        assert finding.comparisons, finding.claim.name
+        assert f">{finding.claim.name}</a>" in table
     assert table.count('class="verdict') == len(names)
     assert sum(found.counts.values()) == len(names)
 
 
 def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatch, fakes):
-    points = fakes["alignment"]
-    theory = next(p for p in points if p.source == "theory" and p.quantity == "cosine")
-    measured = next(p for p in points if p.source == "reduced" and p.x == theory.x)
-    wrong = dataclasses.replace(measured, value=theory.value + 0.2)
-    jobs = [Job(lambda: [wrong if p is measured else p for p in points], (), 1.0)]
+    rows = fakes["alignment"]
+    theory = one(rows, Theory, alpha0=0.25)
+    measured = one(rows, Simulated, alpha0=0.25)
+    value = dataclasses.replace(measured.cosine, value=theory.cosine.value + 0.2)
+    wrong = dataclasses.replace(measured, cosine=value)
+    jobs = [Job(lambda: [wrong if row is measured else row for row in rows], (), 1.0)]
     fake = dataclasses.replace(EXPERIMENTS["alignment"], jobs=lambda *_: jobs)
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
     found = reproduce(["alignment"], out=tmp_path)
-    by_name = {finding.statement.name: finding for finding in found.findings}
+    by_name = {finding.claim.name: finding for finding in found.findings}
     assert by_name["query-alignment"].verdict == "fails"
-    assert by_name["query-alignment"].example.measured == wrong.value
+    assert by_name["query-alignment"].example.measured == value.value
     assert by_name["steps-set-sharpness-only"].verdict == "holds"
     assert not found.all_hold
     assert ">1 fails<" in found.report.read_text(encoding="utf-8")
@@ -121,7 +126,7 @@ def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatc
 def test_claims_file(written):
     found, _ = written
     document = json.loads((found.report.parent / "claims.json").read_text(encoding="utf-8"))
-    assert len(document["claims"]) == len(found.claims)
+    assert len(document["claims"]) == len(found.comparisons)
     assert {"theory", "measured", "standard_error", "z", "verdict"} <= set(document["claims"][0])
     assert document["run"]["seed"] == "0"
     statements = {row["name"]: row["verdict"] for row in document["statements"]}
@@ -130,18 +135,15 @@ def test_claims_file(written):
 
 def test_progress_names_each_experiment_and_adds_up(written):
     _, steps = written
-    assert sorted(steps) == [
-        ("alignment", 1.0),
-        ("capacity", 1.0),
-        ("finite-size", 1.0),
-        ("learning-curves", 1.0),
-    ]
+    assert sorted(name for name, _, _ in steps) == ["alignment", "capacity"]
+    assert [done for _, done, _ in steps] == [1.0, 2.0]
+    assert {total for _, _, total in steps} == {2.0}
 
 
 def test_chosen_experiments_only(fake_experiments, tmp_path):
     found = reproduce(["capacity"], out=tmp_path)
-    assert {claim.experiment for claim in found.claims} == {"capacity"}
-    assert 'id="finite-size"' not in found.report.read_text(encoding="utf-8")
+    assert {c.experiment for c in found.comparisons} == {"capacity"}
+    assert 'id="alignment"' not in found.report.read_text(encoding="utf-8")
 
 
 def test_a_stopped_run_goes_on_where_it_was(fake_experiments, tmp_path, monkeypatch, fakes):
@@ -166,7 +168,7 @@ def test_a_stopped_run_goes_on_where_it_was(fake_experiments, tmp_path, monkeypa
     steps = []
     found = reproduce(["alignment"], out=tmp_path, progress=lambda *step: steps.append(step))
     assert ran == ["first", "second", "second"]
-    assert steps == [("alignment", 2.0), ("alignment", 1.0)]
+    assert steps == [("alignment", 2.0, 3.0), ("alignment", 3.0, 3.0)]
     assert "1 of 2 pieces of work" in found.report.read_text(encoding="utf-8")
     assert reproduce(["alignment"], out=tmp_path).resumed == 2
     assert ran == ["first", "second", "second"]
@@ -189,8 +191,8 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
     monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
     assert found.exit_code == 1
-    assert "fails() has no result. FileNotFoundError" in found.stderr
-    assert len(found.stderr.splitlines()) == 1
+    (message,) = _messages(found)
+    assert "fails() has no result. FileNotFoundError" in message
     assert not (tmp_path / "report.html").exists()
     ready.touch()
     assert reproduce(["alignment"], out=tmp_path).resumed == 1
@@ -275,8 +277,8 @@ def test_a_full_disk_keeps_the_old_report_and_is_one_message(
     found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
     assert found.exit_code == 2
     assert found.stdout == ""
-    assert "No space left" in found.stderr
-    assert len(found.stderr.splitlines()) == 1
+    (message,) = _messages(found)
+    assert "No space left" in message
     assert _written(tmp_path) == before
 
 
@@ -297,7 +299,7 @@ def test_the_command(fake_experiments, tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
     found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
     values = json.loads(found.stdout)
-    assert list(values) == ["claims", "statements", "report", "status"]
+    assert list(values) == ["claims", "statements", "report", "status", "skipped"]
     assert Path(values["report"]).exists()
     fails = any(claim["verdict"] != "holds" for claim in values["claims"])
     assert found.exit_code == int(fails)
@@ -320,3 +322,85 @@ def test_the_command(fake_experiments, tmp_path, monkeypatch):
 )
 def test_numbers_in_the_table(value, digits, text):
     assert number(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "page"),
+    [
+        ("η_q and α₀", "η<sub>q</sub> and α₀"),
+        ("α*_{pool} > α*_{vec} / L", "α*<sub>pool</sub> &gt; α*<sub>vec</sub> / L"),
+        ("d^{−1/2}, d^2", "d<sup>−1/2</sup>, d<sup>2</sup>"),
+        ("max_iterations", "max_iterations"),
+    ],
+)
+def test_formulas_on_the_page(text, page):
+    assert maths(text) == page
+
+
+def test_names_of_quantities_for_readers():
+    assert words("test_error − fresh") == "test error − fresh"
+    assert words("sharpness over η_q β²") == "sharpness over η_q β²"
+    assert words("auc") == "AUC"
+
+
+@pytest.fixture
+def lacking(fake_experiments, monkeypatch):
+    """Let the packages of one experiment be missing."""
+    fake = dataclasses.replace(
+        EXPERIMENTS["capacity"], extra="architectures", modules=("no_such_module",)
+    )
+    monkeypatch.setitem(EXPERIMENTS, "capacity", fake)
+
+
+def test_an_experiment_whose_packages_are_missing_is_left_out_and_said(
+    lacking, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
+    assert found.exit_code == 0
+    assert "pip install 'sparsetoken[architectures]'" in found.stderr
+    values = json.loads(found.stdout)
+    assert values["skipped"] == [{"name": "capacity", "extra": "architectures"}]
+    assert {claim["experiment"] for claim in values["claims"]} == {"alignment"}
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "sparsetoken[architectures]" in text
+    assert 'id="capacity"' not in text
+
+
+def test_an_experiment_that_is_named_without_its_packages_is_refused(lacking, tmp_path):
+    found = CliRunner().invoke(app, ["reproduce", "capacity", "--out", str(tmp_path / "out")])
+    assert found.exit_code == 2
+    assert "no_such_module" in found.stderr
+    assert "sparsetoken[architectures]" in found.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_version_of_the_work_runs_again(fake_experiments, tmp_path, monkeypatch, fakes):
+    ran = []
+
+    def work():
+        ran.append("work")
+        return fakes["alignment"]
+
+    fake = dataclasses.replace(
+        EXPERIMENTS["alignment"], jobs=lambda *_: [Job(work, (), 1.0)], title="Another title"
+    )
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    reproduce(["alignment"], out=tmp_path)
+    assert reproduce(["alignment"], out=tmp_path).resumed == 1
+    work.version = 2
+    assert reproduce(["alignment"], out=tmp_path).resumed == 0
+    assert ran == ["work", "work"]
+
+
+def test_rows_whose_columns_changed_without_a_version_are_one_message(
+    fake_experiments, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sweep, "ProcessLanes", lambda workers: sweep.InProcess())
+    reproduce(["alignment"], out=tmp_path)
+    fake = dataclasses.replace(EXPERIMENTS["alignment"], rows=(Theory, Simulated))
+    monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
+    found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
+    assert found.exit_code == 1
+    (message,) = _messages(found)
+    assert "Remove" in message

@@ -76,12 +76,14 @@ def main() -> None:
     use_compilation_cache()
     # A shell starts background jobs with SIGINT ignored; they stay so.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupted)
+        signal.signal(signal.SIGINT, _stopped)
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _stopped)
     app()
 
 
-def _interrupted(*_: object) -> None:
-    """End at once with exit code 130.
+def _stopped(number: int, _: object) -> None:
+    """End at once, with exit code 130 after SIGINT and 143 after SIGTERM.
 
     A KeyboardInterrupt would be lost where Python ignores exceptions, and XLA may crash an
     interpreter that ends in the middle of its work. What a command has finished it has
@@ -91,5 +93,6 @@ def _interrupted(*_: object) -> None:
         process.kill()
     util._run_finalizers(0)  # type: ignore[attr-defined]
     show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
-    os.write(2, f"{show_cursor}\nInterrupted.\n".encode())
-    os._exit(130)
+    word = "Interrupted" if number == signal.SIGINT else "Terminated"
+    os.write(2, f"{show_cursor}\n{word}.\n".encode())
+    os._exit(128 + number)

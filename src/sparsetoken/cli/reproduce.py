@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,52 +40,106 @@ def reproduce(
     """Run the experiments against the theory and write report.html.
 
     Finished work is kept in reproduce.sqlite in that folder: the same command goes on after
-    any interruption. Ends with exit code 1 if a claim fails or did not converge.
+    any interruption. Ends with exit code 1 if a claim fails or did not converge. Experiments
+    whose optional packages are not installed are left out, unless they are named.
 
     Example: [cyan]sparsetoken reproduce alignment --out results[/]
     """
     from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
     from sparsetoken.report.reproduce import reproduce as run
-    from sparsetoken.report.reproduce import total_cost
     from sparsetoken.validation import integer
 
-    chosen, seed, workers = names or [], integer("seed", seed, 0), integer("workers", workers, 1)
-    total = total_cost(chosen, profile)
+    seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
     with (
         one_message(),
         executor_of(workers, cluster) as (executor, workers),
-        progress_bar(counts=False) as bar,
+        told_progress() as progress,
     ):
-        task = bar.add_task("experiments", total=total)
         found = run(
-            chosen,
+            names or [],
             profile=profile,
             out=out,
             seed=seed,
             executor=executor,
             workers=workers,
-            progress=lambda name, cost: bar.update(task, description=name, advance=cost),
+            progress=progress,
         )
     _show(found, as_json)
     if found.resumed:
         message(f"{found.resumed} of {found.pieces} pieces of work came from earlier runs.")
+    for experiment in found.skipped:
+        extra = f"pip install 'sparsetoken[{experiment.extra}]'"
+        message(f"Left out: {experiment.name}, which needs optional packages: {extra}.")
     if not found.all_hold:
-        names = [f.statement.name for f in found.findings if f.verdict in (FAILS, NOT_CONVERGED)]
-        message(f"Claims that do not hold: {', '.join(names)}. The report says why.")
+        lost = [f.claim.name for f in found.findings if f.verdict in (FAILS, NOT_CONVERGED)]
+        message(f"Claims that do not hold: {', '.join(lost)}. The report says why.")
         raise typer.Exit(1)
 
 
 def _show(found: Reproduction, as_json: bool) -> None:
-    from sparsetoken.report.reproduce import claim_row, statement_row
+    from sparsetoken.report.reproduce import comparison_row, finding_row
 
     if as_json:
         put_json(
             {
-                "claims": [claim_row(claim) for claim in found.claims],
-                "statements": [statement_row(finding) for finding in found.findings],
+                "claims": [comparison_row(c) for c in found.comparisons],
+                "statements": [finding_row(finding) for finding in found.findings],
                 "report": str(found.report),
                 "status": "converged" if found.all_hold else "claims_failed",
+                "skipped": [{"name": e.name, "extra": e.extra} for e in found.skipped],
             }
         )
         return
     put_table("Claims", {**found.counts, "report": str(found.report)})
+
+
+@contextlib.contextmanager
+def told_progress() -> Iterator[Callable[[str, float, float], None]]:
+    """Return what tells of progress: a bar on a terminal, lines with the time left elsewhere."""
+    with progress_bar(counts=False) as bar:
+        if bar.disable:
+            yield ProgressLines()
+            return
+        task = bar.add_task("experiments", total=None)
+        yield lambda name, done, total: bar.update(
+            task, description=name, completed=done, total=total
+        )
+
+
+class ProgressLines:
+    """Writes a line to standard error after each twentieth of the work, or ten seconds.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds.
+    """
+
+    SHARE, SECONDS = 0.05, 10.0
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._last = self._start = clock()
+        self._shown = 0.0
+        self._begun: float | None = None
+
+    def __call__(self, name: str, done: float, total: float) -> None:
+        """Tell that so much of the total cost is done."""
+        now, share = self._clock(), done / total
+        if self._begun is None:  # what earlier runs did says nothing of the speed of this one
+            self._start, self._begun = now, share
+        if share - self._shown < self.SHARE - 1e-9 and now - self._last < self.SECONDS:
+            return
+        self._last, self._shown = now, share
+        message(f"{100 * share:.0f} % done{self._left(now, share, self._begun)} ({name})")
+
+    def _left(self, now: float, share: float, begun: float) -> str:
+        if share <= begun or share >= 1:
+            return ""
+        seconds = (now - self._start) * (1 - share) / (share - begun)
+        return f", about {_duration(seconds)} left"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

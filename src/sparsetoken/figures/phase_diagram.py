@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.points import Point
 from sparsetoken.figures import style
 from sparsetoken.figures.sweep_panels import Panel, axis_of, completed, free_axes, panels_of
 from sparsetoken.sweep import Drawing, Grid, Summary
@@ -176,24 +175,21 @@ def _curves(axes: Axes, panel: Panel, chosen: Drawing, grid: Grid) -> None:
     _set_scale(axes.xaxis, sorted({row.point[chosen.x] for row in panel.rows}))
     for name, colour in _colours(grid, chosen.curves):
         rows = [r for r in panel.rows if not chosen.curves or r.point[chosen.curves] == name]
-        points = [_point(row, chosen, grid) for row in rows if chosen.value in row.values]
-        points.sort(key=lambda point: point.x)
-        style.predicted(axes, [p for p in points if p.source == "theory"], colour)
-        style.measured(axes, [p for p in points if p.source != "theory"], colour)
+        points = [_shown(row, chosen, grid) for row in rows if chosen.value in row.values]
+        points.sort(key=lambda point: point[0])
+        style.predicted(axes, [p for p in points if p[1].engine == "theory"], colour)
+        style.measured(axes, [p for p in points if p[1].engine != "theory"], colour)
 
 
-def _point(row: Summary, chosen: Drawing, grid: Grid) -> Point:
+def _shown(row: Summary, chosen: Drawing, grid: Grid) -> tuple[float, style.Shown]:
     error = row.errors.get(chosen.value, math.nan)
-    return Point(
-        "",
-        chosen.value,
-        float(row.point[chosen.x]),
+    value = style.Shown(
         row.values.get(chosen.value, math.nan),
         error if math.isfinite(error) else 0.0,
         "theory" if row.quantity == "theory" else grid.values(row.point)["engine"],
-        trials=row.trials,
-        status=row.status,
+        row.status,
     )
+    return float(row.point[chosen.x]), value
 
 
 def _colours(grid: Grid, curves: str) -> list[tuple[Any, str]]:
@@ -259,7 +255,7 @@ def _finish(
             (_named(chosen.curves, name), colour) for name, colour in _colours(grid, chosen.curves)
         ]
         points = [
-            _point(row, chosen, grid)
+            _shown(row, chosen, grid)
             for panel in panels
             for row in panel.rows
             if chosen.value in row.values

@@ -6,21 +6,22 @@ square, the reduced engine a disc. What did not converge is hollow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-if TYPE_CHECKING:  # displays import this file, and no experiment
-    from sparsetoken.experiments.points import Point
-
 __all__ = [
     "COLOURS",
     "SEQUENCE",
+    "Shown",
+    "Value",
     "axis_text",
     "legend",
     "load_axis",
@@ -86,62 +87,122 @@ def axis_text(axes: Axes, *, x: str, y: str, title: str = "") -> None:
         axes.set_title(title, loc="left")
 
 
-def load_axis(axes: Axes, points: Sequence[Point]) -> None:
+class Value(Protocol):
+    """A number with its error, predicted (engine theory) or measured."""
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        ...
+
+    @property
+    def error(self) -> float:
+        """Its numerical or standard error."""
+        ...
+
+    @property
+    def engine(self) -> str:
+        """Either theory, or the engine of a simulation."""
+        ...
+
+    @property
+    def converged(self) -> bool:
+        """Whether it may be trusted."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Shown:
+    """A `Value` that is not a column of a row.
+
+    Attributes
+    ----------
+    value, error : float
+    engine, status : str
+        Either theory or the engine of a simulation; converged, or what stopped it.
+    """
+
+    value: float
+    error: float
+    engine: str
+    status: str
+
+    @property
+    def converged(self) -> bool:
+        """Whether it may be trusted."""
+        return self.status == "converged" and math.isfinite(self.value)
+
+
+Series = Sequence[tuple[float, Value]]
+
+
+def load_axis(axes: Axes, loads: Iterable[float]) -> None:
     """Give alpha1 a logarithmic axis with plain numbers."""
-    low, high = min(p.x for p in points), max(p.x for p in points)
+    loads = list(loads)
     axes.set_xscale("log")
-    ticks = [t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if low <= t <= high]
+    ticks = [t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if min(loads) <= t <= max(loads)]
     axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axes.minorticks_off()
 
 
-def predicted(axes: Axes, points: Sequence[Point], colour: str, line: str = "-") -> None:
-    """Draw theory as a line; points that did not converge are hollow and off the line."""
+def predicted(axes: Axes, series: Series, colour: str, line: str = "-") -> None:
+    """Draw pairs (x, value) as a line; values that did not converge are hollow and off it."""
     nan = float("nan")
     axes.plot(
-        [p.x for p in points],
-        [p.value if p.converged else nan for p in points],
+        [x for x, _ in series],
+        [v.value if v.converged else nan for _, v in series],
         line,
         color=colour,
     )
-    fallen = [p for p in points if not p.converged]
-    axes.plot([p.x for p in fallen], [p.value for p in fallen], "D", mfc="none", mec=colour, ms=4.5)
+    fallen = [(x, v.value) for x, v in series if not v.converged]
+    xs, ys = [x for x, _ in fallen], [y for _, y in fallen]
+    axes.plot(xs, ys, "D", mfc="none", mec=colour, ms=4.5)
 
 
-def measured(axes: Axes, points: Sequence[Point], colour: str, alpha: float = 1.0) -> None:
-    """Draw simulations with one standard error up and down."""
-    for point in points:
+def measured(axes: Axes, series: Series, colour: str, alpha: float = 1.0) -> None:
+    """Draw pairs (x, value) as points with one standard error up and down."""
+    for x, v in series:
         axes.errorbar(
-            [point.x],
-            [point.value],
-            yerr=[point.error],
-            fmt=MARKERS[point.source],
+            [x],
+            [v.value],
+            yerr=[v.error],
+            fmt=MARKERS[v.engine],
             color=colour,
-            mfc=colour if point.converged else "white",
-            mec=colour if not point.converged else "white",
-            mew=0.6 if point.converged else 1.3,
-            ms=9 if point.source == "tensors" else 5,
+            mfc=colour if v.converged else "white",
+            mec=colour if not v.converged else "white",
+            mew=0.6 if v.converged else 1.3,
+            ms=9 if v.engine == "tensors" else 5,
             alpha=alpha,
             elinewidth=1.3,
             capsize=2.5,
-            zorder=3 if point.source == "reduced" else 2.5,
+            zorder=3 if v.engine == "reduced" else 2.5,
         )
 
 
 def legend(
-    figure: Figure, curves: Sequence[tuple[str, str]], points: Sequence[Point], ncols: int = 0
+    figure: Figure, curves: Sequence[tuple[str, str]], shown: Series, ncols: int = 0
 ) -> None:
-    """Put one legend above the axes: the curves by colour, then what the marks mean."""
+    """Put one legend above the axes: the curves by colour, then what the marks mean.
+
+    Parameters
+    ----------
+    figure : Figure
+    curves : sequence of (name, colour)
+    shown : series
+        All that was drawn, which decides on the marks that are explained.
+    ncols : int
+        Columns of the legend; one for each entry by default.
+    """
     grey = "#555555"
     entries = [(Line2D([], [], color=colour), name) for name, colour in curves]
     shape = {"linestyle": "none", "mec": "white", "mew": 0.6}
-    if any(p.source == "reduced" for p in points):
+    if any(v.engine == "reduced" for _, v in shown):
         disc = Line2D([], [], marker="o", color=grey, **shape)  # type: ignore[arg-type]
         entries.append((disc, "simulation"))
-    if any(p.source == "tensors" for p in points):
+    if any(v.engine == "tensors" for _, v in shown):
         square = Line2D([], [], marker="s", ms=8, color=grey, **shape)  # type: ignore[arg-type]
         entries.append((square, "simulation, real tensors"))
-    if not all(p.converged for p in points):
+    if not all(v.converged for _, v in shown):
         hollow = Line2D([], [], marker="D", mfc="none", mec=grey, linestyle="none")
         entries.append((hollow, "not converged"))
     lines, names = zip(*entries, strict=True)

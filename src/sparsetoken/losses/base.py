@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import abc
+import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sparsetoken.losses.identity import digest_of
 from sparsetoken.losses.namespace import namespace
 from sparsetoken.numerics.quadrature import gaussian_panels
 from sparsetoken.numerics.scalar_root import increasing_root
 
 __all__ = ["Loss", "Smoothed"]
+
+
+_BUILT_IN = "sparsetoken.losses."
+_METHODS = {"value": 2, "slope": 2, "curvature": 2, "prox": 3, "dual": 3, "dual_slope": 3}
+_METHODS |= {"envelope": 3, "smoothed": 4}  # the numbers of their arguments
 
 
 class Smoothed(NamedTuple):
@@ -48,10 +55,13 @@ class Loss(abc.ABC):
     All methods act element by element and broadcast. NumPy in gives NumPy out; JAX in
     gives JAX out (float64 needs ``jax.enable_x64(True)`` around the call).
 
+    A loss is an immutable value. Two losses are equal if they have the same name and compute the
+    same, so that caches and stored results never mix losses of one name.
+
     Attributes
     ----------
     name : str
-        The word that the command line and JSON use.
+        The command line and JSON use the names of the built-in losses.
     smooth : bool
         Whether the slope is continuous in z. If not, the class gives prox, dual,
         dual_slope and smoothed itself: the versions here rely on slope and curvature.
@@ -118,6 +128,33 @@ class Loss(abc.ABC):
         loss = self.value(y, self.prox(y, omega, v))
         p, D = self.dual(y, omega, v), self.dual_slope(y, omega, v)
         return smoothed_means(loss, p, D, v, g, weight)
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of what the methods compute; empty for a built-in loss, which its name fixes.
+
+        It holds for one version of JAX.
+        """
+        if type(self).__module__.startswith(_BUILT_IN):
+            return ""
+        return digest_of([(getattr(self, name), count) for name, count in _METHODS.items()])
+
+    @property
+    def label(self) -> str:
+        """The name, and for a loss that is not built in also the digest: ``name#digest``."""
+        return f"{self.name}#{self.digest}" if self.digest else self.name
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Loss):
+            return NotImplemented
+        return self is other or (self.name, self.digest) == (other.name, other.digest)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.digest))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the digest out: the class may be another one where the loss is read back."""
+        return {name: value for name, value in vars(self).items() if name != "digest"}
 
     def __repr__(self) -> str:
         return f"<loss {self.name}>"

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import cloudpickle
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 
 from sparsetoken.losses.base import Loss
+from sparsetoken.losses.built_in import check_new_name
+from sparsetoken.losses.identity import NOT_TRACEABLE, digest_of
 from sparsetoken.losses.namespace import namespace
 from sparsetoken.validation import InvalidInput
 
@@ -17,6 +22,19 @@ __all__ = ["CustomLoss"]
 
 _JUMP = 1e-3  # relative rise of the slope over 1e-11: more is no curvature
 _GRID = np.concatenate([-np.geomspace(1e4, 1e-3, 400), [0.0], np.geomspace(1e-3, 1e4, 400)])
+_Scalar = Callable[[Any, Any], Any]
+
+
+class _Traced(NamedTuple):
+    """Value, slope and curvature as functions of scalars (y, z)."""
+
+    value: _Scalar
+    slope: _Scalar
+    curvature: _Scalar
+
+    @property
+    def digest(self) -> str:
+        return digest_of([(function, 2) for function in self])
 
 
 class CustomLoss(Loss):
@@ -25,10 +43,14 @@ class CustomLoss(Loss):
     Slope and curvature come from automatic differentiation, the prox from Newton's
     method in a bracket, Gaussian means from quadrature over panels.
 
+    The function is traced once, here: if a variable that it uses changes afterwards, the loss
+    stays what it is. Two losses of one name are equal if they compute the same. A loss can be
+    pickled, and so sent to other processes, if its function can be pickled by cloudpickle.
+
     Parameters
     ----------
     name : str
-        A word; `get_loss(name)` finds the loss afterwards.
+        A word other than the names of the built-in losses.
     value : callable
         Maps scalars (y, z) to l(y, z), written with ``jax.numpy``.
 
@@ -37,7 +59,7 @@ class CustomLoss(Loss):
     InvalidInput
         If the value is not finite, not convex in z or has a kink on a grid of
         |z| <= 1e4, with the place; if it is not written with ``jax.numpy``; or if the
-        name is that of a built-in loss.
+        name is that of a built-in loss. Pickling raises it if the function cannot be pickled.
 
     Examples
     --------
@@ -47,29 +69,66 @@ class CustomLoss(Loss):
     """
 
     def __init__(self, name: str, value: Callable[[Any, Any], Any]) -> None:
-        self.name = name
-        slope = jax.grad(value, argnums=1)
-        self._values = jax.jit(jnp.vectorize(value))
-        self._slopes = jax.jit(jnp.vectorize(slope))
-        self._curvatures = jax.jit(jnp.vectorize(jax.grad(slope, argnums=1)))
-        try:
-            self._check_convex()
-            self._check_kinks()
-        except jax.errors.TracerArrayConversionError:
-            remedy = "Use jnp.exp in place of np.exp, and so on."
-            raise InvalidInput("loss value", "written with jax.numpy", value, remedy) from None
-        from sparsetoken.losses import register
+        self.name = check_new_name(name)
+        self._function = value
+        self._traced = _trace(value)
+        self._check_convex()
+        self._check_kinks()
 
-        register(self)
+    def __deepcopy__(self, memory: Any) -> CustomLoss:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (self.name, self.digest, self._pickled)
+
+    @functools.cached_property
+    def _pickled(self) -> bytes:
+        """The function as bytes, which were seen to give the same loss again."""
+        try:
+            pickled = cloudpickle.dumps(self._function)
+            found = _trace(cloudpickle.loads(pickled)).digest
+        except Exception as error:
+            got = f"{self.name!r}, which cannot be ({type(error).__name__}: {error})"
+            remedy = "Use a function that refers to numbers, arrays and jax.numpy alone."
+            raise InvalidInput("loss", "one that can be pickled", got, remedy) from None
+        if found != self.digest:
+            got = f"{self.name!r}, whose variables have changed since it was made"
+            raise InvalidInput("loss", "one that can be pickled", got, "Make it anew.")
+        return pickled
+
+    @functools.cached_property
+    def _traced(self) -> _Traced:
+        """Return the functions of a loss that came from another process."""
+        legal = "one whose function means the same in every process"
+        try:
+            traced = _trace(cloudpickle.loads(self._pickled))
+        except Exception as error:
+            got = f"{self.name!r}, which cannot be read back ({type(error).__name__}: {error})"
+            remedy = "Define the function in the script, or in a module that workers can import."
+            raise InvalidInput("loss", legal, got, remedy) from None
+        if traced.digest != self.digest:
+            got = f"{self.name!r}, which computes something else here"
+            raise InvalidInput("loss", legal, got, "Let all processes have the same code.")
+        return traced
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """A hash of what value, slope and curvature compute. It holds for one version of JAX."""
+        return self._traced.digest
+
+    @functools.cached_property
+    def _arrays(self) -> _Traced:
+        """The same for arrays, compiled."""
+        return _Traced(*(jax.jit(jnp.vectorize(function)) for function in self._traced))
 
     def value(self, y: Any, z: Any) -> Any:
-        return _evaluate(self._values, y, z)
+        return _evaluate(self._arrays.value, y, z)
 
     def slope(self, y: Any, z: Any) -> Any:
-        return _evaluate(self._slopes, y, z)
+        return _evaluate(self._arrays.slope, y, z)
 
     def curvature(self, y: Any, z: Any) -> Any:
-        return _evaluate(self._curvatures, y, z)
+        return _evaluate(self._arrays.curvature, y, z)
 
     def _check_convex(self) -> None:
         for y in (-1.0, 1.0):
@@ -108,8 +167,38 @@ class CustomLoss(Loss):
                 raise InvalidInput("loss", "without kinks", got, remedy)
 
 
-def _evaluate(function: Callable[..., Any], y: Any, z: Any) -> Any:
-    if namespace(y, z) is jnp:
-        return function(y, z)
+def _trace(value: Callable[[Any, Any], Any]) -> _Traced:
+    """Trace a function of scalars in float64, with the variables that it uses as they are now."""
+    scalar = jax.ShapeDtypeStruct((), np.float64)
+    try:
+        with jax.enable_x64(True):
+            # JAX remembers what it traced by the function, and this one is new.
+            traced = jax.make_jaxpr(lambda y, z: value(y, z))(scalar, scalar)
+    except NOT_TRACEABLE:
+        remedy = "Use jnp.exp in place of np.exp, and so on."
+        raise InvalidInput("loss value", "written with jax.numpy", value, remedy) from None
+
+    def again(y: Any, z: Any) -> Any:
+        return jaxpr_as_fun(traced)(y, z)[0]
+
+    slope = jax.grad(again, argnums=1)
+    return _Traced(again, slope, jax.grad(slope, argnums=1))
+
+
+def _unpickled(name: str, digest: str, pickled: bytes) -> CustomLoss:
+    """Return a loss whose function is read when it is first used.
+
+    An error of reading then belongs to the call that uses it, and does not end the process.
+    """
+    loss = CustomLoss.__new__(CustomLoss)
+    loss.name, loss.digest, loss._pickled = name, digest, pickled
+    return loss
+
+
+def _evaluate(function: _Scalar, y: Any, z: Any) -> Any:
+    """Evaluate in float64; JAX arrays of another type give their own type back."""
     with jax.enable_x64(True):
-        return np.asarray(function(jnp.asarray(y, dtype=float), jnp.asarray(z, dtype=float)))
+        found = function(jnp.asarray(y, dtype=float), jnp.asarray(z, dtype=float))
+        if namespace(y, z) is np:
+            return np.asarray(found)
+        return found.astype(jnp.promote_types(jnp.result_type(y, z), jnp.float32))

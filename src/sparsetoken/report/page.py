@@ -3,133 +3,133 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import functools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jinja2
+from markupsafe import Markup
 
-from sparsetoken.experiments.base import Experiment
-from sparsetoken.experiments.claims import ALLOWANCE, RULE, VERDICTS, Claim, Statement, verdict_of
-from sparsetoken.figures.picture import Picture
+from sparsetoken.experiments.claims import VERDICTS, Comparison, Finding, findings, verdict_of
+from sparsetoken.experiments.experiment import Experiment
+from sparsetoken.experiments.rules import ALLOWANCE, RULE
+from sparsetoken.report.pictures import pictures_of, svg
+from sparsetoken.report.text import FILTERS, words
 
-__all__ = ["Finding", "Section", "findings", "page"]
+__all__ = ["Section", "page", "section", "words_of"]
 
-NAMES = {
-    "cosine": "cos(q₂, ξ)",
-    "readout_cosine": "cos(w₁, ξ)",
-    "threshold": "capacity",
-    "separable": "share separable",
-    "auc": "AUC",
-}
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """A statement with the comparisons that bear on it.
-
-    Attributes
-    ----------
-    statement : Statement
-    claims : sequence of Claim
-    """
-
-    statement: Statement
-    claims: Sequence[Claim]
-
-    @property
-    def verdict(self) -> str:
-        """The verdict on the statement."""
-        return verdict_of(self.claims)
-
-    @property
-    def example(self) -> Claim | None:
-        """The comparison shown for all: a failing one, else the key one furthest off."""
-
-        def standing(claim: Claim) -> tuple[bool, bool, float]:
-            off = abs(claim.z) if math.isfinite(claim.z) else 0.0
-            return claim.verdict == self.verdict, claim.key, off
-
-        return max(self.claims, key=standing, default=None)
-
-    @property
-    def holding(self) -> int:
-        """Number of comparisons that share the verdict of a statement that stands."""
-        return sum(claim.verdict in ("holds", "by experiment") for claim in self.claims)
+MARKS = (
+    "Lines: theory. Points: simulation, mean and one standard error; an error bar smaller than the "
+    "point is not seen. Squares: the same experiment with real tensors."
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """One experiment on the page."""
+    """One experiment on the page.
+
+    Attributes
+    ----------
+    experiment : Experiment
+    findings : sequence of Finding
+    words : mapping
+        The blocks of its template as HTML: setting, result, left, and a caption under the
+        name of each picture.
+    pictures : mapping
+        SVG elements by name.
+    """
 
     experiment: Experiment
-    setting: str
-    result: str
-    pictures: Sequence[tuple[Picture, str]]
     findings: Sequence[Finding]
-
-    @property
-    def open(self) -> bool:
-        """Whether all it asks is beyond the theorems."""
-        return all(statement.open for statement in self.experiment.statements)
+    words: Mapping[str, Markup]
+    pictures: Mapping[str, str]
 
     @property
     def verdict(self) -> str:
         """The worst verdict of its findings."""
-        return verdict_of(claim for finding in self.findings for claim in finding.claims)
+        return verdict_of(c for finding in self.findings for c in finding.comparisons)
 
 
-def findings(experiment: Experiment, claims: Sequence[Claim]) -> list[Finding]:
-    """Return the statements of an experiment, each with its comparisons."""
-    return [
-        Finding(statement, [c for c in claims if c.statement == statement.name])
-        for statement in experiment.statements
-    ]
+def section(experiment: Experiment, profile: str, rows: Sequence[Any]) -> Section:
+    """Judge the rows of an experiment, draw its pictures and write its words."""
+    comparisons = experiment.judged(profile, rows)
+    return Section(
+        experiment,
+        findings(experiment.claims, comparisons),
+        words_of(experiment, experiment.profiles[profile], rows, comparisons),
+        {name: svg(name, draw, rows) for name, draw in pictures_of(experiment).items()},
+    )
 
 
-def page(sections: Sequence[Section], facts: Mapping[str, str], profile: str) -> str:
-    """Return the page as HTML."""
+def words_of(
+    experiment: Experiment, sizes: Any, rows: Sequence[Any], comparisons: Sequence[Comparison]
+) -> dict[str, Markup]:
+    """Return the blocks of the template `words.html` of an experiment as HTML.
+
+    The template sees the sizes as `profile`, `rows`, `findings`, what `Experiment.summary`
+    returns by its names, and `marks`, the sentences that explain the marks of a figure.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    sizes : dataclass
+        One of its profiles.
+    rows, comparisons : sequence
+    """
+    seen = {"profile": sizes, "rows": rows, "marks": MARKS}
+    seen["findings"] = findings(experiment.claims, comparisons)
+    seen |= experiment.summary(sizes, rows, comparisons)
+    template = _environment().get_template(f"experiments/{experiment.folder}/words.html")
+    context = template.new_context(seen)
+    return {name: Markup("".join(block(context))) for name, block in template.blocks.items()}
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sparsetoken.report", "."),
+        loader=jinja2.PackageLoader("sparsetoken", "."),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"number": number, "words": words}
-    found = [finding for section in sections for finding in section.findings]
-    return environment.get_template("report.html").render(
-        parts=[
-            (title, some)
-            for title, some in (
-                ("The theory, checked", [s for s in sections if not s.open]),
-                ("Beyond the theorems", [s for s in sections if s.open]),
-            )
-            if some
-        ],
-        allowances=[(words(name), c) for name, c in ALLOWANCE.items() if c > 0],
-        counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
-        comparisons=sum(len(f.claims) for f in found),
-        rule=RULE,
-        facts=facts,
-        profile=profile,
+    environment.filters |= FILTERS
+    return environment
+
+
+def page(
+    sections: Sequence[Section],
+    facts: Mapping[str, str],
+    profile: str,
+    skipped: Sequence[Experiment] = (),
+) -> str:
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+    facts : mapping
+        What is to be known of the run, by name.
+    profile : str
+    skipped : sequence of Experiment
+        Those whose optional packages are not installed.
+    """
+    found = [finding for s in sections for finding in s.findings]
+    parts = (
+        ("The theory, checked", [s for s in sections if not s.experiment.open]),
+        ("Beyond the theorems", [s for s in sections if s.experiment.open]),
     )
-
-
-def number(value: float, digits: int = 4) -> str:
-    """Return a number with so many decimals, or as a power of ten if it is small or large."""
-    if math.isnan(value):
-        return "–"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if digits > 1 and value != 0 and not 1e-3 <= abs(value) < 1e5:
-        mantissa, power = f"{value:.1e}".split("e")
-        return f"{mantissa}·10{str(int(power)).translate(_RAISED)}".replace("-", "−")
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
-
-
-def words(quantity: str) -> str:
-    """Return the name of a quantity for readers."""
-    return NAMES.get(quantity, quantity.replace("_", " "))
+    return (
+        _environment()
+        .get_template("report/report.html")
+        .render(
+            parts=[(title, some) for title, some in parts if some],
+            allowances=[(words(name), c) for name, c in ALLOWANCE.items() if c > 0],
+            counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
+            comparisons=sum(len(f.comparisons) for f in found),
+            rule=RULE,
+            facts=facts,
+            profile=profile,
+            skipped=skipped,
+        )
+    )

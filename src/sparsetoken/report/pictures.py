@@ -5,46 +5,50 @@ from __future__ import annotations
 import importlib
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from sparsetoken.experiments.points import Point
+from matplotlib.figure import Figure
+
+from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.figures import style
-from sparsetoken.figures.picture import Picture
 
-__all__ = ["pictures_of", "png", "svg"]
+__all__ = ["Draw", "pictures_of", "png", "svg"]
 
-
-def pictures_of(experiment: str) -> tuple[Picture, ...]:
-    """Return the figures of an experiment: those of the module of the same name."""
-    module = importlib.import_module(f"sparsetoken.figures.{experiment.replace('-', '_')}")
-    return tuple(module.PICTURES)
+Draw = Callable[[Sequence[Any]], Figure]
+"""A pure function of rows."""
 
 
-def png(picture: Picture, points: Sequence[Point]) -> bytes:
-    """Return the figure as a PNG of 150 dots per inch."""
-    return _saved(picture, points, "png")
+def pictures_of(experiment: Experiment) -> Mapping[str, Draw]:
+    """Return the figures of an experiment by name, in the order of the page."""
+    return importlib.import_module(f"sparsetoken.experiments.{experiment.folder}.figure").PICTURES
 
 
-def svg(picture: Picture, points: Sequence[Point]) -> str:
-    """Return the figure as an SVG element, at most as wide as it was drawn.
+def png(name: str, draw: Draw, rows: Sequence[Any]) -> bytes:
+    """Return a figure as a PNG of 150 dots per inch."""
+    return _saved(name, draw, rows, "png")
 
-    No other figure shares its ids.
+
+def svg(name: str, draw: Draw, rows: Sequence[Any]) -> str:
+    """Return a figure as an SVG element, at most as wide as it was drawn.
+
+    No figure of another name shares its ids.
     """
-    text = _saved(picture, points, "svg").decode()
+    text = _saved(name, draw, rows, "svg").decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)
+    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
     width = re.search(r'^<svg[^>]*? width="([\d.]+)pt"', text)
     size = re.compile(r'^(<svg[^>]*?) width="[^"]*"|^(<svg[^>]*?) height="[^"]*"')
     while size.search(text):
         text = size.sub(lambda match: match.group(1) or match.group(2), text)
     widest = f' style="max-width: {float(width.group(1)) / 72 * 6.5:.1f}rem"' if width else ""
-    return text.replace("<svg", f'<svg role="img" aria-label="{picture.name}"{widest}', 1)
+    return text.replace("<svg", f'<svg role="img" aria-label="{name}"{widest}', 1)
 
 
-def _saved(picture: Picture, points: Sequence[Point], form: str) -> bytes:
+def _saved(name: str, draw: Draw, rows: Sequence[Any], form: str) -> bytes:
     buffer = io.BytesIO()
-    with style.styled(picture.name):
+    with style.styled(name):
         metadata = {"Date": None} if form == "svg" else None
-        picture.draw(points).savefig(buffer, format=form, dpi=150, metadata=metadata)
+        draw(rows).savefig(buffer, format=form, dpi=150, metadata=metadata)
     return buffer.getvalue()

@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
-import hashlib
 import json
 import math
 import os
 import platform
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.base import Job
-from sparsetoken.experiments.claims import HOLDS, VERDICTS, Claim
-from sparsetoken.experiments.points import Point
-from sparsetoken.report.page import Finding, Section, findings, page
-from sparsetoken.report.pictures import pictures_of, png, svg
+from sparsetoken.experiments.claims import HOLDS, VERDICTS, Comparison, Finding
+from sparsetoken.experiments.experiment import Experiment, Job
+from sparsetoken.experiments.rows import from_json, to_json
+from sparsetoken.report.files import STORE, writable_folder, write_files
+from sparsetoken.report.page import Section, page, section
+from sparsetoken.report.pictures import pictures_of, png
 from sparsetoken.sweep import JobPlan, Store, run
 from sparsetoken.sweep.batch import package_version
 from sparsetoken.sweep.damage import require_whole
+from sparsetoken.sweep.schema import StoreError
 from sparsetoken.validation import InvalidInput, choice, integer
 
-__all__ = [
-    "Reproduction",
-    "checked",
-    "claim_row",
-    "reproduce",
-    "statement_row",
-    "total_cost",
-    "writable_folder",
-]
+__all__ = ["Reproduction", "chosen_experiments", "comparison_row", "finding_row", "reproduce"]
 
 PROFILES = ("quick", "paper")
 PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib", "equinox", "optax")
-REMEDY = "Choose another with --out."
-
-
-STORE = "reproduce.sqlite"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +40,14 @@ class Reproduction:
     Attributes
     ----------
     findings : tuple of Finding
-        Statements with their verdicts.
+        Claims with their verdicts.
     report : Path
     seconds : float
         Of this run.
     resumed, pieces : int
         Pieces of work taken from earlier runs, of so many in all.
+    skipped : tuple of Experiment
+        Those whose optional packages are not installed.
     """
 
     findings: tuple[Finding, ...]
@@ -66,21 +55,56 @@ class Reproduction:
     seconds: float
     resumed: int
     pieces: int
+    skipped: tuple[Experiment, ...] = ()
 
     @property
-    def claims(self) -> list[Claim]:
+    def comparisons(self) -> list[Comparison]:
         """All comparisons."""
-        return [claim for finding in self.findings for claim in finding.claims]
+        return [c for finding in self.findings for c in finding.comparisons]
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of statements by verdict."""
+        """Number of claims by verdict."""
         return {v: sum(f.verdict == v for f in self.findings) for v in VERDICTS}
 
     @property
     def all_hold(self) -> bool:
-        """Whether no statement of the theory fails or was left undecided."""
-        return all(f.verdict == HOLDS for f in self.findings if not f.statement.open)
+        """Whether no claim of the theory fails or was left undecided."""
+        return all(f.verdict == HOLDS for f in self.findings if not f.claim.open)
+
+
+def chosen_experiments(
+    names: Sequence[str] = (), profile: str = "quick"
+) -> tuple[list[Experiment], list[Experiment]]:
+    """Return the experiments that a run does and those that it skips, in order of the report.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All by default: then those are skipped whose optional packages are not installed.
+    profile : str
+        quick or paper.
+
+    Raises
+    ------
+    InvalidInput
+        If a name or profile is unknown, or the packages of an experiment that is named are
+        not installed.
+    """
+    choice("profile", profile, PROFILES)
+    for name in names:
+        choice("experiment", name, EXPERIMENTS)
+        _require_available(EXPERIMENTS[name])
+    wanted = [e for name, e in EXPERIMENTS.items() if not names or name in names]
+    return [e for e in wanted if e.available], [e for e in wanted if not e.available]
+
+
+def _require_available(experiment: Experiment) -> None:
+    if not experiment.available:
+        needed = " and ".join(experiment.modules)
+        remedy = f"Install them: pip install 'sparsetoken[{experiment.extra}]'."
+        legal = f"one whose packages are installed; {experiment.name} needs {needed}"
+        raise InvalidInput("experiment", legal, experiment.name, remedy)
 
 
 def reproduce(
@@ -91,12 +115,12 @@ def reproduce(
     seed: int = 0,
     executor: Executor | None = None,
     workers: int = 1,
-    progress: Callable[[str, float], None] = lambda name, cost: None,
+    progress: Callable[[str, float, float], None] = lambda name, done, total: None,
 ) -> Reproduction:
     """Run experiments and write report.html, claims.json and the figures as PNG.
 
     What has ended is kept in reproduce.sqlite, a store as sweeps have. A run that is stopped
-    goes on from there, and one with the same code, versions and seed computes nothing anew.
+    goes on from there, and one with the same work and seed computes nothing anew.
 
     Parameters
     ----------
@@ -112,8 +136,8 @@ def reproduce(
     workers : int
         Pieces of work that the executor runs at once.
     progress : callable
-        Called with the name of the experiment and the cost of each piece of work that
-        has ended.
+        Called first with what earlier runs have done, if any, then after each piece of work:
+        with the name of its experiment, the cost of all that has ended, and that of all work.
 
     Returns
     -------
@@ -122,24 +146,42 @@ def reproduce(
     Raises
     ------
     InvalidInput
-        If a name or profile is unknown, or the folder cannot be written.
+        If a name or profile is unknown, the packages of an experiment that is named are
+        not installed, or the folder cannot be written.
     StoreError
         If reproduce.sqlite is damaged or cannot be written.
     RunStopped
         If a piece of work fails. The others are done; a new run tries it again.
     """
-    chosen = checked(names, profile)
+    chosen, skipped = chosen_experiments(names, profile)
     seed = integer("seed", seed, 0)
-    folder = writable_folder(out, chosen)
+    pictures = [f"{name}.png" for experiment in chosen for name in pictures_of(experiment)]
+    folder = writable_folder(out, ("report.html", "claims.json", *pictures))
     facts, start = _facts(profile, seed), time.monotonic()
-    jobs = {name: _jobs(name, profile, seed) for name in chosen}
-    plan = JobPlan([job for some in jobs.values() for job in some], rows_of, _setting())
-    owners = {job.name: (name, job.cost) for name, some in jobs.items() for job in some}
+    jobs = {experiment.name: experiment.plan(profile, seed) for experiment in chosen}
+    rows, resumed = _rows(folder, jobs, executor, workers, progress)
+    seconds, pieces = time.monotonic() - start, sum(map(len, jobs.values()))
+    facts["wall time"] = f"{seconds:.0f} s"
+    if resumed:
+        facts["taken from earlier runs"] = f"{resumed} of {pieces} pieces of work"
+    sections = [section(experiment, profile, rows[experiment.name]) for experiment in chosen]
+    files = _files(sections, rows, facts)
+    files["report.html"] = page(sections, facts, profile, skipped).encode()
+    write_files(folder, files)
+    found = tuple(f for s in sections for f in s.findings)
+    return Reproduction(found, folder / "report.html", seconds, resumed, pieces, tuple(skipped))
 
-    def tell(names: Iterable[str]) -> None:
-        for name in names:
-            progress(*owners[name])
 
+def _rows(
+    folder: Path,
+    jobs: Mapping[str, Sequence[Job]],
+    executor: Executor | None,
+    workers: int,
+    progress: Callable[[str, float, float], None],
+) -> tuple[dict[str, list[Any]], int]:
+    """Return the rows of each experiment, and how many pieces of work were in the store."""
+    every = [job for some in jobs.values() for job in some]
+    plan, tell = JobPlan(every, to_json), _Progress(jobs, progress)
     with Store(folder / STORE) as store:
         require_whole(store)
         known = plan.known(store)
@@ -153,129 +195,69 @@ def reproduce(
             on_rows=lambda rows: tell(row.configuration["job"] for row in rows),
         )
         results = iter(plan.results(store))
-    points = {
-        name: [Point(*values) for _ in some for values in next(results)]
-        for name, some in jobs.items()
-    }
-    seconds = time.monotonic() - start
-    facts["wall time"] = f"{seconds:.0f} s"
-    if known:
-        facts["taken from earlier runs"] = f"{len(known)} of {len(owners)} pieces of work"
-    sections = {name: _section(name, profile, some) for name, some in points.items()}
-    _write(folder, _files(sections, points, profile, facts))
-    found = tuple(f for section in sections.values() for f in section.findings)
-    return Reproduction(found, folder / "report.html", seconds, len(known), len(owners))
+    stored = {name: [row for _ in some for row in next(results)] for name, some in jobs.items()}
+    return {name: _read(name, some, folder) for name, some in stored.items()}, len(known)
 
 
-def _jobs(name: str, profile: str, seed: int) -> list[Job]:
-    experiment = EXPERIMENTS[name]
-    return experiment.jobs(experiment.profiles[profile], seed)
-
-
-def rows_of(points: Sequence[Point]) -> list[tuple[Any, ...]]:
-    """Return points as a store can keep them."""
-    return [dataclasses.astuple(point) for point in points]
-
-
-def _setting() -> str:
-    """Return a text that differs when the code or a version does."""
-    source = hashlib.blake2b(digest_size=16)
-    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
-        source.update(path.read_bytes())
-    return " ".join([source.hexdigest(), *(f"{n} {v}" for n, v in _versions().items())])
-
-
-def _versions() -> dict[str, str]:
-    return {name: package_version(name) for name in PACKAGES}
-
-
-def checked(names: Sequence[str], profile: str) -> list[str]:
-    """Return the experiments in the order of the report."""
-    choice("profile", profile, PROFILES)
-    for name in names:
-        choice("experiment", name, EXPERIMENTS)
-    return [name for name in EXPERIMENTS if not names or name in names]
-
-
-def total_cost(names: Sequence[str], profile: str) -> float:
-    """Return the expected cost of all jobs, in the units of `progress`."""
-    return sum(job.cost for name in checked(names, profile) for job in _jobs(name, profile, 0))
-
-
-def writable_folder(out: str | os.PathLike[str], names: Sequence[str]) -> Path:
-    """Return the folder, made if need be, or raise `InvalidInput`.
-
-    It must take the files of the experiments in `names`.
-    """
-    if not os.fspath(out):
-        raise InvalidInput("out", "the name of a folder", "", "Give one with --out; . is this one.")
-    folder = Path(out)
-    with _explained(out):
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    pictures = [f"{picture.name}.png" for name in names for picture in pictures_of(name)]
-    for name in ("report.html", "claims.json", STORE, *pictures):
-        if (folder / name).is_dir():
-            raise InvalidInput("out", f"a folder where {name} is no folder", str(out), REMEDY)
-    if (folder / STORE).exists() and not os.access(folder / STORE, os.W_OK):
-        raise InvalidInput("out", f"a folder where {STORE} can be written", str(out), REMEDY)
-    return folder
-
-
-@contextlib.contextmanager
-def _explained(out: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn the refusal of the system to write into `InvalidInput`."""
+def _read(name: str, stored: Sequence[Any], folder: Path) -> list[Any]:
     try:
-        yield
-    except OSError as error:
-        remedy = f"({error.strerror}). {REMEDY}" if error.strerror else REMEDY
-        raise InvalidInput("out", "a folder that can be written", str(out), remedy) from None
+        return from_json(EXPERIMENTS[name].rows, stored)
+    except LookupError as error:
+        raise StoreError(f"{error} Remove {folder / STORE} and run again.") from None
 
 
-def _section(name: str, profile: str, points: Sequence[Point]) -> Section:
-    experiment = EXPERIMENTS[name]
-    claims = experiment.judged(profile, points)
-    return Section(
-        experiment,
-        experiment.setting(experiment.profiles[profile]),
-        experiment.result(points, claims),
-        [(picture, svg(picture, points)) for picture in pictures_of(name)],
-        findings(experiment, claims),
-    )
+class _Progress:
+    """Adds up the cost of the work that has ended."""
+
+    def __init__(
+        self, jobs: Mapping[str, Sequence[Job]], report: Callable[[str, float, float], None]
+    ) -> None:
+        self._jobs = {job.name: (name, job.cost) for name, some in jobs.items() for job in some}
+        self._report = report
+        self._total = sum(cost for _, cost in self._jobs.values())
+        self._done = 0.0
+
+    def __call__(self, jobs: Iterable[str]) -> None:
+        """Report that these jobs have ended, if there are any."""
+        ended = [self._jobs[job] for job in jobs]
+        if ended:
+            self._done += sum(cost for _, cost in ended)
+            self._report(ended[-1][0], self._done, self._total)
 
 
 def _files(
-    sections: Mapping[str, Section],
-    points: Mapping[str, Sequence[Point]],
-    profile: str,
-    facts: Mapping[str, str],
+    sections: Sequence[Section], rows: Mapping[str, Sequence[Any]], facts: Mapping[str, str]
 ) -> dict[str, bytes]:
+    """Return the files of a report but for the page."""
     files = {
-        f"{picture.name}.png": png(picture, points[name])
-        for name, section in sections.items()
-        for picture, _ in section.pictures
+        f"{name}.png": png(name, draw, rows[s.experiment.name])
+        for s in sections
+        for name, draw in pictures_of(s.experiment).items()
     }
-    found = [finding for section in sections.values() for finding in section.findings]
+    found = [finding for s in sections for finding in s.findings]
     document = {
         "run": dict(facts),
-        "statements": [statement_row(finding) for finding in found],
-        "claims": [claim_row(claim) for finding in found for claim in finding.claims],
+        "statements": [finding_row(finding) for finding in found],
+        "claims": [comparison_row(c) for finding in found for c in finding.comparisons],
     }
     files["claims.json"] = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-    files["report.html"] = page(list(sections.values()), facts, profile).encode()
     return files
 
 
-def statement_row(finding: Finding) -> dict[str, Any]:
-    """Return a statement and its verdict as JSON values."""
-    row = dataclasses.asdict(finding.statement)
-    return {**row, "comparisons": len(finding.claims), "verdict": finding.verdict}
+def finding_row(finding: Finding) -> dict[str, Any]:
+    """Return a claim and its verdict as JSON values."""
+    row = dataclasses.asdict(finding.claim)
+    return {**row, "comparisons": len(finding.comparisons), "verdict": finding.verdict}
 
 
-def claim_row(claim: Claim) -> dict[str, Any]:
-    """Return a comparison as JSON values; what is not finite is null."""
-    return {name: _json(value) for name, value in dataclasses.asdict(claim).items()}
+def comparison_row(comparison: Comparison) -> dict[str, Any]:
+    """Return a comparison as JSON values; what is not finite is null.
+
+    Its claim is under the key statement, which is a contract.
+    """
+    row = dataclasses.asdict(comparison)
+    row = {"statement": row.pop("claim"), **row}
+    return {name: _json(value) for name, value in row.items()}
 
 
 def _json(value: Any) -> Any:
@@ -289,17 +271,5 @@ def _facts(profile: str, seed: int) -> dict[str, str]:
         "seed": str(seed),
         "date": now.strftime("%Y-%m-%d %H:%M UTC"),
         "Python": platform.python_version(),
-        **_versions(),
+        **{name: package_version(name) for name in PACKAGES},
     }
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write all files aside, then move them: a full disk leaves the old report whole."""
-    with (
-        _explained(folder),
-        tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside,
-    ):
-        for name, content in files.items():
-            (Path(aside) / name).write_bytes(content)
-        for name in files:
-            os.replace(Path(aside) / name, folder / name)

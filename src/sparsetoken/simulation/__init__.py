@@ -6,7 +6,7 @@ from sparsetoken.simulation.alignment import (
     simulate_alignment,
 )
 from sparsetoken.simulation.separability import is_separable
-from sparsetoken.simulation.simulate import simulate
+from sparsetoken.simulation.simulate import simulate, simulate_point
 from sparsetoken.simulation.training_set import draw_training_set
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "is_separable",
     "simulate",
     "simulate_alignment",
+    "simulate_point",
 ]

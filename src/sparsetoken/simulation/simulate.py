@@ -14,7 +14,7 @@ from sparsetoken.simulation.trial import Setting, Trial, TrialPlan
 from sparsetoken.stages import Readout
 from sparsetoken.validation import integer
 
-__all__ = ["simulate"]
+__all__ = ["simulate", "simulate_point"]
 
 
 def simulate(
@@ -103,11 +103,28 @@ def simulate(
     return over_arrays(all_points, problem, model, readout)
 
 
+def simulate_point(
+    problem: SparseTokenProblem,
+    model: Model,
+    readout: Readout,
+    *,
+    dimension: int,
+    trials: int,
+    seed: int = 0,
+    engine: str = "reduced",
+    test_problem: SparseTokenProblem | None = None,
+) -> Simulation:
+    """Return `simulate` at a single point, with its most common options."""
+    setting = Setting(dimension, seed, engine)
+    plan = TrialPlan(problem, model, readout, setting, test_problem=test_problem)
+    return _simulated(plan, integer("trials", trials, 1))
+
+
 def _simulated(
     plan: TrialPlan,
     trials: int,
-    executor: Executor | None,
-    on_trial: Callable[[int, Outcome], None] | None,
+    executor: Executor | None = None,
+    on_trial: Callable[[int, Outcome], None] | None = None,
 ) -> Simulation:
 
     def report(number: int, trial: Trial) -> None:

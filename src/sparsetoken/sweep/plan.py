@@ -74,7 +74,7 @@ class GridPlan:
 
 
 class JobLike(Protocol):
-    """A call with its expected seconds; its name says all that the result depends on."""
+    """A call with its expected seconds; the result depends on its name and version alone."""
 
     @property
     def work(self) -> Callable[..., Any]:
@@ -93,7 +93,12 @@ class JobLike(Protocol):
 
     @property
     def name(self) -> str:
-        """What the result depends on, as text."""
+        """The work and its arguments, as text."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """The version of the work, raised when it means another result."""
         ...
 
 
@@ -106,19 +111,15 @@ class JobPlan:
     jobs : sequence of jobs
     encode : callable
         A function of a module: what a job returns to what JSON can hold.
-    setting : str
-        What else the results depend on, such as versions.
     """
 
     jobs: Sequence[JobLike]
     encode: Callable[[Any], Any]
-    setting: str = ""
 
     @property
     def text(self) -> str:
-        """The names of the jobs as canonical text."""
-        names = sorted(job.name for job in self.jobs)
-        return canonical_text({"jobs": names, "setting": self.setting})
+        """The names and versions of the jobs as canonical text."""
+        return canonical_text({"jobs": sorted([job.name, job.version] for job in self.jobs)})
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """Yield a row for each job, in order of falling cost."""
@@ -126,7 +127,7 @@ class JobPlan:
 
     def row(self, job: JobLike) -> dict[str, Any]:
         """Return the configuration of a job."""
-        return {"job": job.name, "setting": self.setting}
+        return {"job": job.name, "version": job.version}
 
     def shape(self, row: Mapping[str, Any]) -> int:
         """Return a number of its function: jobs of one may share a batch."""

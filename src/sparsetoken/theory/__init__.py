@@ -4,11 +4,12 @@ from sparsetoken.theory import oracle, tuning
 from sparsetoken.theory.alignment import (
     SignBoundary,
     align,
+    align_point,
     sign_boundary,
     sign_margin,
     small_step_margin,
 )
-from sparsetoken.theory.capacity import capacity
+from sparsetoken.theory.capacity import capacity, capacity_point
 from sparsetoken.theory.critical_cosine import (
     CriticalCosine,
     QueryVerdict,
@@ -17,7 +18,7 @@ from sparsetoken.theory.critical_cosine import (
 )
 from sparsetoken.theory.feature_law import FeatureLaw, sampled_law, two_nodes
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.predict import predict
+from sparsetoken.theory.predict import predict, predict_point
 from sparsetoken.theory.rates import Approach, approach_to_infinite_data
 from sparsetoken.theory.score_law import ScoreLaw
 
@@ -29,13 +30,16 @@ __all__ = [
     "ScoreLaw",
     "SignBoundary",
     "align",
+    "align_point",
     "approach_to_infinite_data",
     "capacity",
+    "capacity_point",
     "check_query",
     "critical_cosine",
     "feature_law",
     "oracle",
     "predict",
+    "predict_point",
     "sampled_law",
     "sign_boundary",
     "sign_margin",

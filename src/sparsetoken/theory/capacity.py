@@ -22,7 +22,7 @@ from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.validation import real
 
-__all__ = ["capacity", "capacity_at"]
+__all__ = ["capacity", "capacity_at", "capacity_point"]
 
 FIRST_POINTS, LAST_POINTS = 512, 2**15
 
@@ -53,12 +53,19 @@ def capacity(
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
 
-    def at(problem: SparseTokenProblem, model: Model) -> Capacity:
-        query = working_query(problem, model)
-        found = capacity_at(problem, model, query, tolerance)
-        return dataclasses.replace(found, advice=advice_on(problem, model, query))
+    return over_arrays(
+        lambda points: [capacity_point(at, of, tolerance) for at, of in points], problem, model
+    )
 
-    return over_arrays(lambda points: [at(*point) for point in points], problem, model)
+
+@with_x64
+def capacity_point(
+    problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4
+) -> Capacity:
+    """Return `capacity` at a single point."""
+    query = working_query(problem, model)
+    found = capacity_at(problem, model, query, tolerance)
+    return dataclasses.replace(found, advice=advice_on(problem, model, query))
 
 
 def capacity_at(

@@ -108,10 +108,14 @@ def predict(
 
 @with_x64
 def predict_point(
-    problem: SparseTokenProblem, model: Model, readout: Readout, tolerance: float = 1e-4
+    problem: SparseTokenProblem,
+    model: Model,
+    readout: Readout,
+    tolerance: float = 1e-4,
+    test_problem: SparseTokenProblem | None = None,
 ) -> Prediction:
     """Return `predict` at a single point, without a comparison with pooling."""
-    (found,) = _predictions([(problem, model, readout)], None, tolerance)
+    (found,) = _predictions([(problem, model, readout)], test_problem, tolerance)
     return found
 
 

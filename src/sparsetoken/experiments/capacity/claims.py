@@ -1,0 +1,89 @@
+"""What is claimed, and the comparisons that bear on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sparsetoken.experiments.capacity.rows import Separable
+from sparsetoken.experiments.capacity.work import MODELS, Profile
+from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.rows import Measured, Predicted, select
+from sparsetoken.experiments.rules import judge
+from sparsetoken.experiments.threshold import fit_threshold
+
+__all__ = ["CLAIMS", "by_engine", "compare_rows", "summary"]
+
+CLAIMS = (
+    Claim(
+        "capacity",
+        "D1 is linearly separable in feature space below a load α*, and not above; α* is known for "
+        "all three models.",
+    ),
+    Claim(
+        "same-law",
+        "The experiment can be sampled without its tokens, with the same law: real tensors and "
+        "the reduced engine separate equally often.",
+    ),
+)
+
+
+def by_engine(rows: Sequence[Any], engine: str, **wanted: object) -> list[Separable]:
+    """Return the rows of one engine, by rising load."""
+    found = [row for row in select(rows, Separable, **wanted) if row.share.engine == engine]
+    return sorted(found, key=lambda row: row.alpha1)
+
+
+def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+    """Return all comparisons."""
+    comparisons = []
+    for model in MODELS:
+        for features in profile.features:
+            counted = by_engine(rows, "reduced", model=model, features=features)
+            comparison = judge(
+                "capacity",
+                "threshold",
+                counted[0].capacity,
+                _threshold(counted),
+                curve=model,
+                where=f"{features} features",
+                key=features == profile.features[-1],
+            )
+            comparisons.append(comparison)
+    return [*comparisons, _engines(profile, rows)]
+
+
+def _threshold(counted: Sequence[Separable]) -> Measured:
+    """Return the load at which half of the training sets are separable, by a fitted curve."""
+    sets = counted[0].share.trials
+    counts = [round(row.share.value * row.share.trials) for row in counted]
+    fit = fit_threshold([row.alpha1 for row in counted], counts, sets)
+    status = "converged" if fit.converged else "max_iterations"
+    total = sum(row.share.trials for row in counted)
+    features = counted[0].features  # of which the allowance is a function
+    return Measured(fit.middle, fit.standard_error, features, total, status=status)
+
+
+def _engines(profile: Profile, rows: Sequence[Any]) -> Comparison:
+    """Compare the share with real tensors with the share of the reduced engine."""
+    (tensors,) = by_engine(rows, "tensors")
+    (reduced,) = by_engine(
+        rows, "reduced", model=tensors.model, features=tensors.features, ratio=tensors.ratio
+    )
+    return judge(
+        "same-law",
+        "separable",
+        Predicted(reduced.share.value, reduced.share.error),
+        tensors.share,
+        curve=tensors.model,
+        where=f"α₁ = {tensors.alpha1:.4g}, two engines",
+        x=tensors.alpha1,
+        key=True,
+    )
+
+
+def summary(
+    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
+) -> dict[str, Any]:
+    """Return what the words need: the measured thresholds at the larger dimension."""
+    return {"thresholds": [c for c in comparisons if c.claim == "capacity" and c.key]}

@@ -1,0 +1,103 @@
+"""What is claimed, and the comparisons that bear on it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.rows import Predicted, select
+from sparsetoken.experiments.rules import ALLOWANCE, judge
+from sparsetoken.experiments.sensitivity.rows import Choice, Neighbour, Spot
+from sparsetoken.experiments.sensitivity.work import Profile
+
+__all__ = ["CLAIMS", "compare_rows"]
+
+CLAIMS = (
+    Claim(
+        "test-error-over-sharpness",
+        "How does the test error depend on β and α₀? Simulated places lie on the predicted map.",
+    ),
+    Claim(
+        "test-error-over-bias-step",
+        "How does the test error depend on η_b and π? Simulated places lie on the predicted map.",
+    ),
+    Claim(
+        "test-error-over-split",
+        "How does the test error depend on the split of a fixed number of samples? Simulated "
+        "places lie on the predicted lines.",
+    ),
+    Claim(
+        "best-split",
+        "Which share of the samples should find the query? No simulated neighbour of the "
+        "predicted share is better.",
+    ),
+    Claim(
+        "best-sharpness",
+        "Which β is best? No simulated neighbour of the predicted β is better.",
+    ),
+)
+ON_MAP = {
+    "sharpness": "test-error-over-sharpness",
+    "bias": "test-error-over-bias-step",
+    "split": "test-error-over-split",
+}
+BEST = {"split": "best-split", "sharpness": "best-sharpness"}
+
+
+def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+    """Return all comparisons: places against the map, and the best against its neighbours."""
+    comparisons = []
+    for panel in ON_MAP:
+        spots = [row for row in select(rows, Spot) if row.choice.panel == panel]
+        comparisons += [_on_map(row, key=row is spots[0]) for row in spots]
+    return comparisons + [_no_better(row) for row in select(rows, Neighbour)]
+
+
+def _on_map(row: Spot, key: bool) -> Comparison:
+    # The usual allowance, and what the bias of the query's cosine moves at small alpha0 d.
+    usual = ALLOWANCE["test_error"] / row.measured.dimension * row.predicted.value
+    return judge(
+        ON_MAP[row.choice.panel],
+        "test_error",
+        row.predicted,
+        row.measured,
+        curve="attention",
+        where=_where(row.choice),
+        x=_x(row.choice),
+        group=row.choice.panel,
+        allowance=usual + row.shift,
+        key=key,
+    )
+
+
+def _no_better(row: Neighbour) -> Comparison:
+    """Judge by how much a neighbour is better than the best; being worse counts as 0."""
+    gain = dataclasses.replace(row.gain, value=max(row.gain.value, 0.0))
+    usual = row.best.total == 1.0 if row.best.panel == "split" else row.best.alpha0 == 1.0
+    higher = f"measured error higher by {-row.gain.value:.4f} ± {row.gain.error:.4f}"
+    return judge(
+        BEST[row.best.panel],
+        "gain",
+        Predicted(0.0, status=row.status),
+        gain,
+        curve=row.side,
+        where=f"{_where(row.best)}, against {_x(row.beside):.3g}: {higher}",
+        x=_x(row.beside),
+        group=row.best.panel,
+        allowance=0.0,
+        key=usual and row.side == "below",
+    )
+
+
+def _where(choice: Choice) -> str:
+    if choice.panel == "sharpness":
+        return f"β = {choice.beta:.3g}, α₀ = {choice.alpha0:.3g}"
+    if choice.panel == "bias":
+        return f"η_b = {choice.eta_b:.3g}, π = {choice.positive_rate:.3g}"
+    return f"share {choice.share:.3g} of α₀ + α₁ = {choice.total:.3g}"
+
+
+def _x(choice: Choice) -> float:
+    return {"sharpness": choice.beta, "bias": choice.eta_b, "split": choice.share}[choice.panel]

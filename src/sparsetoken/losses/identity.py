@@ -1,0 +1,51 @@
+"""Which losses are the same: a digest of the computations of a loss."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["NOT_TRACEABLE", "digest_of"]
+
+NOT_TRACEABLE = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError)
+"""What JAX raises where a function is written for NumPy or branches on its arguments."""
+
+
+def digest_of(functions: Sequence[tuple[Callable[..., Any], int]]) -> str:
+    """Return a hash of what functions of float64 scalars compute.
+
+    The hash is taken over the StableHLO text of the functions, which holds every operation and
+    every constant, derivatives that are given by rule included. It is the same in every process
+    and on every machine that has the same version of JAX.
+
+    Parameters
+    ----------
+    functions : sequence of (function, int)
+        Each function of JAX with the number of its arguments.
+
+    Raises
+    ------
+    InvalidInput
+        If a function is not written with ``jax.numpy``.
+    """
+    text = hashlib.blake2b(digest_size=8)
+    for function, arguments in functions:
+        text.update(_lowered(function, arguments).encode())
+    return text.hexdigest()
+
+
+def _lowered(function: Callable[..., Any], arguments: int) -> str:
+    scalars = [jax.ShapeDtypeStruct((), np.float64)] * arguments
+    try:
+        with jax.enable_x64(True):
+            traced = jax.jit(lambda *given: function(*given)).trace(*scalars)
+            return traced.lower(lowering_platforms=("cpu",)).as_text()
+    except NOT_TRACEABLE:
+        remedy = "Use jnp.exp in place of np.exp, and so on."
+        raise InvalidInput("loss", "written with jax.numpy", function, remedy) from None

@@ -1,0 +1,67 @@
+"""The folder of a report: checked before any work, and written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["STORE", "writable_folder", "write_files"]
+
+STORE = "reproduce.sqlite"
+REMEDY = "Choose another with --out."
+
+
+def writable_folder(out: str | os.PathLike[str], files: Iterable[str]) -> Path:
+    """Return the folder, made if need be.
+
+    Parameters
+    ----------
+    out : path
+    files : iterable of str
+        Names of the files that it must take.
+
+    Raises
+    ------
+    InvalidInput
+        If it cannot be made or written, or a folder has the name of a file.
+    """
+    if not os.fspath(out):
+        raise InvalidInput("out", "the name of a folder", "", "Give one with --out; . is this one.")
+    folder = Path(out)
+    with _explained(out):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    for name in (*files, STORE):
+        if (folder / name).is_dir():
+            raise InvalidInput("out", f"a folder where {name} is no folder", str(out), REMEDY)
+    if (folder / STORE).exists() and not os.access(folder / STORE, os.W_OK):
+        raise InvalidInput("out", f"a folder where {STORE} can be written", str(out), REMEDY)
+    return folder
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write all files aside, then move them: a full disk leaves the old report whole."""
+    with (
+        _explained(folder),
+        tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside,
+    ):
+        for name, content in files.items():
+            (Path(aside) / name).write_bytes(content)
+        for name in files:
+            os.replace(Path(aside) / name, folder / name)
+
+
+@contextlib.contextmanager
+def _explained(out: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn the refusal of the system to write into `InvalidInput`."""
+    try:
+        yield
+    except OSError as error:
+        remedy = f"({error.strerror}). {REMEDY}" if error.strerror else REMEDY
+        raise InvalidInput("out", "a folder that can be written", str(out), remedy) from None

@@ -1,0 +1,78 @@
+"""Numbers and formulas as text for readers: the filters of the templates."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from markupsafe import Markup, escape
+
+from sparsetoken.experiments.rows import Measured
+
+__all__ = ["FILTERS", "fixed", "general", "maths", "number", "plus_minus", "words"]
+
+NAMES = {
+    "cosine": "cos(q₂, ξ)",
+    "readout_cosine": "cos(w₁, ξ)",
+    "threshold": "capacity",
+    "separable": "share separable",
+    "auc": "AUC",
+}
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_JOINED = re.compile(r"([a-z]{2,})_(?=[a-z]{2,})")
+_SHIFTED = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with so many decimals, or as a power of ten if it is small or large."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if digits > 1 and value != 0 and not 1e-3 <= abs(value) < 1e5:
+        mantissa, power = f"{value:.1e}".split("e")
+        return f"{mantissa}·10{str(int(power)).translate(_RAISED)}".replace("-", "−")
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def general(value: float, digits: int = 6) -> str:
+    """Return a number with so many significant digits at most."""
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def fixed(value: float, digits: int) -> str:
+    """Return a number with so many decimals."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def plus_minus(found: Measured, digits: int) -> str:
+    """Return a measured number and its standard error with so many decimals."""
+    return f"{fixed(found.value, digits)} ± {fixed(found.error, digits)}"
+
+
+def words(quantity: str) -> str:
+    """Return the name of a quantity for readers."""
+    return NAMES.get(quantity) or _JOINED.sub(r"\1 ", quantity)
+
+
+def maths(text: str) -> Markup:
+    """Return HTML in which η_q and α*_{pool} have an index, and d^{−1/2} an exponent."""
+
+    def shifted(match: re.Match[str]) -> str:
+        tag = "sub" if match[1] == "_" else "sup"
+        return f"<{tag}>{match[2] or match[3]}</{tag}>"
+
+    return Markup(_SHIFTED.sub(shifted, str(escape(text))))
+
+
+FILTERS = {
+    "number": number,
+    "g": general,
+    "f": fixed,
+    "pm": plus_minus,
+    "words": words,
+    "maths": maths,
+}
+"""By their names in templates."""
