@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from real_bags_methods import METHODS
 from real_bags_sets import FOLDS, REPEATS, SETS, load
 from real_bags_tables import tables
-from sparsetoken.theory import QueryWarning
+from sparsetoken.estimators import QueryWarning
 
 Job = tuple[str, str, int, int]
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from typing import cast
 
 from sparsetoken.models import Attention, Model, Pooled, Vectorized, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.theory import align, predict
+from sparsetoken.results import Prediction, Table
+from sparsetoken.theory import predict
+from sparsetoken.theory.alignment.two_steps import align_point
 
 __all__ = ["COMPARED", "WORTH", "AttentionSetting", "Forecast", "Point", "better"]
 
@@ -152,7 +155,7 @@ class Forecast:
     def _attention(self, n: float, split: float, k: float) -> AttentionSetting:
         if self.problem.length == 1:
             return AttentionSetting(self.linear(Pooled(), n), split, 0.0, 0.0)
-        s = align(self.problem, self.query_steps(split * n)).query.cosine
+        s = max(-1.0, min(1.0, align_point(self.problem, self.query_steps(split * n)).cosine))
         model = Attention(Query(round(s, 2), k))
         error = _least_error(self.problem, model, (1 - split) * n / self.dimension)
         return AttentionSetting(error, split, k, s)
@@ -199,6 +202,7 @@ def _others(grid: tuple[float, ...], value: float, local: bool) -> tuple[float, 
 @functools.lru_cache(maxsize=4096)
 def _least_error(problem: SparseTokenProblem, model: Model, alpha: float) -> float:
     """Return the least test error over a grid of ridges; infinite where none was found."""
-    found = predict(problem, model, Readout(_LOSS, _RIDGES, alpha), tolerance=_TOLERANCE)
-    errors = [prediction.test_error for prediction in found]
+    readouts = Readout(_LOSS, _RIDGES, alpha)
+    found = predict(problem, model, readouts, tolerance=_TOLERANCE)
+    errors = [prediction.test_error for prediction in cast("Table[Prediction]", found)]
     return min((e for e in errors if math.isfinite(e)), default=math.inf)

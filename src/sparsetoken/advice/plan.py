@@ -11,7 +11,8 @@ import numpy as np
 from sparsetoken.advice import text
 from sparsetoken.advice.curves import AttentionSetting, Forecast, Point, better
 from sparsetoken.advice.diagnosis import Estimate, MoreLabels, Setting
-from sparsetoken.theory import align, sign_margin
+from sparsetoken.theory.alignment import sign_margin
+from sparsetoken.theory.alignment.two_steps import align_point
 
 __all__ = ["Plan", "estimate", "make_plan"]
 
@@ -78,14 +79,14 @@ def _setting(
 ) -> Setting:
     steps = forecast.query_steps(here.split * n, _CLASSIFIER_LOSS)
     cosines = [
-        align(one.problem, one.query_steps(here.split * n, _CLASSIFIER_LOSS)).cosine
+        align_point(one.problem, one.query_steps(here.split * n, _CLASSIFIER_LOSS)).cosine
         for one in samples
         if one
     ]
     return Setting(
         split=here.split,
         sharpness=here.sharpness,
-        cosine=estimate([align(forecast.problem, steps).cosine, *cosines]),
+        cosine=estimate([align_point(forecast.problem, steps).cosine, *cosines]),
         sign_margin=float(sign_margin(forecast.problem, steps)),
         away=float(np.mean(np.less(cosines, 0))) if cosines else math.nan,
     )
