@@ -9,8 +9,8 @@ from typing import cast
 
 from sparsetoken.models import Attention, Model, Pooled, Vectorized, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.results import Prediction, Table
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import predict
 from sparsetoken.theory.alignment.two_steps import align_point
 
