@@ -156,7 +156,7 @@ class Forecast:
         if self.problem.length == 1:
             return AttentionSetting(self.linear(Pooled(), n), split, 0.0, 0.0)
         s = max(-1.0, min(1.0, align_point(self.problem, self.query_steps(split * n)).cosine))
-        model = Attention(Query(round(s, 2), k))
+        model = Attention(Query(s, k))
         error = _least_error(self.problem, model, (1 - split) * n / self.dimension)
         return AttentionSetting(error, split, k, s)
 
