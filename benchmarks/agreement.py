@@ -10,21 +10,32 @@ means over its standard error, Student's law with 9 degrees of freedom turned in
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from resumable import rows
-from sparsetoken import FourStageTraining, Query, SparseTokenProblem, predict, simulate
+from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, predict, simulate
+from sparsetoken.models import Model, make_model
+from sparsetoken.values import to_json
 
 SETTINGS, TRIALS, DIMENSION, SEED = 30, 10, 500, 1
-MODELS = ["attention", "pooled", "vectorized", "elementwise", "attention"]
+NAMES = ["attention", "pooled", "vectorized", "elementwise", "attention"]
 ACTIVATIONS = ["erf", "sigmoid", "tanh", "relu", "linear"]
 QUANTITIES = ["test_error", "training_loss"]
 
 
-def run(index: int) -> dict:
-    """Return one setting with theory, mean, standard error and z of each quantity."""
+class Setting(NamedTuple):
+    """What is drawn at random."""
+
+    problem: SparseTokenProblem
+    model: Model
+    readout: Readout
+
+
+def drawn(index: int) -> Setting:
+    """Return one of the settings."""
     rng = np.random.default_rng([SEED, index])
     length = int(rng.integers(2, 13))
     problem = SparseTokenProblem(
@@ -33,35 +44,27 @@ def run(index: int) -> dict:
         rng.uniform(1, 5),
         rng.uniform(0.2, 0.8),
     )
-    training = FourStageTraining(
-        alpha0=rng.uniform(1, 4),
-        eta_q=10 ** rng.uniform(0.5, 1.5),
-        loss=["square", "logistic"][index % 2],
-        ridge=10 ** rng.uniform(-3, 0),
-    )
-    model = MODELS[index % len(MODELS)]
+    loss = ["square", "logistic"][index % 2]
+    steps = TwoSteps(alpha=rng.uniform(1, 4), eta_q=10 ** rng.uniform(0.5, 1.5), loss=loss)
+    ridge = 10 ** rng.uniform(-3, 0)
     given = Query(rng.uniform(-0.5, 1), rng.uniform(0.3, 3)) if rng.random() < 0.5 else None
-    options = {"query": given, "activation": str(rng.choice(ACTIVATIONS))}
-    alpha1 = rng.uniform(0.5, 3)
-    theory = predict(model, problem, training, alpha1, **options)
-    trials = simulate(
-        model,
-        problem,
-        training,
-        alpha1,
-        dimension=DIMENSION,
-        trials=TRIALS,
-        engine="tensors",
-        seed=SEED,
-        **options,
-    )
+    activation = str(rng.choice(ACTIVATIONS))
+    model = make_model(NAMES[index % len(NAMES)], given or steps, activation=activation)
+    return Setting(problem, model, Readout(loss, ridge, rng.uniform(0.5, 3)))
+
+
+def run(index: int) -> dict:
+    """Return one setting with theory, mean, standard error and z of each quantity."""
+    setting = drawn(index)
+    theory = predict(*setting)
+    trials = simulate(*setting, dimension=DIMENSION, trials=TRIALS, engine="tensors", seed=SEED)
+    model = setting.model
     row: dict = {
-        "model": model,
-        "activation": options["activation"] if model == "elementwise" else None,
-        "problem": problem.to_json(),
-        "training": training.to_json(),
-        "alpha1": alpha1,
-        "query": given and [given.cosine, given.sharpness],
+        "model": model.name,
+        "activation": getattr(model, "activation", None),
+        "problem": to_json(setting.problem),
+        "query": to_json(model.query) if model.query else None,
+        "readout": to_json(setting.readout),
         "status": [str(theory.status.code), str(trials.status.code)],
     }
     for name in QUANTITIES:

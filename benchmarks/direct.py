@@ -11,11 +11,12 @@ from scipy import integrate, optimize
 from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from sparsetoken import FourStageTraining, Query, SparseTokenProblem
+from sparsetoken import Attention, Query, Readout, SparseTokenProblem, TwoSteps, Vectorized
 from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.models import Model
 from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.theory.feature_law import FeatureLaw, feature_law
+from sparsetoken.theory import FeatureLaw, feature_law
 
 TEST_SAMPLES = 10_000
 MOST_ITERATIONS = 20_000
@@ -30,7 +31,7 @@ class DirectTrial(NamedTuple):
 
 
 def direct_trial(
-    model: str, problem: SparseTokenProblem, training: FourStageTraining, alpha1: float, d: int
+    problem: SparseTokenProblem, model: Model, readout: Readout, d: int
 ) -> DirectTrial:
     """Run the four stages with whole tensors in memory, as a notebook does."""
     _, theta, _, L = problem.letters
@@ -38,6 +39,7 @@ def direct_trial(
     xi = rng.standard_normal(d)
     xi /= np.linalg.norm(xi)
     clock, stages = time.perf_counter, {}
+    steps = model.query if isinstance(model, Attention) else None
 
     def tensors(n: int) -> tuple[np.ndarray, np.ndarray]:
         y = np.where(rng.random(n) < problem.positive_rate, 1, -1)
@@ -47,38 +49,38 @@ def direct_trial(
         return X, y
 
     def features(X: np.ndarray) -> np.ndarray:
-        if model == "vectorized":
+        if isinstance(model, Vectorized):
             return X.reshape(len(X), -1)
-        if model == "pooled":
+        if steps is None:
             return X.mean(axis=1)
-        scores = training.beta * (X @ q)
+        scores = steps.beta * (X @ q)
         a = np.exp(scores - scores.max(axis=1, keepdims=True))
         a /= a.sum(axis=1, keepdims=True)
         return np.einsum("nl,nld->nd", a, X)
 
     start = clock()
-    if model == "attention":
-        X, y = tensors(round(training.alpha0 * d))
+    if isinstance(steps, TwoSteps):
+        X, y = tensors(round(steps.alpha * d))
         n, mean = len(y), X.mean(axis=1)
-        h = training.loss.slope(y, np.zeros(n))
-        w, b = -training.eta_w / n * (h @ mean), -training.eta_b * h.mean()
-        h = training.loss.slope(y, mean @ w + b)
+        h = steps.loss.slope(y, np.zeros(n))
+        w, b = -steps.eta_w / n * (h @ mean), -steps.eta_b * h.mean()
+        h = steps.loss.slope(y, mean @ w + b)
         t = X @ w
         weights = h[:, None] * (t - t.mean(axis=1, keepdims=True))
-        q = -training.eta_q * training.beta / (n * L) * np.einsum("nl,nld->d", weights, X)
+        q = -steps.eta_q * steps.beta / (n * L) * np.einsum("nl,nld->d", weights, X)
         del X
     stages["query"], start = clock() - start, clock()
-    X, y = tensors(round(alpha1 * d))
+    X, y = tensors(round(readout.alpha * d))
     F = features(X)
     stages["design"], start = clock() - start, clock()
-    if training.loss.name == "square":
-        readout = Ridge(alpha=training.ridge * len(y)).fit(F, y)
+    if readout.loss.name == "square":
+        fitted = Ridge(alpha=readout.ridge * len(y)).fit(F, y)
     else:
-        inverse = 1 / (training.ridge * len(y))
-        readout = LogisticRegression(C=inverse, tol=GRADIENT, max_iter=10_000).fit(F, y)
+        inverse = 1 / (readout.ridge * len(y))
+        fitted = LogisticRegression(C=inverse, tol=GRADIENT, max_iter=10_000).fit(F, y)
     stages["fit"], start = clock() - start, clock()
     X, y = tensors(TEST_SAMPLES)
-    scores = features(X) @ readout.coef_.ravel() + readout.intercept_
+    scores = features(X) @ fitted.coef_.ravel() + fitted.intercept_
     stages["test"] = clock() - start
     return DirectTrial(float(np.mean(y * scores < 0)), stages)
 
@@ -97,8 +99,7 @@ class State(NamedTuple):
 def damped_point(
     problem: SparseTokenProblem,
     query: Query,
-    training: FourStageTraining,
-    alpha: float,
+    readout: Readout,
     *,
     points: int = 512,
     damping: float = 0.5,
@@ -117,10 +118,10 @@ def damped_point(
     -------
     test_error, state
     """
-    law = feature_law("attention", problem, query, "erf", points)
+    law = feature_law(Attention(query), problem, query, points)
     x = np.array(start or State(0.0, 0.0, 0.0, 1.0, 1.0))
     for _ in range(MOST_ITERATIONS):
-        new = _fixed_point(law, training, alpha, State(*x), compiled)
+        new = _fixed_point(law, readout, State(*x), compiled)
         change = np.max(np.abs(new - x) / (1e-3 + np.abs(x)))
         x = damping * x + (1 - damping) * new
         if not change > tolerance:  # converged, or lost (nan)
@@ -136,23 +137,22 @@ def _scores(law: FeatureLaw, s: State) -> tuple[np.ndarray, np.ndarray]:
     return m, np.sqrt(law.shared * s.w1**2 + law.C**2 * (s.w2**2 + s.nu**2))
 
 
-def _fixed_point(
-    law: FeatureLaw, training: FourStageTraining, alpha: float, s: State, compiled: bool
-) -> np.ndarray:
+def _fixed_point(law: FeatureLaw, readout: Readout, s: State, compiled: bool) -> np.ndarray:
+    alpha, ridge = readout.alpha, readout.ridge
     m, T = _scores(law, s)
     if compiled:
-        means = smoothed_at(training.loss, law.y, m, T, s.chi * law.C**2)
+        means = smoothed_at(readout.loss, law.y, m, T, s.chi * law.C**2)
         p, pp, slope = means.p, means.pp, means.D
     else:
-        p, pp, slope = _hermite_means(training.loss, law.y, m, T, s.chi * law.C**2)
+        p, pp, slope = _hermite_means(readout.loss, law.y, m, T, s.chi * law.C**2)
     weight = law.weight / len(law.C)
     r = math.sqrt(np.sum(weight * law.C**2 * pp))
     K, D = np.sum(weight * law.C**2 * slope), np.sum(weight * slope)
-    chi = 1 / (alpha * (training.ridge + K))
+    chi = 1 / (alpha * (ridge + K))
     return np.array(
         [
-            -np.sum(weight * p * law.along) / (training.ridge + law.shared * D),
-            -np.sum(weight * p * law.across) / (training.ridge + K),
+            -np.sum(weight * p * law.along) / (ridge + law.shared * D),
+            -np.sum(weight * p * law.across) / (ridge + K),
             s.b - np.sum(weight * p) / D,
             r * math.sqrt(alpha) * chi,
             chi,
@@ -172,9 +172,7 @@ def _hermite_means(
     return p @ weight, p**2 @ weight, D @ weight
 
 
-def adaptive_pooled_point(
-    problem: SparseTokenProblem, training: FourStageTraining, alpha: float
-) -> float:
+def adaptive_pooled_point(problem: SparseTokenProblem, readout: Readout) -> float:
     """Return the test error of the pooled model by nested adaptive quadrature and a root finder.
 
     Its features have one mean for each label, so that the only integral is over one normal.
@@ -182,7 +180,7 @@ def adaptive_pooled_point(
     pi, theta, R, L = problem.letters
     C2, X2 = 1 / L, theta * R / L
     classes = ((1.0, pi, X2), (-1.0, 1 - pi, 0.0))
-    loss, ridge = training.loss, training.ridge
+    loss, ridge, alpha = readout.loss, readout.ridge, readout.alpha
 
     def prox(y: float, omega: float, v: float) -> float:
         far = omega - v * float(loss.slope(y, omega))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from sparsetoken import AttentionClassifier
-from speed_sides import ALPHA1, quiet_predict, trial_ours
+from speed_sides import ALPHA1, ATTENTION, predicted, trial_ours
 
 SHOWN = 9
 REPEATS = {"theory": 20, "trial": 10, "bags": 1}
@@ -22,12 +22,12 @@ REPEATS = {"theory": 20, "trial": 10, "bags": 1}
 
 def theory() -> Callable[[int], object]:
     """Predictions of attention with the logistic loss."""
-    return lambda i: quiet_predict("attention", ALPHA1 + 0.01 * i)
+    return lambda i: predicted(ATTENTION, ALPHA1 + 0.01 * i)
 
 
 def trial() -> Callable[[int], object]:
     """Trials at d = 1000."""
-    return trial_ours("attention")()
+    return trial_ours(ATTENTION)()
 
 
 def bags() -> Callable[[int], object]:

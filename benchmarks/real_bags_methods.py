@@ -13,10 +13,10 @@ from sklearn.preprocessing import StandardScaler
 
 from sparsetoken import (
     AttentionClassifier,
-    BagPooling,
     ElementwiseAttentionClassifier,
     PooledLinearClassifier,
 )
+from sparsetoken.estimators import BagPooling
 
 STRENGTHS = np.logspace(-4, 2, 13)  # 1 / penalty, as scikit-learn counts
 

@@ -8,7 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sparsetoken import Pooled, Vectorized
+from sparsetoken.models import Model
 from speed_sides import (
+    ATTENTION,
     BAGS,
     DIMENSION,
     LENGTH,
@@ -81,11 +84,11 @@ def same_mean(key: str) -> Callable[[list[dict], list[dict]], bool]:
     return agree
 
 
-def _trial(model: str, loss: str = "logistic") -> Row:
+def _trial(model: Model, loss: str = "logistic") -> Row:
     return Row(
         trial_ours(model, loss),
         trial_direct(model, loss),
-        f"{model}, {loss}: d = {DIMENSION}, n0 = 2 d, n1 = 4 d, L = 10, against real tensors",
+        f"{model.name}, {loss}: d = {DIMENSION}, n0 = 2 d, n1 = 4 d, L = 10, against real tensors",
         agree=same_mean("test_error"),
     )
 
@@ -114,7 +117,8 @@ ROWS = {
     "learning_curve_50": Row(
         curve_ours,
         curve_damped,
-        "50 loads; against that iteration with compiled means, each point started from the last",
+        "50 loads in one call; against that iteration with compiled means, each point started from "
+        "the last",
         repeats=1,
         rounds=1,
         agree=same_number("test_error", 1e-6),
@@ -133,12 +137,12 @@ ROWS = {
         "whole process of `sparsetoken predict`; other: with an empty cache",
         warm=False,
     ),
-    "trial_attention_logistic": _trial("attention"),
-    "trial_attention_square": _trial("attention", "square"),
-    "trial_pooled_logistic": _trial("pooled"),
-    "trial_vectorized_logistic": _trial("vectorized"),
+    "trial_attention_logistic": _trial(ATTENTION),
+    "trial_attention_square": _trial(ATTENTION, "square"),
+    "trial_pooled_logistic": _trial(Pooled()),
+    "trial_vectorized_logistic": _trial(Vectorized()),
     "trial_floor": Row(
-        trial_ours("attention"),
+        trial_ours(ATTENTION),
         floor,
         "other: the normals and the products that the trial needs",
         repeats=5,
@@ -154,7 +158,7 @@ ROWS = {
         rounds=1,
     ),
     "scale_trial": Row(
-        grows([1000, 2000, 5000, 10_000], lambda d: trial_ours("attention", "logistic", d)),
+        grows([1000, 2000, 5000, 10_000], lambda d: trial_ours(ATTENTION, "logistic", d)),
         None,
         "attention, logistic, d = 10^3 .. 10^4, n1 = 4 d",
         repeats=1,

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,20 +19,34 @@ from typing import Any
 import numpy as np
 
 from direct import State, adaptive_pooled_point, damped_point, direct_trial
-from sparsetoken import FourStageTraining, SparseTokenProblem, align, predict
-from sparsetoken.simulation import simulate, simulate_alignment
+from sparsetoken import (
+    Attention,
+    Pooled,
+    Readout,
+    SparseTokenProblem,
+    TwoSteps,
+    align,
+    predict,
+    simulate,
+)
+from sparsetoken.models import Model
+from sparsetoken.simulation import simulate_alignment
 
 PROBLEM = SparseTokenProblem(10, 1, 3.0, 0.5)
-TRAINING = FourStageTraining(alpha0=2.0, loss="logistic", ridge=1e-3)
+STEPS = TwoSteps(alpha=2.0, eta_q=1.0, loss="logistic")
+ATTENTION = Attention(STEPS)
 DIMENSION, ALPHA1 = 1000, 4.0
 Action = Callable[[int], dict[str, Any]]
 
 
-def quiet_predict(model: str, alpha1: float, problem: SparseTokenProblem = PROBLEM) -> dict:
-    """Return test error and status; warnings about the query are no news here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = predict(model, problem, TRAINING, alpha1)
+def readout_at(alpha: float, loss: str = "logistic") -> Readout:
+    """Return the readout of all rows, fitted to alpha d samples."""
+    return Readout(loss, ridge=1e-3, alpha=alpha)
+
+
+def predicted(model: Model, alpha: float) -> dict:
+    """Return test error and status."""
+    found = predict(PROBLEM, model, readout_at(alpha))
     return {"test_error": found.test_error, "converged": found.status.converged}
 
 
@@ -42,20 +55,18 @@ def quiet_predict(model: str, alpha1: float, problem: SparseTokenProblem = PROBL
 
 def point_ours() -> Action:
     """One prediction; the load differs each time, so that nothing is remembered."""
-    return lambda i: quiet_predict("attention", ALPHA1 + 0.01 * i)
+    return lambda i: predicted(ATTENTION, ALPHA1 + 0.01 * i)
 
 
 def point_damped(compiled: bool) -> Callable[[], Action]:
     """The same with the query known."""
 
     def start() -> Action:
-        query = align(PROBLEM, TRAINING).query
+        query = align(PROBLEM, STEPS).query
 
         def act(i: int) -> dict:
-            alpha1 = ALPHA1 + 0.01 * i
-            return {
-                "test_error": damped_point(PROBLEM, query, TRAINING, alpha1, compiled=compiled)[0]
-            }
+            readout = readout_at(ALPHA1 + 0.01 * i)
+            return {"test_error": damped_point(PROBLEM, query, readout, compiled=compiled)[0]}
 
         return act
 
@@ -64,34 +75,37 @@ def point_damped(compiled: bool) -> Callable[[], Action]:
 
 def pooled_ours() -> Action:
     """One prediction of the pooled model."""
-    return lambda i: quiet_predict("pooled", ALPHA1 + 0.01 * i)
+    return lambda i: predicted(Pooled(), ALPHA1 + 0.01 * i)
 
 
 def pooled_adaptive() -> Action:
     """The same by nested adaptive quadrature."""
-    return lambda i: {"test_error": adaptive_pooled_point(PROBLEM, TRAINING, ALPHA1 + 0.01 * i)}
+    return lambda i: {"test_error": adaptive_pooled_point(PROBLEM, readout_at(ALPHA1 + 0.01 * i))}
 
 
 LOADS = np.geomspace(0.25, 10, 50)
 
 
 def curve_ours() -> Action:
-    """A learning curve, each point by itself."""
-    return lambda i: {
-        "test_error": [quiet_predict("attention", float(a))["test_error"] for a in LOADS]
-    }
+    """A learning curve, one call for all its points."""
+
+    def act(i: int) -> dict:
+        found = predict(PROBLEM, ATTENTION, readout_at(LOADS))
+        return {"test_error": found.test_error.tolist(), "converged": bool(found.converged.all())}
+
+    return act
 
 
 def curve_damped() -> Action:
     """A learning curve, each point started from the last."""
-    query = align(PROBLEM, TRAINING).query
+    query = align(PROBLEM, STEPS).query
 
     def act(i: int) -> dict:
         state: State | None = None
         errors = []
-        for a in LOADS:
+        for alpha in LOADS.tolist():
             found, state = damped_point(
-                PROBLEM, query, TRAINING, float(a), start=state, compiled=True
+                PROBLEM, query, readout_at(alpha), start=state, compiled=True
             )
             errors.append(found)
         return {"test_error": errors}
@@ -114,7 +128,7 @@ def diagram_ours() -> Action:
     grid = Grid(
         "learning",
         [linear("strength", 1, 6, 50), logarithmic("alpha1", 0.25, 10, 50)],
-        {"length": 10, "alpha0": 2.0, "loss": "logistic", "ridge": 1e-3},
+        {"length": 10, "alpha0": 2.0, "eta_q": 1.0, "loss": "logistic", "ridge": 1e-3},
         quantities=("theory",),
     )
 
@@ -129,7 +143,9 @@ def diagram_ours() -> Action:
     return act
 
 
-COMMAND = "predict attention --length 10 --strength 3 --alpha0 2 --alpha1 4 --ridge 1e-3 --json"
+COMMAND = (
+    "predict attention --length 10 --strength 3 --alpha0 2 --eta-q 1 --alpha1 4 --ridge 1e-3 --json"
+)
 
 
 def _command(cache: str) -> dict:
@@ -161,33 +177,41 @@ def cold_first() -> Action:
 # Simulation.
 
 
-def trial_ours(model: str, loss: str = "logistic", d: int = DIMENSION) -> Callable[[], Action]:
+def trial_ours(model: Model, loss: str = "logistic", d: int = DIMENSION) -> Callable[[], Action]:
     """One trial by the reduced engine."""
-    training = dataclasses.replace(TRAINING, loss=loss)
+    model, readout = _with_loss(model, loss), readout_at(ALPHA1, loss)
     budget = 16 * 2**30
 
     def act(i: int) -> dict:
         found = simulate(
-            model, PROBLEM, training, ALPHA1, dimension=d, trials=1, seed=i, memory_budget=budget
+            PROBLEM, model, readout, dimension=d, trials=1, seed=i, memory_budget=budget
         )
         return {"test_error": found.mean.test_error, "converged": found.status.converged}
 
     return lambda: act
 
 
-def trial_direct(model: str, loss: str = "logistic") -> Callable[[], Action]:
+def trial_direct(model: Model, loss: str = "logistic") -> Callable[[], Action]:
     """One trial with real tensors, scikit-learn and fresh test samples."""
-    training = dataclasses.replace(TRAINING, loss=loss)
+    model, readout = _with_loss(model, loss), readout_at(ALPHA1, loss)
 
     def act(i: int) -> dict:
-        found = direct_trial(model, PROBLEM, training, ALPHA1, DIMENSION)
+        found = direct_trial(PROBLEM, model, readout, DIMENSION)
         return {"test_error": found.test_error, "stages": found.stages}
 
     return lambda: act
 
 
+def _with_loss(model: Model, loss: str) -> Model:
+    """Return the model with a query, if it has one, that is found with this loss."""
+    if not isinstance(model.query, TwoSteps):
+        return model
+    return dataclasses.replace(model, query=dataclasses.replace(model.query, loss=loss))
+
+
 def floor() -> Action:
     """The time of the normals of D1 and of the products that the fit asks for, and no more."""
+    from sparsetoken.numerics.erm import fit_readout
     from sparsetoken.numerics.products import HostProducts
     from sparsetoken.simulation.trial import Setting, TrialPlan
 
@@ -200,11 +224,9 @@ def floor() -> Action:
 
     HostProducts._product = counted
     setting = Setting(DIMENSION, 0, "reduced", "float64")
-    plan = TrialPlan("attention", PROBLEM, TRAINING, ALPHA1, None, "erf", setting)
-    _, _, design = plan.draw(0)
-    from sparsetoken.numerics.erm import fit_readout
-
-    steps = fit_readout(design.features, design.labels, TRAINING.loss, TRAINING.ridge).iterations
+    readout = readout_at(ALPHA1)
+    design = TrialPlan(PROBLEM, ATTENTION, readout, setting).draw(0).design
+    steps = fit_readout(design.features, design.labels, readout.loss, readout.ridge).iterations
     n, m = design.features.shape
     small = design.features.astype(np.float32)
     del design
@@ -228,9 +250,7 @@ def alignment_ours(d: int) -> Callable[[], Action]:
     """Stages 1-3 at n0 = 2 d."""
     return lambda: (
         lambda i: {
-            "cosine": simulate_alignment(
-                PROBLEM, TRAINING, dimension=d, trials=1, seed=i
-            ).mean.cosine
+            "cosine": simulate_alignment(PROBLEM, STEPS, dimension=d, trials=1, seed=i).mean.cosine
         }
     )
 

@@ -19,10 +19,10 @@ from sparsetoken import (
     AttentionClassifier,
     PooledLinearClassifier,
     SparseTokenProblem,
-    TokenPCA,
     VectorizedLinearClassifier,
 )
 from sparsetoken.displays import predicted_errors
+from sparsetoken.estimators import TokenPCA
 from sparsetoken.figures.style import COLOURS, styled
 
 # Tokens are white already: scaled once more, the columns that carry the signal would shrink.

@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from sparsetoken import AttentionClassifier, AttentionDisplay, PooledLinearClassifier, from_long
+from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken.bags import from_long
+from sparsetoken.displays import AttentionDisplay
 
 DATA = "../shared/data/mil/ng_*.npz"
 HEAD = f"""\

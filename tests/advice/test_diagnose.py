@@ -9,16 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparsetoken import (
-    AttentionClassifier,
-    FourStageTraining,
-    InvalidInput,
-    QueryWarning,
-    SparseTokenProblem,
-    diagnose,
-)
+from sparsetoken import AttentionClassifier, SparseTokenProblem, diagnose
 from sparsetoken.advice.curves import Forecast, better
 from sparsetoken.bags import from_long
+from sparsetoken.estimators import QueryWarning
+from sparsetoken.validation import InvalidInput
 
 MIL = Path(__file__).parents[3] / "shared" / "data" / "mil"
 
@@ -57,7 +52,7 @@ def test_the_model_is_the_one_that_the_truth_asks_for(
     bags, y = draw(length, informative, strength, rate, d, n, 1)
     found = diagnose(bags, y, n_boot=20)
     problem = SparseTokenProblem(length, informative, strength, rate)
-    truth = Forecast(problem, d, FourStageTraining(loss="square"), True)
+    truth = Forecast(problem, d, equal_sizes=True)
     point = truth.at(n)
     expected = better(point, truth.guess)
     assert expected == ("pooled" if informative == length else "attention")

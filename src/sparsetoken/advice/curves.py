@@ -5,36 +5,37 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import NamedTuple
+from typing import cast
 
-from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.models import Attention, Model, Pooled, Vectorized, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.alignment import align
-from sparsetoken.theory.feature_law import FeatureLaw, feature_law
-from sparsetoken.theory.learned_error import solve_readout
-from sparsetoken.theory.potential import Potential
-from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.training import FourStageTraining, Query
+from sparsetoken.results import Prediction, Table
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.theory import predict
+from sparsetoken.theory.alignment.two_steps import align_point
 
-__all__ = ["MODELS", "SPLITS", "WORTH", "Attention", "Forecast", "Point", "better"]
+__all__ = ["COMPARED", "WORTH", "AttentionSetting", "Forecast", "Point", "better"]
 
-MODELS = ("attention", "pooled", "vectorized")
-SPLITS = (0.1, 0.2, 0.35, 0.5, 0.7)
+COMPARED = tuple(kind.name for kind in (Attention, Pooled, Vectorized))
+WORTH = 0.005  # differences of predicted errors below this count for nothing
+_LOSS = "square"
+_SPLITS = (0.1, 0.2, 0.35, 0.5, 0.7)
 _SHARPNESSES = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 _RIDGES = (1.0, 0.1, 0.01, 0.001)
-_POINTS = 64  # for each class and scramble: the test error is good to about 0.005
+_TOLERANCE = 0.01  # of predicted test errors
 _MANY = 1e6  # bags for each dimension, for the limit of infinite data
-WORTH = 0.005  # differences of predicted errors below this count for nothing
 
 
-class Attention(NamedTuple):
-    """Attention at its best split and sharpness.
+@dataclasses.dataclass(frozen=True)
+class AttentionSetting:
+    """Attention with a split and a sharpness.
 
     Attributes
     ----------
     error : float
+        Predicted test error.
     split : float
-        Share of the bags for the query.
+        Share of the bags that serve the query; the others serve the readout.
     sharpness : float
         k, the standard deviation of the token scores within the softmax.
     cosine : float
@@ -47,7 +48,8 @@ class Attention(NamedTuple):
     cosine: float
 
 
-class Point(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Point:
     """Predicted test errors at n bags.
 
     Attributes
@@ -56,7 +58,7 @@ class Point(NamedTuple):
     attention, pooled, vectorized : float
         nan for a model that the bags do not allow.
     split, sharpness, cosine : float
-        The setting of attention; the cosine is that of the loss of the forecast.
+        The setting of attention; the query is found with the square loss.
     """
 
     n: int
@@ -71,114 +73,124 @@ class Point(NamedTuple):
         """Return the error of a model."""
         return float(getattr(self, model))
 
+    @property
+    def models(self) -> list[str]:
+        """The models that the bags allow."""
+        return [model for model in COMPARED if not math.isnan(self.error(model))]
+
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """Predictions for bags that look like a problem.
+    """Predictions, with the square loss, for bags that look like a problem.
 
     Attributes
     ----------
     problem : SparseTokenProblem
     dimension : float
         The effective d.
-    training : FourStageTraining
-        Steps of the query; its loss is that of the readout, its ridge plays no part.
     equal_sizes : bool
-        Whether the vectorized model can be fitted.
+        Whether all bags have one size, so that the vectorized model can be fitted.
     """
 
     problem: SparseTokenProblem
     dimension: float
-    training: FourStageTraining
     equal_sizes: bool
 
-    def at(self, n: float, *, near: Attention | None = None) -> Point:
+    def at(self, n: float, *, near: AttentionSetting | None = None) -> Point:
         """Return the predicted errors at n bags.
 
         Parameters
         ----------
         n : float
-        near : Attention, optional
-            A setting whose sharpness and split the search for the best starts from.
+        near : AttentionSetting, optional
+            Where the search for the best sharpness and split starts.
         """
-        return self._point(n, self.attention(n, near))
+        vectorized = self.linear(Vectorized(), n) if self.equal_sizes else math.nan
+        return self._point(n, self.best_attention(n, near), vectorized)
 
-    def fixed(self, n: float, setting: Attention) -> Point:
+    def fixed(self, n: float, setting: AttentionSetting) -> Point:
         """Return the predicted errors at n bags with attention of a given setting.
 
         Without the vectorized model: it has the signal of the pooled one and L times the
         weights, so that it is never the best.
         """
-        found = self._attention(n, setting.split, setting.sharpness)
-        return Point(round(n), found.error, self.linear("pooled", n), math.nan, *found[1:])
+        return self._point(n, self._attention(n, setting.split, setting.sharpness), math.nan)
 
-    def error(self, model: str, n: float, setting: Attention) -> float:
+    def error(self, model: str, n: float, setting: AttentionSetting) -> float:
         """Return the error of one model at n bags, attention with a given setting."""
-        if model == "attention":
+        if model == Attention.name:
             return self._attention(n, setting.split, setting.sharpness).error
-        return self.linear(model, n)
-
-    def _point(self, n: float, found: Attention) -> Point:
-        vectorized = self.linear("vectorized", n) if self.equal_sizes else math.nan
-        return Point(round(n), found.error, self.linear("pooled", n), vectorized, *found[1:])
-
-    def trained_on(self, n0: float) -> FourStageTraining:
-        """Return the training with n0 bags for the query."""
-        return dataclasses.replace(self.training, alpha0=n0 / self.dimension)
-
-    def linear(self, model: str, n: float) -> float:
-        """Return the error of a model without a query at its best ridge."""
-        return self._least(feature_law(model, self.problem, Query(0.0, 0.0), "erf", 1), n)
-
-    def attention(self, n: float, near: Attention | None = None) -> Attention:
-        """Return attention at its best split and sharpness of a grid, each searched in turn."""
-        start = near or Attention(math.nan, 0.35, 1.0, math.nan)
-        best = self._attention(n, start.split, start.sharpness)
-        for _ in range(1 if near else 2):
-            for k in _around(_SHARPNESSES, best.sharpness, near is not None):
-                best = min(best, self._attention(n, best.split, k))
-            for split in _around(SPLITS, best.split, near is not None):
-                best = min(best, self._attention(n, split, best.sharpness))
-        return best
+        return self.linear(make_model(model), n)
 
     def infinite(self, model: str) -> float:
-        """Return the error with endless data."""
+        """Return the error of a model with infinite data."""
         n = _MANY * self.dimension
-        return self.attention(n).error if model == "attention" else self.linear(model, n)
+        if model == Attention.name:
+            return self.best_attention(n).error
+        return self.linear(make_model(model), n)
 
-    def _attention(self, n: float, split: float, k: float) -> Attention:
+    def linear(self, model: Model, n: float) -> float:
+        """Return the error of a model without a query at its best ridge."""
+        return _least_error(self.problem, model, n / self.dimension)
+
+    def best_attention(self, n: float, near: AttentionSetting | None = None) -> AttentionSetting:
+        """Return attention at its best sharpness and split on a grid, searched in turn.
+
+        Near a setting only the neighbours of its values are tried.
+        """
+        local = near is not None
+        start = near or AttentionSetting(math.nan, 0.35, 1.0, math.nan)
+        best = self._attention(n, start.split, start.sharpness)
+        for _ in range(1 if local else 2):
+            for k in _others(_SHARPNESSES, best.sharpness, local):
+                best = _better_setting(best, self._attention(n, best.split, k))
+            for split in _others(_SPLITS, best.split, local):
+                best = _better_setting(best, self._attention(n, split, best.sharpness))
+        return best
+
+    def query_steps(self, n0: float, loss: str = _LOSS) -> TwoSteps:
+        """Return the steps that find a query on n0 bags."""
+        return TwoSteps(alpha=n0 / self.dimension, loss=loss)
+
+    def _attention(self, n: float, split: float, k: float) -> AttentionSetting:
         if self.problem.length == 1:
-            return Attention(self.linear("pooled", n), split, 0.0, 0.0)
-        s = _cosine(self.problem, self.trained_on(split * n))
-        law = _attention_law(self.problem, round(s, 2), k)
-        return Attention(self._least(law, (1 - split) * n), split, k, s)
+            return AttentionSetting(self.linear(Pooled(), n), split, 0.0, 0.0)
+        s = max(-1.0, min(1.0, align_point(self.problem, self.query_steps(split * n)).cosine))
+        model = Attention(Query(s, k))
+        error = _least_error(self.problem, model, (1 - split) * n / self.dimension)
+        return AttentionSetting(error, split, k, s)
 
-    @with_x64
-    def _least(self, law: FeatureLaw, n: float) -> float:
-        """Return the least error over a grid of ridges."""
-        potential = Potential(law, self.training.loss, n / self.dimension)
-        least, readout = math.inf, None
-        for ridge in _RIDGES:
-            readout = solve_readout(potential, ridge, readout)
-            if readout.converged:
-                least = min(least, ScoreLaw.of(law, readout.overlaps).test_error())
-        return least
+    def _point(self, n: float, setting: AttentionSetting, vectorized: float) -> Point:
+        return Point(
+            n=round(n),
+            attention=setting.error,
+            pooled=self.linear(Pooled(), n),
+            vectorized=vectorized,
+            split=setting.split,
+            sharpness=setting.sharpness,
+            cosine=setting.cosine,
+        )
 
     @property
     def guess(self) -> float:
-        """The error of the larger class for all."""
+        """The error of always answering with the larger class."""
         pi = self.problem.positive_rate
         return min(pi, 1 - pi)
 
 
 def better(point: Point, guess: float) -> str:
     """Return the model of least error; the pooled one unless another gains at least 0.005."""
-    best = min((m for m in MODELS if not math.isnan(point.error(m))), key=point.error)
+    best = min(point.models, key=point.error)
     gain = point.pooled - point.error(best)
-    return best if gain >= WORTH and point.error(best) < guess else "pooled"
+    return best if gain >= WORTH and point.error(best) < guess else Pooled.name
 
 
-def _around(grid: tuple[float, ...], value: float, local: bool) -> tuple[float, ...]:
+def _better_setting(one: AttentionSetting, other: AttentionSetting) -> AttentionSetting:
+    """Return the setting of less error, of equal ones that of the smaller split."""
+    return min(one, other, key=lambda setting: (setting.error, setting.split))
+
+
+def _others(grid: tuple[float, ...], value: float, local: bool) -> tuple[float, ...]:
     """Return the grid without the value, or only the neighbours of the value."""
     if not local:
         return tuple(x for x in grid if x != value)
@@ -188,15 +200,9 @@ def _around(grid: tuple[float, ...], value: float, local: bool) -> tuple[float, 
 
 
 @functools.lru_cache(maxsize=4096)
-def _cosine(problem: SparseTokenProblem, training: FourStageTraining) -> float:
-    return max(-1.0, min(1.0, align(problem, training).cosine))
-
-
-@functools.lru_cache(maxsize=512)
-def _attention_law(problem: SparseTokenProblem, s: float, k: float) -> FeatureLaw:
-    law = feature_law("attention", problem, Query(s, k), "erf", _POINTS)
-    # All scrambles as one: no error estimate is needed, and one block of nodes is faster.
-    names = ("along", "across", "C", "y", "weight")
-    columns = {name: getattr(law, name).reshape(1, -1) for name in names}
-    columns["weight"] = columns["weight"] / len(law.C)
-    return dataclasses.replace(law, **columns)
+def _least_error(problem: SparseTokenProblem, model: Model, alpha: float) -> float:
+    """Return the least test error over a grid of ridges; infinite where none was found."""
+    readouts = Readout(_LOSS, _RIDGES, alpha)
+    found = predict(problem, model, readouts, tolerance=_TOLERANCE)
+    errors = [prediction.test_error for prediction in cast("Table[Prediction]", found)]
+    return min((e for e in errors if math.isfinite(e)), default=math.inf)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -12,20 +13,18 @@ from sparsetoken.advice.curves import Forecast
 from sparsetoken.advice.diagnosis import Diagnosis, Estimate
 from sparsetoken.advice.gaussianity import TokenCheck, check_tokens
 from sparsetoken.advice.inputs import Labelled, read_labelled
-from sparsetoken.advice.plan import NO_PLAN, Plan, estimate, make_plan
+from sparsetoken.advice.plan import Plan, estimate, make_plan
 from sparsetoken.advice.scales import Scales, effective_dimension, sample_of_tokens
 from sparsetoken.advice.signal import Signal, bootstrap_weights, estimate_signal
-from sparsetoken.losses import get_loss
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.training import FourStageTraining
 from sparsetoken.validation import integer
 
 __all__ = ["diagnose"]
 
 _PREDICTED = (5, 20)  # the fewest and the most bootstrap samples whose errors are predicted
-_STRONGEST = 30.0
-LONGEST = 1500  # tokens in a bag for which errors are predicted: the nodes take time as L
-CLEAR, STRONG = 2.0, 4.0  # standard errors
+_STRONGEST = 30.0  # the largest theta that errors are predicted for
+_LONGEST = 1500  # tokens in a bag for which errors are predicted: their time grows as L
+_SEEN, _CLEAR = 2.0, 4.0  # standard errors from which a signal is seen, and is clear
 
 
 def diagnose(
@@ -88,11 +87,11 @@ def diagnose(
     data = read_labelled(bags, y, pos_label)
     rng = np.random.default_rng(random_state)
     measured = _measure(data, n_boot, rng)
-    plan = _plan(data, measured, FourStageTraining(loss=get_loss("square")))
-    return _assembled(data, measured, plan)
+    return _assembled(data, measured, _plan(data, measured))
 
 
-class _Measured(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class _Measured:
     """What the bags show. `rate` has one value for each bootstrap sample after the first."""
 
     length: int
@@ -119,7 +118,7 @@ def _measure(data: Labelled, n_boot: int, rng: np.random.Generator) -> _Measured
         rate=np.append(plus / n, rates),
         noise=_noise(data, scales, weights),
         tokens=check_tokens(noise, data.bags.sizes),
-        clarity=_how_clear(signal),
+        clarity=_clarity(signal),
     )
 
 
@@ -135,11 +134,11 @@ def _noise(data: Labelled, scales: Scales, weights: np.ndarray) -> Estimate:
     return estimate(values)
 
 
-def _how_clear(signal: Signal) -> str:
-    if not signal.evidence >= CLEAR or not signal.strength[0] > 0:
+def _clarity(signal: Signal) -> str:
+    if not signal.evidence >= _SEEN or not signal.strength[0] > 0:
         return "none"
     low, high = np.nanpercentile(signal.strength[1:], [5, 95])
-    return "clear" if signal.evidence >= STRONG and high <= 3 * low else "weak"
+    return "clear" if signal.evidence >= _CLEAR and high <= 3 * low else "weak"
 
 
 def _other_class(measured: _Measured) -> bool:
@@ -147,9 +146,7 @@ def _other_class(measured: _Measured) -> bool:
     return measured.clarity != "none" and np.nanpercentile(measured.signal.excess[1:], 95) < 0
 
 
-def _forecast(
-    data: Labelled, measured: _Measured, training: FourStageTraining, i: int
-) -> Forecast | None:
+def _forecast(data: Labelled, measured: _Measured, i: int) -> Forecast | None:
     """Return the forecast of bootstrap sample i (0: the bags themselves); None without signal."""
     signal, L = measured.signal, measured.length
     if not signal.strength[i] > 0:
@@ -158,19 +155,18 @@ def _forecast(
     # The shift is known best: it stays as measured when R is rounded.
     strength = min(float(signal.shift[i]) * L / R, _STRONGEST)
     problem = SparseTokenProblem(L, R, strength, float(measured.rate[i]))
-    return Forecast(problem, measured.dimension, training, data.bags.common_size is not None)
+    return Forecast(problem, measured.dimension, data.bags.common_size is not None)
 
 
-def _plan(data: Labelled, measured: _Measured, training: FourStageTraining) -> Plan:
-    forecast = _forecast(data, measured, training, 0)
+def _plan(data: Labelled, measured: _Measured) -> Plan:
+    forecast = _forecast(data, measured, 0)
     if forecast is None or measured.clarity == "none":
-        return NO_PLAN
-    if measured.length > LONGEST:
-        sentence = text.of_long_bags(measured.length, LONGEST)
-        return NO_PLAN._replace(recommended="attention", sentences=(sentence,))
+        return Plan()
+    if measured.length > _LONGEST:
+        return Plan("attention", sentences=(text.of_long_bags(measured.length, _LONGEST),))
     n_boot = len(measured.rate) - 1
     count = int(np.clip(n_boot // 10, *_PREDICTED))
-    samples = [_forecast(data, measured, training, i) for i in range(1, count + 1)]
+    samples = [_forecast(data, measured, i) for i in range(1, count + 1)]
     return make_plan(forecast, samples, len(data.positive))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 from sparsetoken.advice.curves import Point
 from sparsetoken.advice.gaussianity import TokenCheck
@@ -11,7 +11,8 @@ from sparsetoken.advice.gaussianity import TokenCheck
 __all__ = ["Diagnosis", "Estimate", "MoreLabels", "Setting"]
 
 
-class Estimate(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Estimate:
     """A value and the interval from the 5% to the 95% point of its bootstrap."""
 
     value: float
@@ -19,7 +20,8 @@ class Estimate(NamedTuple):
     high: float
 
 
-class MoreLabels(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class MoreLabels:
     """What more labelled bags would be worth to the recommended model.
 
     Attributes
@@ -44,7 +46,8 @@ class MoreLabels(NamedTuple):
     halfway: int | None
 
 
-class Setting(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Setting:
     """How to train attention on these bags.
 
     Attributes
@@ -156,6 +159,7 @@ class Diagnosis:
         Values that are not known are nan.
         """
         values = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        values["tokens"]["verdict"] = self.tokens.verdict
         return {**values, "positive_class": str(self.positive_class)}
 
     def __str__(self) -> str:
@@ -165,9 +169,8 @@ class Diagnosis:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(item) for name, item in value._asdict().items()}
-    if isinstance(value, TokenCheck):
-        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {**fields, "verdict": value.verdict}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return value

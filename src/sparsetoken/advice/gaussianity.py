@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +17,8 @@ _MOST_COLUMNS = 600  # of which principal directions are taken
 _MOST_DIRECTIONS = 50
 
 
-class _Limits(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class _Limits:
     """Beyond which a departure from the model is clear, and large."""
 
     clear: float

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import dataclasses
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -17,7 +18,8 @@ LEAST_BAGS = 10  # of each class: two in each of the folds
 _SAFE = 1e-6  # of the largest value whose square is finite: sums of squares stay finite too
 
 
-class Labelled(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Labelled:
     """Bags of two classes.
 
     Attributes

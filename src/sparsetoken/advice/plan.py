@@ -5,36 +5,32 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from sparsetoken.advice import text
-from sparsetoken.advice.curves import Attention, Forecast, Point, better
+from sparsetoken.advice.curves import AttentionSetting, Forecast, Point, better
 from sparsetoken.advice.diagnosis import Estimate, MoreLabels, Setting
-from sparsetoken.losses import get_loss
-from sparsetoken.theory.alignment import align, sign_margin
-from sparsetoken.training import FourStageTraining
+from sparsetoken.theory.alignment import sign_margin
+from sparsetoken.theory.alignment.two_steps import align_point
 
-__all__ = ["MULTIPLES", "NO_PLAN", "Plan", "estimate", "make_plan"]
+__all__ = ["Plan", "estimate", "make_plan"]
 
-MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
-_FURTHEST = 64
-_QUERY_LOSS = "logistic"  # the default of the classifiers; another may turn the other way
-
-
-class Plan(NamedTuple):
-    """The part of a diagnosis that rests on predictions."""
-
-    curves: tuple[Point, ...]
-    recommended: str
-    support: float
-    setting: Setting | None
-    labels: MoreLabels | None
-    sentences: tuple[str, ...]
+_MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+_FURTHEST = 64  # times the bags at hand
+_CLASSIFIER_LOSS = "logistic"  # the default of the classifiers
 
 
-NO_PLAN = Plan((), "pooled", math.nan, None, None, ())
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The part of a diagnosis that rests on predictions, empty by default."""
+
+    recommended: str = "pooled"
+    curves: tuple[Point, ...] = ()
+    support: float = math.nan
+    setting: Setting | None = None
+    labels: MoreLabels | None = None
+    sentences: tuple[str, ...] = ()
 
 
 def estimate(values: Sequence[float] | np.ndarray) -> Estimate:
@@ -58,8 +54,8 @@ def make_plan(forecast: Forecast, samples: Sequence[Forecast | None], n: int) ->
     n : int
     """
     here = forecast.at(n)
-    near = Attention(here.attention, here.split, here.sharpness, here.cosine)
-    curves = tuple(here if x == 1 else forecast.at(x * n, near=near) for x in MULTIPLES)
+    near = AttentionSetting(here.attention, here.split, here.sharpness, here.cosine)
+    curves = tuple(here if x == 1 else forecast.at(x * n, near=near) for x in _MULTIPLES)
     recommended = better(here, forecast.guess)
     now = [sample.fixed(n, near) if sample else None for sample in samples]
     models = [
@@ -75,29 +71,25 @@ def make_plan(forecast: Forecast, samples: Sequence[Forecast | None], n: int) ->
         text.of_query(setting, recommended) if setting else "",
         text.of_labels(labels, n, curves, recommended),
     ]
-    return Plan(curves, recommended, support, setting, labels, tuple(sentences))
+    return Plan(recommended, curves, support, setting, labels, tuple(sentences))
 
 
 def _setting(
     forecast: Forecast, samples: Sequence[Forecast | None], here: Point, n: int
 ) -> Setting:
-    training = _classifier_training(forecast, here.split * n)
+    steps = forecast.query_steps(here.split * n, _CLASSIFIER_LOSS)
     cosines = [
-        align(one.problem, _classifier_training(one, here.split * n)).cosine
+        align_point(one.problem, one.query_steps(here.split * n, _CLASSIFIER_LOSS)).cosine
         for one in samples
         if one
     ]
     return Setting(
         split=here.split,
         sharpness=here.sharpness,
-        cosine=estimate([align(forecast.problem, training).cosine, *cosines]),
-        sign_margin=float(sign_margin(forecast.problem, training)),
+        cosine=estimate([align_point(forecast.problem, steps).cosine, *cosines]),
+        sign_margin=float(sign_margin(forecast.problem, steps)),
         away=float(np.mean(np.less(cosines, 0))) if cosines else math.nan,
     )
-
-
-def _classifier_training(forecast: Forecast, n0: float) -> FourStageTraining:
-    return dataclasses.replace(forecast.trained_on(n0), loss=get_loss(_QUERY_LOSS))
 
 
 def _more_labels(
@@ -106,10 +98,10 @@ def _more_labels(
     now: Sequence[Point | None],
     curves: tuple[Point, ...],
     model: str,
-    near: Attention,
+    near: AttentionSetting,
 ) -> MoreLabels:
-    by_n = {x: point.error(model) for x, point in zip(MULTIPLES, curves, strict=True)}
-    n = curves[MULTIPLES.index(1.0)].n
+    by_n = {x: point.error(model) for x, point in zip(_MULTIPLES, curves, strict=True)}
+    n = curves[_MULTIPLES.index(1.0)].n
     later = [s.error(model, 2 * n, near) if s else math.nan for s in samples]
     infinite = min(forecast.infinite(model), *by_n.values())
     return MoreLabels(
@@ -127,7 +119,7 @@ def _halfway(
     n: int,
     errors: dict[float, float],
     goal: float,
-    near: Attention,
+    near: AttentionSetting,
 ) -> int | None:
     """Return the n at which the error is down to the goal, between points linear in log n."""
     low, above = 1.0, errors[1.0]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -21,7 +21,8 @@ _LEAST_SHARE = 0.25
 _SAFE = 1e6  # times the least value whose square is not lost
 
 
-class Scales(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Scales:
     """Noise of the columns that vary: z = (x - mean) / scale has noise of variance 1.
 
     Attributes

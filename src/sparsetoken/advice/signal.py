@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import dataclasses
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,7 +18,8 @@ _LEAST_NOISE = 1e-3  # variance along the signal, where that of a column is 1
 _TOGETHER = 1 << 23  # projections held at a time
 
 
-class Signal(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Signal:
     """Estimates, one for each set of weights of the bags.
 
     Attributes
@@ -26,16 +27,17 @@ class Signal(NamedTuple):
     shift : array of shape (B,)
         theta R / L: distance of the mean tokens of the two classes, in units of the noise.
     share : array of shape (B,)
-        R / L, in [1/(2 L), 1]; nan where no signal is seen. A limit of 1/L would make theta too
-        small on average where R = 1.
+        R / L, in [1/(2 L), 1]; nan where no signal is seen. The lower limit is not 1/L, which
+        would make theta too small on average where R = 1.
     strength : array of shape (B,)
-        theta = shift / share; 0 where no signal is seen, nan where the draw has too few bags.
+        theta = shift / share; 0 where no signal is seen, nan where a bootstrap sample has too
+        few different bags.
     excess : array of shape (B,)
-        Variance of held-out tokens of positive bags along the signal less that of negative ones;
-        below 0 it is the negative bags that look like a mixture.
+        Variance of held-out tokens of positive bags along the signal, minus that of negative
+        ones. Where it is below 0 the negative bags look like the mixture.
     evidence : float
-        Squared distance of the mean tokens of the classes, in its standard deviations where
-        there is no signal.
+        Squared distance of the mean tokens of the classes, over the standard deviation that it
+        has where there is no signal.
     """
 
     shift: Float[np.ndarray, " B"]
@@ -78,16 +80,16 @@ def estimate_signal(
     """
     means = scales.means(data.bags)
     squared = _squared_distance(means, data.positive, weights)
-    gap, excess, noise = _held_out_moments(data, scales, means, weights, rng)
-    seen = (squared > 0) & (gap > 0)
-    safe = np.where(seen, gap, 1.0) ** 2
-    share = np.clip(safe / np.maximum(safe + excess, 1e-300), 0.5 / length, 1.0)
-    shift = np.sqrt(np.maximum(squared, 0.0) / np.maximum(noise, _LEAST_NOISE))
+    held_out = _held_out_moments(data, scales, means, weights, rng)
+    seen = (squared > 0) & (held_out.gap > 0)
+    safe = np.where(seen, held_out.gap, 1.0) ** 2
+    share = np.clip(safe / np.maximum(safe + held_out.excess, 1e-300), 0.5 / length, 1.0)
+    shift = np.sqrt(np.maximum(squared, 0.0) / np.maximum(held_out.noise, _LEAST_NOISE))
     return Signal(
         shift=shift,
         share=np.where(seen, share, np.nan),
-        strength=np.where(seen, shift / share, np.where(np.isnan(gap), np.nan, 0.0)),
-        excess=excess,
+        strength=np.where(seen, shift / share, np.where(np.isnan(held_out.gap), np.nan, 0.0)),
+        excess=held_out.excess,
         evidence=float(squared[0]) / _null_deviation(means, data.positive),
     )
 
@@ -126,12 +128,14 @@ def _null_deviation(means: Float[np.ndarray, "n d"], positive: Bool[np.ndarray, 
     return float(np.sqrt(variance)) if variance > 0 else float("inf")
 
 
-class _Moments(NamedTuple):
-    """What held-out tokens show along a direction of length 1."""
+@dataclasses.dataclass(frozen=True)
+class _Moments:
+    """What held-out tokens show along a direction of length 1, and how much that weighs."""
 
     gap: Float[np.ndarray, " B"]
     excess: Float[np.ndarray, " B"]
     noise: Float[np.ndarray, " B"]
+    weight: Float[np.ndarray, " B"]
 
 
 def _held_out_moments(
@@ -141,18 +145,23 @@ def _held_out_moments(
     weights: np.ndarray,
     rng: np.random.Generator,
 ) -> _Moments:
+    """Return means over folds of what tokens show along a direction found on the other folds."""
     folds = _folds(data.positive, rng)
     parts = []
     for fold in range(FOLDS):
         rest, held = folds != fold, np.flatnonzero(folds == fold)
         U = _directions(means[rest], data.positive[rest], weights[:, rest])
-        first, second = _bag_moments(data, scales, held, U)
-        parts.append(_fold_moments(first, second, data.positive[held], weights[:, held]))
-    *moments, weight = (np.stack(part) for part in zip(*parts, strict=True))
+        bags = _bag_moments(data, scales, held, U)
+        parts.append(_fold_moments(bags, data.positive[held], weights[:, held]))
+    weight = np.stack([part.weight for part in parts])
     total = weight.sum(axis=0)
-    # Few bags drawn with replacement may leave no fold with two different ones of each class.
-    weight = np.where(total > 0, weight / np.where(total > 0, total, 1.0), np.nan)
-    return _Moments(*((weight * part).sum(axis=0) for part in moments))
+    # A bootstrap sample of few bags may leave no fold with two different ones of each class.
+    shares = np.where(total > 0, weight / np.where(total > 0, total, 1.0), np.nan)
+
+    def mean(name: str) -> np.ndarray:
+        return np.sum(shares * [getattr(part, name) for part in parts], axis=0)
+
+    return _Moments(mean("gap"), mean("excess"), mean("noise"), total)
 
 
 def _folds(positive: Bool[np.ndarray, " n"], rng: np.random.Generator) -> Int[np.ndarray, " n"]:
@@ -174,10 +183,17 @@ def _directions(
     return U / np.where(norm > 0, norm, 1.0)
 
 
+@dataclasses.dataclass(frozen=True)
+class _BagMoments:
+    """Mean and mean square of the projected tokens of each bag."""
+
+    mean: Float[np.ndarray, "h B"]
+    square: Float[np.ndarray, "h B"]
+
+
 def _bag_moments(
     data: Labelled, scales: Scales, held: Int[np.ndarray, " h"], U: Float[np.ndarray, "d B"]
-) -> tuple[Float[np.ndarray, "h B"], Float[np.ndarray, "h B"]]:
-    """Return the mean and the mean square of the projected tokens of each bag."""
+) -> _BagMoments:
     raw = scales.raw(U)
     shift = scales.mean @ raw
     bags = data.bags[held]
@@ -188,28 +204,46 @@ def _bag_moments(
         t = few.tokens @ raw.astype(few.dtype) - shift.astype(few.dtype)
         first.append(segment_mean(t, few.offsets))
         second.append(segment_mean(np.square(t, out=t), few.offsets))
-    return np.concatenate(first).astype(np.float64), np.concatenate(second).astype(np.float64)
+    return _BagMoments(*(np.concatenate(part).astype(np.float64) for part in (first, second)))
 
 
 def _fold_moments(
-    first: Float[np.ndarray, "h B"],
-    second: Float[np.ndarray, "h B"],
-    positive: Bool[np.ndarray, " h"],
-    weights: np.ndarray,
-) -> tuple[np.ndarray, ...]:
-    """Return gap, excess variance, noise and weight of one fold."""
-    found = []
-    for rows in (positive, ~positive):
-        w = weights[:, rows].T.astype(np.float64)
-        m, q = first[rows], second[rows]
-        total, own = w.sum(axis=0), np.square(w).sum(axis=0)
-        pairs = total**2 - own
-        fit = pairs > 0.5  # two different bags
-        safe = np.where(fit, pairs, 1.0)
-        mean = (w * m).sum(axis=0) / np.maximum(total, 1)
-        squared_mean = (np.square((w * m).sum(axis=0)) - (np.square(w * m)).sum(axis=0)) / safe
-        variance = (w * q).sum(axis=0) / np.maximum(total, 1) - squared_mean
-        found.append((mean, variance, np.where(fit, total, 0.0)))
-    (mean, variance, count), (mean_0, variance_0, count_0) = found
-    weight = count * count_0 / np.maximum(count + count_0, 1)
-    return mean - mean_0, variance - variance_0, variance_0, weight
+    bags: _BagMoments, positive: Bool[np.ndarray, " h"], weights: np.ndarray
+) -> _Moments:
+    """Return what the bags of one fold show."""
+    plus = _class_moments(bags, weights, positive)
+    minus = _class_moments(bags, weights, ~positive)
+    return _Moments(
+        gap=plus.mean - minus.mean,
+        excess=plus.variance - minus.variance,
+        noise=minus.variance,
+        weight=plus.count * minus.count / np.maximum(plus.count + minus.count, 1),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _ClassMoments:
+    """Moments of the tokens of one class; the count is 0 without two different bags."""
+
+    mean: Float[np.ndarray, " B"]
+    variance: Float[np.ndarray, " B"]
+    count: Float[np.ndarray, " B"]
+
+
+def _class_moments(
+    bags: _BagMoments, weights: np.ndarray, rows: Bool[np.ndarray, " h"]
+) -> _ClassMoments:
+    """Return weighted moments; the squared mean leaves out the pairs of a bag with itself."""
+    w = weights[:, rows].T.astype(np.float64)
+    m, q = bags.mean[rows], bags.square[rows]
+    total = w.sum(axis=0)
+    pairs = total**2 - np.square(w).sum(axis=0)
+    enough = pairs > 0.5
+    apart = np.square((w * m).sum(axis=0)) - np.square(w * m).sum(axis=0)
+    squared_mean = apart / np.where(enough, pairs, 1.0)
+    count = np.maximum(total, 1)
+    return _ClassMoments(
+        mean=(w * m).sum(axis=0) / count,
+        variance=(w * q).sum(axis=0) / count - squared_mean,
+        count=np.where(enough, total, 0.0),
+    )

@@ -6,7 +6,8 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from sparsetoken.advice.curves import MODELS, WORTH, Point
+from sparsetoken.advice.curves import WORTH, Point
+from sparsetoken.models import MODELS
 
 if TYPE_CHECKING:
     from sparsetoken.advice.diagnosis import Diagnosis, Estimate, MoreLabels, Setting
@@ -23,13 +24,8 @@ __all__ = [
     "of_tokens",
 ]
 
-NAMES = {
-    "attention": "AttentionClassifier",
-    "pooled": "PooledLinearClassifier",
-    "vectorized": "VectorizedLinearClassifier",
-}
-AWAY = 0.05  # share of bootstrap samples from which a query that turns away is worth a word
-SURE = 0.8
+_AWAY = 0.05  # share of bootstrap samples from which a query that turns away is mentioned
+_SURE = 0.8  # share of bootstrap samples from which a choice of model counts as sure
 
 
 def of_signal(signal: str, evidence: float) -> str:
@@ -61,12 +57,12 @@ def of_model(recommended: str, support: float, point: Point, guess: float, equal
     """Return which model to take, and how sure that is."""
     errors = _listed(point)
     best = point.error(recommended)
-    text = f"Take {NAMES[recommended]}: predicted test errors at n = {point.n} are {errors}."
+    text = f"Take {_classifier(recommended)}: predicted test errors at n = {point.n} are {errors}."
     if best > 0.98 * guess:
         text += f" None is better than the larger class for all ({guess:.3f})."
     if not equal:
         text += " The vectorised model needs bags of equal sizes."
-    if support < SURE:
+    if support < _SURE:
         text += f" The choice is not sure: {support:.0%} of the bootstrap samples make it."
     return text
 
@@ -81,7 +77,7 @@ def of_query(setting: Setting, recommended: str) -> str:
             "deviation of token scores. The default training uses all bags for both and should do "
             "at least as well."
         )
-    if setting.away < AWAY:
+    if setting.away < _AWAY:
         return text
     return (
         f"{text} With the logistic loss, the default of the classifiers, the query of two gradient "
@@ -164,7 +160,7 @@ def _check(found: Diagnosis) -> list[str]:
 
 
 def _table(found: Diagnosis) -> list[str]:
-    shown = [m for m in MODELS if not math.isnan(found.curves[0].error(m))]
+    shown = found.curves[0].models
     head = f"{'predicted error at n':<22}" + "".join(f"{m:>12}" for m in shown)
     lines = [head + f"{'split':>8}{'sharpness':>11}"]
     for point in found.curves:
@@ -181,8 +177,12 @@ def _row(name: str, estimate: Estimate) -> str:
 
 
 def _listed(point: Point) -> str:
-    parts = [f"{m} {point.error(m):.3f}" for m in MODELS if not math.isnan(point.error(m))]
-    return ", ".join(parts)
+    return ", ".join(f"{model} {point.error(model):.3f}" for model in point.models)
+
+
+def _classifier(model: str) -> str:
+    """Return the name of the estimator of a model."""
+    return MODELS[model].estimator.rpartition(":")[2]
 
 
 def _range(estimate: Estimate) -> str:
