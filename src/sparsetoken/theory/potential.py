@@ -172,7 +172,9 @@ class Potential:
         pairs = [(h00, E0, E0), (h01, E0, E1), (h01, E1, E0), (h11, E1, E1), (huu, U, U)]
         pairs += [(-h0u, E0, U), (-h0u, U, E0), (-h1u, E1, U), (-h1u, U, E1)]
         hessian = sum(h[:, None, None] * np.outer(one, other) for h, one, other in pairs)
-        cross = sum(turn[:, :, None] * along for turn, along in zip(turns, (E0, E1, -U)))
+        cross = sum(
+            turn[:, :, None] * along for turn, along in zip(turns, (E0, E1, -U), strict=True)
+        )
         hessian[:, :3] += cross
         hessian[:, :, :3] += np.swapaxes(cross, 1, 2)
         hessian[:, :3, :3] += _means(moments.reshape(len(M), 9, -1), [s.D])[0].reshape(-1, 3, 3)

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-
-import numpy as np
 
 from sparsetoken.numerics.precision import in_float64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Code, Outcome, Overlaps, Prediction, Status
+from sparsetoken.results import Code, Overlaps, Prediction, Status
 from sparsetoken.theory.advice import loss_to_pooling, warn_of_query
-from sparsetoken.theory.feature_law import FeatureLaw, feature_law
+from sparsetoken.theory.curve import FIRST_POINTS, solve_along
+from sparsetoken.theory.feature_law import feature_law
 from sparsetoken.theory.inputs import (
-    FIRST_POINTS,
-    LAST_POINTS,
     checked_query,
     checked_test_problem,
 )
-from sparsetoken.theory.learned_error import (
-    ROUGH_STEP,
-    best_bias,
-    outcome,
-    solve_readout,
-    test_error_spread,
-)
-from sparsetoken.theory.potential import Potential
+from sparsetoken.theory.learned_error import outcome_without_features
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.training import FourStageTraining, Query
 from sparsetoken.validation import LARGEST_LOAD, real
@@ -101,7 +92,8 @@ def predict(
     given = query
     query = checked_query(model, problem, training, given, activation)
     tested = checked_test_problem(model, problem, test_problem)
-    law = feature_law(model, problem, query, activation, FIRST_POINTS)
+    laws = functools.cache(functools.partial(feature_law, model, problem, query, activation))
+    law = laws(FIRST_POINTS)
     if law.featureless:
         return _featureless(training, problem.positive_rate, alpha1, tested.positive_rate)
     stage = Stage(training.loss, training.ridge)
@@ -109,36 +101,22 @@ def predict(
         stage = ridgeless_stage(model, problem, stage.loss, alpha1, query, activation, law)
     if not stage.status.converged:
         return _without_readout(stage.status)
-    loss, ridge = stage.loss, stage.ridge
-    readout = solve_readout(Potential(law.coarse(), loss, alpha1), ridge, tolerance=ROUGH_STEP)
-    points = FIRST_POINTS
-    while True:
-        potential = Potential(law, loss, alpha1)
-        test_law = (
-            law if tested == problem else feature_law(model, tested, query, activation, points)
-        )
-        last, spread = points >= LAST_POINTS, 0.0
-        if readout.converged:
-            spread = test_error_spread(potential, ridge, readout, test_law)
-        if 2 * spread <= tolerance or last:  # a rougher law is not worth its own solution
-            readout = solve_readout(potential, ridge, readout)
-            if not readout.converged:
-                return _without_readout(_NOT_SOLVED, readout.residual, readout.iterations)
-            spread = test_error_spread(potential, ridge, readout, test_law)
-            if 2 * spread <= tolerance or last:
-                break
-        points *= 4
-        law = feature_law(model, problem, query, activation, points)
-    answer = outcome(potential, readout, test_law)
+    shifted = None
+    if tested != problem:
+        shifted = functools.partial(feature_law, model, tested, query, activation)
+    (found,) = solve_along(laws, stage.loss, [(alpha1, stage.ridge)], tolerance, test_laws=shifted)
+    if found.outcome is None:
+        return _without_readout(_NOT_SOLVED, found.saddle.residual, found.saddle.iterations)
+    answer = found.outcome
     if stage.fits_exactly:
         answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
     prediction = Prediction(
         **vars(answer),
-        susceptibility=math.inf if stage.fits_exactly else potential.chi(readout.x),
-        numerical_error=spread,
-        residual=readout.residual,
-        iterations=readout.iterations,
-        status=_status(law, spread, tolerance),
+        susceptibility=math.inf if stage.fits_exactly else found.susceptibility,
+        numerical_error=found.numerical_error,
+        residual=found.saddle.residual,
+        iterations=found.saddle.iterations,
+        status=_status(found.nodes, found.numerical_error, tolerance),
     )
     if given is None and model == "attention" and query.cosine >= 0:
         pooled = predict("pooled", problem, training, alpha1, test_problem=test_problem)
@@ -146,10 +124,10 @@ def predict(
     return prediction
 
 
-def _status(law: FeatureLaw, spread: float, tolerance: float) -> Status:
+def _status(nodes: int, spread: float, tolerance: float) -> Status:
     if 2 * spread <= tolerance:
         return Status(Code.CONVERGED)
-    reached = f"Twice the standard error is {2 * spread:.2e} with {law.C.size} nodes"
+    reached = f"Twice the standard error is {2 * spread:.2e} with {nodes} nodes"
     return Status(
         Code.TOLERANCE_NOT_REACHED, f"{reached}; ask for a tolerance of {2.2 * spread:.1e}."
     )
@@ -175,17 +153,8 @@ def _featureless(
     training: FourStageTraining, pi: float, alpha1: float, test_pi: float
 ) -> Prediction:
     """Return the prediction when all features are 0 and only the bias learns."""
-    loss, ridge = training.loss, training.ridge
-    y, weight = np.array([1.0, -1.0]), np.array([pi, 1 - pi])
-    b = best_bias(loss, pi)
-    wrong = y * b < 0
-    answer = Outcome(
-        test_error=float(np.array([test_pi, 1 - test_pi]) @ wrong),
-        training_loss=float(weight @ loss.value(y, np.full(2, b))),
-        training_error=float(weight @ wrong),
-        auc=0.5,
-        overlaps=Overlaps(0.0, 0.0, 0.0, b),
-    )
+    ridge = training.ridge
+    answer = outcome_without_features(training.loss, pi, test_pi)
     return Prediction(
         **vars(answer),
         susceptibility=1 / (ridge * alpha1) if ridge > 0 else math.inf,

@@ -94,7 +94,10 @@ class ScoreGrid:
         Their last Chebyshev coefficients must be below 1e-6 of the largest; the mean over
         a law is then far closer.
         """
-        to_scores, to_lengths = _to_coefficients(self.shape.scores), _to_coefficients(self.shape.lengths)
+        to_scores, to_lengths = (
+            _to_coefficients(self.shape.scores),
+            _to_coefficients(self.shape.lengths),
+        )
         coefficients = np.abs(to_lengths.T @ values @ to_scores)
         largest = coefficients.max(axis=(1, 2, 3))
         last = np.maximum(
@@ -185,7 +188,9 @@ class _Class:
         """Yield a few nodes of a scramble at a time, and their products."""
         scrambles, nodes = self._features[e].shape
         if self._keep and e not in self._products:
-            self._products[e] = np.stack([self._product(e, s, slice(None)) for s in range(scrambles)])
+            self._products[e] = np.stack(
+                [self._product(e, s, slice(None)) for s in range(scrambles)]
+            )
         for s in range(scrambles):
             for first in range(0, nodes, _CHUNK):
                 here = slice(first, first + _CHUNK)
