@@ -54,9 +54,9 @@ def test_a_point_does_not_depend_on_its_neighbours(loss):
 
 def test_neither_does_its_number_of_nodes():
     loads = [(float(a), 1e-2) for a in np.geomspace(0.5, 20, 6)]
-    points = solved(loads, tolerance=2e-4)
+    points = solved(loads, tolerance=4e-4)
     assert len({point.nodes for point in points}) > 1
-    check_each_by_itself(loads, "logistic", tolerance=2e-4)
+    check_each_by_itself(loads, "logistic", tolerance=4e-4)
 
 
 def test_order_and_repetition_do_not_matter():
@@ -88,7 +88,7 @@ def test_a_law_is_made_once_for_each_number_of_nodes():
         return laws()(points)
 
     loads = [(a, 1e-2) for a in (1.0, 1.5, 2.0)]
-    list(solve_along(law, get_loss("square"), loads, 1e-5))
+    list(solve_along(law, get_loss("square"), loads, 2e-4))
     assert sorted(made) == sorted(set(made))
 
 

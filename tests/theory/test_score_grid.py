@@ -86,8 +86,9 @@ def test_equal_scores_have_no_grid():
 def test_a_function_with_a_step_is_not_resolved():
     law = feature_law("attention", SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5), "erf", 512)
     grid = ScoreGrid(law)
-    m, C = (np.stack(parts) for parts in zip(*(view.rows[1:] for view in grid.views([1, 1, 0]))))
-    smooth = np.stack([m, np.exp(-m), C[..., None] ** 2 + 0 * m])
+    views = grid.views(np.array([1.0, 1.0, 0.0]))
+    m = np.stack([view.rows[1] for view in views])
+    smooth = np.stack([m, np.exp(-m), 0 * m + np.stack([view.C[:, None] ** 2 for view in views])])
     assert grid.resolves(smooth)
     assert not grid.resolves(np.concatenate([smooth, np.tanh(50 * (m[None] - 0.1))]))
 

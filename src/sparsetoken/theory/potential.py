@@ -18,7 +18,8 @@ from sparsetoken.theory.score_grid import FINE, PLAIN, GridShape, ScoreGrid
 __all__ = ["NodeSums", "Potential"]
 
 _NEAR = 1e-6  # relative: no farther than the last Newton step goes
-_MANY = 1024  # nodes from which a grid is less work
+# nodes from which a grid is less work, and from which the finer grid is, in any case
+_MANY, _VERY_MANY = 1024, 2**14
 
 
 class NodeSums(NamedTuple):
@@ -74,9 +75,7 @@ class Potential:
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
         self._grids: dict[GridShape, ScoreGrid] = {}
-        self._shapes: list[GridShape] = []  # of the grids that may resolve the means
-        if loss.integrates and law.C.size > _MANY:
-            self._shapes = [PLAIN, FINE] if law.C.all() else [FINE]
+        self._shapes = _worthwhile(law, loss)
         self._last: _Evaluation | None = None
 
     def at(self, alpha: float) -> Potential:
@@ -203,6 +202,16 @@ class Potential:
         hessian[2, 2] += 1e-9  # nothing else bends b where a loss is straight
         hessian[0, 0] += 1e-14 * np.trace(hessian)  # nor w_1 without a query at ridge 0
         return gradient[: self.size], hessian[: self.size, : self.size]
+
+
+def _worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
+    """Return the grids that may resolve the means at less work than a sum over nodes."""
+    shapes = []
+    if loss.integrates and law.C.size > _MANY and law.C.all():  # log C
+        shapes.append(PLAIN)
+    if loss.integrates and law.C.size > (_MANY if loss.strip > 0 else _VERY_MANY):
+        shapes.append(FINE)
+    return shapes
 
 
 def _means(weights: np.ndarray, functions: list[np.ndarray]) -> np.ndarray:
