@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import erfcx, ndtr
 
+from sparsetoken.numerics.quadrature import clustered_gaussian, gaussian_panels, trapezoidal_step
 from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.numerics.quadrature import clustered_gaussian, gaussian_panels
 from sparsetoken.numerics.scalar_root import increasing_root
 
 MOMENTS = {0: 1, 1: 0, 2: 1, 3: 0, 4: 3, 6: 15}
@@ -55,3 +55,17 @@ def test_increasing_root():
         lambda z: (z - target + jnp.where(z > target, 1.0, -1.0), jnp.ones_like(z)), low, high
     )
     np.testing.assert_allclose(jump, target, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("width", [0.01, 0.3, 0.8, 2.0, 20.0])
+@pytest.mark.parametrize("strip", [0.5, np.pi])
+def test_trapezoidal_steps_integrate_what_is_analytic_in_a_strip(width, strip):
+    """1/(x^2 + strip^2) has its poles on the edge; its Gaussian mean by the panels is exact."""
+    step = float(trapezoidal_step(np.array(width), strip))
+    for shift in (0.0, 0.37):
+        x = np.arange(-9 * width - 9 * step, 9 * width + 9 * step, step) + shift * step
+        density = np.exp(-0.5 * (x / width) ** 2) / (np.sqrt(2 * np.pi) * width)
+        found = step * np.sum(density * strip**2 / (x**2 + strip**2))
+        z = strip / (width * np.sqrt(2))
+        exact = np.sqrt(np.pi) * z * erfcx(z)
+        assert found == pytest.approx(exact, abs=1e-14 + 1e-13 * exact)

@@ -243,6 +243,17 @@ def test_vanishing_features(activation):
     assert found.overlaps.bias == pytest.approx(math.log(0.2 / 0.8))
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_vanishing_features_of_equal_classes_leave_a_coin(activation, loss):
+    """The bias is 0, and so is every score: half of the answers are wrong."""
+    found = prediction(
+        "elementwise", 6, 2, 0.5, 3.0, 0.5, 0.0, 2.0, 1e-2, loss, activation=activation
+    )
+    assert (found.test_error, found.training_error, found.auc) == (0.5, 0.5, 0.5)
+    assert found.overlaps.bias == 0
+
+
 def test_elementwise_at_zero_sharpness_is_scaled_pooling():
     """1 + erf(0) = 1 makes f the mean token, sigmoid(0) half of it: ridge 4 times less."""
     pooled = prediction("pooled", 6, 2, 0.2, 3.0, 0, 0, 2.0, 4e-2, "logistic")

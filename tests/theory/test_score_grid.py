@@ -11,7 +11,7 @@ from sparsetoken.stages import Query
 from sparsetoken.theory import feature_law
 from sparsetoken.theory.learned_error import solve_readout
 from sparsetoken.theory.potential import Potential
-from sparsetoken.theory.score_grid import ScoreGrid
+from sparsetoken.theory.score_grid import FINE, PLAIN, ScoreGrid
 
 SETTINGS = [
     ((10, 1, 3.0, 0.5), Query(0.8, 2.0), 4.0, 1e-3),
@@ -28,51 +28,70 @@ def _float64():
         yield
 
 
+@pytest.mark.parametrize("shape", [PLAIN, FINE])
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
-def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge):
+def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, shape):
     law = feature_law(Attention(), SparseTokenProblem(*letters), query, 512)
     potential = Potential(law, get_loss("logistic"), alpha1)
     x = solve_readout(potential, ridge).x
     for at in (x, x * [0.5, 1.5, 0.8, 0.5, 2.0]):
-        grid = potential._node_sums(at, 0.0)
-        kept, potential._grid = potential._grid, None
-        direct = potential._node_sums(at, 0.0)
-        potential._grid = kept
+        grid = potential._grid_sums(ScoreGrid(law, shape), at, 0.0)
+        if grid is None:  # only away from the solution, and only the plain grid
+            assert shape == PLAIN
+            assert at is not x
+            continue
+        direct = potential._direct_sums(at, 0.0)
         # coefficients end at 1e-6 of the largest, which leaves means far closer
         for found, expected in zip(grid, direct, strict=True):
             assert np.abs(found - expected).max() <= 1e-7 * np.abs(expected).max()
 
 
-def test_nodes_without_features_are_summed_one_by_one():
+def test_nodes_without_features_are_on_the_finer_grid():
     # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
-    relu, problem = Elementwise(activation="relu"), SparseTokenProblem(2, 1, 3.0, 0.5)
-    law = feature_law(relu, problem, Query(0.8, 1.0), 512)
+    law = feature_law(
+        "elementwise", SparseTokenProblem(2, 1, 3.0, 0.5), Query(0.8, 1.0), "relu", 512
+    )
     potential = Potential(law, get_loss("logistic"), 2.0)
     assert not law.C.all()
-    assert solve_readout(potential, 0.01).converged
+    found = solve_readout(potential, 0.01)
+    assert found.converged
+    grid, direct = potential._node_sums(found.x, 0.0), potential._direct_sums(found.x, 0.0)
+    for ours, expected in zip(grid, direct, strict=True):
+        assert np.abs(ours - expected).max() <= 1e-7 * np.abs(expected).max()
 
 
-def test_weights_on_the_grid_reproduce_polynomials():
+@pytest.mark.parametrize("shape", [PLAIN, FINE])
+@pytest.mark.parametrize("a", [(0.7, -1.2, 0.4), (0.1, 2.0, -1.0), (-0.5, 0.0, 0.0)])
+def test_weights_on_the_grid_reproduce_polynomials(a, shape):
     problem, query = SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5)
     law = feature_law(Attention(), problem, query, 512)
-    a = np.array([0.7, -1.2, 0.4])
-    view = ScoreGrid(law).view(a)
+    views = ScoreGrid(law, shape).views(np.array(a))
     features = np.stack([law.along, law.across, np.ones_like(law.C)])
-    m = np.tensordot(a, features, axes=1)
+    m = np.tensordot(np.array(a), features, axes=1)
     for p in range(3):
         for q in range(3):
-            found = view.moments[:, p, q] @ (view.m[0] ** 3 * np.log(view.C[0]) ** 2)
+            found = 0.0
+            for view in views:
+                f = view.m**3 * shape.of_length(view.C)[:, None] ** 2
+                found = found + view.moments[:, p, q] @ f.ravel()
             weight = law.weight * features[p] * features[q]
-            expected = np.sum(weight * m**3 * np.log(law.C) ** 2, axis=1)
+            expected = np.sum(weight * m**3 * shape.of_length(law.C) ** 2, axis=1)
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_equal_scores_have_no_grid():
+    law = feature_law(Attention(), SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5), 512)
+    assert ScoreGrid(law).views(np.array([0.0, 0.0, 1.0])) is None
 
 
 def test_a_function_with_a_step_is_not_resolved():
     law = feature_law(Attention(), SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5), 512)
-    view = ScoreGrid(law).view(np.array([1.0, 1.0, 0.0]))
-    smooth = np.concatenate([view.m, np.exp(-view.m), view.C**2])
-    assert ScoreGrid.resolves(smooth)
-    assert not ScoreGrid.resolves(np.concatenate([smooth, np.tanh(50 * (view.m - 0.1))]))
+    grid = ScoreGrid(law)
+    views = grid.views(np.array([1.0, 1.0, 0.0]))
+    m = np.stack([view.rows[1] for view in views])
+    smooth = np.stack([m, np.exp(-m), 0 * m + np.stack([view.C[:, None] ** 2 for view in views])])
+    assert grid.resolves(smooth)
+    assert not grid.resolves(np.concatenate([smooth, np.tanh(50 * (m[None] - 0.1))]))
 
 
 def test_what_is_not_resolved_is_summed_over_all_nodes():
@@ -82,7 +101,5 @@ def test_what_is_not_resolved_is_summed_over_all_nodes():
     law = feature_law(Attention(), problem, Query(0.6, 1.5), 512)
     potential = Potential(law, sharp, 4.0)
     x = np.array([3.0, 3.0, -1.0, 1e-4, 1.0])
-    found = potential._node_sums(x, 0.0)
-    potential._grid = None
-    direct = potential._node_sums(x, 0.0)
+    found, direct = potential._node_sums(x, 0.0), potential._direct_sums(x, 0.0)
     np.testing.assert_array_equal(found.gradient, direct.gradient)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import cast
 
 from sparsetoken.models import Attention, Model, Pooled, Vectorized, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Prediction, Table
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.theory import predict
+from sparsetoken.theory import predict_readouts
 from sparsetoken.theory.alignment.two_steps import align_point
 
 __all__ = ["COMPARED", "WORTH", "AttentionSetting", "Forecast", "Point", "better"]
@@ -22,7 +20,7 @@ _LOSS = "square"
 _SPLITS = (0.1, 0.2, 0.35, 0.5, 0.7)
 _SHARPNESSES = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 _RIDGES = (1.0, 0.1, 0.01, 0.001)
-_TOLERANCE = 0.01  # of predicted test errors
+_NODES = 64  # for each class and scramble: test errors to about a hundredth
 _MANY = 1e6  # bags for each dimension, for the limit of infinite data
 
 
@@ -202,7 +200,7 @@ def _others(grid: tuple[float, ...], value: float, local: bool) -> tuple[float, 
 @functools.lru_cache(maxsize=4096)
 def _least_error(problem: SparseTokenProblem, model: Model, alpha: float) -> float:
     """Return the least test error over a grid of ridges; infinite where none was found."""
-    readouts = Readout(_LOSS, _RIDGES, alpha)
-    found = predict(problem, model, readouts, tolerance=_TOLERANCE)
-    errors = [prediction.test_error for prediction in cast("Table[Prediction]", found)]
+    readouts = [Readout(_LOSS, ridge, alpha) for ridge in _RIDGES]
+    found = predict_readouts(problem, model, readouts, nodes=_NODES)
+    errors = [prediction.test_error for prediction in found]
     return min((e for e in errors if math.isfinite(e)), default=math.inf)

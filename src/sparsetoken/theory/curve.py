@@ -15,7 +15,7 @@ from sparsetoken.theory.learned_error import (
     newton_distance,
     outcome,
     solve_readout,
-    test_error_spread,
+    spread_of_test_error,
 )
 from sparsetoken.theory.nearby import Load, SolvedLoads
 from sparsetoken.theory.potential import Potential
@@ -38,19 +38,20 @@ class SolvedPoint:
     Attributes
     ----------
     saddle : SaddlePoint
-        Everything else holds only if it has converged.
     outcome : Outcome or None
         None if the saddle point was not reached.
-    spread : float
-        Standard error of the test error over the scrambles of the nodes.
+    numerical_error : float
+        Standard error of the test error: that over the scrambles of the nodes, and what all
+        nodes may have missed. nan without an outcome.
     nodes : int
         Number of nodes of the law, over classes and scrambles.
     susceptibility : float
+        nan without an outcome.
     """
 
     saddle: SaddlePoint
     outcome: Outcome | None
-    spread: float
+    numerical_error: float
     nodes: int
     susceptibility: float
 
@@ -65,46 +66,30 @@ def solve_along(
 ) -> Iterator[SolvedPoint]:
     """Solve for the readout at one (alpha, ridge) after another.
 
-    Each point has the fewest nodes with which twice the standard error of its test error is
+    Each point has the fewest nodes with which twice the numerical error of its test error is
     below the tolerance, and is solved to the same length of the last Newton step. Its
     neighbours only give the place where Newton's method starts, so that its solution is the
     same in every sequence, to rounding.
+
+    Float64 must be enabled in JAX while the points are drawn from the iterator.
 
     Parameters
     ----------
     laws : callable
         Maps a number of points for each class and scramble to the law of the features. It
-        is called once for each number.
+        is called at most once for each number.
     loss : Loss
     loads : iterable of (alpha, ridge)
-        alpha = n1/d in (0, inf], ridge >= 0. Solutions along an axis of one of them help to
-        find the next.
+        alpha = n1/d in (0, inf], ridge >= 0; at 0 the loss must have a finite minimum.
+        Solutions along an axis of one of them help to find the next.
     tolerance : float
-        Of the test error.
+        Of the test error, in (0, 1).
     test_laws : callable, optional
         The law of the features of new data; by default the same.
     """
     sequence = _Sequence(laws, test_laws, loss, tolerance)
     for alpha, ridge in loads:
         yield sequence.solve(Load(alpha, ridge))
-
-
-class _Level:
-    """A law of some number of nodes, and what has been solved with it."""
-
-    def __init__(self, law: FeatureLaw, tested: FeatureLaw, loss: Loss) -> None:
-        self.law, self.tested = law, tested
-        self._potential = Potential(law, loss, 1.0)
-        self.solved = SolvedLoads()
-
-    @property
-    def exact(self) -> bool:
-        """Whether more nodes would change nothing."""
-        return self.law.exact and self.tested.exact
-
-    def potential(self, load: Load) -> Potential:
-        """Return the potential at a load."""
-        return self._potential.at(load.alpha)
 
 
 class _Sequence:
@@ -114,69 +99,109 @@ class _Sequence:
         self._laws, self._test_laws = laws, test_laws
         self._loss, self._tolerance = loss, tolerance
         self._levels: dict[int, _Level] = {}
-        self._last_points = LAST_POINTS  # of the point before
+        self._last_points = FIRST_POINTS  # of the point before
 
     def solve(self, load: Load) -> SolvedPoint:
         """Return the solution at a load."""
-        points, start = FIRST_POINTS, None
+        points, found = FIRST_POINTS, None
         while True:
             level = self._level(points)
-            potential = level.potential(load)
-            start = self._start(points, load, potential, start)
+            attempt = _Attempt(level, load)
+            start = self._start(points, load, found)
             last = points >= LAST_POINTS or level.exact
-            doubtful = not last and points < self._last_points
-            if not (doubtful and self._too_few(level, potential, load, start)):
-                saddle = solve_readout(potential, load.ridge, start)
-                if not saddle.converged:
-                    return SolvedPoint(saddle, None, math.nan, level.law.C.size, math.nan)
-                if saddle.smoothing == 0:
-                    level.solved.add(load, saddle.x)
-                scores = ScoreLaw.of(level.tested, saddle.overlaps)
-                spread = test_error_spread(potential, load.ridge, saddle, level.tested, scores)
-                if last or 2 * spread <= self._tolerance:
+            near = found is not None or points < self._last_points
+            if last or not (near and attempt.has_too_few_nodes(start, self._tolerance)):
+                found = attempt.solve(start)
+                if last or not found.converged or 2 * attempt.error <= self._tolerance:
                     self._last_points = points
-                    answer = outcome(potential, saddle, level.tested, scores)
-                    chi = potential.chi(saddle.x)
-                    return SolvedPoint(saddle, answer, spread, level.law.C.size, chi)
-                start = saddle
+                    return attempt.complete(found)
             points *= _MORE
 
     def _level(self, points: int) -> _Level:
         if points not in self._levels:
             law = self._laws(points)
             tested = law if self._test_laws is None else self._test_laws(points)
-            self._levels[points] = _Level(law, tested, self._loss)
+            self._levels[points] = _Level(law, tested, Potential(law, self._loss, 1.0))
         return self._levels[points]
 
-    def _start(
-        self, points: int, load: Load, potential: Potential, lower: SaddlePoint | None
-    ) -> SaddlePoint:
+    def _start(self, points: int, load: Load, fewer: SaddlePoint | None) -> SaddlePoint:
         """Return the start that is probably nearest.
 
         That is one from neighbours with the same nodes or with others, the solution of this
         point with fewer nodes, or one of a law of few nodes.
         """
-        best, distance = lower, _NODES_APART if lower is not None else math.inf
-        for other, level in self._levels.items():
+        best, distance = fewer, math.inf if fewer is None else _NODES_APART
+        for known, level in self._levels.items():
             guess = level.solved.guess(load)
             if guess is None:
                 continue
-            away = guess.distance + (0.0 if other == points else 0.1 * _NODES_APART)
+            away = guess.distance + (0.0 if known == points else 0.1 * _NODES_APART)
             if away < distance:
-                spent = 0 if lower is None else lower.iterations
-                best, distance = SaddlePoint(guess.x, 0.0, math.inf, spent, True), away
-        if best is not None:
-            return best
-        few = Potential(potential.law.coarse(), self._loss, load.alpha)
+                best, distance = SaddlePoint(guess.x, 0.0, math.inf, 0, True), away
+        return self._level(points).rough(load) if best is None else best
+
+
+@dataclasses.dataclass(frozen=True)
+class _Level:
+    """A law of some number of nodes, and what has been solved with it."""
+
+    law: FeatureLaw
+    tested: FeatureLaw
+    potential: Potential
+    solved: SolvedLoads = dataclasses.field(default_factory=SolvedLoads)
+
+    @property
+    def exact(self) -> bool:
+        """Whether more nodes would change nothing."""
+        return self.law.exact and self.tested.exact
+
+    def rough(self, load: Load) -> SaddlePoint:
+        """Return the solution for a law of few nodes that stands for this one."""
+        few = Potential(self.law.coarse(), self.potential.loss, load.alpha)
         return solve_readout(few, load.ridge, tolerance=ROUGH_STEP)
 
-    def _too_few(self, level: _Level, potential: Potential, load: Load, start: SaddlePoint) -> bool:
+
+class _Attempt:
+    """A point with the nodes of one level."""
+
+    def __init__(self, level: _Level, load: Load) -> None:
+        self._level, self._load = level, load
+        self._potential = level.potential.at(load.alpha)
+        self.error = math.nan
+
+    def has_too_few_nodes(self, start: SaddlePoint, tolerance: float) -> bool:
         """Return whether the nodes are so few that their own solution is not worth its time.
 
         They are if the spread at a start nearby is twice of what is allowed.
         """
         if not start.converged or start.smoothing > 0:
             return False
-        if newton_distance(potential, load.ridge, start) > _NEAR:
+        if newton_distance(self._potential, self._load.ridge, start) > _NEAR:
             return False
-        return test_error_spread(potential, load.ridge, start, level.tested) > self._tolerance
+        return self._spread(start, ScoreLaw.of(self._level.tested, start.overlaps)) > tolerance
+
+    def solve(self, start: SaddlePoint) -> SaddlePoint:
+        """Return the solution, and keep it as a neighbour and its numerical error."""
+        found = solve_readout(self._potential, self._load.ridge, start)
+        if not found.converged:
+            return found
+        if found.smoothing == 0:
+            self._level.solved.add(self._load, found.x)
+        self._scores = ScoreLaw.of(self._level.tested, found.overlaps)
+        self.error = self._spread(found, self._scores)
+        if not self._level.tested.exact:
+            self.error = math.hypot(self.error, self._scores.unseen_error())
+        return found
+
+    def complete(self, found: SaddlePoint) -> SolvedPoint:
+        """Return the solution with all that follows from it."""
+        nodes = self._level.law.C.size
+        if not found.converged:
+            return SolvedPoint(found, None, math.nan, nodes, math.nan)
+        answer = outcome(self._potential, found, self._level.tested, self._scores)
+        return SolvedPoint(found, answer, self.error, nodes, self._potential.chi(found.x))
+
+    def _spread(self, at: SaddlePoint, scores: ScoreLaw) -> float:
+        return spread_of_test_error(
+            self._potential, self._load.ridge, at, self._level.tested, scores
+        )

@@ -25,7 +25,7 @@ __all__ = [
     "outcome",
     "outcome_without_features",
     "solve_readout",
-    "test_error_spread",
+    "spread_of_test_error",
 ]
 
 # Relative lengths of the last Newton step, of a solution and of a place on the way to one.
@@ -185,8 +185,7 @@ def outcome(
     Equation: learned-error.
 
     Equation: shifted-test-law. The readout stays; features of new data have the law
-    `test_law`, which may differ from that of the training; `tested` are its scores, if they
-    are known.
+    `test_law`, which may differ from that of the training; `tested` are its scores, if known.
     """
     law, w, r, mu = potential.law, saddle.overlaps, saddle.x[_R], saddle.smoothing
     tested = tested or ScoreLaw.of(test_law, w)
@@ -226,7 +225,7 @@ def outcome_without_features(loss: Loss, pi: float, test_pi: float) -> Outcome:
     )
 
 
-def test_error_spread(
+def spread_of_test_error(
     potential: Potential,
     ridge: float,
     saddle: SaddlePoint,

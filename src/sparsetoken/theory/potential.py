@@ -18,7 +18,8 @@ from sparsetoken.theory.score_grid import FINE, PLAIN, GridShape, ScoreGrid
 __all__ = ["NodeSums", "Potential"]
 
 _NEAR = 1e-6  # relative: no farther than the last Newton step goes
-_MANY = 1024  # nodes from which a grid is less work
+# nodes from which a grid is less work, and from which the finer grid is, in any case
+_MANY, _VERY_MANY = 1024, 2**14
 
 
 class NodeSums(NamedTuple):
@@ -74,9 +75,7 @@ class Potential:
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
         self._grids: dict[GridShape, ScoreGrid] = {}
-        self._shapes: list[GridShape] = []  # of the grids that may resolve the means
-        if loss.integrates and law.C.size > _MANY:
-            self._shapes = [PLAIN, FINE] if law.C.all() else [FINE]
+        self._shapes = _worthwhile(law, loss)
         self._last: _Evaluation | None = None
 
     def at(self, alpha: float) -> Potential:
@@ -172,7 +171,9 @@ class Potential:
         pairs = [(h00, E0, E0), (h01, E0, E1), (h01, E1, E0), (h11, E1, E1), (huu, U, U)]
         pairs += [(-h0u, E0, U), (-h0u, U, E0), (-h1u, E1, U), (-h1u, U, E1)]
         hessian = sum(h[:, None, None] * np.outer(one, other) for h, one, other in pairs)
-        cross = sum(turn[:, :, None] * along for turn, along in zip(turns, (E0, E1, -U)))
+        cross = sum(
+            turn[:, :, None] * along for turn, along in zip(turns, (E0, E1, -U), strict=True)
+        )
         hessian[:, :3] += cross
         hessian[:, :, :3] += np.swapaxes(cross, 1, 2)
         hessian[:, :3, :3] += _means(moments.reshape(len(M), 9, -1), [s.D])[0].reshape(-1, 3, 3)
@@ -201,6 +202,16 @@ class Potential:
         hessian[2, 2] += 1e-9  # nothing else bends b where a loss is straight
         hessian[0, 0] += 1e-14 * np.trace(hessian)  # nor w_1 without a query at ridge 0
         return gradient[: self.size], hessian[: self.size, : self.size]
+
+
+def _worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
+    """Return the grids that may resolve the means at less work than a sum over nodes."""
+    shapes = []
+    if loss.integrates and law.C.size > _MANY and law.C.all():  # log C
+        shapes.append(PLAIN)
+    if loss.integrates and law.C.size > (_MANY if loss.strip > 0 else _VERY_MANY):
+        shapes.append(FINE)
+    return shapes
 
 
 def _means(weights: np.ndarray, functions: list[np.ndarray]) -> np.ndarray:

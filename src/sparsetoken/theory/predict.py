@@ -206,7 +206,7 @@ def _prediction(point: SolvedPoint, stage: Stage, tolerance: float) -> Predictio
     return Prediction(
         **vars(answer),
         susceptibility=math.inf if stage.fits_exactly else point.susceptibility,
-        numerical_error=point.spread,
+        numerical_error=point.numerical_error,
         residual=saddle.residual,
         iterations=saddle.iterations,
         status=_status(point, tolerance),
@@ -259,10 +259,10 @@ def _compared_with_pooling(
 
 
 def _status(point: SolvedPoint, tolerance: float) -> Status:
-    if 2 * point.spread <= tolerance:
+    if 2 * point.numerical_error <= tolerance:
         return Status(StatusCode.CONVERGED)
-    reached = f"Twice the standard error is {2 * point.spread:.2e} with {point.nodes} nodes"
-    remedy = f"{reached}; ask for a tolerance of {2.2 * point.spread:.1e}."
+    reached = f"Twice the standard error is {2 * point.numerical_error:.2e} with {point.nodes} nodes"
+    remedy = f"{reached}; ask for a tolerance of {2.2 * point.numerical_error:.1e}."
     return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
 
 

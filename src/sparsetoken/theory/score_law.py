@@ -17,6 +17,7 @@ __all__ = ["ScoreLaw"]
 
 _THRESHOLDS = 199  # odd, so that with the ends every second point is a rule as well
 _NODES_FOR_AUC = 8192
+_COUNTED, _FAR = 30, 10.0
 _REACH = 7.0  # P(|g| > REACH) = 3e-12
 _FIRST_STEPS, _MOST_STEPS = 24, 1024
 _ENOUGH = 1e-11
@@ -48,18 +49,47 @@ class ScoreLaw:
         variance = law.shared * w.query**2 + law.C**2 * (w.orthogonal**2 + w.noise**2)
         return cls(mean, np.sqrt(variance), law.y, law.weight)
 
-    def errors(self) -> np.ndarray:
-        """Return P(y score < 0) for each node; half for a score of exactly 0."""
+    @functools.cached_property
+    def errors(self) -> Float[np.ndarray, "scrambles nodes"]:
+        """P(y score < 0) for each node; half for a score of exactly 0."""
         return _normal_cdf(-self.y * self.mean, self.width)
 
     @functools.cached_property
     def errors_by_scramble(self) -> Float[np.ndarray, " scrambles"]:
         """P(y score < 0) in each scramble."""
-        return np.einsum("sn,sn->s", self.weight, self.errors())
+        return np.einsum("sn,sn->s", self.weight, self.errors)
 
     def test_error(self) -> float:
         """Return P(y score < 0), with half of P(score = 0)."""
         return float(np.mean(self.errors_by_scramble))
+
+    def unseen_error(self) -> float:
+        """Return the standard error of a small test error from events that no node has seen.
+
+        An event of the probability of one node is missed by all nodes in one case of three, and
+        the spread over scrambles does not show it. A number of events of which none was seen has
+        the standard deviation sqrt(1/2) after Jeffreys' prior; so many nodes of each class may
+        be missing where all errors weigh less than `_COUNTED` nodes.
+        """
+        nodes = [float(self.weight[self.y == label].max()) / len(self.y) for label in (-1, 1)]
+        if self.test_error() >= _COUNTED * max(nodes):
+            return 0.0
+        missing = [node for node, y in zip(nodes, (-1, 1), strict=True) if not self._far(y)]
+        return math.sqrt(0.5) * math.hypot(*missing)
+
+    def _far(self, label: float) -> bool:
+        """Return whether a class is so far on its side that no event takes it to the other.
+
+        Its nodes are if a deviation from their mean ten times that of the worst does not,
+        measured in widths or in scores.
+        """
+        at = self.y == label
+        margin, width = label * self.mean[at], self.width[at]
+        widths = margin / np.maximum(width, 1e-100)
+        return any(
+            values.min() - _FAR * (values.mean() - values.min()) > reach
+            for values, reach in ((widths, 0.0), (margin, _FAR * width.max()))
+        )
 
     def rates(
         self, thresholds: Float[np.ndarray, " t"]

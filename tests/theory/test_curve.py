@@ -1,0 +1,141 @@
+"""Points of a sequence against each by itself, and how many nodes each of them gets."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from sparsetoken.losses import get_loss
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.theory.curve import solve_along
+from sparsetoken.theory.feature_law import feature_law
+from sparsetoken.training import Query
+
+LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
+PROBLEM, QUERY = SparseTokenProblem(8, 2, 3.0, 0.4), Query(0.8, 1.2)
+
+
+@pytest.fixture(autouse=True)
+def _float64():
+    with jax.enable_x64(True):
+        yield
+
+
+def laws(problem=PROBLEM, query=QUERY, model="attention"):
+    return lambda points: feature_law(model, problem, query, "erf", points)
+
+
+def solved(loads, loss="logistic", tolerance=1e-3, **options):
+    return list(solve_along(laws(), get_loss(loss), loads, tolerance, **options))
+
+
+def numbers(point):
+    outcome = point.outcome
+    values = [outcome.test_error, outcome.training_loss, outcome.training_error, outcome.auc]
+    return np.array([*values, *point.saddle.x, point.susceptibility])
+
+
+def check_each_by_itself(loads, loss, **options):
+    for load, found in zip(loads, solved(loads, loss, **options), strict=True):
+        (alone,) = solved([load], loss, **options)
+        assert found.nodes == alone.nodes
+        # the last Newton step is below 1e-6, and the error of the order of its square
+        np.testing.assert_allclose(numbers(found), numbers(alone), rtol=1e-9, atol=1e-12)
+        assert found.numerical_error == pytest.approx(alone.numerical_error, rel=1e-6, abs=1e-15)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_point_does_not_depend_on_its_neighbours(loss):
+    check_each_by_itself([(float(a), 1e-2) for a in np.geomspace(0.5, 5, 7)], loss)
+    check_each_by_itself([(2.0, float(ridge)) for ridge in np.geomspace(1, 1e-3, 5)], loss)
+
+
+def test_neither_does_its_number_of_nodes():
+    loads = [(float(a), 1e-2) for a in np.geomspace(0.5, 20, 6)]
+    points = solved(loads, tolerance=4e-4)
+    assert len({point.nodes for point in points}) > 1
+    check_each_by_itself(loads, "logistic", tolerance=4e-4)
+
+
+def test_order_and_repetition_do_not_matter():
+    loads = [(2.0, 1e-2), (0.5, 1e-2), (math.inf, 1e-2), (2.0, 1e-2), (0.5, 1.0), (math.inf, 0.0)]
+    check_each_by_itself(loads, "logistic")
+
+
+def test_infinite_data_with_a_test_law_of_its_own():
+    shifted = laws(SparseTokenProblem(8, 1, 3.0, 0.4))
+    check_each_by_itself([(1.0, 1e-2), (math.inf, 1e-2)], "logistic", test_laws=shifted)
+    ((plain,), (other,)) = (solved([(1.0, 1e-2)], test_laws=tested) for tested in (None, shifted))
+    assert other.outcome.training_loss == plain.outcome.training_loss
+    assert other.outcome.test_error > plain.outcome.test_error
+
+
+def test_neighbours_save_newton_steps():
+    loads = [(float(a), 1e-2) for a in np.geomspace(0.5, 5, 30)]
+    steps = [point.saddle.iterations for point in solved(loads)]
+    # a polynomial through six neighbours is nearer than the last step may be long
+    assert np.mean(steps[10:]) < 2
+    assert steps[0] > 4
+
+
+def test_a_law_is_made_once_for_each_number_of_nodes():
+    made = []
+
+    def law(points):
+        made.append(points)
+        return laws()(points)
+
+    loads = [(a, 1e-2) for a in (1.0, 1.5, 2.0)]
+    list(solve_along(law, get_loss("square"), loads, 2e-4))
+    assert sorted(made) == sorted(set(made))
+
+
+def test_an_exact_law_has_no_numerical_error():
+    exact = laws(query=Query(0.0, 0.0), model="pooled")
+    points = list(solve_along(exact, get_loss("hinge"), [(1.0, 1e-2), (2.0, 1e-2)], 1e-6))
+    assert [point.nodes for point in points] == [2, 2]
+    assert [point.numerical_error for point in points] == [0.0, 0.0]
+
+
+def conditional_errors(problem, query, w, n, seed):
+    """Mean and standard error of P(error | tokens) over plain draws of the tokens."""
+    pi, theta, R, L = problem.letters
+    s, k = query.cosine, query.sharpness
+    rng = np.random.default_rng(seed)
+    mean = variance = 0.0
+    for y, share in ((1, pi), (-1, 1 - pi)):
+        g, signal = rng.standard_normal((n, L)), (np.arange(L) < R) * (y > 0)
+        t = k * (g + theta * s * signal)
+        a = np.exp(t - t.max(axis=1, keepdims=True))
+        a /= a.sum(axis=1, keepdims=True)
+        A, B, C = a @ signal, np.sum(a * g, axis=1), np.sqrt(np.sum(a**2, axis=1))
+        along, across = theta * s * A + B, theta * math.sqrt(1 - s**2) * A
+        score = w.query * along + w.orthogonal * across + w.bias
+        wrong = ndtr(-y * score / (C * math.hypot(w.orthogonal, w.noise)))
+        mean += share * wrong.mean()
+        variance += share**2 * wrong.var() / n
+    return mean, math.sqrt(variance)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-4])
+def test_rare_errors_are_within_the_numerical_error(loss, tolerance):
+    """Attention looks at a wrong token in 1e-4 of the positives, which few nodes show."""
+    problem, query = SparseTokenProblem(5, 1, 9.66, 0.32), Query(0.564, 10.74)
+    loads = [(6.52, 9.7e-4)]
+    (point,) = solve_along(laws(problem, query), get_loss(loss), loads, tolerance)
+    assert 2 * point.numerical_error <= tolerance
+    error, noise = conditional_errors(problem, query, point.outcome.overlaps, 400_000, 0)
+    away = abs(point.outcome.test_error - error)
+    assert away <= 2 * math.hypot(point.numerical_error, noise)
+    # the spread over scrambles alone claims ten times less than what is missing
+    assert away > 5e-5 or tolerance < 1e-3
+
+
+def test_errors_that_no_node_has_seen_are_covered():
+    problem, query = SparseTokenProblem(19, 3, 13.55, 0.7), Query(0.572, 19.0)
+    (point,) = solve_along(laws(problem, query), get_loss("hinge"), [(2.94, 4.9e-4)], 1e-3)
+    assert point.outcome.test_error < 1e-10
+    assert 1e-5 < point.numerical_error < 5e-4

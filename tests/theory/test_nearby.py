@@ -1,0 +1,66 @@
+"""Guesses from solved neighbours, where the solutions are known functions."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sparsetoken.theory.nearby import Load, SolvedLoads
+
+
+def smooth(load):
+    t = math.log(load.alpha) + 0.3 * math.log(load.ridge)
+    return np.array([math.sin(t), 1 + 0.1 * t, t**2, math.exp(t), math.exp(-0.5 * t)])
+
+
+def known(loads):
+    solved = SolvedLoads()
+    for load in loads:
+        solved.add(load, smooth(load))
+    return solved
+
+
+def test_nothing_is_known_at_first():
+    assert SolvedLoads().guess(Load(1.0, 0.1)) is None
+
+
+def test_a_solved_load_is_its_own_guess():
+    load = Load(2.0, 0.1)
+    guess = known([Load(1.0, 0.1), load]).guess(load)
+    assert guess.distance == 0
+    np.testing.assert_allclose(guess.x, smooth(load), rtol=1e-15)
+
+
+@pytest.mark.parametrize("axis", ["alpha", "ridge"])
+def test_polynomials_along_an_axis(axis):
+    values = np.exp(0.1 * np.arange(9))
+    loads = [Load(1.0, 0.1)._replace(**{axis: float(v)}) for v in values]
+    guess = known(loads[:-1]).guess(loads[-1])
+    # six neighbours: 0.1^6 times sixth derivatives of order one, twice as far as the nearest
+    assert np.abs(guess.x - smooth(loads[-1])).max() < 1e-5
+    assert guess.distance < 1e-4
+
+
+def test_one_neighbour_is_taken_as_it_is():
+    guess = known([Load(1.0, 0.1)]).guess(Load(2.0, 0.1))
+    np.testing.assert_allclose(guess.x, smooth(Load(1.0, 0.1)))
+    assert guess.distance == pytest.approx(math.log(2))
+
+
+def test_far_extrapolation_stays_with_few_neighbours():
+    loads = [Load(float(a), 0.1) for a in np.exp(0.01 * np.arange(6))]
+    guess = known(loads).guess(Load(100.0, 0.1))
+    assert np.abs(guess.x).max() < 1e3
+
+
+@pytest.mark.parametrize("load", [Load(2.0, 0.2), Load(math.inf, 0.1), Load(2.0, 0.0)])
+def test_what_is_not_on_an_axis_is_no_neighbour(load):
+    assert known([Load(1.0, 0.1)]).guess(load) is None
+
+
+def test_infinite_data_is_followed_along_the_ridge():
+    solved = SolvedLoads()
+    for ridge in (0.1, 0.2):
+        solved.add(Load(math.inf, ridge), np.array([ridge, 1.0, 2.0, 0.0, 1.0]))
+    guess = solved.guess(Load(math.inf, 0.3))
+    assert guess.x[3:].tolist() == [0.0, 1.0]
