@@ -4,11 +4,14 @@ import jax
 import numpy as np
 import pytest
 
-from sparsetoken import FourStageTraining, SparseTokenProblem, predict
 from sparsetoken.losses import get_loss
+from sparsetoken.models import make_model
 from sparsetoken.numerics import products
 from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Readout
+from sparsetoken.theory import predict
 from sparsetoken.validation import InvalidInput
 
 
@@ -104,10 +107,10 @@ def test_the_products_are_those_of_the_device(monkeypatch, shape):
 @needs_gpu
 @pytest.mark.parametrize("model", ["attention", "pooled"])
 def test_theory_agrees_on_cpu_and_gpu(model):
-    task, training = SparseTokenProblem(4, 1, 2.0), FourStageTraining(ridge=0.1)
+    task, readout = SparseTokenProblem(4, 1, 2.0), Readout(ridge=0.1, alpha=3.0)
     found = []
     for name in ("cpu", "gpu"):
         with jax.default_device(jax_device(name)):
-            found.append(predict(model, task, training, 3.0).test_error)
+            found.append(predict(task, make_model(model), readout).test_error)
     # both in float64, each to twice its numerical error of at most 1e-4
     assert found[0] == pytest.approx(found[1], abs=2e-4)

@@ -29,11 +29,11 @@ class MoreLabels:
     error : Estimate
         Predicted test error at the bags at hand.
     double : Estimate
-        At twice as many.
+        At twice as many bags.
     fourfold : float
-        At four times as many.
+        At four times as many bags.
     infinite : float
-        With endless data.
+        With infinite data.
     halfway : int or None
         Bags at which half of what can be gained is gained; None if more than 64 times those
         at hand.
@@ -110,7 +110,7 @@ class Diagnosis:
     signal : {"none", "weak", "clear"}
         none: evidence below 2; weak: below 4, or theta known no better than by a factor 3.
     guess : float
-        Error of the larger class for all.
+        Error of always answering with the larger class.
     curves : tuple of Point
         Predicted test errors at n/4 to 8n bags; empty where no signal is seen or bags are too
         long for predictions.

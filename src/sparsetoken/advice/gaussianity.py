@@ -19,7 +19,7 @@ _MOST_DIRECTIONS = 50
 
 @dataclasses.dataclass(frozen=True)
 class _Limits:
-    """Beyond which a departure from the model is clear, and large."""
+    """Values beyond which a departure from the model counts as clear, and as large."""
 
     clear: float
     large: float
@@ -52,9 +52,9 @@ class TokenCheck:
     sizes : float
         Standard deviation of the bag sizes over their mean; 0 in the model.
     departures : tuple of str
-        What is clearly unlike the model, in words.
+        What is clearly unlike the model, a phrase for each departure.
     fit : {"close", "rough", "poor"}
-        No departures; some; at least one large or three.
+        Close without departures; poor with a large one, or three; rough otherwise.
     """
 
     kurtosis: float

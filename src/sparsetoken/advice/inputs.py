@@ -15,7 +15,7 @@ from sparsetoken.validation import InvalidInput
 __all__ = ["LEAST_BAGS", "Labelled", "read_labelled"]
 
 LEAST_BAGS = 10  # of each class: two in each of the folds
-_SAFE = 1e-6  # of the largest value whose square is finite: sums of squares stay finite too
+_SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squares are too
 
 
 @dataclasses.dataclass(frozen=True)

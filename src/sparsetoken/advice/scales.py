@@ -16,9 +16,9 @@ from sparsetoken.validation import InvalidInput
 
 __all__ = ["MOST_TOKENS", "Scales", "effective_dimension", "sample_of_tokens"]
 
-MOST_TOKENS = 20_000  # that covariances and higher moments are taken of
-_LEAST_SHARE = 0.25
-_SAFE = 1e6  # times the least value whose square is not lost
+MOST_TOKENS = 20_000  # for covariances and higher moments
+_LEAST_SHARE = 0.25  # of the variance over all tokens, for the noise of a column
+_SAFE = 1e6  # times the square root of the smallest normal number: squares do not underflow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Scales:
 
 
 def sample_of_tokens(data: Labelled, scales: Scales, rng: np.random.Generator) -> Bags:
-    """Return whole negative bags with scaled tokens, at random, of about 20000 tokens at most."""
+    """Return randomly chosen negative bags with scaled tokens, about 20000 tokens at most."""
     order = rng.permutation(np.flatnonzero(~data.positive))
     total = np.cumsum(data.bags.sizes[order])
     few = data.bags[np.sort(order[: max(2, int(np.searchsorted(total, MOST_TOKENS)))])]
@@ -100,7 +100,7 @@ def effective_dimension(tokens: Float[np.ndarray, "N d"]) -> float:
     """Return the participation ratio (tr S)^2 / tr S^2 of the covariance S of tokens.
 
     It is d for independent columns of one variance. What the finite number of tokens adds to
-    tr S^2, (tr S)^2 / N, is taken off.
+    tr S^2, (tr S)^2 / N, is subtracted.
     """
     N, d = tokens.shape
     centred = tokens - tokens.mean(axis=0)

@@ -15,7 +15,7 @@ __all__ = ["Signal", "bootstrap_weights", "estimate_signal"]
 
 FOLDS = 5
 _LEAST_NOISE = 1e-3  # variance along the signal, where that of a column is 1
-_TOGETHER = 1 << 23  # projections held at a time
+_TOGETHER = 1 << 23  # projections held in memory at a time
 
 
 @dataclasses.dataclass(frozen=True)

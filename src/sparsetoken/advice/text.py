@@ -59,7 +59,7 @@ def of_model(recommended: str, support: float, point: Point, guess: float, equal
     best = point.error(recommended)
     text = f"Take {_classifier(recommended)}: predicted test errors at n = {point.n} are {errors}."
     if best > 0.98 * guess:
-        text += f" None is better than the larger class for all ({guess:.3f})."
+        text += f" None is better than always answering with the larger class ({guess:.3f})."
     if not equal:
         text += " The vectorised model needs bags of equal sizes."
     if support < _SURE:
@@ -99,7 +99,7 @@ def of_labels(labels: MoreLabels, n: int, curves: tuple[Point, ...], recommended
     """Return what more labels would be worth."""
     text = (
         f"Predicted error now {_range(labels.error)}, with {2 * n} bags {_range(labels.double)}, "
-        f"with {4 * n} bags {labels.fourfold:.3f}, with endless data {labels.infinite:.3f}."
+        f"with {4 * n} bags {labels.fourfold:.3f}, with infinite data {labels.infinite:.3f}."
     )
     if labels.error.value - labels.infinite < WORTH:
         text += " More labels would hardly help."
