@@ -8,10 +8,11 @@ import pytest
 from scipy.special import ndtr
 
 from sparsetoken.losses import get_loss
+from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query
+from sparsetoken.theory import feature_law
 from sparsetoken.theory.curve import solve_along
-from sparsetoken.theory.feature_law import feature_law
-from sparsetoken.training import Query
 
 LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 PROBLEM, QUERY = SparseTokenProblem(8, 2, 3.0, 0.4), Query(0.8, 1.2)
@@ -24,7 +25,7 @@ def _float64():
 
 
 def laws(problem=PROBLEM, query=QUERY, model="attention"):
-    return lambda points: feature_law(model, problem, query, "erf", points)
+    return lambda points: feature_law(make_model(model), problem, query, points)
 
 
 def solved(loads, loss="logistic", tolerance=1e-3, **options):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.losses import CustomLoss, get_loss
-from sparsetoken.models import Attention, Elementwise
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.theory import feature_law

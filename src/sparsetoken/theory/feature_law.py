@@ -209,8 +209,8 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
             for g, label, chance in zip(tokens, (1, -1), (pi, 1 - pi), strict=True)
         ]
         scrambles.append([np.concatenate([getattr(law, c)[0] for law in classes]) for c in COLUMNS])
-    columns = dict(zip(COLUMNS, map(np.stack, zip(*scrambles, strict=True)), strict=True))
-    return FeatureLaw(**columns, shared=features.shared, features=features)
+    along, across, C, y, weight = (np.stack(column) for column in zip(*scrambles, strict=True))
+    return FeatureLaw(along, across, C, y, weight, shared=features.shared, features=features)
 
 
 def _scrambled_tokens(R: int, L: int, points: int) -> Iterable[Tokens]:

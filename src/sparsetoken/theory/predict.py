@@ -261,7 +261,9 @@ def _compared_with_pooling(
 def _status(point: SolvedPoint, tolerance: float) -> Status:
     if 2 * point.numerical_error <= tolerance:
         return Status(StatusCode.CONVERGED)
-    reached = f"Twice the standard error is {2 * point.numerical_error:.2e} with {point.nodes} nodes"
+    reached = (
+        f"Twice the standard error is {2 * point.numerical_error:.2e} with {point.nodes} nodes"
+    )
     remedy = f"{reached}; ask for a tolerance of {2.2 * point.numerical_error:.1e}."
     return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
 
