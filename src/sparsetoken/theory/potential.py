@@ -74,7 +74,7 @@ class Potential:
         self.law, self.loss = law, loss
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
-        self._grids: dict[GridShape, ScoreGrid] = {}
+        self._points = _Points(law)
         self._shapes = _worthwhile(law, loss)
         self._last: _Evaluation | None = None
 
@@ -107,9 +107,7 @@ class Potential:
 
     def _node_sums(self, x: np.ndarray, mu: float) -> NodeSums:
         for shape in self._shapes:
-            if shape not in self._grids:
-                self._grids[shape] = ScoreGrid(self.law, shape)
-            sums = self._grid_sums(self._grids[shape], x, mu)
+            sums = self._grid_sums(self._points.grid(shape), x, mu)
             if sums is not None:
                 return sums
         return self._direct_sums(x, mu)
@@ -133,14 +131,9 @@ class Potential:
         law = self.law
         T, v = self._widths(law.C, x)
         m = x[0] * law.along + x[1] * law.across + x[2]
-        return self._sums(self._moments, law.C, smoothed_at(self.loss, law.y, m, T, v + mu), x)
-
-    @functools.cached_property
-    def _moments(self) -> np.ndarray:
-        """Weight of each node times the products of (X_1, X_2, 1)."""
-        law = self.law
-        a = np.stack([law.along, law.across, np.ones_like(law.C)], axis=1)
-        return law.weight[:, None, None] * a[:, :, None] * a[:, None]
+        return self._sums(
+            self._points.moments, law.C, smoothed_at(self.loss, law.y, m, T, v + mu), x
+        )
 
     def _widths(self, C: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return T and v = chi C^2 at lengths C."""
@@ -202,6 +195,27 @@ class Potential:
         hessian[2, 2] += 1e-9  # nothing else bends b where a loss is straight
         hessian[0, 0] += 1e-14 * np.trace(hessian)  # nor w_1 without a query at ridge 0
         return gradient[: self.size], hessian[: self.size, : self.size]
+
+
+class _Points:
+    """What sums over a law need at every readout: its nodes one by one, or moved to a grid."""
+
+    def __init__(self, law: FeatureLaw) -> None:
+        self._law = law
+        self._grids: dict[GridShape, ScoreGrid] = {}
+
+    def grid(self, shape: GridShape) -> ScoreGrid:
+        """Return the law on a grid."""
+        if shape not in self._grids:
+            self._grids[shape] = ScoreGrid(self._law, shape)
+        return self._grids[shape]
+
+    @functools.cached_property
+    def moments(self) -> np.ndarray:
+        """Weight of each node times the products of (X_1, X_2, 1)."""
+        law = self._law
+        a = np.stack([law.along, law.across, np.ones_like(law.C)], axis=1)
+        return law.weight[:, None, None] * a[:, :, None] * a[:, None]
 
 
 def _worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
