@@ -8,9 +8,9 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
 from sparsetoken.theory.separability.pilot import LABELS, LEAST_NODES, MOST_ROUNDS, Place, pilot
 from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
 from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
 from sparsetoken.theory.separability.violation import Expansion, expansion, squared_violation
 
@@ -18,7 +18,7 @@ __all__ = ["LeastViolation", "sampled_violation"]
 
 _FEW_NODES = 8.0  # on which the mean of a law of infinite mean rests
 _FIRST = 512
-_ENOUGH = 2**13  # nodes of a scramble for a bracket, whose width is larger than their error
+_FINALISTS = 3  # proposals tried on more nodes, since their spread is uncertain too
 _MOST_TOKENS = 2**28
 _FLAT = 0.05  # effective share of the nodes above which no rare one rules the mean
 
@@ -47,9 +47,9 @@ class LeastViolation:
 def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolation:
     """Minimise E[(M + T g)_+^2] over (w_1, w_2, b) until twice its error is small enough.
 
-    The value depends on the place of the minimum in second order only:
-    a pilot of few nodes finds the place, the value there is averaged over many, and a last
-    Newton step of these corrects it. Nodes are doubled, for the class that gains most, until
+    The value depends on the place of the minimum in second order only: a pilot of few nodes
+    finds the place, the value there is averaged over many, and a last Newton step of these
+    corrects it. Nodes are doubled, for the class that gains most, until
     the tolerance is reached or a limit of work.
 
     What a bias costs is E[(b/C)^2]. Where that is infinite, by samples that are found among a
@@ -63,13 +63,14 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
     tolerance : float
         Relative.
     """
+    cost_nodes = _cost_nodes(features)
     without_bias = dataclasses.replace(features, needs_bias=False)
-    if features.infinite_cost and _plain_cost_nodes(features) < _FEW_NODES:
-        features = without_bias
-    found, cost_nodes = _least(features, tolerance)
-    if not features.needs_bias or cost_nodes >= LEAST_NODES:
-        return found
-    above, _ = _least(without_bias, tolerance)
+    if features.infinite_cost and cost_nodes < _FEW_NODES:
+        return _least(without_bias, tolerance)
+    if cost_nodes >= LEAST_NODES:
+        return _least(features, tolerance)
+    above = _least(without_bias, tolerance)
+    found = _least(features, tolerance, most_tokens=_MOST_TOKENS // 16)
     value = 0.5 * (found.value + above.value)
     apart = 0.5 * abs(above.value - found.value) / value
     return LeastViolation(
@@ -80,18 +81,14 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
     )
 
 
-def _least(features: TokenFeatures, tolerance: float) -> tuple[LeastViolation, float]:
-    """Return the least violation and the nodes on which the mean of 1/C^2 rests."""
+def _least(features: TokenFeatures, tolerance: float, most_tokens: int = _MOST_TOKENS) -> LeastViolation:
     place = Place(features.needs_bias)
     means = _best_nodes(features, place, tolerance)
     tokens = SCRAMBLES * features.problem.length
-    drawn = 2 * _FIRST * tokens
+    drawn = sum(mean.points for mean in means) * tokens
     while True:
         estimate = _Estimate.of(means, with_bias=features.needs_bias)
-        cost_nodes = min(mean.cost_nodes for mean in means)
-        if not 2 * estimate.error > tolerance or drawn > _MOST_TOKENS:
-            break
-        if features.needs_bias and cost_nodes < LEAST_NODES and drawn > _ENOUGH * tokens:
+        if not 2 * estimate.error > tolerance or drawn > most_tokens:
             break
         if estimate.remainder > estimate.spread:
             place.move(estimate.step)
@@ -101,12 +98,13 @@ def _least(features: TokenFeatures, tolerance: float) -> tuple[LeastViolation, f
             worst = max(means, key=lambda mean: mean.variance / mean.points)
             drawn += worst.points * tokens
             worst.add(worst.points)
-    found = LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
-    return found, cost_nodes
+    return LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
 
 
-def _plain_cost_nodes(features: TokenFeatures) -> float:
+def _cost_nodes(features: TokenFeatures) -> float:
     """Return the effective number of the first plain nodes in the mean of 1/C^2."""
+    if features.shared > 0 or not features.needs_bias:
+        return math.inf  # softmax weights have lengths in [1/sqrt(L), 1]
     standard, coordinates = Proposal.standard(features.problem.length), features.coordinates[0]
     lengths = [
         block.law.C
@@ -126,7 +124,6 @@ class _ClassMean:
         self._stream = nodes.stream()
         self._sums = np.zeros((SCRAMBLES, 10))
         self._squares = 0.0
-        self._costs = np.zeros(2)
         self.points = 0
 
     def add(self, points: int) -> None:
@@ -135,9 +132,6 @@ class _ClassMean:
             self._sums[block.scramble] += expansion(self._x, block.law)[0]
             share = block.law.weight * squared_violation(self._x, block.law)
             self._squares += float(np.sum(share**2))
-            # 1/C^2 is below e^600; its square must stay finite.
-            cost = np.minimum(block.law.weight / block.law.C**2, 1e150)
-            self._costs += np.array([np.sum(cost), np.sum(cost**2)])
         self.points += points
 
     def again(self, x: np.ndarray) -> _ClassMean:
@@ -159,13 +153,6 @@ class _ClassMean:
     def relative_error(self) -> float:
         value = float(self.scrambles[:, 0].mean())
         return math.sqrt(self.variance) / value if value > 0 else math.inf
-
-    @property
-    def cost_nodes(self) -> float:
-        """Effective number of nodes in the mean of 1/C^2, inf if the bias helps the class."""
-        if self._nodes.label * self._x[2] >= 0:
-            return math.inf
-        return float(self._costs[0] ** 2 / self._costs[1])
 
     @property
     def flat(self) -> bool:
@@ -221,5 +208,9 @@ def _best_nodes(features: TokenFeatures, place: Place, tolerance: float) -> list
             if plain.flat and plain.relative_error < tolerance:
                 break
             trials += [trial(label, p, c) for p in fitted[label].values()]
+        trials = sorted(trials, key=lambda mean: mean.variance)[:_FINALISTS]
+        if len(trials) > 1 and trials[0].relative_error > tolerance:
+            for mean in trials:
+                mean.add(3 * _FIRST)
         best.append(min(trials, key=lambda mean: mean.variance))
     return best

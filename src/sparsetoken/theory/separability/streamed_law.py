@@ -24,6 +24,7 @@ __all__ = ["SCRAMBLES", "ClassNodes"]
 
 SCRAMBLES = 16
 _SEED = 20250929  # any fixed number: the same nodes in every run
+_BITS = 30
 _BLOCK = 2**17  # tokens in memory at once
 
 
@@ -73,7 +74,7 @@ class NodeStream:
         self._most = 2 ** max(6, int(math.log2(_BLOCK / problem.length)))
         seeds = np.random.SeedSequence([_SEED, nodes.stage, nodes.label > 0]).spawn(SCRAMBLES)
         generators = map(np.random.default_rng, seeds)
-        self._sobol = [qmc.Sobol(problem.length, rng=rng) for rng in generators]
+        self._sobol = [qmc.Sobol(problem.length, bits=_BITS, rng=rng) for rng in generators]
 
     def blocks(self, points: int) -> Iterator[Block]:
         """Yield the next `points` nodes of each scramble; a weight is a chance times a ratio.
@@ -83,8 +84,8 @@ class NodeStream:
         nodes, size = self._nodes, len(self._nodes.proposal.mean)
         for scramble, sobol in enumerate(self._sobol):
             for first in range(0, points, self._most):
-                uniforms = sobol.random(min(self._most, points - first))
-                uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
+                # Middles of the cells of the net: an end would be a normal of 37 sd.
+                uniforms = sobol.random(min(self._most, points - first)) + 0.5 ** (_BITS + 1)
                 z, log_ratio = nodes.proposal.draw(uniforms[:, :size])
                 g = _TOKENS[nodes.coordinates](z, uniforms[:, size:], self._groups)
                 law = nodes.features.law(g, nodes.label, self._chance * np.exp(log_ratio))
