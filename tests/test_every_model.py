@@ -29,7 +29,7 @@ from sparsetoken.simulation import draw_training_set, is_separable, simulate
 from sparsetoken.simulation.features import queried, vectorized
 from sparsetoken.simulation.features.queried import QueriedSampler
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.theory import capacity, predict, sampled_law
+from sparsetoken.theory import TokenFeatures, capacity, predict, sampled_law
 
 STEPS = TwoSteps(alpha=3.0, eta_q=20.0)
 

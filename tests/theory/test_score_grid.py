@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.losses import CustomLoss, get_loss
-from sparsetoken.models import Attention
+from sparsetoken.models import Attention, Elementwise
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.theory import feature_law
@@ -48,9 +48,8 @@ def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, sh
 
 def test_nodes_without_features_are_on_the_finer_grid():
     # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
-    law = feature_law(
-        "elementwise", SparseTokenProblem(2, 1, 3.0, 0.5), Query(0.8, 1.0), "relu", 512
-    )
+    relu, problem = Elementwise(activation="relu"), SparseTokenProblem(2, 1, 3.0, 0.5)
+    law = feature_law(relu, problem, Query(0.8, 1.0), 512)
     potential = Potential(law, get_loss("logistic"), 2.0)
     assert not law.C.all()
     found = solve_readout(potential, 0.01)

@@ -185,8 +185,6 @@ def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float
 def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
     """Return nodes of the law of features that weigh tokens by their projections on the query.
 
-    Equation: feature-law.
-
     Parameters
     ----------
     features : TokenFeatures
