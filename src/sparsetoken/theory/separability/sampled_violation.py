@@ -8,9 +8,9 @@ import math
 import numpy as np
 from jaxtyping import Float
 
+from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
 from sparsetoken.theory.separability.pilot import LABELS, LEAST_NODES, MOST_ROUNDS, Place, pilot
 from sparsetoken.theory.separability.proposal import Proposal
-from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
 from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
 from sparsetoken.theory.separability.violation import Expansion, expansion, squared_violation
 
@@ -81,7 +81,9 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
     )
 
 
-def _least(features: TokenFeatures, tolerance: float, most_tokens: int = _MOST_TOKENS) -> LeastViolation:
+def _least(
+    features: TokenFeatures, tolerance: float, most_tokens: int = _MOST_TOKENS
+) -> LeastViolation:
     place = Place(features.needs_bias)
     means = _best_nodes(features, place, tolerance)
     tokens = SCRAMBLES * features.problem.length
