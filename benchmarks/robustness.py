@@ -18,15 +18,17 @@ import numpy as np
 
 from resumable import rows
 from sparsetoken import (
-    FourStageTraining,
-    InvalidInput,
     Query,
+    Readout,
     SparseTokenProblem,
+    TwoSteps,
     align,
     capacity,
     predict,
 )
 from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.models import make_model
+from sparsetoken.validation import InvalidInput
 
 POINTS, SEED = 500, 0
 MODELS = {"attention": 0.4, "elementwise": 0.3, "pooled": 0.15, "vectorized": 0.15}
@@ -57,28 +59,17 @@ def draw(index: int) -> dict:
     }
 
 
-def settings(point: dict) -> tuple[SparseTokenProblem, FourStageTraining, Query]:
-    """Return problem, training and query of a point."""
-    names = ("length", "informative", "strength", "positive_rate")
-    training = FourStageTraining(
-        alpha0=point["alpha0"],
-        eta_w=point["eta"],
-        loss=point["loss"],
-        ridge=point["ridge"],
-    )
-    problem = SparseTokenProblem(*(point[name] for name in names))
-    return problem, training, Query(point["cosine"], point["sharpness"])
-
-
 def answer(command: str, point: dict):
     """Return the result of a command at a point, all tolerances at their defaults."""
-    problem, training, query = settings(point)
-    model, activation = point["model"], point["activation"]
+    names = ("length", "informative", "strength", "positive_rate")
+    problem = SparseTokenProblem(*(point[name] for name in names))
     if command == "align":
-        return align(problem, training)
+        return align(problem, TwoSteps(point["alpha0"], eta_w=point["eta"], loss=point["loss"]))
+    query = Query(point["cosine"], point["sharpness"])
+    model = make_model(point["model"], query, activation=point["activation"])
     if command == "capacity":
-        return capacity(model, problem, query=query, activation=activation)
-    return predict(model, problem, training, point["alpha"], query=query, activation=activation)
+        return capacity(problem, model)
+    return predict(problem, model, Readout(point["loss"], point["ridge"], point["alpha"]))
 
 
 def ended(command: str, point: dict) -> dict:
