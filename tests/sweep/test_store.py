@@ -49,25 +49,25 @@ def test_a_batch_has_one_shape(path):
     assert [lease.configuration["n"] for lease in store.lease(sweep, 0, 10)] == [0, 1, 2]
 
 
-def series_of_leases(path, rows, limit, grouping):
+def series_of_leases(path, rows, limits, grouping):
     """Return the series of the rows of successive batches."""
     store = Store(path)
     store.begin("1")
     sweep = store.add_sweep("sweep", [{"n": n} for n in range(rows)], series=grouping)
     batches = []
-    while batch := store.lease(sweep, 0, limit):
+    while batch := store.lease(sweep, 0, *limits):
         batches.append([lease.series for lease in batch])
     return batches
 
 
 def test_a_batch_ends_with_a_series_where_it_is_short(path):
-    batches = series_of_leases(path, 20, 4, lambda row: row["n"] // 6)
+    batches = series_of_leases(path, 20, (4, 8), lambda row: row["n"] // 6)
     assert batches == [[0] * 6, [1] * 6, [2] * 6, [3] * 2]
 
 
 def test_a_long_series_is_cut_and_does_not_lengthen_the_batch_before(path):
-    batches = series_of_leases(path, 20, 4, lambda row: int(row["n"] > 2))
-    assert batches == [[0] * 3, *([1] * 4 for _ in range(3)), [1] * 5]
+    batches = series_of_leases(path, 20, (4, 8), lambda row: int(row["n"] > 2))
+    assert batches == [[0] * 3, [1] * 8, [1] * 8, [1]]
 
 
 def test_the_same_sweep_adds_nothing_and_another_shares_rows(path):

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparsetoken import simulation, theory
 from sparsetoken.losses import Loss, get_loss
-from sparsetoken.models import Model, make_model
+from sparsetoken.models import MODELS, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Result as LibraryResult
 from sparsetoken.results import StatusCode, Table
@@ -18,7 +18,7 @@ from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
 from sparsetoken.sweep.parameters import PROBLEM, defaults, fields_of
 from sparsetoken.sweep.records import CONVERGED, Result
-from sparsetoken.validation import InvalidInput, real
+from sparsetoken.validation import InvalidInput, choice, real
 
 __all__ = ["check", "compute"]
 
@@ -115,7 +115,9 @@ class _Point:
 
     @property
     def model(self) -> Model:
-        return make_model(self["model"], self.query, **self._values)
+        known = MODELS[choice("model", self["model"], MODELS)].options
+        options = {name: self[name] for name in known if name in self._values}
+        return make_model(self["model"], self.query, **options)
 
     @property
     def readout(self) -> Readout:

@@ -37,6 +37,9 @@ __all__ = ["MOST_DEATHS", "InProcess", "run"]
 
 MOST_DEATHS = 3
 BATCH_SECONDS = 0.25
+SERIES_SECONDS = 5.0
+"""A batch of one series may take so long, since its rows are faster together."""
+
 LARGEST_BATCH = 500
 GROWTH = 4
 MOST_IDLE_DEATHS = 5
@@ -170,27 +173,32 @@ class _Run:
 
     def _lease(self) -> list[Lease]:
         """Lease a batch of the size that suits the last shape, or the new one if it is less."""
-        size = self._size(self.shape)
-        batch = self.store.lease(self.sweep, self.after, size)
+        sizes = self._sizes(self.shape)
+        batch = self.store.lease(self.sweep, self.after, *sizes)
         if not batch and self.after:
-            batch = self.store.lease(self.sweep, 0, size)  # rows released in the meantime
+            batch = self.store.lease(self.sweep, 0, *sizes)  # rows released in the meantime
         if not batch:
             self.after = 0
             return []
         if batch[0].shape != self.shape:
             self.shape = batch[0].shape
-            kept = self._size(self.shape)
+            _, kept = self._sizes(self.shape)
             self.store.release(lease.id for lease in batch[kept:])
             batch = batch[:kept]
         self.after = batch[-1].id
         return batch
 
-    def _size(self, shape: int) -> int:
-        """Return rows that take a quarter of a second; an unknown shape starts with one."""
+    def _sizes(self, shape: int) -> tuple[int, int]:
+        """Return the rows of a batch, and how many a batch of one series may have.
+
+        They take a quarter of a second and five seconds. An unknown shape starts with one row.
+        """
         if shape not in self.seconds:
-            return 1
-        fitting = int(BATCH_SECONDS / max(self.seconds[shape], 1e-9))
-        return max(1, min(fitting, GROWTH * self.sizes[shape], LARGEST_BATCH))
+            return 1, 1
+        largest = min(GROWTH * self.sizes[shape], LARGEST_BATCH)
+        fitting = (int(t / max(self.seconds[shape], 1e-9)) for t in (BATCH_SECONDS, SERIES_SECONDS))
+        size, most = (max(1, min(rows, largest)) for rows in fitting)
+        return size, most
 
     def _await_other_processes(self) -> bool:
         """Wait for rows of other processes; return whether any are left."""

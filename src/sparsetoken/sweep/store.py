@@ -188,19 +188,28 @@ class Store(StoreReader):
             known[table, text] = found[0]
         return known[table, text]
 
-    def lease(self, sweep: int, after: int, limit: int) -> list[Lease]:
-        """Lease about `limit` waiting rows of one shape, the first beyond row `after`.
+    def lease(self, sweep: int, after: int, limit: int, most: int = 0) -> list[Lease]:
+        """Lease waiting rows of one shape.
 
-        The rows end with a whole series if this needs at most `limit` more.
+        Parameters
+        ----------
+        sweep : int
+        after : int
+            The first row is beyond this one.
+        limit : int
+            The number of rows, if so many wait.
+        most : int
+            So many may be leased if they are of one series, or end with one; at least `limit`.
         """
+        most = max(limit, most)
         sql = """SELECT t.id, t.shape, t.series, l.names, g.content FROM tasks t INDEXED BY waiting
             CROSS JOIN members m ON m.sweep = ? AND m.task = t.id
             JOIN configurations g ON g.id = t.id JOIN layouts l ON l.id = g.layout
             WHERE t.state = 0 AND t.id > ? ORDER BY t.id LIMIT ?"""
         with self._change() as c:
-            rows = c.execute(sql, (sweep, after, 2 * limit)).fetchall()
+            rows = c.execute(sql, (sweep, after, most + 1)).fetchall()
             rows = list(itertools.takewhile(lambda row: row[1] == rows[0][1], rows))
-            rows = rows[: _end_of_series([row[2] for row in rows], limit)]
+            rows = rows[: _end_of_series([row[2] for row in rows], limit, most)]
             c.executemany(
                 f"UPDATE tasks SET state = {LEASED}, holder = ? WHERE id = ?",
                 [(self._holder, row[0]) for row in rows],
@@ -285,13 +294,13 @@ def _release_all(c: sqlite3.Connection, holders: Sequence[int]) -> None:
         c.execute("DELETE FROM holders WHERE id = ?", (holder,))
 
 
-def _end_of_series(series: Sequence[int | None], limit: int) -> int:
-    """Return how many rows to take: about `limit`, and whole series where they are short."""
+def _end_of_series(series: Sequence[int | None], limit: int, most: int) -> int:
+    """Return how many rows to take: up to `most` if they end with a series, or are of one."""
     if len(series) <= limit:
         return len(series)
     ends = [i for i in range(1, len(series)) if series[i] is None or series[i] != series[i - 1]]
-    if len(series) < 2 * limit:
+    if len(series) <= most:
         ends.append(len(series))  # there are no further rows of this shape
-    after = [end for end in ends if end >= limit]
+    after = [end for end in ends if limit <= end <= most]
     before = [end for end in ends if end < limit]
-    return after[0] if after else before[-1] if before else limit
+    return after[0] if after else before[-1] if before else most
