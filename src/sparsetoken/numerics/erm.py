@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from scipy import linalg
 
 from sparsetoken.numerics.conjugate import ConjugateDirections
@@ -28,6 +28,7 @@ Solution = tuple[Point, float, int]
 """A point, its residual, and the steps that led there."""
 
 
+@runtime_checkable
 class ConvexLoss(Protocol):
     """What the fit asks of a loss; see `sparsetoken.losses.Loss`."""
 
@@ -72,7 +73,7 @@ class ReadoutFit(NamedTuple):
 
 def fit_readout(
     features: Float[np.ndarray, "n m"],
-    labels: Float[np.ndarray, " n"],
+    labels: Real[np.ndarray, " n"],
     loss: ConvexLoss,
     ridge: float,
     tolerance: float = 1e-8,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from scipy import linalg
 from scipy.stats import rankdata
 
@@ -73,7 +73,7 @@ class Influence(NamedTuple):
 
 def leave_one_out(
     features: Float[np.ndarray, "n m"],
-    labels: Float[np.ndarray, " n"],
+    labels: Real[np.ndarray, " n"],
     loss: SmoothLoss,
     ridge: float,
     fit: ReadoutFit | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,7 @@ Product = Callable[[np.ndarray, float], tuple[np.ndarray, float]]
 """(v, bias) -> (F^T u, sum u) with u = D (F v + bias), all in float32."""
 
 
+@runtime_checkable
 class Products(Protocol):
     """Products of one design F (n, m), whose weights change."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Real
 from scipy import linalg
 from scipy.optimize import linprog
 
@@ -16,7 +16,7 @@ __all__ = ["is_separable", "linear_program"]
 RIDGE = 1e-7
 
 
-def is_separable(features: Float[np.ndarray, "n m"], labels: Float[np.ndarray, " n"]) -> bool:
+def is_separable(features: Float[np.ndarray, "n m"], labels: Real[np.ndarray, " n"]) -> bool:
     """Return whether some (w, b) has y_i (<w, f_i> + b) > 0 for all i.
 
     By Gordan's theorem there is none exactly if ``sum_i u_i y_i (f_i, 1) = 0`` for some

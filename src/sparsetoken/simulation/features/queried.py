@@ -58,7 +58,7 @@ class QueriedSampler(FeatureSampler):
         features *= C[:, None]
         features[:, 0] = theta * s * A + B
         features[:, 1] += theta * sine * A
-        return ReducedDesign(features, y, 2, parallel=sine == 0)
+        return ReducedDesign(features, y, 2, parallel=bool(sine == 0))
 
     def scalars(
         self,
