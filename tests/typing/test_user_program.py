@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 PROGRAM = Path(__file__).with_name("user_program.py")
-CHECKERS = {"mypy": ["mypy", "--strict"], "pyright": ["basedpyright", "--level", "error"]}
+CHECKERS = {
+    "mypy": ["mypy", "--strict"],
+    "pyright": ["basedpyright", "--level", "error", "--pythonpath", sys.executable],
+}
 MISSPELT = """import sparsetoken as st
 
 st.predikt(st.SparseTokenProblem())
