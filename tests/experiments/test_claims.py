@@ -4,10 +4,19 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from sparsetoken.experiments.claims import largest_z, verdict_of
 from sparsetoken.experiments.rows import Measured, Predicted
-from sparsetoken.experiments.rules import ALLOWANCE, compare, judge, normal_score, observed, share
+from sparsetoken.experiments.rules import (
+    ALLOWANCE,
+    LARGEST_Z,
+    compare,
+    judge,
+    normal_score,
+    observed,
+    share,
+)
 
 THEORY = Predicted(0.1)
 MEASURED = Measured(0.1, 0.001, 1000, 1001)
@@ -29,7 +38,13 @@ def test_beyond_the_allowance_z_counts_standard_errors(sign):
     found = _verdict(value=0.1 + sign * (ALLOWED + 0.002))
     assert found.z == pytest.approx(sign * 2, rel=0.01)
     assert found.verdict == "holds"
-    assert _verdict(value=0.1 + sign * (ALLOWED + 0.0031)).verdict == "fails"
+    assert _verdict(value=0.1 + sign * (ALLOWED + 0.0039)).verdict == "holds"
+    assert _verdict(value=0.1 + sign * (ALLOWED + 0.0042)).verdict == "fails"
+
+
+def test_a_correct_theory_seldom_fails_a_whole_report():
+    chance = 2 * stats.norm.sf(LARGEST_Z)
+    assert 1 - (1 - chance) ** 400 < 0.05
 
 
 def test_numerical_error_widens_the_scale():

@@ -10,8 +10,8 @@ from sparsetoken.experiments.data_reuse.figure import draw
 from sparsetoken.experiments.data_reuse.work import Trained
 from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import one
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout
 
 PROFILE = work.Profile((1.0, 2.0), 20, 2)
@@ -34,7 +34,7 @@ def _changed(rows, change, **wanted):
 
 
 def test_rows_are_means_of_paired_trials(rows):
-    seed = place_seed("data-reuse", 1, 4)
+    seed = seed_of("data-reuse", 1, 4)
     first, second = (
         reuse_trial(
             PROBLEM, work.steps_of(2.0), Readout(alpha=2.0), dimension=20, seed=seed, trial=i

@@ -10,9 +10,9 @@ from sparsetoken.experiments.growing_length import EXPERIMENT, work
 from sparsetoken.experiments.growing_length.figure import draw
 from sparsetoken.experiments.growing_length.work import Place
 from sparsetoken.experiments.rows import one, select
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
 from sparsetoken.models import Attention
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout
 
 PROFILE = work.Profile((0.1, 0.2), (20, 40), 2, 20)
@@ -40,7 +40,7 @@ def test_lengths_are_in_proportion(rows):
 
 
 def test_rows_are_those_of_the_simulation(rows):
-    setting = {"dimension": 40, "seed": place_seed("growing-length", "growing", 1, 1, 4)}
+    setting = {"dimension": 40, "seed": seed_of("growing-length", "growing", 1, 1, 4)}
     problem, steps = work.problem_of(8), work.steps_of("growing", 8)
     readout = Readout(alpha=work.ALPHA1)
     found = simulation.simulate(problem, Attention(steps), readout, trials=5, **setting)

@@ -10,8 +10,8 @@ from sparsetoken.experiments.joint_training.figure import draw
 from sparsetoken.experiments.joint_training.work import AfterSteps
 from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import select
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 PROFILE = work.Profile((1.0, 2.0), (0, 3, 20), 16, 2)
@@ -46,7 +46,7 @@ def test_rows_are_means_over_trials_at_each_count(rows, start):
             checkpoints=PROFILE.steps,
             rate=work.RATE,
             dimension=16,
-            seed=place_seed("joint-training", 1, 4),
+            seed=seed_of("joint-training", 1, 4),
             trial=i,
         )
         for i in range(2)

@@ -14,7 +14,7 @@ from sparsetoken.experiments.rows import Measured, select
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 
-SMALL = work.Profile(((16, 24, 8), (96, 4, 12)), 40, 6, alphas=(1.0, 2.0), lines=0)
+SMALL = work.Profile(((16, 48, 8), (128, 8, 24)), 40, 6, alphas=(1.0, 2.0), lines=0)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_a_small_run_from_rows_to_figure(rows, said_of):
     words = said_of(EXPERIMENT, SMALL, rows)
     assert "For the square loss the scores are equal to those of refits within" in words["result"]
     assert "for squared hinge loss from" in words["result"]
-    assert "d = 96: 4 × 12" in words["setting"]
+    assert "d = 128: 8 × 24" in words["setting"]
 
 
 def test_wrong_numbers_fail(rows):

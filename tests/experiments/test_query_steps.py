@@ -10,8 +10,8 @@ from sparsetoken.experiments.query_steps.figure import draw
 from sparsetoken.experiments.query_steps.work import AfterStep
 from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import Measured, select
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.figures.style import styled
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 STEPS = 4
@@ -31,7 +31,7 @@ def test_rows_are_means_over_trials_at_each_step(rows):
             Readout(alpha=work.ALPHA1),
             last_step=STEPS,
             dimension=16,
-            seed=place_seed("query-steps", 4),
+            seed=seed_of("query-steps", 4),
             trial=i,
         )
         for i in range(2)

@@ -25,7 +25,7 @@ TINY = Profile(
     line_points=3,
     ratios=(0.75, 1.25),
     margin_dimension=30,
-    margin_trials=3,
+    margin_trials=6,
     ridges=(1e-3, 1e-5, 1e-6),
 )
 

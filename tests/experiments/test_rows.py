@@ -18,13 +18,11 @@ from sparsetoken.experiments.rows import (
     series,
     to_json,
 )
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation import simulate
 from sparsetoken.stages import Readout
 from sparsetoken.theory import predict
-from sparsetoken.validation import InvalidInput
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,19 +102,3 @@ def test_one_row_is_one():
 def test_a_series_rises():
     rows = [dataclasses.replace(ROW, x=x) for x in (2.0, 1.0)]
     assert series(rows, "x", "theory") == [(1.0, ROW.theory), (2.0, ROW.theory)]
-
-
-def test_seeds_of_places_are_the_same_everywhere_and_differ_by_every_part():
-    assert place_seed("alignment", 0, 0) == 6535269470917422907
-    seeds = {
-        place_seed(*parts)
-        for parts in (("a", 0, 0), ("a", 0, 1), ("a", 1, 0), ("b", 0, 0), ("a", "0", 0))
-    }
-    assert len(seeds) == 5
-    assert all(0 <= seed < 2**63 for seed in seeds)
-
-
-@pytest.mark.parametrize("part", [1.0, True, None, np.float64(2.0)])
-def test_a_seed_of_a_computed_number_is_refused(part):
-    with pytest.raises(InvalidInput, match="whole number"):
-        place_seed("capacity", part)

@@ -13,7 +13,7 @@ from sparsetoken.validation import InvalidInput
     "coordinates", [(1.0,), ("a", 0.5), (np.float64(1.0),), (True,), (None,), (("a", 1),), ([1],)]
 )
 def test_what_is_no_name_or_whole_number_is_refused(coordinates):
-    with pytest.raises(InvalidInput, match="coordinate of a seed must be a text or an int"):
+    with pytest.raises(InvalidInput, match="coordinate of a seed must be a text or a whole number"):
         seed_of(*coordinates)
 
 

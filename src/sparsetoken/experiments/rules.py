@@ -17,7 +17,16 @@ from sparsetoken.experiments.claims import (
 )
 from sparsetoken.experiments.rows import THEORY, Measured, Predicted
 
-__all__ = ["ALLOWANCE", "RULE", "compare", "judge", "normal_score", "observed", "share"]
+__all__ = [
+    "ALLOWANCE",
+    "LARGEST_Z",
+    "RULE",
+    "compare",
+    "judge",
+    "normal_score",
+    "observed",
+    "share",
+]
 
 ALLOWANCE = {
     "cosine": 3.0,
@@ -38,14 +47,24 @@ of training loss, and 1 - AUC that of test error. For a threshold, d is the numb
 shares of the two engines have the same law at any d, so c is 0.
 """
 
+LARGEST_Z = 4.0
+"""Largest |z| at which a comparison with a simulation holds.
+
+The report makes hundreds of such comparisons, so that |z| > 3, of chance 0.0027, is met in most
+reports of a correct theory. |z| > 4 has chance 6.3e-5: with 400 comparisons, a correct theory
+fails one of them in 2.5 % of reports.
+"""
+
 RULE = (
     "A claim holds when all its comparisons hold. A comparison with a simulation holds when "
-    "|z| ≤ 3 after an allowance for finite dimension: with the difference "
+    f"|z| ≤ {LARGEST_Z:g} after an allowance for finite dimension: with the difference "
     "D = measured − theory and the allowance a, usually (c/d) · |theory|, "
     "t = max(|D| − a, 0) / √(standard error² + numerical error²), with the sign of D; z is the "
     "normal quantile with the tail chance of t under Student’s law with trials − 1 degrees of "
-    "freedom. A comparison of two computed numbers holds when they differ by no more than the "
-    "allowance and three numerical errors; its section says where that allowance comes from. "
+    "freedom. The bound allows for the number of comparisons: each exceeds it by chance once in "
+    f"{1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} times. A comparison of "
+    "two computed numbers holds when they differ by no more than the allowance and three "
+    "numerical errors; its section says where that allowance comes from. "
     "A claim about order or sign is judged by the share of cases in which it is "
     "true. A computation that did not converge never holds."
 )
@@ -96,7 +115,7 @@ def judge(
         numerical_error=theory.error,
         allowance=allowance,
         z=z,
-        verdict=_verdict(sound, abs(z) <= 3),
+        verdict=_verdict(sound, abs(z) <= LARGEST_Z),
         key=key,
         group=group,
         **_columns(found),

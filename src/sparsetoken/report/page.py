@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -115,6 +116,7 @@ def page(
         Those whose optional packages are not installed.
     """
     found = [finding for s in sections for finding in s.findings]
+    sizes = [abs(c.z) for f in found for c in f.comparisons if not math.isnan(c.z)]
     parts = (
         ("The theory, checked", [s for s in sections if not s.experiment.open]),
         ("Beyond the theorems", [s for s in sections if s.experiment.open]),
@@ -128,6 +130,8 @@ def page(
             counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
             comparisons=sum(len(f.comparisons) for f in found),
             rule=RULE,
+            simulated=len(sizes),
+            beyond={level: sum(size > level for size in sizes) for level in (2, 3)},
             facts=facts,
             profile=profile,
             skipped=skipped,

@@ -28,16 +28,18 @@ def seed_of(*coordinates: str | int) -> int:
     """Return a 63-bit seed, a hash of names and whole numbers.
 
     Equal coordinates give equal seeds on every machine; others give unrelated ones. A computed
-    number is no coordinate: its last digits differ from machine to machine.
+    number is no coordinate: its last digits differ from machine to machine. Places that are
+    compared with one another take the same seed: they then share their random numbers, and
+    their difference varies less than either.
 
     Raises
     ------
     InvalidInput
-        If a coordinate is neither a text nor an int.
+        If a coordinate is neither a text nor a whole number.
     """
     for coordinate in coordinates:
         if isinstance(coordinate, bool) or not isinstance(coordinate, (str, int)):
-            raise InvalidInput("coordinate of a seed", "a text or an int", coordinate)
+            raise InvalidInput("coordinate of a seed", "a text or a whole number", coordinate)
     text = json.dumps(coordinates, separators=(",", ":"))
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") >> 1

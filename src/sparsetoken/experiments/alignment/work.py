@@ -10,9 +10,9 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.alignment.rows import OtherSteps, Simulated, Theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import TwoSteps
 
 __all__ = ["PROFILES", "Profile", "jobs"]
@@ -60,9 +60,9 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     found = [Job(predict_cosines, (judged, profile.curve_points), 5.0), Job(vary_steps, (), 0.5)]
     sizes = (profile.dimension, profile.trials)
     for i, alpha0 in enumerate(profile.alphas):
-        arguments = (alpha0, "reduced", *sizes, place_seed("alignment", i, seed))
+        arguments = (alpha0, "reduced", *sizes, seed_of("alignment", i, seed))
         found.append(Job(simulate_cosines, arguments, profile.trials * alpha0 * 0.01))
-    arguments = (profile.tensors, "tensors", *sizes, place_seed("alignment", "tensors", seed))
+    arguments = (profile.tensors, "tensors", *sizes, seed_of("alignment", "tensors", seed))
     return [*found, Job(simulate_cosines, arguments, profile.trials * profile.tensors * 0.5)]
 
 

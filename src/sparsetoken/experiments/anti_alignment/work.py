@@ -11,8 +11,8 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.anti_alignment.rows import Cell, Edge, Place, SmallStepEdge, Trials
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import Predicted, measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import TwoSteps
 
 __all__ = ["AXES", "PROFILES", "TINY", "Profile", "jobs"]
@@ -59,7 +59,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     for panel, places in (("rate", profile.rates), ("step", profile.alpha0s)):
         for i, along in enumerate(places):
             for j, factor in enumerate(profile.factors):
-                place = place_seed("anti-alignment", panel, i, j, seed)
+                place = seed_of("anti-alignment", panel, i, j, seed)
                 arguments = (panel, along, factor, *sizes, place)
                 found.append(Job(simulate_beside, arguments, 0.003 * profile.trials))
     return found

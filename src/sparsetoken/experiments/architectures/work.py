@@ -10,8 +10,8 @@ from sparsetoken.beyond.network_training import Recipe
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, measured
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Attention, Model, Pooled
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ETA_Q", "PROFILES", "RIDGE", "Profile", "Simulated", "Trained", "jobs"]
@@ -115,7 +115,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile; all networks see the same data."""
     d, found = profile.dimension, []
     for i, load in enumerate(profile.loads):
-        own = place_seed("architectures", i, seed)
+        own = seed_of("architectures", i, seed)
         found.append(Job(predict, (load, profile.tolerance), 2.0))
         found.append(Job(simulate, (load, d, profile.reference_trials, own), 2.0))
         sizes = (profile.recipe, d, profile.test_samples, profile.trials, own)
@@ -182,7 +182,7 @@ def train(
             dimension=dimension,
             samples=round(load * dimension),
             test_samples=test_samples,
-            seed=place_seed("trial", trial, seed),
+            seed=seed_of("trial", trial, seed),
         )
         for trial in range(trials)
     ]

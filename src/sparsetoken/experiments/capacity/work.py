@@ -7,9 +7,9 @@ import dataclasses
 from sparsetoken.experiments.capacities import separable_share, solved_capacity
 from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query
 
 __all__ = ["MODELS", "PROFILES", "Profile", "jobs"]
@@ -58,10 +58,10 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         cost = profile.sets * 0.03 * (features / 120) ** 2
         for model in MODELS:
             for i, ratio in enumerate(profile.ratios):
-                place = place_seed("capacity", model, features, i, seed)
+                place = seed_of("capacity", model, features, i, seed)
                 arguments = (model, features, ratio, "reduced", profile.sets, place)
                 found.append(Job(count_separable, arguments, cost))
-    place = place_seed("capacity", "tensors", seed)
+    place = seed_of("capacity", "tensors", seed)
     again = ("attention", features, profile.tensors, "tensors", profile.sets, place)
     return [*found, Job(count_separable, again, cost)]
 

@@ -18,9 +18,9 @@ from sparsetoken.experiments.capacity_curves.rows import (
 )
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import Predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Model, make_model
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query
 
 __all__ = ["BASE", "MODELS", "PLACES", "PROFILES", "Profile", "jobs"]
@@ -93,7 +93,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 
 def _counting(profile: Profile, place: Place, model: str, features: int, seed: int) -> Job:
-    own = place_seed("capacity-curves", place.name, model, features, seed)
+    own = seed_of("capacity-curves", place.name, model, features, seed)
     sizes = (profile.steps, profile.sets, profile.samples)
     cost = profile.sets * len(profile.steps) * 0.024 * (features / 128) ** 1.3
     return Job(count, (place, model, features, *sizes, own), cost)
@@ -181,7 +181,7 @@ def count(
             dimension=dimension,
             sets=sets,
             # Each load draws training sets of its own.
-            seed=place_seed("capacity-curves", "load", i, seed),
+            seed=seed_of("capacity-curves", "load", i, seed),
         )
         rows.append(Separable(place, model, features, alpha1, share))
     return rows

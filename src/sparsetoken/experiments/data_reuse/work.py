@@ -8,7 +8,7 @@ from sparsetoken.beyond.reuse import ARMS, reuse_trial
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, averages
-from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["PROFILES", "Profile", "Trained", "jobs"]
@@ -64,7 +64,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     found = [Job(predict, (load,), 1.5) for load in profile.loads]
     for i, load in enumerate(profile.loads):
         cost = profile.trials * (0.2 + 0.03 * load * (profile.dimension / 200) ** 2)
-        arguments = (load, profile.dimension, profile.trials, place_seed("data-reuse", i, seed))
+        arguments = (load, profile.dimension, profile.trials, seed_of("data-reuse", i, seed))
         found.append(Job(train, arguments, cost))
     return found
 

@@ -8,9 +8,9 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
 from sparsetoken.experiments.rows import measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ALPHA1", "PROFILES", "QUANTITIES", "Profile", "jobs"]
@@ -46,9 +46,9 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     found = [Job(predict_limits, (), 3.0)]
     for i, d in enumerate(profile.dimensions):
         many, few = (max(2, n * 1000 // d) for n in (profile.alignment_trials, profile.trials))
-        arguments = (d, many, place_seed("finite-size", "query", i, seed))
+        arguments = (d, many, seed_of("finite-size", "query", i, seed))
         found.append(Job(simulate_query, arguments, many * d * 1e-5))
-        arguments = (d, few, place_seed("finite-size", "readout", i, seed))
+        arguments = (d, few, seed_of("finite-size", "readout", i, seed))
         found.append(Job(simulate_readout, arguments, few * 0.5 * (d / 1000) ** 3))
     return found
 

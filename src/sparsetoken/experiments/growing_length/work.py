@@ -9,10 +9,10 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.references import References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ALPHA1", "ARMS", "PROFILES", "STRENGTH", "LongCosine", "Place", "Profile", "jobs"]
@@ -93,7 +93,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
             for j, d in enumerate(profile.dimensions):
                 few, many = share(profile.trials, d), share(profile.alignment_trials, d)
                 one = 0.03 + 0.003 * ratio * d + 0.2 * (d / 400) ** 3
-                own = place_seed("growing-length", arm, i, j, seed)
+                own = seed_of("growing-length", arm, i, j, seed)
                 arguments = (arm, ratio, d, few, many, own)
                 found.append(Job(simulate, arguments, 1.5 + few * one + many * 4e-4))
     return found

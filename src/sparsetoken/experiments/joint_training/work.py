@@ -8,7 +8,7 @@ from sparsetoken.beyond.joint import STARTS, joint_trial
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averages
-from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["PROFILES", "RATE", "AfterSteps", "Profile", "jobs"]
@@ -75,7 +75,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         cost = profile.trials * (0.07 * len(profile.steps) + step * profile.steps[-1])
         sizes = (profile.steps, profile.dimension, profile.trials)
         for start in STARTS:
-            arguments = (load, start, *sizes, place_seed("joint-training", i, seed))
+            arguments = (load, start, *sizes, seed_of("joint-training", i, seed))
             found.append(Job(train, arguments, cost))
     return found
 

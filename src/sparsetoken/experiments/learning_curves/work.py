@@ -16,10 +16,10 @@ from sparsetoken.experiments.learning_curves.rows import (
     Theory,
 )
 from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Attention, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 
 __all__ = ["ALPHA0", "MODELS", "PROFILES", "Profile", "jobs"]
@@ -90,7 +90,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
             found.append(Job(predict_judged, (model, loss, alphas), 0.3 * slow * len(alphas)))
             found.append(Job(predict_line, line, 0.05 * slow * profile.curve_points))
             found += _simulations(profile, model, loss, alphas, seed)
-        place = place_seed("learning-curves", "tensors", loss, seed)
+        place = seed_of("learning-curves", "tensors", loss, seed)
         sizes = ("tensors", profile.dimension, profile.trials, place)
         found.append(Job(simulate, ("attention", loss, profile.tensors, *sizes), profile.trials))
     few = (*ends, profile.effect_points)
@@ -103,7 +103,7 @@ def _simulations(
 ) -> list[Job]:
     found = []
     for i, alpha1 in enumerate(alphas):
-        place = place_seed("learning-curves", model, loss, i, seed)
+        place = seed_of("learning-curves", model, loss, i, seed)
         arguments = (model, loss, alpha1, "reduced", profile.dimension, profile.trials, place)
         cost = profile.trials * _seconds(model, loss, alpha1 * profile.dimension)
         found.append(Job(simulate, arguments, cost))

@@ -14,7 +14,6 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.leave_one_out.rows import Estimated, Refitted, Theory
 from sparsetoken.experiments.rows import Measured, averaged, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.models import Attention
 from sparsetoken.numerics.erm import ReadoutFit
@@ -22,6 +21,7 @@ from sparsetoken.numerics.leave_one_out import LeaveOneOut, leave_one_out
 from sparsetoken.numerics.newton_readout import Point, newton
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
 
 __all__ = ["ALPHA1", "LOSSES", "PROFILES", "QUERY", "RIDGE", "Profile", "jobs"]
@@ -82,11 +82,11 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         found.append(Job(predict_errors, (loss, profile.alphas, profile.lines), rate * loads))
         for i, (d, sets, samples) in enumerate(profile.refits):
             cost = sets * samples * 0.015 * (d / 400) ** 2
-            place = place_seed("leave-one-out", "refit", i, seed)
+            place = seed_of("leave-one-out", "refit", i, seed)
             found.append(Job(refit, (loss, d, sets, samples, place), cost))
         for i, alpha1 in enumerate(profile.alphas):
             cost = profile.trials * 0.007 * alpha1 * (profile.dimension / 250) ** 3
-            place = place_seed("leave-one-out", "estimate", i, seed)
+            place = seed_of("leave-one-out", "estimate", i, seed)
             arguments = (loss, alpha1, profile.dimension, profile.trials, place)
             found.append(Job(estimate, arguments, cost))
     return found

@@ -11,9 +11,9 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.misalignment.rows import AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.rows import Predicted, measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Attention, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
 
 __all__ = ["LENGTH", "PROFILES", "TOLERANCE", "Profile", "jobs"]
@@ -74,7 +74,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         cost = profile.trials * (0.05 + 0.03 * size * alpha1)
         sizes = (profile.dimension, profile.trials)
         # Attention and pooling are compared at the same load: they share the seed.
-        place = place_seed("misalignment", i, seed)
+        place = seed_of("misalignment", i, seed)
         found += [
             Job(simulate, ("attention", alpha1, s, *sizes, place), cost) for s in profile.measured
         ]

@@ -9,7 +9,7 @@ from sparsetoken.beyond.query_steps import steps_trial
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, averages
-from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 __all__ = ["ALPHA0", "ALPHA1", "HELD", "PROFILES", "SIZES", "AfterStep", "Profile", "jobs"]
@@ -62,7 +62,7 @@ PROFILES = {"quick": Profile(150, 20), "paper": Profile(400, 60)}
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile; all step sizes see the same data."""
     cost = profile.trials * (0.7 + 0.4 * (profile.dimension / 150) ** 2)
-    sizes = (profile.last_step, profile.dimension, profile.trials, place_seed("query-steps", seed))
+    sizes = (profile.last_step, profile.dimension, profile.trials, seed_of("query-steps", seed))
     return [Job(predict, (), 1.5), *(Job(train, (eta_q, *sizes), cost) for eta_q in SIZES)]
 
 

@@ -21,9 +21,9 @@ from sparsetoken.experiments.rates.rows import (
     Rate,
 )
 from sparsetoken.experiments.rows import Measured, Predicted, averaged, measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Model, make_model
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 
 __all__ = ["FAR", "GAP_ALLOWANCE", "MODELS", "PROFILES", "SETTINGS", "Profile", "jobs", "weights"]
@@ -97,7 +97,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     ]
     pairs = itertools.product(SETTINGS, enumerate(profile.alpha0s))
     for name, (i, alpha0) in pairs:
-        sizes = (profile.dimension, profile.trials, place_seed("rates", name, i, seed))
+        sizes = (profile.dimension, profile.trials, seed_of("rates", name, i, seed))
         cost = profile.trials * alpha0 * profile.dimension * 6e-7
         found.append(Job(simulate_gap, (name, alpha0, *sizes), cost))
     for model in MODELS:
@@ -105,7 +105,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         cost = 5.0 if model == "attention" else 0.3
         found.append(Job(predict_excess, (model, profile.line_points, alphas), cost))
         for i, alpha1 in enumerate(alphas):
-            sizes = (profile.features, profile.fits, place_seed("rates", model, i, seed))
+            sizes = (profile.features, profile.fits, seed_of("rates", model, i, seed))
             found.append(Job(simulate_excess, (model, alpha1, *sizes), profile.fits * 0.02))
     return found
 

@@ -11,9 +11,9 @@ from scipy.special import logsumexp
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.representation.rows import BestError, Critical, FreshSamples
 from sparsetoken.experiments.rows import averaged, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory import oracle
 from sparsetoken.theory.oracle.strength import CURVES, Curve
 
@@ -82,7 +82,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         Job(best_errors, (name, profile.curve_length, profile.strengths), 4.0) for name in CURVES
     ]
     for i, (L, R, theta) in enumerate(profile.places):
-        arguments = (L, R, theta, profile.samples, place_seed("representation", i, seed))
+        arguments = (L, R, theta, profile.samples, seed_of("representation", i, seed))
         found.append(Job(draw_fresh, arguments, 3 + profile.samples * L * 1e-7))
     return found
 

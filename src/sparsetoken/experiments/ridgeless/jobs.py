@@ -7,7 +7,7 @@ import itertools
 
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.ridgeless import work
-from sparsetoken.experiments.seeds import place_seed
+from sparsetoken.simulation.seeds import seed_of
 
 __all__ = ["PROFILES", "Profile", "jobs"]
 
@@ -88,7 +88,7 @@ def _square_trials(profile: Profile, seed: int) -> list[Job]:
     found, size = [], (profile.features / 400) ** 2
     for k, (model, ridge, loads) in enumerate(curves):
         for i, load in enumerate(loads):
-            sizes = (profile.features, profile.trials, place_seed("ridgeless", "load", k, i, seed))
+            sizes = (profile.features, profile.trials, seed_of("ridgeless", "load", k, i, seed))
             cost = 0.2 * profile.trials * size * max(load, 0.5)
             found.append(Job(work.simulate_load, (model, ridge, load, *sizes), cost))
     return found
@@ -102,10 +102,10 @@ def _margin(profile: Profile, seed: int) -> list[Job]:
         cost = 0.2 * (len(profile.ratios) + line)
         found.append(Job(work.predict_margins, (loss, profile.ratios, line), cost))
         for i, ratio in enumerate(profile.ratios):
-            place = place_seed("ridgeless", "capacity", loss, i, seed)
+            place = seed_of("ridgeless", "capacity", loss, i, seed)
             cost = profile.margin_trials * size**3 * 0.2
             found.append(Job(work.simulate_margin, (loss, ratio, *sizes, place), cost))
-    place = place_seed("ridgeless", "direction", seed)
+    place = seed_of("ridgeless", "direction", seed)
     return [
         *found,
         Job(work.predict_direction, (profile.ridges,), 4.0),

@@ -10,11 +10,11 @@ import numpy as np
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import averaged, measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Neighbour, OnMap, Spot
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Simulation
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.tuning import best_beta, best_split
 
@@ -104,11 +104,11 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 def _searches(profile: Profile, seed: int) -> list[Job]:
     found = []
     for i, total in enumerate(profile.totals):
-        sizes = (profile.dimension, profile.trials, place_seed("sensitivity", "split", i, seed))
+        sizes = (profile.dimension, profile.trials, seed_of("sensitivity", "split", i, seed))
         found.append(Job(find_split, (total, *sizes), 4.5 + 3 * _cost(profile, total)))
     for i, alpha0 in enumerate(profile.best_alpha0s):
         trials = profile.trials if alpha0 in profile.neighbour_alpha0s else 0
-        sizes = (profile.dimension, trials, place_seed("sensitivity", "beta", i, seed))
+        sizes = (profile.dimension, trials, seed_of("sensitivity", "beta", i, seed))
         found.append(Job(find_beta, (alpha0, *sizes), 4.0 + 3 * bool(trials) * _cost(profile)))
     return found
 
@@ -122,7 +122,7 @@ def _spots(profile: Profile, seed: int) -> list[Job]:
     return [
         Job(
             simulate_spot,
-            (choice, *sizes, place_seed("sensitivity", "spot", i, seed)),
+            (choice, *sizes, seed_of("sensitivity", "spot", i, seed)),
             _cost(profile),
         )
         for i, choice in enumerate(choices)

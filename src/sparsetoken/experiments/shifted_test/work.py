@@ -8,11 +8,11 @@ import itertools
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import measured, predicted
-from sparsetoken.experiments.seeds import place_seed
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Simulation
+from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
 
 __all__ = ["ALPHA1", "MODELS", "PROBLEM", "PROFILES", "Profile", "jobs"]
@@ -66,7 +66,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     for model, (shift, values) in itertools.product(MODELS, profile.shifts.items()):
         found.append(Job(predict_shift, (model, shift, values), 0.5 * len(values)))
         # One seed for a model: the same trained classifiers meet all test data.
-        sizes = (profile.dimension, profile.trials, place_seed("shifted-test", model, seed))
+        sizes = (profile.dimension, profile.trials, seed_of("shifted-test", model, seed))
         for value in values:
             tokens = value if shift == "length" else PROBLEM.length
             cost = profile.trials * (0.08 * size + 0.002 * tokens)
