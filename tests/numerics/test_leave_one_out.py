@@ -245,6 +245,7 @@ class Straight:
         return np.where(np.abs(z - y) < 1, 1.0, 0.0)
 
 
+@pytest.mark.unchecked  # the loss has no prox, which only a fit needs
 @pytest.mark.parametrize(
     ("z", "alone"),
     [

@@ -61,7 +61,7 @@ def test_increasing_root():
 @pytest.mark.parametrize("strip", [0.5, np.pi])
 def test_trapezoidal_steps_integrate_what_is_analytic_in_a_strip(width, strip):
     """1/(x^2 + strip^2) has its poles on the edge; its Gaussian mean by the panels is exact."""
-    step = float(trapezoidal_step(np.array(width), strip))
+    (step,) = trapezoidal_step(np.array([width]), strip)
     for shift in (0.0, 0.37):
         x = np.arange(-9 * width - 9 * step, 9 * width + 9 * step, step) + shift * step
         density = np.exp(-0.5 * (x / width) ** 2) / (np.sqrt(2 * np.pi) * width)

@@ -50,7 +50,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     L = sorted({row.length for row in kept})
     fine = np.geomspace(L[0], L[-1], 100)
     _guide(every, "√L", fine, 4.65 * np.sqrt(fine))
-    _guide(every, "L^¼", fine, 2.0 * fine**0.25)
+    _guide(every, r"$L^{1/4}$", fine, 2.0 * fine**0.25)
     _guide(low, "√(2 log L)", fine, np.sqrt(2 * np.log(fine)))
     _guide(low, "(log L)/2 + 1", fine, np.log(fine) / 2 + 1)
     every.set_yscale("log")

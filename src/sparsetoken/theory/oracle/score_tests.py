@@ -85,7 +85,7 @@ def _elementwise(problem: SparseTokenProblem, activation: str) -> OracleTests:
         return lambda t: g(k, t) - c
 
     def levels(k: float) -> tuple[float, float]:
-        most = float(g(k, np.array(largest))) / size(k)
+        most = float(g(k, np.array([largest]))[0]) / size(k)
         return -math.asinh(30.0), math.asinh(max(most, 1.0))
 
     ends = {"relu": (1.0, 1.0), "exp": (0.01, min(20.0, LARGEST_EXPONENT / largest))}

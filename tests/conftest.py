@@ -1,0 +1,17 @@
+"""What tests share."""
+
+import jaxtyping
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _annotations_are_executed(request):
+    """Check arguments against annotations, but not where a test passes what they forbid.
+
+    Those tests expect `InvalidInput`, or have the marker `unchecked`.
+    """
+    expected = "InvalidInput" in request.function.__code__.co_names
+    free = expected or request.node.get_closest_marker("unchecked") is not None
+    jaxtyping.config.update("jaxtyping_disable", free)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
