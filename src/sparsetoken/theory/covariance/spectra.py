@@ -23,6 +23,7 @@ __all__ = [
     "FullCovariances",
     "Pull",
     "Response",
+    "common_basis",
     "covariances",
 ]
 
@@ -255,7 +256,11 @@ class FullCovariances(Covariances):
     def __init__(self, matrices: Float[np.ndarray, "K d d"], directions: Directions) -> None:
         self.count, self.dimension = matrices.shape[:2]
         # In the eigenvectors of the first all products with it are scalings.
-        self._first, self._basis = linalg.eigh(matrices[0], check_finite=False)
+        diagonal = np.diagonal(matrices[0])
+        if np.array_equal(matrices[0], np.diag(diagonal)):
+            self._first, self._basis = diagonal.copy(), np.eye(self.dimension)
+        else:
+            self._first, self._basis = linalg.eigh(matrices[0], check_finite=False)
         self._rest = [self._basis.T @ G @ self._basis for G in matrices[1:]]
         self.directions = directions.rotated(self._basis)
 
@@ -290,34 +295,20 @@ class FullCovariances(Covariances):
         along, curved = np.empty((K, J)), np.empty((K, K))
         M = self.directions.mean[:, :J]
         moved = inverse @ M
-        noisy = any(j < J for _, j in self.directions.scatter)
         pulled = [r @ (M @ eta) for r in R]  # G_k H^-1 M eta
+        some = self.directions.scatter.items()
+        noise = {pair: inverse @ Q.T for pair, Q in some if max(pair) < J}
         for k in range(K):
-            along[k] = pulled[k] @ moved
-            if noisy:
-                along[k] += self._scattered(inverse @ R[k], eta)
+            along[k] = pulled[k] @ moved + _traced(R[k], noise, eta)
             for m in range(k, K):
                 # tr(G_j H^-1 G_k H^-1 G_m H^-1) is the same in every order
                 product = R[k] @ R[m]
                 two[k, m] = two[m, k] = np.trace(product)
-                curved[k, m] = pulled[k] @ inverse @ pulled[m]
-                if noisy:
-                    curved[k, m] += eta @ self._scattered(inverse @ product, eta)
-                curved[m, k] = curved[k, m]
+                bent = pulled[k] @ inverse @ pulled[m] + eta @ _traced(product, noise, eta)
+                curved[k, m] = curved[m, k] = bent
                 for j in range(K):
                     three[j, k, m] = three[j, m, k] = float(np.vdot(R[j].T, product))
         return _assembled(pull, n, (self._form(inverse, J, J), along, curved), (one, two, three))
-
-    def _scattered(self, F: np.ndarray, eta: np.ndarray) -> np.ndarray:
-        """Return the part of M^T F M eta that the random columns add."""
-        found = np.zeros_like(eta)
-        for (i, j), Q in self.directions.scatter.items():
-            if j < len(eta):
-                value = float(np.vdot(F, Q))
-                found[i] += value * eta[j]
-                if i != j:
-                    found[j] += value * eta[i]
-        return found
 
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
         columns = self.directions.mean.shape[1]
@@ -330,12 +321,13 @@ class FullCovariances(Covariances):
         for rho, G in zip(pull.rho[1:], self._rest, strict=True):
             spread += rho * G
         spread = inverse @ spread @ inverse / n
+        some = self.directions.scatter.items()
+        noise = {pair: inverse @ Q.T for pair, Q in some if max(pair) < len(eta)}
         found = []
         for G in others:
             turned = _turned(G, self._basis)
             value = w @ turned @ w + np.vdot(spread, turned)
-            if self.directions.scatter:
-                value += eta @ self._scattered(inverse @ turned @ inverse, eta)
+            value += eta @ _traced(turned @ inverse, noise, eta)
             found.append(float(value))
         return np.array(found)
 
@@ -348,6 +340,19 @@ class FullCovariances(Covariances):
         """The largest eigenvalue of the first, the largest row sums of the others."""
         rows = (np.abs(G).sum(axis=1).max() for G in self._rest)
         return np.array([self._first.max(), *rows])
+
+
+def _traced(
+    F: np.ndarray, noise: Mapping[tuple[int, int], np.ndarray], eta: np.ndarray
+) -> np.ndarray:
+    """Return what random columns add to M^T H^-1 F M eta, for ``H^-1 Q^T`` of their pairs."""
+    found = np.zeros_like(eta)
+    for (i, j), moved in noise.items():
+        value = float(np.vdot(F, moved))
+        found[i] += value * eta[j]
+        if i != j:
+            found[j] += value * eta[i]
+    return found
 
 
 def covariances(
@@ -367,14 +372,14 @@ def covariances(
         directions = Directions(np.asarray(directions, dtype=float))
     if G.ndim == 2:
         return CommutingCovariances(G, directions)
-    basis = _common_basis(G)
+    basis = common_basis(G)
     if basis is None:
         return FullCovariances(G, directions)
     values = np.array([np.einsum("di,de,ei->i", basis, one, basis, optimize=True) for one in G])
     return CommutingCovariances(np.maximum(values, 0.0), directions.rotated(basis), basis)
 
 
-def _common_basis(G: np.ndarray) -> np.ndarray | None:
+def common_basis(G: np.ndarray) -> np.ndarray | None:
     """Return common eigenvectors as columns, None if the matrices do not commute."""
     first = G[0]
     for other in G[1:]:
