@@ -75,7 +75,10 @@ def test_full_and_commuting_covariances_agree():
     others = np.array([np.eye(d), G[0]])
     norms = [
         ways[0].norms(found[0].pull, 0.02, 3 * d, np.array([np.ones(d), values[0]])),
-        *(way.norms(one.pull, 0.02, 3 * d, others) for way, one in zip(ways[1:], found[1:])),
+        *(
+            way.norms(one.pull, 0.02, 3 * d, others)
+            for way, one in zip(ways[1:], found[1:], strict=True)
+        ),
     ]
     assert norms[0][1] == pytest.approx(found[0].nu[0] ** 2, rel=1e-9)
     for one, norm in zip(found[1:], norms[1:], strict=True):
