@@ -162,7 +162,7 @@ def token_law(value: Any) -> TokenLaw:
 def isotropic_only(law: TokenLaw, what: str) -> None:
     """Raise `InvalidInput` unless the tokens are isotropic, for results known for these alone."""
     if not isinstance(law, Isotropic):
-        remedy = f"{what} is known for isotropic tokens only; simulate instead."
+        remedy = f"{what} is known for isotropic tokens only."
         raise InvalidInput("tokens", "Isotropic() here", law, remedy)
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 import sparsetoken as st
+from sparsetoken.beyond.classifier import start
 from sparsetoken.simulation import draw_training_set, is_separable, simulate_alignment
 from sparsetoken.simulation.features import queried
 from sparsetoken.simulation.frames import frame_of
@@ -161,6 +162,12 @@ def test_the_frame_has_the_covariances():
         ),
     ):
         assert draws.T @ draws / 40_000 == pytest.approx(expected, abs=5 * 2.5 / 200)
+
+
+def test_experiments_beyond_the_theory_refuse_it():
+    problem = st.SparseTokenProblem(4, tokens=tokens(20))
+    with pytest.raises(InvalidInput, match="isotropic tokens only"):
+        start(problem, 20, 0, 0)
 
 
 def test_elementwise_weights_see_what_samples_share():
