@@ -86,8 +86,9 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-@pytest.mark.parametrize("loss", ["logistic", "square", "hinge"])
-@pytest.mark.parametrize("alpha", [1.5, np.inf])
+@pytest.mark.parametrize(
+    ("loss", "alpha"), [("logistic", 1.5), ("logistic", np.inf), ("square", 1.5), ("hinge", 1.5)]
+)
 def test_the_identity_is_isotropic(model, loss, alpha):
     """Two routes of their own: one potential of five unknowns, and the general equations."""
     problem, readout = st.SparseTokenProblem(6, 2, 3.0, 0.4), st.Readout(loss, 0.02, alpha)
