@@ -11,7 +11,8 @@ import sparsetoken
 HOME = Path(sparsetoken.__file__).parent
 
 # What each part may import, besides itself, from the bottom to the top.
-BASE = {"validation", "extras", "version", "numerics", "losses", "attention", "problem", "stages"}
+BASE = {"validation", "extras", "version", "numerics", "losses", "attention", "tokens", "problem"}
+BASE |= {"stages"}
 CORE = {*BASE, "models", "values", "results"}
 ALLOWED = {
     "validation": set(),
@@ -20,10 +21,11 @@ ALLOWED = {
     "numerics": {"validation"},
     "losses": {"validation", "numerics"},
     "attention": {"validation"},
-    "problem": {"validation"},
+    "tokens": {"validation"},
+    "problem": {"validation", "tokens"},
     "stages": {"validation", "losses"},
     "models": {"validation", "attention", "problem", "stages"},
-    "values": {"validation", "losses"},
+    "values": {"validation", "losses", "tokens"},
     "results": {"validation", "extras", "stages", "values"},
     "theory": CORE,
     "simulation": CORE,

@@ -20,9 +20,12 @@ from .models import Elementwise as Elementwise
 from .models import HardAttention as HardAttention
 from .models import Pooled as Pooled
 from .models import Vectorized as Vectorized
+from .problem import Isotropic as Isotropic
 from .problem import SparseTokenProblem as SparseTokenProblem
+from .problem import TokenCovariance as TokenCovariance
 from .simulation import simulate as simulate
 from .stages import Query as Query
+from .stages import QueryVector as QueryVector
 from .stages import Readout as Readout
 from .stages import TwoSteps as TwoSteps
 from .theory import align as align

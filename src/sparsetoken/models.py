@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.stages import Query, QueryVector, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
 
 __all__ = [
@@ -36,14 +36,14 @@ class Model:
     ----------
     name : str
         The word that the command line, sweeps and JSON use.
-    query : Query or TwoSteps or None
+    query : Query or QueryVector or TwoSteps or None
         The query that is given, or how it is found; None for a model without one.
     """
 
     name: ClassVar[str]
 
     @property
-    def query(self) -> Query | TwoSteps | None:
+    def query(self) -> Query | QueryVector | TwoSteps | None:
         """The query, or how it is found."""
         return None
 
@@ -78,7 +78,7 @@ class QueriedModel(Model):
 
     Parameters
     ----------
-    query : Query or TwoSteps
+    query : Query or QueryVector or TwoSteps
         The query that is given, or how it is found.
 
     Raises
@@ -87,11 +87,11 @@ class QueriedModel(Model):
         If the query is neither.
     """
 
-    query: Query | TwoSteps = TwoSteps()
+    query: Query | QueryVector | TwoSteps = TwoSteps()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.query, (Query, TwoSteps)):
-            raise InvalidInput("query", "a Query or TwoSteps", self.query)
+        if not isinstance(self.query, (Query, QueryVector, TwoSteps)):
+            raise InvalidInput("query", "a Query, a QueryVector or TwoSteps", self.query)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Attention(QueriedModel):
 
     Parameters
     ----------
-    query : Query or TwoSteps
+    query : Query or QueryVector or TwoSteps
         The query that is given, or how it is found.
     """
 
@@ -113,7 +113,7 @@ class HardAttention(QueriedModel):
 
     Parameters
     ----------
-    query : Query or TwoSteps
+    query : Query or QueryVector or TwoSteps
         Only its cosine matters.
     """
 
@@ -126,7 +126,7 @@ class Elementwise(QueriedModel):
 
     Parameters
     ----------
-    query : Query or TwoSteps
+    query : Query or QueryVector or TwoSteps
         The query that is given, or how softmax attention finds it.
     activation : str
         phi: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.
@@ -272,7 +272,9 @@ def entry_of(model: Model) -> ModelEntry:
     return entry
 
 
-def make_model(name: str, query: Query | TwoSteps | None = None, **options: Any) -> Model:
+def make_model(
+    name: str, query: Query | QueryVector | TwoSteps | None = None, **options: Any
+) -> Model:
     """Return a model from its name, with those of the options that it has.
 
     Parameters

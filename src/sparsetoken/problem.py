@@ -8,14 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw, token_law
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, integer, real, reals
 
-__all__ = ["Isotropic", "Letters", "SparseTokenProblem"]
-
-
-@dataclasses.dataclass(frozen=True)
-class Isotropic:
-    """The law of tokens whose noise is N(0, I), independent from token to token."""
+__all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
 
 
 class Letters(NamedTuple):
@@ -32,8 +28,8 @@ class SparseTokenProblem:
     r"""A signal of given strength in a few of many tokens.
 
     ``X = theta 1{y=+1} v xi^T + Z`` with ``y`` in {-1, +1}, ``Z`` of shape (L, d) with
-    independent N(0, 1) entries, ``xi`` a unit vector of R^d, and ``v`` in {0, 1}^L with
-    exactly R ones, drawn anew for each sample.
+    independent N(0, 1) entries unless `tokens` says otherwise, ``xi`` a unit vector of R^d, and
+    ``v`` in {0, 1}^L with exactly R ones, drawn anew for each sample.
 
     Parameters
     ----------
@@ -48,7 +44,7 @@ class SparseTokenProblem:
     position_law : sequence of L floats, optional
         E[v]: chances in [0, 1] that add up to R. The default is uniform, R / L each.
         It is used when samples are drawn; the theory assumes the uniform law.
-    tokens : Isotropic
+    tokens : Isotropic or TokenCovariance
         The law of the noise of the tokens.
 
     Raises
@@ -61,8 +57,10 @@ class SparseTokenProblem:
     informative: int = 1
     strength: Reals = 5.0
     positive_rate: Reals = 0.5
-    position_law: tuple[float, ...] | None = None
-    tokens: Isotropic = Isotropic()
+    position_law: tuple[float, ...] | None = dataclasses.field(
+        default=None, metadata={"whole": True}
+    )
+    tokens: TokenLaw = Isotropic()
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
@@ -94,8 +92,7 @@ class SparseTokenProblem:
         )
         if self.position_law is not None:
             put("position_law", self._checked_law())
-        if not isinstance(self.tokens, Isotropic):
-            raise InvalidInput("tokens", "Isotropic()", self.tokens)
+        put("tokens", token_law(self.tokens))
 
     def _checked_law(self) -> tuple[float, ...]:
         legal = f"a sequence of L = {self.length} chances"
@@ -177,6 +174,6 @@ class SparseTokenProblem:
         theta = real("strength (theta)", self.strength)
         y = self.sample_labels(n, rng)
         v = self.sample_positions(n, rng) & (y == 1)[:, None]
-        tokens = rng.standard_normal((n, self.length, len(signal)), dtype=dtype)
+        tokens = self.tokens.sample_noise(n, self.length, len(signal), rng, dtype)
         tokens[v] += np.asarray(theta * signal, dtype=dtype)
         return tokens, y

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 from sparsetoken.losses import Loss, get_loss
-from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, Reals, reals
+from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, Reals, reals
 
-__all__ = ["Query", "Readout", "TwoSteps"]
+__all__ = ["Query", "QueryVector", "Readout", "TwoSteps"]
 
 
 class _LossField:
@@ -25,12 +26,17 @@ class _LossField:
 class Query:
     """A frozen query q, by what theory and simulation need to know of it.
 
+    With tokens of a covariance it is a query of that cosine whose rest points in a random
+    direction, uniform among those orthogonal to the signal.
+
     Parameters
     ----------
     cosine : float or array
         s = <q, xi> / |q|, in [-1, 1].
     sharpness : float or array
-        k = beta |q| >= 0, the effective inverse temperature of the softmax.
+        k >= 0, the effective inverse temperature of the softmax: the standard deviation of the
+        noise of a token's score. It is beta |q| with isotropic tokens, and beta sqrt(q^T S q)
+        with the covariance S within samples.
 
     Raises
     ------
@@ -47,6 +53,36 @@ class Query:
         object.__setattr__(
             self, "sharpness", reals("sharpness", self.sharpness, 0.0, remedy=remedy)
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class QueryVector:
+    """A frozen query whose direction is given, for tokens of a given covariance.
+
+    Parameters
+    ----------
+    direction : array of shape (d,)
+        The direction of q, of any length > 0, in the coordinates of the signal.
+    sharpness : float or array
+        k >= 0, as of `Query`.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range, or the direction is no vector or 0.
+    """
+
+    direction: Any = dataclasses.field(metadata={"whole": True})
+    sharpness: Reals = 1.0
+
+    def __post_init__(self) -> None:
+        q = reals("direction of the query", self.direction)
+        flat = isinstance(q, tuple) and all(isinstance(entry, float) for entry in q)
+        length = math.hypot(*q) if flat else 0.0
+        if not 0 < length < math.inf:
+            raise InvalidInput("direction of the query", "a vector other than 0", q)
+        object.__setattr__(self, "direction", tuple(entry / length for entry in q))
+        object.__setattr__(self, "sharpness", reals("sharpness", self.sharpness, 0.0))
 
 
 @dataclasses.dataclass(frozen=True)

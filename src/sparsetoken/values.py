@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from sparsetoken.losses import Loss
+from sparsetoken.tokens import LAWS, TokenLaw
 from sparsetoken.validation import InvalidInput, read_json
 
 __all__ = ["Grid", "broadcast", "from_json", "require_numbers", "to_json"]
@@ -78,7 +79,7 @@ def _array_paths(value: Any) -> Iterator[list[str]]:
         return
     for field in dataclasses.fields(value):
         entry = getattr(value, field.name)
-        if field.name == "position_law":  # a law over positions is one value
+        if field.metadata.get("whole"):  # a law over positions, or a vector, is one value
             continue
         if isinstance(entry, tuple):
             yield [field.name]
@@ -125,8 +126,9 @@ def _plain(value: Any) -> Any:
             raise InvalidInput("loss", "a built-in one, which has a name", value)
         return value.name
     if dataclasses.is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    return value
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"law": value.name, **fields} if isinstance(value, TokenLaw) and fields else fields
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def from_json(kind: type[Value], text: str) -> Value:
@@ -144,6 +146,9 @@ def from_json(kind: type[Value], text: str) -> Value:
 
 def _read(default: Any, value: Any) -> Any:
     """Return a field, which holds a value of its own class where its default does."""
+    if isinstance(default, TokenLaw) and isinstance(value, dict):
+        law = LAWS.get(value.get("law", default.name), type(default))
+        return from_json(law, json.dumps({k: v for k, v in value.items() if k != "law"}))
     if not dataclasses.is_dataclass(default) or not isinstance(value, dict):
         return value
     return from_json(type(default), json.dumps(value))

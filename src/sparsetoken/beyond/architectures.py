@@ -16,6 +16,7 @@ import numpy as np
 from sparsetoken.beyond.network_training import Recipe, require_libraries, test_error, train
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import choice, integer
 from sparsetoken.values import require_numbers
 
@@ -124,6 +125,7 @@ def trial_error(
     dimension = integer("dimension", dimension, 1)
     samples = integer("samples", samples, 2)
     require_numbers(problem)
+    isotropic_only(problem.tokens, "This experiment")
     base = seed_of("architectures", integer("seed", seed, 0))
     xi = stream(base, Stream.SIGNAL).standard_normal(dimension)
     xi /= np.linalg.norm(xi)

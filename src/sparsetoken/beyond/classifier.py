@@ -19,6 +19,7 @@ from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import integer, real
 from sparsetoken.values import require_numbers
 
@@ -86,6 +87,7 @@ def start(problem: SparseTokenProblem, dimension: int, seed: int, trial: int) ->
         holds an array.
     """
     require_numbers(problem)
+    isotropic_only(problem.tokens, "This experiment")
     own = seed_of("beyond", integer("seed", seed, 0), integer("trial", trial, 0))
     return TensorEngine(problem, integer("dimension (d)", dimension, 2), own)
 

@@ -15,8 +15,9 @@ from sparsetoken.simulation.averages import mean, standard_error
 from sparsetoken.simulation.budget import Size, query_bytes, require_memory
 from sparsetoken.simulation.engine import TrainedQuery, training_size
 from sparsetoken.simulation.parallel import run_all
-from sparsetoken.simulation.trial import Setting
+from sparsetoken.simulation.trial import Setting, dimension_of
 from sparsetoken.stages import TwoSteps
+from sparsetoken.tokens import check_dimension
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
@@ -64,7 +65,7 @@ def simulate_alignment(
     problem: SparseTokenProblem,
     steps: TwoSteps = TwoSteps(),
     *,
-    dimension: int = 1000,
+    dimension: int | None = None,
     trials: int = 8,
     seed: int = 0,
     engine: str = "reduced",
@@ -91,7 +92,8 @@ def simulate_alignment(
     InvalidInput
         If a value is illegal, or the memory needed exceeds the budget.
     """
-    setting = Setting(dimension, seed, engine, dtype)
+    setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
+    check_dimension(problem.tokens, setting.dimension)
     trials = integer("trials", trials, 1)
     require_numbers(problem, steps)
     require_query_memory(problem, steps, setting, memory_budget)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.simulation.engine import Split
+from sparsetoken.simulation.engine import ScoreMoments, Split
 
-__all__ = ["ReducedDesign", "noise_rows"]
+__all__ = ["ReducedDesign", "VectorDesign", "noise_rows"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,27 @@ class ReducedDesign:
         if self.parallel:
             named[1], rest = 0.0, w[1:]
         return Split(named, float(np.linalg.norm(rest)))
+
+
+@dataclasses.dataclass(frozen=True)
+class VectorDesign:
+    """Features in R^d; named directions as rows of `axes` (per position).
+
+    `moments` maps a readout, a row for each position, to what scores depend on; None for
+    isotropic tokens, where the named coordinates tell it.
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    axes: np.ndarray
+    moments: Callable[[np.ndarray], ScoreMoments] | None = None
+
+    def split(self, w: np.ndarray) -> Split:
+        """Return the coordinates of a readout on the axes, and the length of the rest."""
+        W = w.reshape(-1, self.axes.shape[1])
+        named = W @ self.axes.T
+        rest = float(np.linalg.norm(W - named @ self.axes))
+        return Split(named.ravel(), rest, None if self.moments is None else self.moments(W))
 
 
 def noise_rows(n: int, named: int, p: int, rng: np.random.Generator) -> np.ndarray:

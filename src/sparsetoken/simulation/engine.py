@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.stages import Query
 
-__all__ = ["Design", "Split", "TrainedQuery", "training_size"]
+__all__ = ["Design", "ScoreMoments", "Split", "TrainedQuery", "training_size"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +29,8 @@ class TrainedQuery:
     direction : array of shape (d,) or None
         q / |q|; None where the engine has no vectors. For q = 0 it is a unit vector
         orthogonal to xi.
+    scale : float
+        What a projection on the direction is multiplied with to have noise of width 1.
     """
 
     query: Query
@@ -36,6 +38,7 @@ class TrainedQuery:
     norm: float
     readout_cosine: float = float("nan")
     direction: Float[np.ndarray, " d"] | None = None
+    scale: float = 1.0
 
     @property
     def vector(self) -> Float[np.ndarray, " d"]:
@@ -43,6 +46,30 @@ class TrainedQuery:
         if self.direction is None:
             raise ValueError("The reduced engine has no vectors.")
         return self.direction
+
+
+class ScoreMoments(NamedTuple):
+    """What scores depend on among tokens of a covariance.
+
+    Attributes
+    ----------
+    signal : array of shape (positions,)
+        <w, xi>, for each position that has weights of its own.
+    along : float
+        <w, u>, u = S_w q/sigma.
+    within : float
+        w^T S_w w, added up over positions.
+    between : float
+        w^T S_b w, of the sum over positions.
+    projected : float
+        <q, xi>/sigma.
+    """
+
+    signal: Float[np.ndarray, " positions"]
+    along: float
+    within: float
+    between: float
+    projected: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +83,13 @@ class Split:
         for each position l.
     rest : float
         Length of what is left.
+    moments : ScoreMoments or None
+        What scores depend on, where tokens have a covariance.
     """
 
     named: Float[np.ndarray, " k"]
     rest: float
+    moments: ScoreMoments | None = None
 
 
 class Design(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.designs import ReducedDesign
 from sparsetoken.simulation.engine import TrainedQuery, training_size
 from sparsetoken.simulation.features import FeatureSampler
+from sparsetoken.simulation.frames import known_frame
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.stages import Query, QueryVector, TwoSteps
 
-__all__ = ["ReducedEngine"]
+__all__ = ["ReducedEngine", "centred_sums"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,25 +86,15 @@ class ReducedEngine:
         h: np.ndarray,
         rng: np.random.Generator,
     ) -> tuple[float, float, float]:
-        """Return q2 in the frame.
-
-        sum_i h_i X_i^T a_i with centred rows a_i = |w1| z_i + theta m v_i 1{+}; of the
-        centred Gaussian z_i only its part p along v_i and its length enter.
-        """
-        _, theta, R, L = self.problem.letters
-        n, V, length = len(y), R * (1 - R / L), float(np.hypot(m, across))
-        p = rng.standard_normal(n) * (L > 1)
-        zz = p**2 + (rng.chisquare(L - 2, n) if L > 2 else 0.0)
-        signal = theta * m * (y == 1)
-        va = (length * np.sqrt(V) * p + V * signal) * (y == 1)
-        za = length * zz + signal * np.sqrt(V) * p
-        aa = length * za + signal * (length * np.sqrt(V) * p + V * signal)
-        noise = np.sqrt(h**2 @ aa)
+        """Return q2 in the frame."""
+        theta, L = self.problem.strength, self.problem.length
+        n, length = len(y), float(np.hypot(m, across))
+        va, za, noise = centred_sums(self.problem, m, length, y, h, rng)
         cos, sin = (m / length, across / length) if length > 0 else (1.0, 0.0)
         turn = noise * rng.standard_normal()
         step = -steps.eta_q * steps.beta / (n * L)
-        along = theta * (h @ va) + (h @ za) * cos - turn * sin
-        orthogonal = (h @ za) * sin + turn * cos
+        along = theta * va + za * cos - turn * sin
+        orthogonal = za * sin + turn * cos
         beyond = noise * np.sqrt(rng.chisquare(self.dimension - 2))
         return step * along, step * orthogonal, step * beyond
 
@@ -110,6 +102,10 @@ class ReducedEngine:
         """Return the query itself; a frame can be turned to fit it. Here beta = 1."""
         k = query.sharpness
         return TrainedQuery(query, k * query.cosine, k)
+
+    def given_vector(self, query: QueryVector) -> TrainedQuery:
+        """Refuse a query that is given as a vector: isotropic tokens have no frame."""
+        return known_frame(None, query).along(query)
 
     def design(
         self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int
@@ -119,3 +115,46 @@ class ReducedEngine:
         y = self.problem.sample_labels(n, rng)
         query = None if trained is None else trained.query
         return sampler.draw(self.problem, query, y, self.dimension, rng)
+
+
+class CentredSums(NamedTuple):
+    """Sums over samples of centred tokens times their scores, weighted by the slopes h."""
+
+    va: float
+    za: float
+    noise: float
+
+
+def centred_sums(
+    problem: SparseTokenProblem,
+    m: float,
+    width: float,
+    y: np.ndarray,
+    h: np.ndarray,
+    rng: np.random.Generator,
+) -> CentredSums:
+    """Draw what sum_i h_i X_i^T a_i is made of, a_i the centred scores of the tokens.
+
+    With rows a_i = width z_i + theta m v_i 1{+}: the sum of h_i <v_i, a_i> over positives, that
+    of h_i <z_i, a_i>, and the root of that of h_i^2 |a_i|^2. Of the centred Gaussian z_i only
+    its part p along v_i and its length enter.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    m : float
+        <w1, xi>.
+    width : float
+        Standard deviation of the noise of a token's score.
+    y, h : arrays of shape (n,)
+    rng : numpy.random.Generator
+    """
+    _, theta, R, L = problem.letters
+    n, V = len(y), R * (1 - R / L)
+    p = rng.standard_normal(n) * (L > 1)
+    zz = p**2 + (rng.chisquare(L - 2, n) if L > 2 else 0.0)
+    signal = theta * m * (y == 1)
+    va = (width * np.sqrt(V) * p + V * signal) * (y == 1)
+    za = width * zz + signal * np.sqrt(V) * p
+    aa = width * za + signal * (width * np.sqrt(V) * p + V * signal)
+    return CentredSums(float(h @ va), float(h @ za), float(np.sqrt(h**2 @ aa)))

@@ -10,7 +10,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Outcome, Simulation, Status, StatusCode, Table, over_arrays
 from sparsetoken.simulation.averages import mean, standard_error
 from sparsetoken.simulation.parallel import run_all
-from sparsetoken.simulation.trial import Setting, Trial, TrialPlan
+from sparsetoken.simulation.trial import Setting, Trial, TrialPlan, dimension_of
 from sparsetoken.stages import Readout
 from sparsetoken.validation import integer
 
@@ -22,7 +22,7 @@ def simulate(
     model: Model = Attention(),
     readout: Readout = Readout(),
     *,
-    dimension: int = 1000,
+    dimension: int | None = None,
     trials: int = 8,
     seed: int = 0,
     engine: str = "reduced",
@@ -53,8 +53,8 @@ def simulate(
         softmax attention, and pools with phi(beta X q) / L.
     readout : Readout
         Its alpha is finite.
-    dimension : int
-        d; at least 3 for the reduced engine.
+    dimension : int, optional
+        d; at least 3 for the reduced engine. By default that of the tokens' covariance, or 1000.
     trials : int >= 1
     seed : int >= 0
     engine : str
@@ -90,7 +90,7 @@ def simulate(
         is allocated), or exponential weights would overflow at the query, or JAX has no
         such device.
     """
-    setting = Setting(dimension, seed, engine, dtype)
+    setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
     trials = integer("trials", trials, 1)
 
     def all_points(points: Sequence[tuple[SparseTokenProblem, Model, Readout]]) -> list[Simulation]:

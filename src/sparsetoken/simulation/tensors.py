@@ -10,31 +10,17 @@ from jaxtyping import Float
 
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
-from sparsetoken.simulation.engine import Split, TrainedQuery, training_size
+from sparsetoken.simulation.designs import VectorDesign
+from sparsetoken.simulation.engine import TrainedQuery, training_size
 from sparsetoken.simulation.features import FeatureSampler
+from sparsetoken.simulation.frames import TokenFrame, frame_of, known_frame
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.stages import Query, QueryVector, TwoSteps
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["TensorDesign", "TensorEngine"]
+__all__ = ["TensorEngine"]
 
 Chunk = tuple[np.ndarray, np.ndarray]
-
-
-@dataclasses.dataclass(frozen=True)
-class TensorDesign:
-    """Features of real tokens; named directions as rows of `axes` (per position)."""
-
-    features: np.ndarray
-    labels: np.ndarray
-    axes: np.ndarray
-
-    def split(self, w: np.ndarray) -> Split:
-        """Return the coordinates of a readout on the axes, and the length of the rest."""
-        W = w.reshape(-1, self.axes.shape[1])
-        named = W @ self.axes.T
-        rest = float(np.linalg.norm(W - named @ self.axes))
-        return Split(named.ravel(), rest)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,8 +44,15 @@ class TensorEngine:
     dtype: str = "float64"
 
     @property
+    def frame(self) -> TokenFrame | None:
+        """The frame of tokens with a covariance."""
+        return frame_of(self.problem.tokens)
+
+    @property
     def signal(self) -> np.ndarray:
-        """The hidden signal xi, uniform on the sphere."""
+        """The hidden signal xi: that of the tokens' law, or uniform on the sphere."""
+        if self.frame is not None:
+            return self.frame.signal
         return _unit(stream(self.seed, Stream.SIGNAL).standard_normal(self.dimension))
 
     def chunks(self, source: Stream, n: int) -> Iterator[Chunk]:
@@ -79,6 +72,8 @@ class TensorEngine:
 
     def describe(self, q: Float[np.ndarray, " d"], beta: float) -> TrainedQuery:
         """Return a query vector by what the features need of it."""
+        if self.frame is not None:
+            return self.frame.described(q, beta)
         norm, overlap = float(np.linalg.norm(q)), float(q @ self.signal)
         if norm == 0:
             direction = self._beside(self.signal)
@@ -108,6 +103,8 @@ class TensorEngine:
 
     def given_query(self, query: Query) -> TrainedQuery:
         """Return a vector with exactly this cosine, for beta = 1."""
+        if self.frame is not None:
+            return self.frame.given(query, stream(self.seed, Stream.QUERY))
         xi, s, k = self.signal, query.cosine, query.sharpness
         if self.dimension == 1 and abs(s) < 1:
             raise InvalidInput("cosine", "-1 or 1 at dimension 1", s)
@@ -116,12 +113,16 @@ class TensorEngine:
             direction = direction + np.sqrt(1 - s**2) * self._beside(xi)
         return TrainedQuery(query, k * s, k, direction=direction)
 
+    def given_vector(self, query: QueryVector) -> TrainedQuery:
+        """Return a query that is given as a vector, for beta = 1."""
+        return known_frame(self.frame, query).along(query)
+
     def _beside(self, xi: np.ndarray) -> np.ndarray:
         """Return a uniform unit vector orthogonal to xi."""
         g = stream(self.seed, Stream.QUERY).standard_normal(len(xi))
         return _unit(g - (g @ xi) * xi)
 
-    def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> TensorDesign:
+    def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> VectorDesign:
         """Draw D1 and pool the features of real tokens, chunk by chunk."""
         labels = np.empty(n, dtype=int)
         width = sum(sampler.columns(self.problem.length, self.dimension))
@@ -131,7 +132,8 @@ class TensorEngine:
             features[here] = sampler.features(X, trained)
             labels[here] = y
             row += len(y)
-        return TensorDesign(features, labels, sampler.axes(self.signal, trained))
+        moments = None if self.frame is None else self.frame.moments(trained)
+        return VectorDesign(features, labels, sampler.axes(self.signal, trained), moments)
 
     def fresh_scores(
         self, sampler: FeatureSampler, trained: TrainedQuery | None, w: np.ndarray, b: float, n: int

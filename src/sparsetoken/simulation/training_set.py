@@ -7,7 +7,7 @@ from numpy import ndarray
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.trial import Setting, TrialPlan
+from sparsetoken.simulation.trial import Setting, TrialPlan, dimension_of
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput, integer
 
@@ -19,7 +19,7 @@ def draw_training_set(
     model: Model,
     alpha: float,
     *,
-    dimension: int = 1000,
+    dimension: int | None = None,
     seed: int = 0,
     trial: int = 0,
     engine: str = "reduced",
@@ -52,7 +52,11 @@ def draw_training_set(
         If a value is illegal, the query is not given, or memory does not suffice.
     """
     plan = TrialPlan(
-        problem, model, Readout(alpha=alpha), Setting(dimension, seed, engine), memory_budget
+        problem,
+        model,
+        Readout(alpha=alpha),
+        Setting(dimension_of(problem, dimension), seed, engine),
+        memory_budget,
     )
     if isinstance(model.query, TwoSteps):
         raise InvalidInput("query of the model", "a Query", model.query)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from sparsetoken.simulation.budget import (
     require_memory,
     scalar_bytes,
 )
+from sparsetoken.simulation.covariance import CorrelatedEngine
 from sparsetoken.simulation.engine import Design, Split, TrainedQuery, training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.performance import (
@@ -33,15 +35,27 @@ from sparsetoken.simulation.performance import (
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.stages import Query, QueryVector, Readout, TwoSteps
+from sparsetoken.tokens import Isotropic, check_dimension
 from sparsetoken.validation import InvalidInput, choice, integer, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["Drawn", "Engine", "Setting", "Trial", "TrialPlan"]
+__all__ = ["Drawn", "Engine", "Setting", "Trial", "TrialPlan", "dimension_of"]
 
 LARGEST = 10**12  # dimension, so that sizes are floats
 
-Engine = TensorEngine | ReducedEngine
+Engine = TensorEngine | ReducedEngine | CorrelatedEngine
+
+_REDUCED: dict[str, Callable[[SparseTokenProblem, int, int], Engine]] = {
+    "isotropic": ReducedEngine,
+    "covariance": CorrelatedEngine,
+}
+"""The engine that samples the law without tokens, by the law's name."""
+
+
+def dimension_of(problem: SparseTokenProblem, dimension: int | None) -> int:
+    """Return the dimension that is asked for, else that of the tokens, else 1000."""
+    return dimension if dimension is not None else problem.tokens.dimension or 1000
 
 
 class Trial(NamedTuple):
@@ -106,7 +120,7 @@ class Setting:
         seed = seed_of(self.engine, self.seed, trial)
         if self.engine == "tensors":
             return TensorEngine(problem, self.dimension, seed, self.dtype)
-        return ReducedEngine(problem, self.dimension, seed)
+        return _REDUCED[problem.tokens.name](problem, self.dimension, seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +143,12 @@ class TrialPlan:
         if not isinstance(self.tested, SparseTokenProblem):
             raise InvalidInput("test_problem", "a SparseTokenProblem or None", self.test_problem)
         self.model.check_test_problem(self.problem, self.tested)
+        check_dimension(self.problem.tokens, self.setting.dimension)
+        if self.tested.tokens != self.problem.tokens:
+            legal = "those of the problem"
+            raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
+        if not isinstance(self.problem.tokens, Isotropic):
+            self.sampler.check_tokens(self.problem)
         if isinstance(self.model.query, Query):
             self._check_query(self.model.query)
         if self.test_samples is not None:
@@ -163,7 +183,8 @@ class TrialPlan:
         def need(size: Size) -> int:
             d, L = size
             n = training_size(self.readout.alpha, d)
-            total = design_bytes(self.sampler.columns(L, d), engine, n)
+            whole = isinstance(self.problem.tokens, Isotropic)
+            total = design_bytes(self.sampler.columns(L, d), engine if whole else "tensors", n)
             total += SAMPLE_SCALARS * FLOAT * fresh
             total += scalar_bytes(math.ceil(L * max(1.0, longer)))
             if engine == "tensors":
@@ -186,6 +207,8 @@ class TrialPlan:
         trained = None
         if isinstance(self.model.query, Query):
             trained = engine.given_query(self.model.query)
+        elif isinstance(self.model.query, QueryVector):
+            trained = engine.given_vector(self.model.query)
         elif self.model.query is not None:
             trained = engine.train_query(self.model.query)
             self._check_query(trained.query)
@@ -221,5 +244,8 @@ class TrialPlan:
             )
             return measured_performance(scores, labels)
         rng, query = stream(engine.seed, Stream.TEST), None if trained is None else trained.query
-        chunks = self.sampler.scores(self.tested, query, split, fit.b, rng)
+        if split.moments is not None:
+            chunks = self.sampler.correlated_scores(self.tested, query, split.moments, fit.b, rng)
+        else:
+            chunks = self.sampler.scores(self.tested, query, split, fit.b, rng)
         return expected_performance(self.tested, chunks)

@@ -12,6 +12,7 @@ from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.query import advice_on, working_query
+from sparsetoken.theory.routes import on_route
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
 from sparsetoken.theory.separability.violation import Expansion, expansion, least_violation
 from sparsetoken.validation import real
@@ -54,14 +55,21 @@ def capacity(
 def capacity_point(problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4) -> Capacity:
     """Return `capacity` at a single point."""
     query = working_query(problem, model)
-    found = capacity_at(problem, model, query, tolerance)
+    found: Capacity = on_route(problem, "capacity")(problem, model, query, tolerance)
     return dataclasses.replace(found, advice=advice_on(problem, model, query))
+
+
+def isotropic_capacity(
+    problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
+) -> Capacity:
+    """Return `capacity` among isotropic tokens, at a query that is known."""
+    return capacity_at(problem, model, query, tolerance)
 
 
 def capacity_at(
     problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
 ) -> Capacity:
-    """Return `capacity` at a single point and a query that is known."""
+    """Return `capacity` of the features of isotropic tokens at a query that is known."""
     law = feature_law(model, problem, query, _FEW)
     if law.vanishes:  # a share of both classes has the same feature
         return Capacity(0.0, 0.0, 0.0, 0, Status(StatusCode.CONVERGED))

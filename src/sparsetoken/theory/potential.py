@@ -15,7 +15,7 @@ from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.score_grid import FINE, PLAIN, GridShape, ScoreGrid
 
-__all__ = ["NodeSums", "Potential"]
+__all__ = ["NodeSums", "Potential", "worthwhile"]
 
 _NEAR = 1e-6  # relative: no farther than the last Newton step goes
 # nodes from which a grid is less work, and from which the finer grid is, in any case
@@ -75,7 +75,7 @@ class Potential:
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
         self._points = _Points(law)
-        self._shapes = _worthwhile(law, loss)
+        self._shapes = worthwhile(law, loss)
         self._last: _Evaluation | None = None
 
     def at(self, alpha: float) -> Potential:
@@ -218,7 +218,7 @@ class _Points:
         return law.weight[:, None, None] * a[:, :, None] * a[:, None]
 
 
-def _worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
+def worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
     """Return the grids that may resolve the means at less work than a sum over nodes."""
     shapes = []
     if loss.integrates and law.C.size > _MANY and law.C.all():  # log C

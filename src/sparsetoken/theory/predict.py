@@ -26,10 +26,12 @@ from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.learned_error import outcome_without_features
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
+from sparsetoken.theory.routes import on_route
+from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["predict", "predict_point", "predict_readouts"]
+__all__ = ["IsotropicSetting", "predict", "predict_point", "predict_readouts"]
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
@@ -54,7 +56,9 @@ def predict(
     Parameters
     ----------
     problem : SparseTokenProblem
-        Its position law plays no part but for `Vectorized`, where it must be uniform.
+        Its position law plays no part but for `Vectorized`, where it must be uniform. With
+        tokens of a covariance the ridge is > 0, and `Elementwise` is refused where samples
+        have an effect of their own: its features see it in their weights.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.
@@ -66,7 +70,8 @@ def predict(
         Its alpha may be ``inf``, the limit of infinite data.
     test_problem : SparseTokenProblem, optional
         The problem of new data, on which test error and AUC are predicted; by default the
-        one trained on. For `Vectorized` it must have the same length.
+        one trained on. For `Vectorized` it must have the same length. Its tokens have the
+        same law.
     tolerance : float
         Numerical error of the test error that is acceptable, in (0, 1): nodes are
         added until twice the standard error over scrambles is below it.
@@ -123,13 +128,13 @@ def _predictions(
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
-        setting = _Setting(problem, model, test_problem)
+        setting = on_route(problem, "setting")(problem, model, test_problem)
         found |= zip(some, setting.predictions(readouts, tolerance), strict=True)
     return [found[place] for place in range(len(points))]
 
 
-class _Setting:
-    """What predictions with the same features have in common.
+class IsotropicSetting:
+    """What predictions with the same features have in common, for isotropic tokens.
 
     Parameters
     ----------
@@ -153,6 +158,7 @@ class _Setting:
         self.advice = advice_on(problem, model, self.query)
         self._nodes = nodes
         model.check_test_problem(problem, self.tested)
+        isotropic_only(self.tested.tokens, "A test on tokens of another law")
 
     @functools.cached_property
     def first_law(self) -> FeatureLaw:
@@ -237,7 +243,9 @@ def predict_readouts(
         error of the nodes themselves.
     """
     accuracy = tolerance if nodes is None else math.inf
-    return _Setting(problem, model, nodes=nodes).predictions(readouts, accuracy)
+    setting = on_route(problem, "setting")(problem, model, None, nodes)
+    found: list[Prediction] = setting.predictions(readouts, accuracy)
+    return found
 
 
 def _compared_with_pooling(

@@ -7,12 +7,13 @@ import math
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
-from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.stages import Query, QueryVector, TwoSteps
 from sparsetoken.theory.alignment.sign import sign_boundary
 from sparsetoken.theory.alignment.two_steps import align_point
-from sparsetoken.validation import LARGEST_VALUE
+from sparsetoken.theory.routes import on_route
+from sparsetoken.validation import LARGEST_VALUE, InvalidInput
 
-__all__ = ["advice_on", "loss_to_pooling", "turning_away", "working_query"]
+__all__ = ["advice_on", "loss_to_pooling", "query_without_frame", "turning_away", "working_query"]
 
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
 _ROUNDING = 1e-3  # relative: test errors that print alike are not told apart
@@ -24,11 +25,28 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     Raises
     ------
     InvalidInput
-        If the model is not in the table.
+        If the model is not in the table, or isotropic tokens meet a query given as a vector.
     """
     entry_of(model)
     query = model.query
-    return align_point(problem, query).query if isinstance(query, TwoSteps) else query
+    if isinstance(query, TwoSteps):
+        return align_point(problem, query).query
+    if isinstance(query, QueryVector):
+        found: Query = on_route(problem, "query")(problem, query)
+        return found
+    return query
+
+
+def query_without_frame(problem: SparseTokenProblem, query: QueryVector) -> Query:
+    """Refuse a query given as a vector: isotropic tokens have no frame.
+
+    Raises
+    ------
+    InvalidInput
+        Always.
+    """
+    remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
+    raise InvalidInput("query", "Query(cosine, sharpness) for isotropic tokens", query, remedy)
 
 
 def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) -> tuple[str, ...]:

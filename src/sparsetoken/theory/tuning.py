@@ -175,8 +175,7 @@ def _predicted(
     problem: SparseTokenProblem, model: Model, steps: TwoSteps, readout: Readout, tolerance: float
 ) -> Prediction:
     """Return the prediction with the query that these steps find."""
-    query = align_point(problem, steps).query
-    queried = dataclasses.replace(model, query=query)  # type: ignore[call-arg]
+    queried = dataclasses.replace(model, query=steps)  # type: ignore[call-arg]
     return predict_point(problem, queried, readout, tolerance)
 
 

@@ -13,9 +13,11 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns
 from sparsetoken.simulation.designs import ReducedDesign
-from sparsetoken.simulation.engine import Split, TrainedQuery
+from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
+from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import ClassScores
 from sparsetoken.stages import Query
+from sparsetoken.validation import InvalidInput
 
 __all__ = ["FeatureSampler"]
 
@@ -48,6 +50,34 @@ class FeatureSampler(abc.ABC):
         rng: np.random.Generator,
     ) -> ReducedDesign:
         """Draw features without tokens, in a frame whose first columns are named."""
+
+    def check_tokens(self, problem: SparseTokenProblem) -> None:  # noqa: B027
+        """Raise `InvalidInput` if the model cannot work with these tokens."""
+
+    def draw_vectors(
+        self,
+        problem: SparseTokenProblem,
+        frame: TokenFrame,
+        trained: TrainedQuery | None,
+        y: Int[np.ndarray, " n"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "n m"]:
+        """Draw features of tokens of a covariance without the tokens."""
+        raise self._unknown(problem)
+
+    def correlated_scores(
+        self,
+        problem: SparseTokenProblem,
+        query: Query | None,
+        moments: ScoreMoments,
+        bias: float,
+        rng: np.random.Generator,
+    ) -> Iterator[ClassScores]:
+        """Yield the Gaussian scores of new samples among tokens of a covariance."""
+        raise self._unknown(problem)
+
+    def _unknown(self, problem: SparseTokenProblem) -> InvalidInput:
+        return InvalidInput("tokens", f"Isotropic() for {self.model.name}", problem.tokens)
 
     @abc.abstractmethod
     def features(

@@ -15,6 +15,8 @@ __all__ = ["ElementwiseSampler"]
 class ElementwiseSampler(QueriedSampler):
     """Samples (1/L) X^T phi(beta X q)."""
 
+    sees_mean = True
+
     def check_query(self, problem: SparseTokenProblem, query: Query) -> None:
         """Refuse exponential weights that overflow."""
         shift = problem.strength * abs(query.cosine)

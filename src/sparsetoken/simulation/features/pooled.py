@@ -10,8 +10,9 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns
 from sparsetoken.simulation.designs import ReducedDesign, noise_rows
-from sparsetoken.simulation.engine import Split, TrainedQuery
+from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
 from sparsetoken.simulation.features.base import FeatureSampler
+from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import ClassScores, NormalScores
 from sparsetoken.stages import Query
 
@@ -39,6 +40,34 @@ class PooledSampler(FeatureSampler):
         features /= np.sqrt(L)
         features[:, 0] += theta * R / L * (y == 1)
         return ReducedDesign(features, y, 1)
+
+    def draw_vectors(
+        self,
+        problem: SparseTokenProblem,
+        frame: TokenFrame,
+        trained: TrainedQuery | None,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Draw N(0, S_b + S_w/L), with the mean theta R/L xi on positives."""
+        _, theta, R, L = problem.letters
+        return frame.mean_noise(L, len(y), rng) + np.outer(theta * R / L * (y == 1), frame.signal)
+
+    def correlated_scores(
+        self,
+        problem: SparseTokenProblem,
+        query: Query | None,
+        moments: ScoreMoments,
+        bias: float,
+        rng: np.random.Generator,
+    ) -> Iterator[ClassScores]:
+        """Yield the scores, which are Gaussian in each class."""
+        _, theta, R, L = problem.letters
+        T = np.array([np.sqrt(moments.within / L + moments.between)])
+        yield ClassScores(
+            NormalScores(theta * R / L * moments.signal + bias, T),
+            NormalScores(np.array([float(bias)]), T),
+        )
 
     def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return the mean token."""

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
+import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from sparsetoken.attention import pool
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns, chunk_sizes, scalar_rows
 from sparsetoken.simulation.designs import ReducedDesign, noise_rows
-from sparsetoken.simulation.engine import Split, TrainedQuery
+from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
 from sparsetoken.simulation.features.base import FeatureSampler
+from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores
 from sparsetoken.stages import Query
+from sparsetoken.tokens import TokenCovariance
+from sparsetoken.validation import InvalidInput
 
 __all__ = ["QueriedSampler", "Scalars"]
 
@@ -31,7 +36,16 @@ class Scalars(NamedTuple):
 
 
 class QueriedSampler(FeatureSampler):
-    """Samples features X^T a with weights a of the scores beta X q."""
+    """Samples features X^T a with weights a of the scores beta X q.
+
+    Attributes
+    ----------
+    sees_mean : bool
+        Whether a shift of all scores changes the features, in more than the same shift of the
+        tokens.
+    """
+
+    sees_mean: ClassVar[bool] = False
 
     @abc.abstractmethod
     def weights(self, scores: Float[np.ndarray, "n L"]) -> Float[np.ndarray, "n L"]:
@@ -93,10 +107,77 @@ class QueriedSampler(FeatureSampler):
         A = np.where(positive, a[:, :R].sum(axis=1), 0.0)
         return Scalars(A, np.einsum("nl,nl->n", a, g), np.sqrt(np.einsum("nl,nl->n", a, a)))
 
+    def check_tokens(self, problem: SparseTokenProblem) -> None:
+        """Refuse weights that see what the tokens of a sample share."""
+        law = problem.tokens
+        if self.sees_mean and isinstance(law, TokenCovariance) and law.between is not None:
+            remedy = "Its weights see what the tokens of a sample share; leave between out."
+            legal = f"without a between covariance for {self.model.name}"
+            raise InvalidInput("tokens", legal, law, remedy)
+
+    def draw_vectors(
+        self,
+        problem: SparseTokenProblem,
+        frame: TokenFrame,
+        trained: TrainedQuery | None,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Draw theta A xi + B u + C (S_w - u u^T)^(1/2) h + S_b^(1/2) h', u = S_w q/sigma."""
+        assert trained is not None
+        q = trained.vector
+        width = frame.within_length(q)
+        projected = float(q @ frame.signal) / width
+        A, B, C = self._scalars_at(problem, trained.query, projected, y == 1, rng)
+        features = C[:, None] * frame.beside_noise(q, len(y), rng)
+        features += frame.between_noise(rng, len(y))
+        features += np.outer(problem.strength * A, frame.signal)
+        features += np.outer(B / width, frame.times_within(q))
+        return features
+
+    def _scalars_at(
+        self,
+        problem: SparseTokenProblem,
+        query: Query,
+        projected: float,
+        positive: np.ndarray,
+        rng: np.random.Generator,
+    ) -> Scalars:
+        """Draw (A, B, C) where the signal moves scores by theta times `projected`, in widths."""
+        shift = problem.strength * projected
+        strength = abs(shift)
+        cosine = math.copysign(1.0, shift)
+        like = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
+        turned = Query(cosine, query.sharpness)
+        return self.scalars(like, turned, positive, rng)
+
+    def correlated_scores(
+        self,
+        problem: SparseTokenProblem,
+        query: Query | None,
+        moments: ScoreMoments,
+        bias: float,
+        rng: np.random.Generator,
+    ) -> Iterator[ClassScores]:
+        """Yield N(theta A <w, xi> + B <w, u> + b, C^2 (w^T S_w w - <w, u>^2) + w^T S_b w)."""
+        assert query is not None
+        (signal,), along = moments.signal, moments.along
+        beside = max(moments.within - along**2, 0.0)
+
+        def of_class(positive: bool, n: int) -> NormalScores:
+            at = np.full(n, positive)
+            A, B, C = self._scalars_at(problem, query, moments.projected, at, rng)
+            m = problem.strength * A * signal + B * along + bias
+            return NormalScores(m, np.sqrt(C**2 * beside + moments.between))
+
+        for n in chunk_sizes(DRAWS, scalar_rows(problem.length)):
+            yield ClassScores(of_class(True, n), of_class(False, n))
+
     def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return X^T a."""
         assert trained is not None
-        scores = trained.query.sharpness * (X @ trained.vector.astype(X.dtype))
+        sharpness = trained.query.sharpness * trained.scale
+        scores = sharpness * (X @ trained.vector.astype(X.dtype))
         return pool(X, self.weights(scores))
 
     def axes(self, signal: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:

@@ -13,8 +13,9 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns, chunk_sizes, scalar_rows
 from sparsetoken.simulation.designs import ReducedDesign, noise_rows
-from sparsetoken.simulation.engine import Split, TrainedQuery
+from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
 from sparsetoken.simulation.features.base import FeatureSampler
+from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores
 from sparsetoken.stages import Query
 
@@ -44,6 +45,35 @@ class VectorizedSampler(FeatureSampler):
         features = noise_rows(n, L, L * (dimension - 1), rng)
         features[:, :L] += problem.strength * v
         return ReducedDesign(features, y, L)
+
+    def draw_vectors(
+        self,
+        problem: SparseTokenProblem,
+        frame: TokenFrame,
+        trained: TrainedQuery | None,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Draw the tokens themselves: here they are the features."""
+        v = np.concatenate(list(_drawn_positions(problem, len(y), rng))) & (y == 1)[:, None]
+        tokens = frame.within_noise(rng, *v.shape) + frame.between_noise(rng, len(y), 1)
+        tokens += problem.strength * v[..., None] * frame.signal
+        return tokens.reshape(len(y), -1)
+
+    def correlated_scores(
+        self,
+        problem: SparseTokenProblem,
+        query: Query | None,
+        moments: ScoreMoments,
+        bias: float,
+        rng: np.random.Generator,
+    ) -> Iterator[ClassScores]:
+        """Yield the scores of positives by their positions."""
+        width = np.sqrt(moments.within + moments.between)
+        for positions in _positions(problem, rng):
+            T = np.full(len(positions), width)
+            m = problem.strength * (positions @ moments.signal) + bias
+            yield ClassScores(NormalScores(m, T), NormalScores(np.full(len(T), float(bias)), T))
 
     def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return the tokens side by side."""

@@ -14,6 +14,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import TwoSteps
 from sparsetoken.theory.alignment.two_steps import sign_margin
+from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import choice, real
 from sparsetoken.values import require_numbers
 
@@ -111,5 +112,6 @@ def small_step_margin(problem: SparseTokenProblem) -> float:
         If a field of the problem holds an array.
     """
     require_numbers(problem)
+    isotropic_only(problem.tokens, "The condition of small steps")
     pi, theta, R, L = problem.letters
     return pi * theta**2 * R * (1 - R / L) - (1 - 2 * pi) * (L - 1)

@@ -13,9 +13,10 @@ from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment, Status, StatusCode, Table, over_arrays
 from sparsetoken.stages import TwoSteps
+from sparsetoken.theory.routes import on_route
 from sparsetoken.values import require_numbers
 
-__all__ = ["align", "align_point", "sign_margin"]
+__all__ = ["align", "align_point", "isotropic_alignment", "isotropic_margin", "sign_margin"]
 
 
 class _FirstStep(NamedTuple):
@@ -48,6 +49,7 @@ def align(
     Parameters
     ----------
     problem : SparseTokenProblem
+        With tokens of a covariance the rate is nan.
     steps : TwoSteps
         The loss may lack the symmetry l'(-1, 0) = -l'(1, 0).
 
@@ -65,6 +67,12 @@ def align(
 @with_x64
 def align_point(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
     """Return `align` at a single point."""
+    found: Alignment = on_route(problem, "align")(problem, steps)
+    return found
+
+
+def isotropic_alignment(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
+    """Return the query that two steps find among isotropic tokens."""
     pi, theta, R, L = problem.letters
     first = _first_step(problem, steps, steps.alpha)
     h = _slopes(problem, steps.loss, first)
@@ -92,9 +100,15 @@ def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """Return -(pi E[h|+] theta^2 V + (L - 1) E[h]); the query aligns iff it is > 0.
 
     Equation: sign-condition. Rare positives make it negative, unless eta_b moves the
-    bias to offset the imbalance of the labels.
+    bias to offset the imbalance of the labels. With tokens of a covariance it is the
+    overlap of the query itself.
     """
     require_numbers(problem, steps)
+    return float(on_route(problem, "margin")(problem, steps))
+
+
+def isotropic_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
+    """Return `sign_margin` among isotropic tokens."""
     pi, theta, R, L = problem.letters
     h = _slopes(problem, steps.loss, _first_step(problem, steps, steps.alpha))
     V = R * (1 - R / L)

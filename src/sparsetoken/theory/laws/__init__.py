@@ -6,6 +6,7 @@ from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.tokens import isotropic_only
 
 __all__ = ["feature_law"]
 
@@ -28,5 +29,6 @@ def feature_law(
         Nodes for each class and scramble, a power of two. Where the law is known exactly
         its own nodes are returned instead.
     """
+    isotropic_only(problem.tokens, "This result")
     law: FeatureLaw = entry_of(model).resolve("theory")(model, problem, query, points)
     return law

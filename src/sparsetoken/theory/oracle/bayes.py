@@ -12,6 +12,7 @@ from scipy.stats import qmc
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
+from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
@@ -66,6 +67,7 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     """
     integer("points", points, 1)
     require_numbers(problem)
+    isotropic_only(problem.tokens, "The Bayes error")
     check_length(problem.length)
     pi, theta, R, L = problem.letters
     if theta == 0:

@@ -18,6 +18,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
 from sparsetoken.theory.oracle.token_sums import chance_of_rest, check_length, mistake_chances
+from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import require_numbers
 
@@ -90,6 +91,7 @@ def best_error(
         If the best weights of the model are not known, or k or L (at most 2^20) is out of range.
     """
     require_numbers(problem)
+    isotropic_only(problem.tokens, "What the best weights can do")
     check_model(model)
     check_length(problem.length)
     if sharpness is not None:

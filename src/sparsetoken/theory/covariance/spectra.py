@@ -1,0 +1,399 @@
+"""Traces and quadratic forms of the covariances of the features.
+
+With ``H = ridge I + sum_k kappa_k G_k`` the readout depends on the covariances through the
+function ``F = eta^T M^T H^-1 M eta / 2 + sum_k rho_k tr(G_k H^-1) / (2 n)``, its gradient and
+its Hessian alone.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg
+
+__all__ = [
+    "CommutingCovariances",
+    "Covariances",
+    "Directions",
+    "FullCovariances",
+    "Pull",
+    "Response",
+    "common_basis",
+    "covariances",
+]
+
+_COMMUTE = 1e-12  # relative: below rounding of what a user computes
+
+
+class Pull(NamedTuple):
+    """What the samples do to the readout.
+
+    Attributes
+    ----------
+    eta : array of shape (J,)
+        Pull along the fixed directions.
+    kappa : array of shape (K,)
+        Curvature against the noise, >= 0.
+    rho : array of shape (K,)
+        Mean squares of the forces, r_k^2.
+    """
+
+    eta: np.ndarray
+    kappa: np.ndarray
+    rho: np.ndarray
+
+
+class Response(NamedTuple):
+    """What the readout becomes under a pull.
+
+    Attributes
+    ----------
+    value : array of shape (J + 2 K,)
+        p = M^T w, then w^T G_k w, then chi_k.
+    jacobian : array of shape (J + 2 K, J + 2 K)
+        Its derivatives in (eta, kappa, rho).
+    """
+
+    value: np.ndarray
+    jacobian: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Directions:
+    """Columns of M, of which some may be random.
+
+    Attributes
+    ----------
+    mean : array of shape (d, J)
+    scatter : mapping from pairs (i, j), i <= j, to arrays of shape (d,) or (d, d)
+        E[m_i m_j^T] - mean, where columns have an independent Gaussian part; a vector is
+        the diagonal of the matrix.
+    """
+
+    mean: Float[np.ndarray, "d J"]
+    scatter: Mapping[tuple[int, int], np.ndarray] = dataclasses.field(default_factory=dict)
+
+    def rotated(self, basis: Float[np.ndarray, "d d"]) -> Directions:
+        """Return the directions in the coordinates of an orthonormal basis (its columns)."""
+        turned = {
+            pair: basis.T @ (Q[:, None] * basis if Q.ndim == 1 else Q @ basis)
+            for pair, Q in self.scatter.items()
+        }
+        return Directions(basis.T @ self.mean, turned)
+
+
+class Covariances(abc.ABC):
+    """The covariances G_k of the noise and the fixed directions M of the features.
+
+    Attributes
+    ----------
+    directions : Directions
+        May have more columns than the features: those are asked for by `overlaps` alone.
+    dimension : int
+    count : int
+        K.
+    """
+
+    directions: Directions
+    dimension: int
+    count: int
+
+    @abc.abstractmethod
+    def response(self, pull: Pull, ridge: float, n: float) -> Response:
+        """Return the readout under a pull, with as many directions as the pull has."""
+
+    @abc.abstractmethod
+    def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
+        """Return M^T w for all columns of M."""
+
+    @abc.abstractmethod
+    def norms(self, pull: Pull, ridge: float, n: float, others: np.ndarray) -> np.ndarray:
+        """Return w^T G w for other covariances G, of shape (m, d, d), or (m, d) if diagonal.
+
+        They are in the coordinates that the covariances were given in.
+        """
+
+    @property
+    @abc.abstractmethod
+    def traces(self) -> np.ndarray:
+        """The trace of each covariance."""
+
+    @property
+    @abc.abstractmethod
+    def largest(self) -> np.ndarray:
+        """The largest eigenvalue of each, or a bound on it."""
+
+
+def _assembled(
+    pull: Pull,
+    n: float,
+    forms: tuple[np.ndarray, np.ndarray, np.ndarray],
+    traces: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> Response:
+    """Put gradient and Hessian of F together.
+
+    `forms` are ``M^T H^-1 M``, ``M^T H^-1 G_k H^-1 M eta`` (K, J) and
+    ``eta^T M^T H^-1 G_k H^-1 G_l H^-1 M eta``; `traces` are those of the products of one, two
+    and three factors ``G_k H^-1``.
+    """
+    eta, _, rho = pull
+    A, along, curved = forms
+    one, two, three = (t / n for t in traces)
+    J, K = len(eta), len(rho)
+    p, q, chi = slice(0, J), slice(J, J + K), slice(J + K, J + 2 * K)
+    value = np.concatenate([A @ eta, along @ eta + two @ rho, one])
+    jacobian = np.zeros((J + 2 * K, J + 2 * K))
+    jacobian[p, p] = A
+    jacobian[p, q] = -along.T
+    jacobian[q, p] = 2 * along
+    jacobian[q, q] = -2 * (curved + three @ rho)
+    jacobian[q, chi] = two
+    jacobian[chi, q] = -two
+    return Response(value, jacobian)
+
+
+class CommutingCovariances(Covariances):
+    """Covariances with common eigenvectors: each step costs O(d).
+
+    Parameters
+    ----------
+    eigenvalues : array of shape (K, d)
+    directions : Directions
+        In the coordinates of the eigenvectors.
+    basis : array of shape (d, d), optional
+        The eigenvectors as columns; the identity by default.
+    """
+
+    def __init__(
+        self,
+        eigenvalues: Float[np.ndarray, "K d"],
+        directions: Directions,
+        basis: Float[np.ndarray, "d d"] | None = None,
+    ) -> None:
+        self.eigenvalues, self.directions, self._basis = eigenvalues, directions, basis
+        self.count, self.dimension = eigenvalues.shape
+        M = directions.mean
+        J = M.shape[1]
+        self._products = np.einsum("di,dj->ijd", M, M)
+        for (i, j), Q in directions.scatter.items():
+            diagonal = Q if Q.ndim == 1 else np.diagonal(Q)
+            self._products[i, j] += diagonal
+            if i != j:
+                self._products[j, i] += diagonal
+        self._pairs = self._products.reshape(J * J, -1)
+
+    def _inverse(self, pull: Pull, ridge: float) -> np.ndarray:
+        return 1 / (ridge + pull.kappa @ self.eigenvalues)
+
+    def response(self, pull: Pull, ridge: float, n: float) -> Response:
+        eta, J = pull.eta, len(pull.eta)
+        h = self._inverse(pull, ridge)
+        scaled = self.eigenvalues * h  # eigenvalues of G_k H^-1
+        two = scaled @ scaled.T
+        three = np.einsum("id,jd,kd->ijk", scaled, scaled, scaled, optimize=True)
+        products = self._products[:J, :J]
+        A = products @ h
+        pulled = np.einsum("ijd,j->id", products, eta) * h
+        along = scaled @ pulled.T
+        curved = (scaled * (eta @ pulled)) @ scaled.T
+        return _assembled(pull, n, (A, along, curved), (scaled.sum(axis=1), two, three))
+
+    def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
+        h = self._inverse(pull, ridge)
+        return (self._products[:, : len(pull.eta)] @ h) @ pull.eta
+
+    def norms(self, pull: Pull, ridge: float, n: float, others: np.ndarray) -> np.ndarray:
+        """Return w^T G w; of matrices only the diagonal among the eigenvectors enters traces."""
+        h, J = self._inverse(pull, ridge), len(pull.eta)
+        spread = h**2 * (pull.rho @ self.eigenvalues) / n
+        if others.ndim == 2 and self._basis is None:
+            weights = np.einsum("i,ijd,j->d", pull.eta, self._products[:J, :J], pull.eta)
+            return others @ (h**2 * weights + spread)
+        turned = np.array([_turned(G, self._basis) for G in others])
+        w = h * (self.directions.mean[:, :J] @ pull.eta)
+        found = np.einsum("d,kde,e->k", w, turned, w)
+        found += np.einsum("kdd,d->k", turned, spread)
+        for (i, j), Q in self.directions.scatter.items():
+            if j < J:
+                twice = 1.0 if i == j else 2.0
+                full = np.diag(Q) if Q.ndim == 1 else Q
+                found += (
+                    twice
+                    * pull.eta[i]
+                    * pull.eta[j]
+                    * np.einsum("kde,de->k", turned, h[:, None] * full * h)
+                )
+        return found
+
+    @property
+    def traces(self) -> np.ndarray:
+        return self.eigenvalues.sum(axis=1)
+
+    @property
+    def largest(self) -> np.ndarray:
+        return self.eigenvalues.max(axis=1)
+
+
+def _turned(G: np.ndarray, basis: np.ndarray | None) -> np.ndarray:
+    full = np.diag(G) if G.ndim == 1 else G
+    return full if basis is None else basis.T @ full @ basis
+
+
+class FullCovariances(Covariances):
+    """Covariances that need not commute: each step takes one factorisation of H.
+
+    Parameters
+    ----------
+    matrices : array of shape (K, d, d)
+    directions : Directions
+    """
+
+    def __init__(self, matrices: Float[np.ndarray, "K d d"], directions: Directions) -> None:
+        self.count, self.dimension = matrices.shape[:2]
+        # In the eigenvectors of the first all products with it are scalings.
+        diagonal = np.diagonal(matrices[0])
+        if np.array_equal(matrices[0], np.diag(diagonal)):
+            self._first, self._basis = diagonal.copy(), np.eye(self.dimension)
+        else:
+            self._first, self._basis = linalg.eigh(matrices[0], check_finite=False)
+        self._rest = [self._basis.T @ G @ self._basis for G in matrices[1:]]
+        self.directions = directions.rotated(self._basis)
+
+    def _inverse(self, pull: Pull, ridge: float) -> np.ndarray:
+        H = np.diag(ridge + pull.kappa[0] * self._first)
+        for kappa, G in zip(pull.kappa[1:], self._rest, strict=True):
+            H += kappa * G
+        factor, info = linalg.lapack.dpotrf(H, lower=1, overwrite_a=1)
+        if info:
+            return np.full_like(H, np.nan)
+        inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
+        return np.tril(inverse) + np.tril(inverse, -1).T
+
+    def _form(self, F: np.ndarray, J: int, columns: int) -> np.ndarray:
+        """Return M^T F M for a symmetric F, for the first J times the first few columns."""
+        M = self.directions.mean
+        A = M[:, :J].T @ F @ M[:, :columns]
+        for (i, j), Q in self.directions.scatter.items():
+            value = np.vdot(F, Q)
+            if i < J and j < columns:
+                A[i, j] += value
+            if i != j and j < J and i < columns:
+                A[j, i] += value
+        return A
+
+    def response(self, pull: Pull, ridge: float, n: float) -> Response:
+        eta, J, K = pull.eta, len(pull.eta), self.count
+        inverse = self._inverse(pull, ridge)
+        R = [self._first[:, None] * inverse, *(G @ inverse for G in self._rest)]  # G_k H^-1
+        one = np.array([np.trace(r) for r in R])
+        two, three = np.empty((K, K)), np.empty((K, K, K))
+        along, curved = np.empty((K, J)), np.empty((K, K))
+        M = self.directions.mean[:, :J]
+        moved = inverse @ M
+        pulled = [r @ (M @ eta) for r in R]  # G_k H^-1 M eta
+        some = self.directions.scatter.items()
+        noise = {pair: inverse @ Q.T for pair, Q in some if max(pair) < J}
+        for k in range(K):
+            along[k] = pulled[k] @ moved + _traced(R[k], noise, eta)
+            for m in range(k, K):
+                # tr(G_j H^-1 G_k H^-1 G_m H^-1) is the same in every order
+                product = R[k] @ R[m]
+                two[k, m] = two[m, k] = np.trace(product)
+                bent = pulled[k] @ inverse @ pulled[m] + eta @ _traced(product, noise, eta)
+                curved[k, m] = curved[m, k] = bent
+                for j in range(K):
+                    three[j, k, m] = three[j, m, k] = float(np.vdot(R[j].T, product))
+        return _assembled(pull, n, (self._form(inverse, J, J), along, curved), (one, two, three))
+
+    def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
+        columns = self.directions.mean.shape[1]
+        return self._form(self._inverse(pull, ridge), columns, len(pull.eta)) @ pull.eta
+
+    def norms(self, pull: Pull, ridge: float, n: float, others: np.ndarray) -> np.ndarray:
+        inverse, eta = self._inverse(pull, ridge), pull.eta
+        w = inverse @ (self.directions.mean[:, : len(eta)] @ eta)
+        spread = np.diag(pull.rho[0] * self._first)
+        for rho, G in zip(pull.rho[1:], self._rest, strict=True):
+            spread += rho * G
+        spread = inverse @ spread @ inverse / n
+        some = self.directions.scatter.items()
+        noise = {pair: inverse @ Q.T for pair, Q in some if max(pair) < len(eta)}
+        found = []
+        for G in others:
+            turned = _turned(G, self._basis)
+            value = w @ turned @ w + np.vdot(spread, turned)
+            value += eta @ _traced(turned @ inverse, noise, eta)
+            found.append(float(value))
+        return np.array(found)
+
+    @property
+    def traces(self) -> np.ndarray:
+        return np.array([self._first.sum(), *(np.trace(G) for G in self._rest)])
+
+    @property
+    def largest(self) -> np.ndarray:
+        """The largest eigenvalue of the first, the largest row sums of the others."""
+        rows = (np.abs(G).sum(axis=1).max() for G in self._rest)
+        return np.array([self._first.max(), *rows])
+
+
+def _traced(
+    F: np.ndarray, noise: Mapping[tuple[int, int], np.ndarray], eta: np.ndarray
+) -> np.ndarray:
+    """Return what random columns add to M^T H^-1 F M eta, for ``H^-1 Q^T`` of their pairs."""
+    found = np.zeros_like(eta)
+    for (i, j), moved in noise.items():
+        value = float(np.vdot(F, moved))
+        found[i] += value * eta[j]
+        if i != j:
+            found[j] += value * eta[i]
+    return found
+
+
+def covariances(
+    matrices: Float[np.ndarray, "K d d"] | Float[np.ndarray, "K d"],
+    directions: Directions | Float[np.ndarray, "d J"],
+) -> Covariances:
+    """Return covariances in the form in which a step costs least.
+
+    Parameters
+    ----------
+    matrices : array of shape (K, d, d), or (K, d)
+        Symmetric and positive semidefinite; vectors are diagonals.
+    directions : Directions, or array of shape (d, J)
+    """
+    G = np.asarray(matrices, dtype=float)
+    if not isinstance(directions, Directions):
+        directions = Directions(np.asarray(directions, dtype=float))
+    if G.ndim == 2:
+        return CommutingCovariances(G, directions)
+    basis = common_basis(G)
+    if basis is None:
+        return FullCovariances(G, directions)
+    values = np.array([np.einsum("di,de,ei->i", basis, one, basis, optimize=True) for one in G])
+    return CommutingCovariances(np.maximum(values, 0.0), directions.rotated(basis), basis)
+
+
+def common_basis(G: np.ndarray) -> np.ndarray | None:
+    """Return common eigenvectors as columns, None if the matrices do not commute."""
+    first = G[0]
+    for other in G[1:]:
+        product = first @ other
+        if np.abs(product - product.T).max() > _COMMUTE * len(first) * np.abs(product).max():
+            return None
+    if all(np.array_equal(one, np.diag(np.diagonal(one))) for one in G):
+        return np.eye(len(first))
+    # Any mixture splits the eigenspaces that the single matrices share.
+    mixture = sum(one * (1 + 0.6180339887 * k) / np.trace(one) for k, one in enumerate(G))
+    basis = linalg.eigh(mixture, check_finite=False)[1]
+    for one in G[1:]:
+        inside = basis.T @ one @ basis
+        outside = inside - np.diag(np.diagonal(inside))
+        if np.abs(outside).max() > 1e-9 * np.abs(inside).max():
+            return None
+    return np.asarray(basis)

@@ -1,0 +1,63 @@
+"""Which computation serves which law of the tokens: the one table."""
+
+from __future__ import annotations
+
+import dataclasses
+import pkgutil
+from typing import Any
+
+from sparsetoken.problem import SparseTokenProblem
+
+__all__ = ["ROUTES", "Route", "on_route"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Route:
+    """What theory does with tokens of one law, each as ``"module:name"``.
+
+    Parameters
+    ----------
+    align : str
+        ``(problem, steps) -> Alignment``.
+    margin : str
+        ``(problem, steps) -> float``, > 0 where the query turns towards the signal.
+    query : str
+        ``(problem, vector) -> Query`` of a `QueryVector`.
+    setting : str
+        ``(problem, model, test_problem, nodes)``, with a method ``predictions``.
+    capacity : str
+        ``(problem, model, query, tolerance) -> Capacity``.
+    """
+
+    align: str
+    margin: str
+    query: str
+    setting: str
+    capacity: str
+
+
+_STEPS = "sparsetoken.theory.alignment.two_steps"
+_COVARIANCE = "sparsetoken.theory.covariance"
+
+ROUTES: dict[str, Route] = {
+    "isotropic": Route(
+        align=f"{_STEPS}:isotropic_alignment",
+        margin=f"{_STEPS}:isotropic_margin",
+        query="sparsetoken.theory.query:query_without_frame",
+        setting="sparsetoken.theory.predict:IsotropicSetting",
+        capacity="sparsetoken.theory.capacity:isotropic_capacity",
+    ),
+    "covariance": Route(
+        align=f"{_COVARIANCE}.query:covariance_alignment",
+        margin=f"{_COVARIANCE}.query:covariance_margin",
+        query=f"{_COVARIANCE}.query:described_query",
+        setting=f"{_COVARIANCE}.setting:CovarianceSetting",
+        capacity=f"{_COVARIANCE}.capacity:covariance_capacity",
+    ),
+}
+"""By the name of the law."""
+
+
+def on_route(problem: SparseTokenProblem, part: str) -> Any:
+    """Return what does a part of the work for the tokens of a problem."""
+    return pkgutil.resolve_name(getattr(ROUTES[problem.tokens.name], part))

@@ -1,0 +1,238 @@
+"""Predictions among tokens of a covariance: references, limits and what is refused.
+
+Equations: covariance-alignment, covariance-feature-law, covariance-capacity.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.theory import critical_cosine, oracle, sign_boundary, small_step_margin
+from sparsetoken.theory.covariance.query import covariance_margin
+from sparsetoken.validation import InvalidInput
+
+D = 200
+J = np.arange(D)
+SIGNAL = np.cos(1.7 * J) / np.linalg.norm(np.cos(1.7 * J))
+BETWEEN = 0.2 * 0.9 ** np.abs(J[:, None] - J)
+
+
+def spectrum(power, d=D):
+    values = (np.arange(d) + 1.0) ** power
+    return values / values.mean()
+
+
+def beside():
+    c = np.cos(0.9 * J + 1)
+    c -= (c @ SIGNAL) * SIGNAL
+    return c / np.linalg.norm(c)
+
+
+TOKENS = st.TokenCovariance(spectrum(-0.5), BETWEEN, signal=SIGNAL)
+ONE = st.TokenCovariance(spectrum(-0.5), signal=SIGNAL)
+QUERY = st.QueryVector(0.8 * SIGNAL + 0.6 * beside(), 1.2)
+
+
+@pytest.mark.parametrize(
+    ("letters", "ridge", "alpha", "expected"),
+    [
+        ((8, 1, 3, 0.5), 0.01, 2, (0.398162, 0.354360, 0.814719, -0.407360)),
+        ((6, 2, 3, 0.3), 0.02, 4, (0.131611, 0.239027, 2.554421, -2.037984)),
+    ],
+)
+def test_reference_points_of_pooling(letters, ridge, alpha, expected):
+    problem = st.SparseTokenProblem(*letters, tokens=TOKENS)
+    found = st.predict(problem, st.Pooled(), st.Readout(ridge=ridge, alpha=alpha))
+    assert found.status.converged
+    L, R, theta, _ = letters
+    along = theta * R / L * found.overlaps.orthogonal
+    ours = (found.test_error, found.training_loss, along, found.overlaps.bias)
+    assert ours == pytest.approx(expected, abs=6e-7)  # all six digits that are given
+
+
+def test_reference_point_of_attention():
+    """The reference has these errors of its own, of sampled nodes."""
+    problem = st.SparseTokenProblem(8, 1, 3.0, 0.5, tokens=TOKENS)
+    found = st.predict(problem, st.Attention(QUERY), st.Readout(ridge=0.01, alpha=2.0))
+    assert found.status.converged
+    assert found.query.cosine == pytest.approx(0.8)
+    assert found.test_error == pytest.approx(0.2228, abs=2 * 0.001)
+    assert found.training_loss == pytest.approx(0.1548, abs=2 * 0.0008)
+    w = found.overlaps
+    signal = 0.8 * w.query + 0.6 * w.orthogonal
+    assert 3 * signal == pytest.approx(7.835, abs=2 * 0.026)
+
+
+def test_reference_point_of_the_alignment():
+    tokens = st.TokenCovariance(spectrum(-0.3), BETWEEN, signal=SIGNAL)
+    problem = st.SparseTokenProblem(8, 1, 5.0, 0.4, tokens=tokens)
+    found = st.align(problem, st.TwoSteps(alpha=1.5, eta_w=0.5, eta_b=0.5, eta_q=1.0))
+    ours = (5 * found.overlap, found.sharpness**2, found.norm**2)
+    assert ours == pytest.approx((0.142768, 0.00140374, 0.00132014), rel=5e-6)  # their digits
+    assert math.isnan(found.rate)
+
+
+MODELS = [
+    st.Pooled(),
+    st.Vectorized(),
+    st.Attention(st.Query(0.8, 1.0)),
+    st.Attention(st.TwoSteps(2.0)),
+    st.HardAttention(st.Query(0.7, 1.0)),
+    st.Elementwise(st.Query(0.7, 1.0)),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+@pytest.mark.parametrize(
+    ("loss", "alpha"), [("logistic", 1.5), ("logistic", np.inf), ("square", 1.5), ("hinge", 1.5)]
+)
+def test_the_identity_is_isotropic(model, loss, alpha):
+    """Two routes of their own: one potential of five unknowns, and the general equations."""
+    problem, readout = st.SparseTokenProblem(6, 2, 3.0, 0.4), st.Readout(loss, 0.02, alpha)
+    tokens = st.TokenCovariance(np.ones(60), signal=SIGNAL[:60] / np.linalg.norm(SIGNAL[:60]))
+    one = st.predict(problem, model, readout).to_dict()
+    two = st.predict(dataclasses.replace(problem, tokens=tokens), model, readout).to_dict()
+    assert two["status"] == "converged"
+    names = ["test_error", "training_loss", "training_error", "auc", "query_overlap"]
+    for name in [*names, "orthogonal_overlap", "noise_overlap", "bias"]:
+        # At infinite alpha what is left of w is a root of a difference of rounding.
+        allowance = 1e-6 if name == "noise_overlap" else 1e-7
+        assert two[name] == pytest.approx(one[name], abs=allowance), name
+
+
+def test_the_identity_has_the_isotropic_query_and_capacity():
+    problem = st.SparseTokenProblem(6, 2, 3.0, 0.4)
+    like = dataclasses.replace(problem, tokens=st.TokenCovariance(np.eye(30), signal=np.eye(30)[3]))
+    one, two = st.align(problem), st.align(like)
+    assert dataclasses.replace(two, rate=one.rate).to_dict() == pytest.approx(one.to_dict())
+    for model in (st.Pooled(), st.Vectorized(), st.Attention(st.Query(0.8, 1.0))):
+        assert st.capacity(like, model).capacity == pytest.approx(
+            st.capacity(problem, model).capacity, rel=1e-8
+        )
+
+
+@pytest.mark.parametrize("between", [None, "commuting", "other"])
+def test_a_rotation_changes_nothing(between):
+    """Spectra and matrices are two ways to say the same; also with a query of two steps."""
+    d = 40
+    rng = np.random.default_rng(1)
+    basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    S, xi = spectrum(-0.7, d), np.full(d, d**-0.5)
+    B = {None: None, "commuting": rng.uniform(0, 0.3, d), "other": BETWEEN[:d, :d]}[between]
+    turned = None if B is None else basis @ (np.diag(B) if B.ndim == 1 else B) @ basis.T
+    laws = (
+        st.TokenCovariance(S, B, signal=xi),
+        st.TokenCovariance(basis @ np.diag(S) @ basis.T, turned, signal=basis @ xi),
+    )
+    steps = st.TwoSteps(2.0, eta_q=20.0)
+    for model in (st.Pooled(), st.Attention(steps), st.Attention(st.Query(0.8, 1.0))):
+        one, two = (
+            st.predict(
+                st.SparseTokenProblem(5, 1, 4.0, tokens=law), model, st.Readout(alpha=3.0)
+            ).to_dict()
+            for law in laws
+        )
+        for name in ("test_error", "training_loss", "auc", "noise_overlap", "susceptibility"):
+            assert two[name] == pytest.approx(one[name], rel=1e-6), (model, name)
+
+
+def test_bags_effects_hurt_pooling_more_than_attention():
+    """Softmax does not see what the tokens of a sample share."""
+    effect = st.TokenCovariance(spectrum(-0.5), 2.0 * np.ones(D), signal=SIGNAL)
+    readout = st.Readout(ridge=0.05, alpha=4.0)
+    rise = {}
+    for model in (st.Pooled(), st.Attention(st.Query(0.9, 1.5))):
+        errors = [
+            st.predict(st.SparseTokenProblem(10, 1, 5.0, tokens=law), model, readout).test_error
+            for law in (ONE, effect)
+        ]
+        rise[model.name] = errors[1] - errors[0]
+        assert errors[1] > errors[0]
+    assert rise["pooled"] > 0.02
+
+
+def test_curves_are_their_points():
+    problem = st.SparseTokenProblem(5, 1, 4.0, tokens=TOKENS)
+    alphas = [0.5, 2.0, 8.0, np.inf]
+    model = st.Attention(QUERY)
+    table = st.predict(problem, model, st.Readout(ridge=0.05, alpha=alphas))
+    assert table.converged.all()
+    for alpha, error in zip(alphas, table.test_error, strict=True):
+        alone = st.predict(problem, model, st.Readout(ridge=0.05, alpha=alpha))
+        assert error == pytest.approx(alone.test_error, abs=1e-4)
+
+
+def test_another_test_problem():
+    """The readout stays; a test problem of the same values changes nothing."""
+    problem = st.SparseTokenProblem(5, 1, 4.0, tokens=TOKENS)
+    for model in (st.Pooled(), st.Attention(QUERY)):
+        plain = st.predict(problem, model)
+        for change, better in (({"strength": 6.0}, True), ({"length": 9}, model == st.Pooled())):
+            other = dataclasses.replace(problem, **change)
+            moved = st.predict(problem, model, test_problem=other)
+            assert moved.training_loss == pytest.approx(plain.training_loss, rel=1e-9)
+            if change == {"strength": 6.0}:
+                assert moved.test_error < plain.test_error
+            elif better:
+                assert moved.test_error > plain.test_error
+        with pytest.raises(InvalidInput, match="tokens of the test problem"):
+            st.predict(problem, model, test_problem=dataclasses.replace(problem, tokens=ONE))
+
+
+def test_what_is_refused():
+    both, one = (st.SparseTokenProblem(5, 1, 4.0, tokens=law) for law in (TOKENS, ONE))
+    with pytest.raises(InvalidInput, match="ridge"):
+        st.predict(both, st.Pooled(), st.Readout(ridge=0.0))
+    with pytest.raises(InvalidInput, match="leave between out"):
+        st.predict(both, st.Elementwise(st.Query(0.8, 1.0)))
+    with pytest.raises(InvalidInput, match="whitened at once"):
+        st.capacity(both, st.Attention(QUERY))
+    singular = st.TokenCovariance(np.arange(4.0), signal=[0.6, 0.8, 0.0, 0.0])
+    with pytest.raises(InvalidInput, match="with an inverse"):
+        st.capacity(st.SparseTokenProblem(5, tokens=singular), st.Pooled())
+    blind = st.QueryVector([1.0, 0.0, 0.0, 0.0], 1.0)
+    for run in (st.predict, st.simulate):
+        with pytest.raises(InvalidInput, match="tokens of a sample vary"):
+            run(st.SparseTokenProblem(5, tokens=singular), st.Attention(blind))
+    for known in (oracle.bayes_error, small_step_margin):
+        with pytest.raises(InvalidInput, match="isotropic tokens only"):
+            known(one)
+    first = dataclasses.replace(one, position_law=(1.0, 0.0, 0.0, 0.0, 0.0))
+    with pytest.raises(InvalidInput, match="uniform"):
+        st.predict(first, st.Vectorized())
+
+
+def test_where_the_query_turns():
+    """Rare positives turn it away; the boundary is that of the overlap, and advice names it."""
+    problem = st.SparseTokenProblem(10, 1, 1.5, 0.1, tokens=TOKENS)
+    found = st.predict(problem, st.Attention(st.TwoSteps()), tolerance=1e-2)
+    assert found.query.cosine < 0
+    assert "turns away" in found.advice[0]
+    boundary = sign_boundary(problem, st.TwoSteps(), "eta_b", 0.5, 100.0)
+    turned = st.TwoSteps(eta_b=boundary.value)
+    assert abs(st.align(problem, turned).cosine) < 1e-6
+    assert covariance_margin(problem, turned) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_cosine_that_attention_needs():
+    problem = st.SparseTokenProblem(
+        5, 1, 3.0, tokens=st.TokenCovariance(np.eye(20), None, np.eye(20)[0])
+    )
+    readout = st.Readout(ridge=0.05, alpha=2.0)
+    here = critical_cosine(problem, readout, sharpness=1.0)
+    known = critical_cosine(st.SparseTokenProblem(5, 1, 3.0), readout, sharpness=1.0)
+    assert here.cosine == pytest.approx(known.cosine, abs=1e-4)
+
+
+def test_large_directions_pull_the_query():
+    """Whitening pays: the query of two steps has a smaller cosine under a steep spectrum."""
+    steps = st.TwoSteps(2.0)
+    cosines = []
+    for power in (0.0, -0.5, -1.0):
+        tokens = st.TokenCovariance(spectrum(power), signal=SIGNAL)
+        cosines.append(st.align(st.SparseTokenProblem(5, 1, 4.0, tokens=tokens), steps).cosine)
+    assert cosines == sorted(cosines, reverse=True)
+    assert cosines[0] - cosines[2] > 0.02
