@@ -61,7 +61,8 @@ def claims(kernel: str, names: list[str], out: Path) -> dict[tuple, dict]:
     found = json.loads(done.stdout)["claims"]
     places = {}
     for number, claim in enumerate(found):
-        places[claim["experiment"], claim["statement"], claim["curve"], claim["where"], number] = claim
+        where = (claim[name] for name in ("experiment", "statement", "curve", "where"))
+        places[*where, number] = claim
     return places
 
 

@@ -68,7 +68,7 @@ class ModelFeatures(abc.ABC):
 
 def _two_classes(pi: float, mean: float) -> FeatureNodes:
     """Return features that are Gaussian in each class, with one direction and amplitude 1."""
-    return FeatureNodes.of([[mean], [0.0]], [[1.0], [1.0]], [1.0, -1.0], [pi, 1 - pi])  # type: ignore[arg-type]
+    return FeatureNodes.of([[mean], [0.0]], [[1.0], [1.0]], [1.0, -1.0], [pi, 1 - pi])
 
 
 class _Linear(ModelFeatures):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 from jaxtyping import Float
 
 __all__ = ["FeatureNodes"]
@@ -43,15 +44,25 @@ class FeatureNodes:
     @classmethod
     def of(
         cls,
-        a: Float[np.ndarray, "nodes J"],
-        C: Float[np.ndarray, "nodes K"],
-        y: Float[np.ndarray, " nodes"],
-        weight: Float[np.ndarray, " nodes"],
+        a: npt.ArrayLike,
+        C: npt.ArrayLike,
+        y: npt.ArrayLike,
+        weight: npt.ArrayLike,
     ) -> FeatureNodes:
-        """Return nodes that are the law itself; weights are normalised."""
-        a, C, y, weight = (np.asarray(part, dtype=float)[None] for part in (a, C, y, weight))
-        none = np.zeros((a.shape[2], a.shape[2]))
-        return cls(a, C, y, weight / weight.sum(), none, exact=True)
+        """Return nodes that are the law itself.
+
+        Parameters
+        ----------
+        a : array of shape (nodes, J)
+        C : array of shape (nodes, K)
+        y : array of shape (nodes,)
+        weight : array of shape (nodes,), of any positive sum
+        """
+        means, amplitudes, labels, weights = (
+            np.asarray(part, dtype=float)[None] for part in (a, C, y, weight)
+        )
+        none = np.zeros((means.shape[2], means.shape[2]))
+        return cls(means, amplitudes, labels, weights / weights.sum(), none, exact=True)
 
     def coarse(self, most: int = 128) -> FeatureNodes:
         """Return a law of few nodes that stands for this one, to start from."""
