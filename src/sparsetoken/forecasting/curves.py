@@ -90,7 +90,7 @@ def errors_at(n: float, settings: Settings, law: BagLaw) -> Errors:
     cosine = learned_cosine(D, d, _QUERY_SHARE * effective)
     noise = np.sqrt(law.between + 1 / law.averaging)
     for R in np.unique(settings.informative).tolist():
-        if R >= law.length:
+        if law.length <= R:
             continue
         at = settings.informative == R
         strength = D[at] * noise * law.length / R

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -66,7 +67,7 @@ def _between(
 ) -> float:
     """Return the variance of the bags' effects over that of tokens in a bag, by moments."""
     sizes, N, n = data.bags.sizes, len(data.bags.tokens), len(data.bags)
-    if N == n:
+    if n == N:
         return 0.0
     # Standardised columns have a mean square of 1 over all tokens.
     within = (N * columns - float(sizes @ np.square(means).sum(axis=1))) / (N - n)
@@ -87,7 +88,7 @@ def _residuals(
         return means
     order = rng.permutation(len(bags))
     last = int(np.searchsorted(np.cumsum(bags.sizes[order]), MOST_TOKENS)) + 1
-    rows = np.sort(order[: max(2, last)])
+    rows: Any = np.sort(order[: max(2, last)])
     few = bags[rows]
     tokens = (few.tokens - scaling.mean) / scaling.scale
     return tokens - np.repeat(means[rows], few.sizes, axis=0)

@@ -142,11 +142,11 @@ class Forecast:
         return ax
 
     def __str__(self) -> str:
-        head = f"{'bags':>8}" + "".join(f"{model:>10}   90% interval" for model in self.curves)
+        head = f"{'bags':>8}" + "".join(f"{model:>12}   90% interval" for model in self.curves)
         lines = ["forecast test errors", head]
         for n, *points in zip(self.sizes, *self.curves.values(), strict=True):
-            cells = (f"{p.error:>10.3f}   {p.low:.3f} to {p.high:.3f}"[:26] for p in points)
-            lines.append(f"{n:>8}" + "".join(f"{cell:<25}" for cell in cells).rstrip())
+            cells = [f"{p.error:>12.3f}  {p.low:.3f} to {p.high:.3f}" for p in points]
+            lines.append(f"{n:>8}" + "".join(cells))
         told = ", ".join(
             f"{model} {one.error:.3f} (standard error {one.standard_error:.3f})"
             for model, one in self.measured.items()

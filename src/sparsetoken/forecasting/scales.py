@@ -8,9 +8,9 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.bags import Bags
 from sparsetoken.fitting import moments
+from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["MOST_TOKENS", "Scales", "effective_dimension", "sample_of_tokens"]
