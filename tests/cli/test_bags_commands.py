@@ -1,4 +1,4 @@
-"""The commands `diagnose`, `forecast` and `fit`: files they read, keys, refusals, the saved model."""
+"""The commands `diagnose`, `forecast` and `fit`: files, keys, refusals, the saved model."""
 
 import json
 import sys
@@ -54,12 +54,6 @@ def parquet(data, tmp_path):
     frame["label"] = np.repeat(np.where(y == 1, "yes", "no"), 6)
     frame.to_parquet(path, index=False)
     return path
-
-
-def _diagnosed(path, *more):
-    found = run("diagnose", path, "--json", *more)
-    assert found.exit_code == 0, found.stderr
-    return json.loads(found.stdout)
 
 
 def test_all_forms_hold_the_same_bags(dense, long, parquet, data, tmp_path):

@@ -50,8 +50,8 @@ def test_a_signal_without_a_mean_shift_is_not_a_case_for_pooling():
     bags[y == 1, 0, 0] += 6
     bags[y == 1, 1, 0] -= 6
     found = diagnose(bags, y)
-    # Neither classifier sees it; the advice says that, not that there is no signal.
-    assert any("No classifier is clearly better" in text for text in found.advice)
+    assert found.gain > 2 * found.gain_error
+    assert found.measured == found.recommended == "attention"
 
 
 def _forecast(pooled, attention, code=StatusCode.CONVERGED):
@@ -90,14 +90,11 @@ def test_a_forecast_that_is_withheld_leaves_the_measured_numbers(clear):
     assert found.to_dict()["forecast"] is None
 
 
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_any_units_that_can_be_squared(draw, kind):
+def test_any_units_that_can_be_squared(draw):
     bags, y = draw(4, 1, 3.0, 0.5, 6, 40, 3)
-    plain = diagnose(bags.astype(kind), y)
-    for power in (-6, 6):
-        found = diagnose((bags * 10.0**power).astype(kind), y)
-        assert found.gain == pytest.approx(plain.gain, abs=0.03)  # rounding may move one bag
-        assert found.tokens.kurtosis == pytest.approx(plain.tokens.kurtosis, abs=1e-3)
+    plain, scaled = diagnose(bags, y), diagnose((1e6 * bags).astype(np.float32), y)
+    assert scaled.gain == pytest.approx(plain.gain, abs=0.03)  # rounding may move one bag
+    assert scaled.tokens.kurtosis == pytest.approx(plain.tokens.kurtosis, abs=1e-3)
 
 
 def test_bags_of_one_token(draw):

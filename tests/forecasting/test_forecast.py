@@ -86,11 +86,11 @@ def test_curves_built_from_known_settings_are_found_again(separation, informativ
 
 def test_intervals_narrow_with_the_pilot():
     law = BagLaw(10, 10.0, 0.0, 40.0, 0.5)
-    one = Settings(*(np.array([v]) for v in (1.2, 60.0, 1, 0.0)))
+    one = Settings(*(np.array([v]) for v in (2.0, 60.0, 2, 0.0)))
     widths = []
     for n in (50, 1000):
         found = fit_posterior(law, _held_out(law, one, [50, 67, 90], n, 1)).errors(200)
-        widths.append(found["attention"].high - found["attention"].low)
+        widths.append(found["pooled"].high - found["pooled"].low)
     assert widths[1] < 0.8 * widths[0]
 
 
