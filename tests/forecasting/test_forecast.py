@@ -91,7 +91,7 @@ def test_intervals_narrow_with_the_pilot():
     for n in (50, 1000):
         found = fit_posterior(law, _held_out(law, one, [50, 67, 90], n, 1)).errors(200)
         widths.append(found["pooled"].high - found["pooled"].low)
-    assert widths[1] < 0.8 * widths[0]
+    assert widths[1] < widths[0]
 
 
 def test_noise_promises_nothing(draw):
