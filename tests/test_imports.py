@@ -32,11 +32,11 @@ ALLOWED = {
     "bags": {"validation", "extras"},
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "fitting"},
-    "advice": {*CORE, "theory", "bags", "fitting", "estimators"},
+    "forecasting": {*CORE, "bags", "fitting", "estimators"},
     "sweep": {*CORE, "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
     "figures": {"validation", "results", "sweep"},
-    "displays": {*CORE, "theory", "bags", "advice", "figures"},
+    "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {*CORE, "theory", "simulation", "beyond", "figures"},
     "report": {*CORE, "sweep", "figures", "experiments"},
     "cli": {
@@ -46,7 +46,7 @@ ALLOWED = {
         "bags",
         "fitting",
         "estimators",
-        "advice",
+        "forecasting",
         "sweep",
         "figures",
         "experiments",

@@ -1,7 +1,7 @@
-from . import advice as advice
 from . import bags as bags
 from . import displays as displays
 from . import estimators as estimators
+from . import forecasting as forecasting
 from . import losses as losses
 from . import models as models
 from . import results as results
@@ -10,11 +10,12 @@ from . import stages as stages
 from . import sweep as sweep
 from . import theory as theory
 from . import validation as validation
-from .advice import diagnose as diagnose
 from .estimators import AttentionClassifier as AttentionClassifier
 from .estimators import ElementwiseAttentionClassifier as ElementwiseAttentionClassifier
 from .estimators import PooledLinearClassifier as PooledLinearClassifier
 from .estimators import VectorizedLinearClassifier as VectorizedLinearClassifier
+from .forecasting import diagnose as diagnose
+from .forecasting import forecast as forecast
 from .models import Attention as Attention
 from .models import Elementwise as Elementwise
 from .models import HardAttention as HardAttention

@@ -1,4 +1,4 @@
-"""The commands `diagnose` and `fit`: files they read, keys, refusals, the saved model."""
+"""The commands `diagnose`, `forecast` and `fit`: files, keys, refusals, the saved model."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sparsetoken import diagnose
+from sparsetoken import diagnose, forecast
 from sparsetoken.bags import as_bags, write_parquet
 from sparsetoken.cli.app import app
 from sparsetoken.cli.files import read_bags
@@ -56,12 +56,6 @@ def parquet(data, tmp_path):
     return path
 
 
-def _diagnosed(path, *more):
-    found = run("diagnose", path, "--bootstrap", 20, "--json", *more)
-    assert found.exit_code == 0, found.stderr
-    return json.loads(found.stdout)
-
-
 def test_all_forms_hold_the_same_bags(dense, long, parquet, data, tmp_path):
     padded = np.concatenate([data[0], np.full((60, 2, 5), 99.0)], axis=1)
     mask = np.arange(8) < np.full((60, 1), 6)
@@ -75,30 +69,60 @@ def test_all_forms_hold_the_same_bags(dense, long, parquet, data, tmp_path):
 
 
 def test_the_diagnosis_as_json(long, data):
-    found = run("diagnose", long, "--bootstrap", 20, "--seed", 2, "--json")
+    found = run("diagnose", long, "--seed", 2, "--json")
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
-    expected = diagnose(*data, n_boot=20, random_state=2)
+    expected = diagnose(*data, random_state=2)
     assert values["recommended"] == expected.recommended == "attention"
-    assert values["strength"]["low"] == expected.strength.low
+    assert values["gain"] == expected.gain
+    assert [point["n"] for point in values["forecast"]["curves"]["attention"]] == [60, 120, 240]
     assert (values["n"], values["positive_class"]) == (60, "1")
 
 
 def test_the_text_of_a_diagnosis(long):
-    found = run("diagnose", long, "--bootstrap", 20)
+    found = run("diagnose", long)
     assert found.exit_code == 0
-    for words in ("60 bags", "strength theta", "AttentionClassifier", "predicted error at n"):
+    for words in ("60 bags", "forecast test errors", "AttentionClassifier", "Cross-validated"):
         assert words in found.stdout
 
 
-def test_unknown_numbers_are_null(tmp_path):
-    rng = np.random.default_rng(1)
-    path = _npz(tmp_path / "noise.npz", X=rng.standard_normal((40, 3, 20)), y=np.arange(40) % 2)
-    found = run("diagnose", path, "--bootstrap", 20, "--json")
+def _forecast(path, *more):
+    return run("forecast", path, "--json", *more)
+
+
+def test_the_forecast_as_json(long, data):
+    found = _forecast(long, "--sizes", "240,60")
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
-    assert values["signal"] == "none"
-    assert values["support"] is None
+    assert {"curves", "recommended", "status"} <= set(values)
+    assert set(values["curves"]) == {"attention", "pooled"}
+    for points in values["curves"].values():
+        assert [point["n"] for point in points] == [60, 240]
+        assert all(set(point) == {"n", "error", "low", "high"} for point in points)
+    assert values["recommended"] == "attention"
+    assert values["status"] == "converged"
+    expected = forecast(*data, sizes=[60, 240])
+    assert values["curves"]["pooled"][1]["error"] == expected.curves["pooled"][1].error
+
+
+def test_the_text_of_a_forecast(long):
+    found = run("forecast", long)
+    assert found.exit_code == 0
+    assert "fits" not in found.stderr  # no bar where standard error is no terminal
+    for words in ("Columns of the tokens: 5", "90% interval", "240", "AttentionClassifier"):
+        assert words in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [("30", ">= 60"), ("60,many", "whole numbers"), ("1e3", "whole numbers"), ("-5", ">= 60")],
+)
+def test_sizes_that_cannot_be_forecast(long, sizes, words):
+    found = _forecast(long, "--sizes", sizes)
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert words in found.stderr
+    assert len(found.stderr.splitlines()) == 1
 
 
 def test_fit_scores_beside_mean_pooling_and_names_tokens(long):
@@ -196,7 +220,7 @@ SPREAD = np.tile(np.arange(24), 2)
 TOGETHER = np.repeat(np.arange(24), 2)
 
 
-@pytest.mark.parametrize("command", ["diagnose", "fit"])
+@pytest.mark.parametrize("command", ["diagnose", "forecast", "fit"])
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
@@ -310,7 +334,7 @@ def test_columns_are_chosen_and_leaks_are_told(command, parquet):
     frame = pandas.read_parquet(parquet)
     frame["time"] = np.arange(360.0) + 1000 * (frame["label"] == "yes")
     frame.to_parquet(parquet, index=False)
-    quick = ("--bootstrap", 20) if command == "diagnose" else ("--folds", 2, "--model", "pooled")
+    quick = () if command == "diagnose" else ("--folds", 2, "--model", "pooled")
     found = run(command, parquet, *quick, "--json")
     assert found.exit_code == 0, found.stderr
     assert "time (balanced error 0.00)" in found.stderr
@@ -337,15 +361,6 @@ def test_the_size_of_the_bags_can_tell_the_classes_apart(tmp_path):
     assert np.array_equal(read_bags(path, "", "bag", "7,2").bags.tokens, X[:, [7, 2]])
 
 
-def test_the_positive_class_can_be_named(tmp_path, data):
-    bags, y = data
-    path = _npz(tmp_path / "turned.npz", X=bags, y=np.where(y == 1, "a", "b"))
-    values = _diagnosed(path, "--positive", "a")
-    assert values["positive_class"] == "a"
-    assert values["strength"]["value"] == diagnose(bags, y, n_boot=20).strength.value
-    assert _diagnosed(path)["positive_class"] == "b"
-
-
 def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     found = run("fit", parquet)
@@ -367,8 +382,7 @@ def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
         ("fit", ["--label", "z"], "array z"),
         ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
         ("diagnose", ["--columns", "1,1"], "different ones of"),
-        ("diagnose", ["--positive", "yes"], "one of the labels 0, 1"),
-        ("diagnose", ["--bootstrap", 3], "--bootstrap"),
+        ("forecast", ["--seed", -1], "--seed"),
         ("diagnose", ["--seed", -1], "--seed"),
     ],
 )

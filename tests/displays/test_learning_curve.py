@@ -183,15 +183,15 @@ def test_the_predicted_line_is_that_of_the_theory():
 
 def test_a_diagnosis_gives_its_curve():
     tokens, labels = PROBLEM.sample(60, np.eye(6)[0], np.random.default_rng(2))
-    found = diagnose(tokens, labels, n_boot=20)
-    assert found.curves
+    found = diagnose(tokens, labels)
+    points = found.forecast.curves["pooled"]
     options = {"train_sizes": [10, 20], "cv": 2, "random_state": 0}
     display = BagLearningCurveDisplay.from_estimator(
         POOLED, tokens, labels, diagnosis=found, **options
     )
-    assert display.line_.get_xdata().tolist() == [point.n for point in found.curves]
-    assert display.line_.get_ydata().tolist() == [point.pooled for point in found.curves]
-    blind = dataclasses.replace(found, curves=())
+    assert display.line_.get_xdata().tolist() == [point.n for point in points]
+    assert display.line_.get_ydata().tolist() == [point.error for point in points]
+    blind = dataclasses.replace(found, forecast=None)
     display = BagLearningCurveDisplay.from_estimator(
         POOLED, tokens, labels, diagnosis=blind, **options
     )

@@ -14,6 +14,7 @@ import typer
 from sparsetoken.cli.cache import use_compilation_cache
 from sparsetoken.cli.diagnose import diagnose
 from sparsetoken.cli.fit import fit
+from sparsetoken.cli.forecast import forecast
 from sparsetoken.cli.plot import plot
 from sparsetoken.cli.represent import represent
 from sparsetoken.cli.reproduce import reproduce
@@ -43,6 +44,7 @@ COMMANDS = (
     results,
     plot,
     diagnose,
+    forecast,
     fit,
 )
 for command in COMMANDS:

@@ -21,7 +21,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.validation import InvalidInput, choice
 
 if TYPE_CHECKING:
-    from sparsetoken.advice import Diagnosis
+    from sparsetoken.forecasting import Diagnosis
 
 __all__ = ["BagLearningCurveDisplay"]
 
@@ -114,7 +114,7 @@ class BagLearningCurveDisplay:
         dimension : float, optional
             d of the theory, > 0; by default that of the bags.
         diagnosis : Diagnosis, optional
-            Of `sparsetoken.diagnose`, instead of a problem: draws the curve that it predicts.
+            Of `sparsetoken.diagnose`, instead of a problem: draws the curve that it forecasts.
         model : str, optional
             attention, pooled, vectorized or elementwise; by default what the classifier is.
         name : str, optional
@@ -277,11 +277,11 @@ def _check_theory(kind: str, problem: Any, diagnosis: Any) -> None:
 
 
 def _diagnosed(diagnosis: Diagnosis, kind: str) -> dict[str, Any]:
-    """Return what a diagnosis predicts; nothing where it saw no signal."""
-    points = [p for p in diagnosis.curves if p.n > 0]
+    """Return what a diagnosis forecasts; nothing where it withholds that."""
+    points = diagnosis.forecast.curves.get(kind, ()) if diagnosis.forecast else ()
     if not points:
         return {}
-    sizes, errors = [p.n for p in points], [p.error(kind) for p in points]
+    sizes, errors = [p.n for p in points], [p.error for p in points]
     return {"predicted_sizes": sizes, "predicted_errors": errors}
 
 

@@ -28,6 +28,7 @@ class StatusCode(enum.StrEnum):
     MAX_ITERATIONS = "max_iterations"
     TOLERANCE_NOT_REACHED = "tolerance_not_reached"
     NO_LIMIT = "no_limit"
+    DISAGREES = "disagrees"  # with what was measured
 
 
 class Status(NamedTuple):

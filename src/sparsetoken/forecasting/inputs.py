@@ -1,4 +1,4 @@
-"""Bags and two-class labels, checked for the advice."""
+"""Bags and two-class labels, checked for a forecast."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparsetoken.validation import InvalidInput
 
 __all__ = ["LEAST_BAGS", "Labelled", "read_labelled"]
 
-LEAST_BAGS = 10  # of each class: two in each of the folds
+LEAST_BAGS = 10  # of each class: one in each of ten folds
 _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squares are too
 
 
@@ -27,7 +27,7 @@ class Labelled:
     bags : Bags
     positive : bool array of shape (n,)
     classes : array of shape (2,)
-        The negative and the positive one.
+        In order; the second is the positive one.
     """
 
     bags: Bags
@@ -35,21 +35,21 @@ class Labelled:
     classes: np.ndarray
 
 
-def read_labelled(bags: Any, y: Any, pos_label: Any = None) -> Labelled:
+def read_labelled(bags: Any, y: Any) -> Labelled:
     """Check bags and labels.
 
     Raises
     ------
     ValueError
         If tokens are not finite or too large to be squared, a bag is empty, lengths do not
-        match, there are not exactly two classes, a class has fewer than 10 bags, all tokens are
-        equal, or `pos_label` is not one of the classes.
+        match, there are not exactly two classes, a class has fewer than 10 bags, or all tokens
+        are equal.
     """
     read = as_bags(bags)
     _check_size(read)
     targets = read_targets(read, y, None, None)
     if len(targets.classes) != 2:
-        remedy = "Compare one class with the rest."
+        remedy = "Compare one class with the rest: y == label."
         raise InvalidInput("y", "of two classes", f"{len(targets.classes)} classes", remedy)
     counts = np.bincount(targets.number)
     if counts.min() < LEAST_BAGS:
@@ -59,19 +59,7 @@ def read_labelled(bags: Any, y: Any, pos_label: Any = None) -> Labelled:
         raise InvalidInput("bags", f"at least {LEAST_BAGS} of each class", got, remedy)
     if (read.tokens == read.tokens[0]).all():
         raise InvalidInput("bags", "of tokens that are not all equal", "equal tokens")
-    positive = _positive(targets.classes, pos_label)
-    classes = targets.classes[[1 - positive, positive]]
-    return Labelled(read, targets.number == positive, classes)
-
-
-def _positive(classes: np.ndarray, pos_label: Any) -> int:
-    """Return the number of the positive class, by default the second."""
-    if pos_label is None:
-        return 1
-    found = [i for i, label in enumerate(classes.tolist()) if label == pos_label]
-    if not found:
-        raise InvalidInput("pos_label", f"one of {classes.tolist()}", pos_label)
-    return found[0]
+    return Labelled(read, targets.number == 1, targets.classes)
 
 
 def _check_size(bags: Bags) -> None:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sparsetoken.advice.gaussianity import check_tokens
 from sparsetoken.bags import as_bags
+from sparsetoken.forecasting.gaussianity import check_tokens
 
 EVEN = np.full(200, 20.0)
 

@@ -8,10 +8,9 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.advice.inputs import Labelled
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_mean
 from sparsetoken.fitting import moments
+from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["MOST_TOKENS", "Scales", "effective_dimension", "sample_of_tokens"]
@@ -61,31 +60,10 @@ class Scales:
         noise = np.maximum(moments.variance(negative, mean), _LEAST_SHARE * overall)
         return cls(mean, np.where(constant | (noise <= 0), np.inf, np.sqrt(noise)))
 
-    @property
-    def used(self) -> int:
-        """The number of columns that vary."""
-        return int(np.isfinite(self.scale).sum())
-
-    @property
-    def noise(self) -> float:
-        """Root mean square of the scales: the noise of a column in the units of the data."""
-        return math.sqrt(float(np.mean(np.square(self.scale[np.isfinite(self.scale)]))))
-
     def applied(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
         """Return scaled tokens, without the constant columns."""
         kept = np.isfinite(self.scale)
         return (tokens[:, kept] - self.mean[kept]) / self.scale[kept]
-
-    def means(self, bags: Bags) -> Float[np.ndarray, "n k"]:
-        """Return the scaled mean token of each bag."""
-        return self.applied(segment_mean(bags.tokens, bags.offsets).astype(np.float64))
-
-    def raw(self, directions: Float[np.ndarray, "k S"]) -> Float[np.ndarray, "d S"]:
-        """Return what directions of z are for x: <z, v> = <x - mean, raw(v)>."""
-        kept = np.isfinite(self.scale)
-        full = np.zeros((len(self.scale), directions.shape[1]))
-        full[kept] = directions / self.scale[kept, None]
-        return full
 
 
 def sample_of_tokens(data: Labelled, scales: Scales, rng: np.random.Generator) -> Bags:

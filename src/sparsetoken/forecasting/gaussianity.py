@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.advice.scales import effective_dimension
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
+from sparsetoken.forecasting.scales import effective_dimension
 
 __all__ = ["TokenCheck", "check_tokens"]
 

@@ -1,0 +1,122 @@
+"""Forecast test errors beside those of more bags, on constructed and on real sets.
+
+python benchmarks/forecast.py [--group tuning|aside] [--out FILE] [--data FOLDER]
+
+A second run goes on where the first was stopped. Real sets that are not in the folder are left
+out. The constants of the forecast were chosen on the tuning sets alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from forecast_sets import ASIDE, TUNING, Setting, pilot, settings, train_and_test
+from forecast_tables import tables
+from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken.estimators import QueryWarning
+from sparsetoken.forecasting.crossvalidation import MODELS, held_out_errors
+from sparsetoken.forecasting.inputs import read_labelled
+from sparsetoken.forecasting.law import bag_law
+from sparsetoken.forecasting.posterior import fit_posterior
+
+PILOTS = 5
+REAL_DRAWS, FEW_DRAWS, MANY_DRAWS, MANY = 25, 12, 8, 100  # up to 100 bags: few bags, more draws
+
+
+def measure(setting: Setting, n: int, folder: Path) -> dict[str, Any]:
+    """Return the test errors at n bags, means over draws, and their standard errors."""
+    draws = REAL_DRAWS if setting.real else FEW_DRAWS if n <= MANY else MANY_DRAWS
+    errors: dict[str, list[float]] = {model: [] for model in MODELS}
+    for number in range(draws):
+        bags, y, rest, truth = train_and_test(setting, n, number, folder)
+        for model, classifier in (
+            ("pooled", PooledLinearClassifier()),
+            ("attention", AttentionClassifier(random_state=0)),
+        ):
+            wrong = classifier.fit(bags, y).predict(rest) != truth
+            errors[model].append(float(wrong.mean()))
+    return {
+        model: [float(np.mean(e)), float(np.std(e, ddof=1) / np.sqrt(draws))]
+        for model, e in errors.items()
+    }
+
+
+def forecast(setting: Setting, number: int, folder: Path) -> dict[str, Any]:
+    """Return what `sparsetoken.forecast` finds, with the held-out errors it rests on."""
+    data = read_labelled(*pilot(setting, number, folder))
+    rng = check_random_state(number)
+    start = time.process_time()
+    held_out = held_out_errors(data, rng)
+    posterior = fit_posterior(bag_law(data, rng), held_out)
+    found = [posterior.errors(n) for n in setting.sizes]
+    return {
+        "seconds": round(time.process_time() - start, 2),
+        "trained": held_out.sizes.tolist(),
+        "held_out": {model: held_out.errors(model).tolist() for model in MODELS},
+        "spread": np.sqrt(np.diag(held_out.covariance)).tolist(),
+        "forecast": {
+            model: [[at[model].value, at[model].low, at[model].high] for at in found]
+            for model in MODELS
+        },
+    }
+
+
+def jobs(group: str, folder: Path) -> Iterator[dict[str, Any]]:
+    """Return what tells a row from others: measurements and pilots of each setting."""
+    for setting in settings():
+        there = not setting.real or (folder / f"{setting.name}.npz").exists()
+        if there and group in ("", setting.group):
+            same = {"group": setting.group, "set": setting.name, "n": setting.n}
+            for n in setting.sizes:
+                yield {**same, "kind": "measured", "at": n}
+            for number in range(PILOTS):
+                yield {**same, "kind": "pilot", "at": number}
+
+
+def run(job: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return the row of a job."""
+    setting = next(s for s in settings() if (s.name, s.n) == (job["set"], job["n"]))
+    work = measure if job["kind"] == "measured" else forecast
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore", QueryWarning)
+        return {**job, "real": setting.real, **work(setting, job["at"], folder)}
+
+
+def main() -> None:
+    """Run what is missing, then print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--group", choices=[TUNING, ASIDE], default="")
+    parser.add_argument("--out", type=Path, default=Path("results/forecast.jsonl"))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/mil"))
+    asked = parser.parse_args()
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
+    lines = asked.out.read_text().splitlines() if asked.out.exists() else []
+    rows = [json.loads(line) for line in lines if line.endswith("}")]
+    done = {tuple(row[key] for key in ("set", "n", "kind", "at")) for row in rows}
+    wanted = list(jobs(asked.group, asked.data))
+    missing = [job for job in wanted if (job["set"], job["n"], job["kind"], job["at"]) not in done]
+    start = time.monotonic()
+    with asked.out.open("a") as file:
+        for count, job in enumerate(missing, 1):
+            rows.append(run(job, asked.data))
+            file.write(json.dumps(rows[-1]) + "\n")
+            file.flush()
+            left = (time.monotonic() - start) / count * (len(missing) - count)
+            print(f"\r{count}/{len(missing)}, {left:.0f} s left ", end="", file=sys.stderr)
+    print(file=sys.stderr)
+    print(tables(rows))
+
+
+if __name__ == "__main__":
+    main()

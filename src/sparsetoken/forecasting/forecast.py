@@ -1,0 +1,185 @@
+"""From a pilot of labelled bags to learning curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, Progress, held_out_errors
+from sparsetoken.forecasting.inputs import Labelled, read_labelled
+from sparsetoken.forecasting.law import bag_law
+from sparsetoken.forecasting.posterior import Interval, Posterior, fit_posterior
+from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Measured
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.validation import InvalidInput, integer
+
+__all__ = ["assembled", "check_sizes", "forecast"]
+
+_TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
+_MULTIPLES = (1, 2, 4)
+_BEYOND_NOISE = 2.5  # standard errors from which curve and measurement disagree
+_NO_BETTER = 0.02  # by which an error must be below that of guessing to tell of a signal
+
+
+def forecast(
+    bags: Any,
+    y: Any,
+    sizes: Iterable[int] | None = None,
+    *,
+    random_state: Any = 0,
+    progress: Progress | None = None,
+) -> Forecast:
+    """Forecast the test errors that two classifiers would have with more labelled bags.
+
+    The classifiers are `PooledLinearClassifier` and `AttentionClassifier` with their default
+    parameters: they are fitted to a half, two thirds and nine tenths of the pilot and tested on
+    the rest. The curves of the sparse-token model that agree with these errors, each as much as
+    it does, are continued to the sizes asked for. What is unknown is the separation of the
+    classes, the effective dimension, the number of informative tokens and the share of labels
+    that nothing explains. The effect that the tokens of a bag have in common, the length of
+    bags and the class rate are those of the pilot.
+
+    Where the pilot shows no gain of attention, nothing but the prior tells whether more bags
+    will: the interval is wide then. A small pilot leaves the luck of its bags in the forecast.
+
+    Parameters
+    ----------
+    bags : any form of bags
+        See `sparsetoken.bags.as_bags`.
+    y : array of shape (n,)
+        Labels of two classes, at least 10 bags of each.
+    sizes : ints, optional
+        Numbers of labelled bags, n or more; by default n, 2n and 4n. More than 4n was not
+        compared with measurements.
+    random_state : int, RandomState or None
+        Of folds and fits.
+    progress : callable, optional
+        Called with the number of fits done and that of all fits.
+
+    Returns
+    -------
+    Forecast
+        ``print`` shows it as text, ``plot()`` draws it.
+
+    Raises
+    ------
+    InvalidInput
+        If a size is no whole number or below the pilot, there are not exactly two classes, a
+        class has fewer than 10 bags, or tokens are too large or all equal.
+    ValueError
+        If tokens are not finite, a bag is empty, or lengths do not match.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(80) % 2
+    >>> bags = rng.standard_normal((80, 6, 5))
+    >>> bags[labels == 1, 0] += 2  # one token of six
+    >>> found = forecast(bags, labels, sizes=[80, 320])
+    >>> found.recommended
+    'attention'
+    >>> [point.n for point in found.curves["attention"]]
+    [80, 320]
+    """
+    data = read_labelled(bags, y)
+    wanted = check_sizes(sizes, len(data.bags))
+    rng = check_random_state(random_state)
+    held_out = held_out_errors(data, rng, progress)
+    return assembled(data, wanted, held_out, fit_posterior(bag_law(data, rng), held_out))
+
+
+def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
+    """Return different sizes in order, by default multiples of n, or raise `InvalidInput`."""
+    if sizes is None:
+        return tuple(multiple * n for multiple in _MULTIPLES)
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable):
+        raise InvalidInput("sizes", "whole numbers of bags, as [200, 400]", sizes)
+    values = list(sizes)
+    if not values:
+        raise InvalidInput("sizes", "one number of bags or more", values)
+    remedy = (
+        f"The pilot has {n} bags: below that, fit the classifiers to a part of it and test "
+        "them on the rest (BagLearningCurveDisplay does)."
+    )
+    return tuple(sorted({integer("sizes", value, n, remedy=remedy) for value in values}))
+
+
+def assembled(
+    data: Labelled, sizes: tuple[int, ...], held_out: HeldOut, posterior: Posterior
+) -> Forecast:
+    """Return the forecast at some sizes, with what to know of it."""
+    n, rate = len(data.bags), float(data.positive.mean())
+    guess = min(rate, 1 - rate)
+    measured = _measured(held_out)
+    at = {size: posterior.errors(size) for size in sizes}
+    curves = {model: tuple(_point(size, at[size][model]) for size in sizes) for model in MODELS}
+    last = at[sizes[-1]]
+    attention = last["attention"].value < last["pooled"].value - WORTH
+    status = _status(measured, posterior)
+    return Forecast(
+        n=n,
+        curves=curves,
+        measured=measured,
+        recommended="attention" if attention else "pooled",
+        informative=posterior.informative,
+        guess=guess,
+        status=status,
+        advice=_advice(n, sizes, measured, guess, status),
+    )
+
+
+def _point(n: int, found: Interval) -> ForecastPoint:
+    return ForecastPoint(n, found.value, found.low, found.high)
+
+
+def _measured(held_out: HeldOut) -> dict[str, Measured]:
+    n = int(held_out.sizes[-1])
+    found = {}
+    for model in MODELS:
+        shares = held_out.shares[model][-1]
+        error = float(shares.std(ddof=1) / np.sqrt(len(shares)))
+        found[model] = Measured(n, float(shares.mean()), error)
+    return found
+
+
+def _status(measured: dict[str, Measured], posterior: Posterior) -> Status:
+    """Compare the curves with what was measured at the most training bags."""
+    worst, where = 0.0, ""
+    for model, one in measured.items():
+        curve = posterior.errors(one.n)[model].value
+        # A share of 0 or 1 has no spread over bags.
+        error = max(one.standard_error, 1 / (one.n + 2))
+        gap = abs(curve - one.error) / error
+        if gap > worst:
+            worst = gap
+            where = f"{model}: curve {curve:.3f}, cross-validated {one.error:.3f}"
+    if worst <= _BEYOND_NOISE:
+        return Status(StatusCode.CONVERGED)
+    remedy = f"The curves miss the cross-validated errors beyond noise ({where}): trust the latter."
+    return Status(StatusCode.DISAGREES, remedy)
+
+
+def _advice(
+    n: int,
+    sizes: tuple[int, ...],
+    measured: dict[str, Measured],
+    guess: float,
+    status: Status,
+) -> tuple[str, ...]:
+    told = [] if status.converged else [status.remedy]
+    best = min(measured.values(), key=lambda one: one.error)
+    if best.error + best.standard_error > guess - _NO_BETTER:
+        told.append(
+            "No classifier is clearly better than always answering with the larger class "
+            f"({guess:.3f}) yet. What more bags would bring rests on what bags usually are."
+        )
+    if sizes[-1] > _TESTED * n:
+        told.append(
+            f"Beyond {_TESTED * n} bags, four times the pilot, forecasts were never compared "
+            "with measurements."
+        )
+    return tuple(told)

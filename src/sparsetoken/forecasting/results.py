@@ -1,0 +1,160 @@
+"""What `forecast` returns: learning curves with intervals, and what was measured."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from sparsetoken.extras import needed
+from sparsetoken.forecasting.posterior import Interval
+from sparsetoken.models import MODELS
+from sparsetoken.results import Status
+from sparsetoken.results.display import frame, html
+
+__all__ = ["WORTH", "Forecast", "ForecastPoint", "Measured"]
+
+WORTH = 0.005  # attention must err less often than pooling by so much to be recommended
+
+
+@dataclasses.dataclass(frozen=True)
+class ForecastPoint:
+    """The forecast test error of a classifier fitted to n bags, with its 90% interval."""
+
+    n: int
+    error: float
+    low: float
+    high: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """The cross-validated error of a classifier, at the most training bags of the folds.
+
+    Attributes
+    ----------
+    n : int
+        Training bags.
+    error : float
+    standard_error : float
+        Over bags; the luck of the training bags is not in it.
+    """
+
+    n: int
+    error: float
+    standard_error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Forecast:
+    """What more labelled bags would bring to the two classifiers.
+
+    Attributes
+    ----------
+    n : int
+        Bags of the pilot.
+    curves : dict of tuples of ForecastPoint
+        For ``pooled`` and ``attention``, a point for each size asked for.
+    measured : dict of Measured
+        What cross-validation of the pilot gave.
+    recommended : {"attention", "pooled"}
+        The model of least forecast error at the largest size asked for; pooled unless attention
+        gains 0.005.
+    informative : Interval
+        The number of informative tokens in a bag that agrees best with what was measured. That
+        of the bag size stands for bags in which attention gains nothing.
+    guess : float
+        Error of always answering with the larger class.
+    status : Status
+        CONVERGED, or DISAGREES where the curves miss what was measured by more than noise.
+    advice : tuple of str
+        What to know of the forecast.
+    """
+
+    n: int
+    curves: Mapping[str, tuple[ForecastPoint, ...]]
+    measured: Mapping[str, Measured]
+    recommended: str
+    informative: Interval
+    guess: float
+    status: Status
+    advice: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes asked for."""
+        return tuple(point.n for point in self.curves["pooled"])
+
+    def better(self, n: int) -> str:
+        """Return the model to take at one of the sizes asked for."""
+        at = {model: points[self.sizes.index(n)].error for model, points in self.curves.items()}
+        return "attention" if at["attention"] < at["pooled"] - WORTH else "pooled"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return model, n, error, low and high of each point."""
+        return [
+            {"model": model, **dataclasses.asdict(point)}
+            for model, points in self.curves.items()
+            for point in points
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values as dicts, lists, numbers and strings, such as JSON holds."""
+        return {
+            "curves": {
+                model: [dataclasses.asdict(point) for point in points]
+                for model, points in self.curves.items()
+            },
+            "recommended": self.recommended,
+            "recommended_at": {str(n): self.better(n) for n in self.sizes},
+            "status": str(self.status.code),
+            "n": self.n,
+            "measured": {model: dataclasses.asdict(one) for model, one in self.measured.items()},
+            "informative": dataclasses.asdict(self.informative),
+            "guess": self.guess,
+            "advice": list(self.advice),
+        }
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with a row for each model and size."""
+        return frame(self.records())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the curves with their intervals and what was measured; return the Axes.
+
+        Raises
+        ------
+        InvalidInput
+            If matplotlib is not installed.
+        """
+        if ax is None:
+            ax = needed("matplotlib.pyplot", "to plot", "app").subplots(layout="constrained")[1]
+        for i, (model, points) in enumerate(self.curves.items()):
+            one, colour = self.measured[model], f"C{i}"
+            n = [point.n for point in points]
+            ax.plot(n, [point.error for point in points], "o-", color=colour, label=model)
+            low, high = [point.low for point in points], [point.high for point in points]
+            ax.fill_between(n, low, high, color=colour, alpha=0.2, linewidth=0)
+            bar = {"fmt": "s", "mfc": "none", "color": colour, "capsize": 2}
+            ax.errorbar(one.n, one.error, one.standard_error, **bar)
+        ax.set(xlabel="labelled bags", ylabel="test error", xscale="log")
+        ax.legend(title="forecast; squares: cross-validated")
+        return ax
+
+    def __str__(self) -> str:
+        head = f"{'bags':>8}" + "".join(f"{model:>12}   90% interval" for model in self.curves)
+        lines = ["forecast test errors", head]
+        for n, *points in zip(self.sizes, *self.curves.values(), strict=True):
+            cells = [f"{p.error:>12.3f}  {p.low:.3f} to {p.high:.3f}" for p in points]
+            lines.append(f"{n:>8}" + "".join(cells))
+        told = ", ".join(
+            f"{model} {one.error:.3f} (standard error {one.standard_error:.3f})"
+            for model, one in self.measured.items()
+        )
+        lines.append(f"cross-validated with {self.measured['pooled'].n} training bags: {told}")
+        name = MODELS[self.recommended].estimator.rpartition(":")[2]
+        lines.append(f"At {self.sizes[-1]} bags take {name}.")
+        return "\n".join([*lines, *self.advice])
+
+    def _repr_html_(self) -> str:
+        return html(self.records(), self.advice)

@@ -1,0 +1,108 @@
+"""Learning curves in closed form: their limits, and draws from the model they are of."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from sparsetoken.forecasting.curves import (
+    Settings,
+    errors_at,
+    learned_separation,
+    threshold_error,
+)
+from sparsetoken.forecasting.inputs import read_labelled
+from sparsetoken.forecasting.law import BagLaw, bag_law
+
+LAW = BagLaw(length=10, averaging=10.0, between=0.0, dimension=30.0, positive_rate=0.5)
+
+
+def _settings(separation, dimension=30.0, informative=1, flips=0.0):
+    values = np.broadcast_arrays(separation, dimension, informative, flips)
+    return Settings(*(np.atleast_1d(value) for value in values))
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.2])
+@pytest.mark.parametrize("separation", [0.01, 1.0, 3.0])
+def test_the_threshold_is_the_best_one(separation, rate):
+    thresholds = np.linspace(-8, 8, 100_001) * max(1.0, 1 / separation)
+    errors = rate * ndtr(thresholds - separation) + (1 - rate) * ndtr(-thresholds)
+    assert threshold_error(np.array([separation]), rate)[0] == pytest.approx(
+        min(errors.min(), rate), abs=1e-6
+    )
+
+
+@pytest.mark.parametrize(("separation", "d", "n"), [(1.5, 200, 100), (3.0, 400, 200)])
+def test_the_separation_that_a_difference_of_means_learns(separation, d, n):
+    """With a large ridge the readout is the difference of the class means."""
+    rng, found = np.random.default_rng(0), []
+    signal = np.eye(d)[0] * separation
+    for _ in range(100):
+        plus = signal / 2 + rng.standard_normal((n // 2, d)).mean(axis=0)
+        minus = -signal / 2 + rng.standard_normal((n // 2, d)).mean(axis=0)
+        w = plus - minus
+        found.append(w @ signal / np.linalg.norm(w))
+    expected = learned_separation(np.array([separation]), np.array([float(d)]), float(n))[0]
+    # 100 draws with a spread of about 0.1; the limit n, d -> infinity is off by O(1/d).
+    assert np.mean(found) == pytest.approx(expected, abs=0.04)
+
+
+def test_errors_fall_to_their_limit_and_flips_raise_them():
+    settings = _settings(np.array([0.5, 1.0, 2.0]))
+    errors = [errors_at(n, settings, LAW) for n in (30, 100, 1000, 1e9)]
+    for early, late in itertools.pairwise(errors):
+        assert (late.pooled < early.pooled).all()
+        # Fisher's ratio is not the error itself: near 0 it may rise in the fifth digit.
+        assert (late.attention < early.attention + 1e-4).all()
+    assert errors[-1].pooled == pytest.approx(ndtr([-0.25, -0.5, -1.0]), abs=1e-6)
+    flipped = errors_at(100, dataclasses.replace(settings, flips=np.full(3, 0.1)), LAW)
+    assert flipped.pooled == pytest.approx(0.1 + 0.8 * errors[1].pooled)
+
+
+def test_attention_is_pooling_where_all_tokens_are_informative():
+    found = errors_at(100, _settings(1.0, informative=10), LAW)
+    assert found.attention == found.pooled
+
+
+def test_a_bag_effect_leaves_attention_more_of_its_lead():
+    """Of two laws with the same errors of pooling, the one with an effect of bags."""
+    shared = dataclasses.replace(LAW, between=0.3)
+    one, other = (errors_at(400, _settings(1.0), law) for law in (LAW, shared))
+    assert one.pooled == other.pooled
+    assert other.attention < one.attention < one.pooled
+
+
+def test_the_curves_are_those_of_the_classifiers(draw):
+    """The settings of the sparse-token model give what its classifiers measure."""
+    from sparsetoken import AttentionClassifier, PooledLinearClassifier
+
+    L, d, n, theta = 10, 40, 240, 5.0
+    test, truth = draw(L, 1, theta, 0.5, d, 2000, 0)
+    law = dataclasses.replace(LAW, dimension=float(d))
+    expected = errors_at(n, _settings(theta / np.sqrt(L), float(d)), law)
+    rows = np.random.default_rng(1).permutation(2000)[:n]
+    rest = np.setdiff1d(np.arange(2000), rows)
+    for model, predicted in (
+        (PooledLinearClassifier(), expected.pooled[0]),
+        (AttentionClassifier(random_state=0), expected.attention[0]),
+    ):
+        model.fit(test[rows], truth[rows])
+        measured = np.mean(model.predict(test[rest]) != truth[rest])
+        # One draw of training bags moves the error by about 0.02.
+        assert measured == pytest.approx(predicted, abs=0.06)
+
+
+@pytest.mark.parametrize("between", [0.0, 0.5])
+def test_the_law_of_the_bags_is_found(between):
+    rng = np.random.default_rng(2)
+    y = np.arange(300) % 2
+    bags = rng.standard_normal((300, 8, 20))
+    bags += np.sqrt(between) * rng.standard_normal((300, 1, 20))
+    bags[y == 1] += 0.3  # a difference of the classes is no effect of bags
+    law = bag_law(read_labelled(3.0 * bags + 7.0, y), np.random.RandomState(0))
+    assert (law.length, law.averaging) == (8, pytest.approx(8.0))
+    # 6000 values of bag means: their variance is known to 2%, of 0.125 + between.
+    assert law.between == pytest.approx(between, abs=0.03)
+    assert law.dimension == pytest.approx(20, rel=0.03)

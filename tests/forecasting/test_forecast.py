@@ -1,0 +1,171 @@
+"""Forecasts: the contract, what they say of known problems, and what they refuse."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from sparsetoken import forecast
+from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut
+from sparsetoken.forecasting.curves import Settings, errors_at
+from sparsetoken.forecasting.law import BagLaw
+from sparsetoken.forecasting.posterior import fit_posterior
+from sparsetoken.results import StatusCode
+from sparsetoken.validation import InvalidInput
+
+BAGS = np.random.default_rng(9).standard_normal((40, 3, 4))
+Y = np.arange(40) % 2
+
+
+@pytest.fixture(scope="module")
+def sparse(draw):
+    """One strong token of eight: attention is far ahead."""
+    return forecast(*draw(8, 1, 4.0, 0.5, 20, 80, 0), sizes=[320, 80])
+
+
+def test_the_contract(sparse):
+    values = json.loads(json.dumps(sparse.to_dict()))
+    assert set(values["curves"]) == {"pooled", "attention"}
+    for points in values["curves"].values():
+        assert [point["n"] for point in points] == [80, 320]
+        for point in points:
+            assert set(point) == {"n", "error", "low", "high"}
+            assert 0 <= point["low"] <= point["error"] <= point["high"] <= 1
+        assert points[1]["error"] < points[0]["error"]
+    assert values["recommended"] == "attention"
+    assert values["recommended_at"] == {"80": "attention", "320": "attention"}
+    assert values["status"] == "converged"
+    assert values["measured"]["pooled"]["n"] == 72
+
+
+def test_a_sparse_signal_is_forecast(sparse, draw):
+    """Against fits to 320 bags, with the interval that the forecast itself gives."""
+    from sparsetoken import AttentionClassifier, PooledLinearClassifier
+
+    bags, y = draw(8, 1, 4.0, 0.5, 20, 2000, 0)
+    rows = np.random.default_rng(3).permutation(2000)
+    train, test = rows[:320], rows[320:]
+    for name, model in (
+        ("pooled", PooledLinearClassifier()),
+        ("attention", AttentionClassifier(random_state=0)),
+    ):
+        error = np.mean(model.fit(bags[train], y[train]).predict(bags[test]) != y[test])
+        last = sparse.curves[name][-1]
+        assert last.low - 0.03 <= error <= last.high + 0.03  # 0.03: one draw of the bags
+    assert sparse.informative.low <= 1 <= sparse.informative.high
+
+
+def _held_out(law, settings, sizes, n, seed):
+    """Return errors as binomial noise around curves leaves them."""
+    rng = np.random.default_rng(seed)
+    at = [errors_at(size, settings, law) for size in sizes]
+    shares = {
+        model: np.stack([rng.random(n) < getattr(errors, model) for errors in at]).astype(float)
+        for model in MODELS
+    }
+    return HeldOut(np.array(sizes, float), shares)
+
+
+@pytest.mark.parametrize(
+    ("separation", "informative"), [(1.2, 1), (1.5, 2), (2.0, 10)], ids=["one", "two", "dense"]
+)
+def test_curves_built_from_known_settings_are_found_again(separation, informative):
+    """Backwards from the answer: 2000 bags per size leave noise of 0.01."""
+    law = BagLaw(10, 10.0, 0.1, 40.0, 0.5)
+    one = Settings(*(np.array([v]) for v in (separation, 60.0, informative, 0.0)))
+    held_out = _held_out(law, one, [50, 67, 90], 2000, 0)
+    found = fit_posterior(law, held_out)
+    for n in (100, 400):
+        truth = errors_at(n, one, law)
+        for model, interval in found.errors(n).items():
+            value = getattr(truth, model)[0]
+            assert interval.value == pytest.approx(value, abs=0.04)
+            assert interval.low - 0.01 <= value <= interval.high + 0.01
+
+
+def test_intervals_narrow_with_the_pilot():
+    law = BagLaw(10, 10.0, 0.0, 40.0, 0.5)
+    one = Settings(*(np.array([v]) for v in (2.0, 60.0, 2, 0.0)))
+    widths = []
+    for n in (50, 1000):
+        found = fit_posterior(law, _held_out(law, one, [50, 67, 90], n, 1)).errors(200)
+        widths.append(found["pooled"].high - found["pooled"].low)
+    assert widths[1] < widths[0]
+
+
+def test_noise_promises_nothing(draw):
+    bags, y = draw(5, 1, 0.0, 0.5, 10, 60, 3)
+    found = forecast(bags, y)
+    assert found.sizes == (60, 120, 240)
+    assert found.curves["pooled"][0].error > 0.4
+    assert any("No classifier is clearly better" in text for text in found.advice)
+
+
+def test_what_disagrees_with_cross_validation_is_told():
+    """Errors that rise with more bags: no curve of the family does that."""
+    from sparsetoken.forecasting.forecast import assembled, check_sizes
+    from sparsetoken.forecasting.inputs import read_labelled
+
+    rng = np.random.default_rng(0)
+    shares = {model: np.stack([rng.random(40) < e for e in (0.02, 0.02, 0.9)]) for model in MODELS}
+    held_out = HeldOut(
+        np.array([20.0, 27.0, 36.0]), {m: s.astype(float) for m, s in shares.items()}
+    )
+    law = BagLaw(3, 3.0, 0.0, 4.0, 0.5)
+    data = read_labelled(BAGS, Y)
+    found = assembled(data, check_sizes(None, 40), held_out, fit_posterior(law, held_out))
+    assert found.status.code is StatusCode.DISAGREES
+    assert not found.status.converged
+    assert "cross-validated" in found.advice[0]
+    assert found.to_dict()["status"] == "disagrees"
+
+
+def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
+    seen = []
+    one = forecast(BAGS, Y, progress=lambda done, total: seen.append((done, total)))
+    assert json.dumps(one.to_dict()) == json.dumps(forecast(BAGS, Y).to_dict())
+    assert seen[-1][0] == seen[-1][1] == len(seen) - 1
+    other = forecast(BAGS, Y, random_state=1)
+    assert other.measured != one.measured
+
+
+def test_shown_as_text_table_and_picture(sparse):
+    shown = str(sparse)
+    for words in ("90% interval", "320", "cross-validated with 72", "AttentionClassifier"):
+        assert words in shown
+    assert "<table>" in sparse._repr_html_()
+    pandas = pytest.importorskip("pandas")
+    table = sparse.to_frame()
+    assert isinstance(table, pandas.DataFrame)
+    assert list(table.columns) == ["model", "n", "error", "low", "high"]
+    plt = pytest.importorskip("matplotlib.pyplot")
+    ax = sparse.plot()
+    assert {line.get_label() for line in ax.get_lines()} >= {"pooled", "attention"}
+    plt.close(ax.figure)
+
+
+def test_beyond_four_times_the_pilot_it_says_so():
+    found = forecast(BAGS, Y, sizes=[1000])
+    assert any("Beyond 160 bags" in text for text in found.advice)
+    assert math.isfinite(found.curves["attention"][0].error)
+
+
+@pytest.mark.parametrize(
+    ("bags", "y", "options", "words"),
+    [
+        (BAGS, Y, {"sizes": [20]}, ["sizes", ">= 40", "20", "The pilot has 40 bags"]),
+        (BAGS, Y, {"sizes": [80.5]}, ["sizes", "80.5"]),
+        (BAGS, Y, {"sizes": []}, ["sizes", "one number"]),
+        (BAGS, Y, {"sizes": "80"}, ["sizes", "[200, 400]"]),
+        (BAGS, np.arange(40) % 3, {}, ["two classes", "3 classes", "one class with the rest"]),
+        (BAGS[:14], Y[:14], {}, ["at least 10", "7 of class", "3 more are needed"]),
+        (np.ones((40, 3, 4)), Y, {}, ["not all equal"]),
+        (1e300 * BAGS, Y, {}, ["values up to", "Scale"]),
+    ],
+)
+def test_bad_input_is_refused(bags, y, options, words):
+    with pytest.raises(InvalidInput) as caught:
+        forecast(bags, y, **options)
+    for word in words:
+        assert word in str(caught.value)
