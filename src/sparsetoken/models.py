@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.stages import JointDescent, Query, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
 
 __all__ = [
@@ -36,14 +36,14 @@ class Model:
     ----------
     name : str
         The word that the command line, sweeps and JSON use.
-    query : Query or TwoSteps or None
+    query : Query or TwoSteps or JointDescent or None
         The query that is given, or how it is found; None for a model without one.
     """
 
     name: ClassVar[str]
 
     @property
-    def query(self) -> Query | TwoSteps | None:
+    def query(self) -> Query | TwoSteps | JointDescent | None:
         """The query, or how it is found."""
         return None
 
@@ -78,20 +78,20 @@ class QueriedModel(Model):
 
     Parameters
     ----------
-    query : Query or TwoSteps
+    query : Query or TwoSteps or JointDescent
         The query that is given, or how it is found.
 
     Raises
     ------
     InvalidInput
-        If the query is neither.
+        If the query is none of them.
     """
 
-    query: Query | TwoSteps = TwoSteps()
+    query: Query | TwoSteps | JointDescent = TwoSteps()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.query, (Query, TwoSteps)):
-            raise InvalidInput("query", "a Query or TwoSteps", self.query)
+        if not isinstance(self.query, (Query, TwoSteps, JointDescent)):
+            raise InvalidInput("query", "a Query, TwoSteps or JointDescent", self.query)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Attention(QueriedModel):
 
     Parameters
     ----------
-    query : Query or TwoSteps
+    query : Query or TwoSteps or JointDescent
         The query that is given, or how it is found.
     """
 
@@ -126,8 +126,9 @@ class Elementwise(QueriedModel):
 
     Parameters
     ----------
-    query : Query or TwoSteps
-        The query that is given, or how softmax attention finds it.
+    query : Query or TwoSteps or JointDescent
+        The query that is given, or how it is found: by the two steps of softmax attention, or
+        by descent on this model itself.
     activation : str
         phi: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.
     """

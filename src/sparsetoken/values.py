@@ -78,7 +78,8 @@ def _array_paths(value: Any) -> Iterator[list[str]]:
         return
     for field in dataclasses.fields(value):
         entry = getattr(value, field.name)
-        if field.name == "position_law":  # a law over positions is one value
+        # A law over positions is one value, and so is a schedule of steps.
+        if field.name == "position_law" or not field.metadata.get("axis", True):
             continue
         if isinstance(entry, tuple):
             yield [field.name]
