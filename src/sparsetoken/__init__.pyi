@@ -22,6 +22,7 @@ from .models import Pooled as Pooled
 from .models import Vectorized as Vectorized
 from .problem import SparseTokenProblem as SparseTokenProblem
 from .simulation import simulate as simulate
+from .stages import JointDescent as JointDescent
 from .stages import Query as Query
 from .stages import Readout as Readout
 from .stages import TwoSteps as TwoSteps

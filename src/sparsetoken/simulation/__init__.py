@@ -5,6 +5,7 @@ from sparsetoken.simulation.alignment import (
     AlignmentSimulation,
     simulate_alignment,
 )
+from sparsetoken.simulation.descent import simulate_descent
 from sparsetoken.simulation.separability import is_separable
 from sparsetoken.simulation.simulate import simulate, simulate_point
 from sparsetoken.simulation.training_set import draw_training_set
@@ -16,5 +17,6 @@ __all__ = [
     "is_separable",
     "simulate",
     "simulate_alignment",
+    "simulate_descent",
     "simulate_point",
 ]

@@ -7,9 +7,10 @@ import math
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
-from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.stages import JointDescent, Query, TwoSteps
 from sparsetoken.theory.alignment.sign import sign_boundary
 from sparsetoken.theory.alignment.two_steps import align_point
+from sparsetoken.theory.dynamics import descended_query
 from sparsetoken.validation import LARGEST_VALUE
 
 __all__ = ["advice_on", "loss_to_pooling", "turning_away", "working_query"]
@@ -28,6 +29,8 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     """
     entry_of(model)
     query = model.query
+    if isinstance(query, JointDescent):
+        return descended_query(problem, model)
     return align_point(problem, query).query if isinstance(query, TwoSteps) else query
 
 
@@ -71,7 +74,7 @@ def _remedy(problem: SparseTokenProblem, steps: TwoSteps) -> str:
 def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
     if not isinstance(model, Attention) or problem.length == 1 or query.sharpness >= _BLUNT:
         return ""
-    found = isinstance(model.query, TwoSteps)
+    found = not isinstance(model.query, Query)
     return (
         f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
         "tokens weigh nearly alike and attention is close to mean pooling. "

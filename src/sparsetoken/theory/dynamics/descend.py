@@ -26,9 +26,10 @@ TOLERANCE = 1e-3
 """Of twice the standard error of the test error."""
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
+_GROUPS = 16  # of replicas, whose spread gives the standard errors
 _SIZES = (1024, 512, 256)  # samples of each class in half a replica
 _BYTES = 2**29  # of the projections that a replica keeps
-_POINTS, _POINTS_OF_REPLICA = 2048, 128
+_POINTS, _POINTS_OF_GROUP = 2048, 128
 _SAFETY = 1.2  # more replicas than the first ones ask for
 
 
@@ -87,6 +88,7 @@ def descend(
         courses += every(run, range(len(courses), len(courses) + more))
 
 
+@functools.lru_cache(maxsize=32)
 def descended_query(problem: SparseTokenProblem, model: Model) -> Query:
     """Return the query that the descent of a model ends with.
 
@@ -126,11 +128,12 @@ def _trajectory(plan: Plan, courses: list[np.ndarray], tolerance: float) -> Traj
     states = min(len(course) for course in courses)
     table = np.stack([course[:states] for course in courses])
     path = functools.partial(path_of, problem, model, descent.beta)
-    paths = [path(course, _POINTS_OF_REPLICA) for course in table]
+    groups = [part.mean(axis=0) for part in np.array_split(table, min(_GROUPS, len(table)))]
+    paths = [path(group, _POINTS_OF_GROUP) for group in groups]
     found = path(table.mean(axis=0), _POINTS)
     names = [field.name for field in dataclasses.fields(DescentPath)]
     spread = {name: np.std([getattr(p, name) for p in paths], axis=0, ddof=1) for name in names}
-    errors = DescentPath(**{name: s / math.sqrt(len(courses)) for name, s in spread.items()})
+    errors = DescentPath(**{name: s / math.sqrt(len(groups)) for name, s in spread.items()})
     numerical = float(errors.test_error.max())
     return Trajectory(
         **vars(found),
@@ -159,4 +162,4 @@ def _wanted(found: Trajectory, tolerance: float) -> int:
     if found.replicas >= MOST_REPLICAS:
         return found.replicas
     ratio = (2 * found.numerical_error / tolerance) ** 2
-    return min(MOST_REPLICAS, math.ceil(_SAFETY * ratio * found.replicas))
+    return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * found.replicas / _GROUPS))

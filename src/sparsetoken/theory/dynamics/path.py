@@ -76,9 +76,7 @@ def _overlaps(
     """Return the readout of each state in the frame of query and signal."""
     along = np.divide(wq, norm_q, out=np.zeros_like(wq), where=norm_q > 0)
     sine = np.sqrt(1 - cosine**2)
-    across = np.divide(
-        overlap_w - cosine * along, sine, out=np.zeros_like(sine), where=sine > 0
-    )
+    across = np.divide(overlap_w - cosine * along, sine, out=np.zeros_like(sine), where=sine > 0)
     rest = np.sqrt(np.maximum(ww - along**2 - across**2, 0))
     return [
         Overlaps(*row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 from jaxtyping import Float
@@ -15,14 +16,14 @@ __all__ = ["Normals", "Samples"]
 
 _SEED = 20250929  # any fixed number: the same samples in every run
 _EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps
-_CLIP = 1e-16
+_BITS = 30  # of the points of a Sobol sequence
 
 
 class Normals:
     """Independent N(0, 1) coordinates of the tokens of half a replica, row after row.
 
-    The first rows are a scrambled Sobol sequence in each class: they decide the first steps,
-    where the error falls many times. Later rows are pseudo-random.
+    The first rows are a Sobol sequence with a random digital shift in each class: they decide
+    the first steps, where the error falls many times. Later rows are pseudo-random.
 
     Parameters
     ----------
@@ -40,9 +41,8 @@ class Normals:
         rows = min(_EVEN_ROWS, qmc.Sobol.MAXDIM // length)
         self._even = np.empty((rows, length, 2 * size))
         for first in (0, size) if rows else ():
-            points = qmc.Sobol(rows * length, rng=self._rng).random(size)
-            normals = ndtri(np.clip(points, _CLIP, 1 - _CLIP))
-            self._even[:, :, first : first + size] = normals.T.reshape(rows, length, size)
+            normals = _shifted(rows * length, size, self._rng)
+            self._even[:, :, first : first + size] = normals.reshape(rows, length, size)
         self._used = 0
 
     def take(self, rows: int) -> Float[np.ndarray, "rows L n"]:
@@ -50,12 +50,25 @@ class Normals:
         first, self._used = self._used, self._used + rows
         if self._used <= len(self._even):
             return self._even[first : self._used]
-        return self._rng.standard_normal((rows, *self._shape))
+        return self._rng.standard_normal((rows, *self._shape), dtype=np.float32)
 
     def batches(self, count: int) -> Float[np.ndarray, " n"]:
         """Return the batch of each sample, equally many of each class in each."""
         size = self._shape[1] // 2
         return np.concatenate([self._rng.permutation(np.arange(size) % count) for _ in range(2)])
+
+
+def _shifted(rows: int, size: int, rng: np.random.Generator) -> Float[np.ndarray, "rows size"]:
+    """Return evenly spread independent normals."""
+    shift = rng.integers(2**_BITS, size=(rows, 1), dtype=np.uint32)
+    return ndtri(((_points(rows, size) ^ shift) + 0.5) / 2**_BITS)
+
+
+@functools.lru_cache(maxsize=4)
+def _points(rows: int, size: int) -> np.ndarray:
+    """Return a Sobol sequence as whole numbers below 2^30."""
+    points = qmc.Sobol(rows, scramble=False, bits=_BITS).random(size)
+    return np.ascontiguousarray((points * 2**_BITS).astype(np.uint32).T)
 
 
 @dataclasses.dataclass(frozen=True)
