@@ -234,7 +234,7 @@ class JointDescent:
         """
         first = np.arange(integer("steps", steps, 1, MOST_STEPS)) % 2 == 0
         turns = {"eta_w": (eta_w, first), "eta_q": (eta_q, ~first), "eta_b": (eta_b, first)}
-        sizes = {
+        sizes: dict[str, Any] = {
             name: np.where(turn, real(name, eta, 0.0, LARGEST_VALUE), 0.0)
             for name, (eta, turn) in turns.items()
         }

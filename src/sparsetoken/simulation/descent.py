@@ -185,7 +185,7 @@ def descended(
     b = 0.0
     last = w, q, b
     for t in range(descent.steps + 1):
-        largest = max(np.linalg.norm(w), np.linalg.norm(q), abs(b))
+        largest = float(np.max([np.linalg.norm(w), np.linalg.norm(q), abs(b)]))
         if not largest <= LARGEST_VALUE:
             return
         turn = t % descent.batches, descent.batches
