@@ -21,6 +21,7 @@ from sparsetoken.cli.results import results
 from sparsetoken.cli.simulate import simulate
 from sparsetoken.cli.sweep import sweep
 from sparsetoken.cli.theory import align, capacity, predict
+from sparsetoken.cli.training import descend, floor
 
 __all__ = ["app", "main"]
 
@@ -37,6 +38,8 @@ COMMANDS = (
     predict,
     capacity,
     simulate,
+    descend,
+    floor,
     represent,
     reproduce,
     sweep,

@@ -118,7 +118,7 @@ def test_reference_trajectories(problem, descent, reference):
     Its means over 40000 trajectories have an error of relative order steps/40000 in what
     follows from them.
     """
-    found = descend(problem, Attention(descent), replicas=24)
+    found = descend(problem, Attention(descent), replicas=12)
     values, errors = squared(found), squared_errors(found)
     for step, (expected, spread) in reference.items():
         for name, value, error in zip(COLUMNS, expected, spread, strict=True):
@@ -211,7 +211,7 @@ def test_the_error_of_order_one_over_n_is_gone():
     plans = [replicas.Plan(PROBLEM, Attention(JOINT), JOINT, size) for size in (256, 2048)]
     small, large = (
         np.array([replicas.run_replica(plan, i) for i in range(count)])
-        for plan, count in zip(plans, (48, 6), strict=True)
+        for plan, count in zip(plans, (48, 4), strict=True)
     )
     spread = np.hypot(*(x.std(axis=0, ddof=1) / math.sqrt(len(x)) for x in (small, large)))
     distance = np.abs(small.mean(axis=0) - large.mean(axis=0))
@@ -251,24 +251,25 @@ def test_one_step_of_elementwise_attention(activation):
     assert found.bias[1] == pooled.bias[1]
 
 
-def test_momentum_and_decay_without_data_are_those_of_the_start():
-    """Without a signal and with labels that say nothing, tiny steps: only decay moves w."""
+def test_momentum_and_decay_have_closed_forms_without_data():
+    """Without a signal, on infinite data: the square loss shrinks w by 1/L, nothing moves q."""
     problem = SparseTokenProblem(3, 1, 0.0, 0.5)
-    descent = JointDescent(
-        1e6, 3, 0.1, 0.1, 0.0, momentum=0.5, decay_w=1.0, decay_q=2.0, start_w=1e-3, start_q=2e-3
-    )
-    found = descend(problem, Attention(descent), replicas=4)
 
     def lengths(rate, start):
-        now, before, all_of_them = start, start, [start]
+        now, before, course = start, start, [start]
         for _ in range(3):
             now, before = now - rate * now + 0.5 * (now - before), now
-            all_of_them.append(now)
-        return all_of_them
+            course.append(now)
+        return course
 
-    # The gradient of w is the mean token's l'' w / L: a decay of 1/(4 L) more.
-    np.testing.assert_allclose(found.norm_w, lengths(0.1 * (1 + 1 / 12), 1e-3), rtol=0.03)
-    np.testing.assert_allclose(found.norm_q, lengths(0.2, 2e-3), rtol=0.01)
+    options = {"momentum": 0.5, "decay_w": 1.0, "decay_q": 2.0, "loss": "square"}
+    moved = JointDescent(1e6, 3, 0.1, 0.0, 0.0, start_w=1.0, **options)
+    found = descend(problem, Attention(moved), replicas=8)
+    expected = lengths(0.1 * (1 + 1 / 3), 1.0)
+    np.testing.assert_allclose(found.norm_w, expected, atol=5 * found.errors.norm_w.max() + 1e-3)
+    still = JointDescent(1e6, 3, 0.0, 0.1, 0.0, start_q=2.0, **options)
+    found = descend(problem, Attention(still), replicas=2)
+    np.testing.assert_allclose(found.norm_q, lengths(0.2, 2.0), rtol=1e-6)
 
 
 def test_batches_of_equal_size_start_like_smaller_data_sets():
