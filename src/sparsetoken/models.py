@@ -273,14 +273,16 @@ def entry_of(model: Model) -> ModelEntry:
     return entry
 
 
-def make_model(name: str, query: Query | TwoSteps | None = None, **options: Any) -> Model:
+def make_model(
+    name: str, query: Query | TwoSteps | JointDescent | None = None, **options: Any
+) -> Model:
     """Return a model from its name, with those of the options that it has.
 
     Parameters
     ----------
     name : str
         A name in `MODELS`.
-    query : Query or TwoSteps, optional
+    query : Query or TwoSteps or JointDescent, optional
         For models that have one; their default if left out.
     **options
         Fields of any model, such as ``activation``; those that this one lacks play no part.

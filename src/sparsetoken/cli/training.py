@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sparsetoken.cli import options as o
@@ -13,6 +12,8 @@ from sparsetoken.cli.show import finish, guarded, message, progress_bar, put_jso
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+    from rich.table import Table
 
     from sparsetoken.models import Model
     from sparsetoken.results import SimulatedTrajectory, Trajectory
@@ -154,12 +155,17 @@ def _simulated(problem: Any, model: Model, given: dict[str, int | None]) -> Simu
     from sparsetoken.validation import integer
 
     defaults = {"dimension": o.DEFAULT_DIMENSION, "trials": o.DEFAULT_TRIALS, "seed": 0}
-    options = {name: defaults[name] if value is None else value for name, value in given.items()}
-    trials = integer("trials", options["trials"], 1)
+    chosen = {name: defaults[name] if value is None else value for name, value in given.items()}
+    trials = integer("trials", chosen["trials"], 1)
     with progress_bar() as bar:
         progress = bar.add_task("trials", total=trials)
         return simulation.simulate_descent(
-            problem, model, **options, on_trial=lambda *_: bar.advance(progress)
+            problem,
+            model,
+            dimension=chosen["dimension"],
+            trials=trials,
+            seed=chosen["seed"],
+            on_trial=lambda *_: bar.advance(progress),
         )
 
 
@@ -191,24 +197,31 @@ def _values(result: Trajectory, simulated: SimulatedTrajectory | None) -> dict[s
 
 def _print(result: Trajectory, simulated: SimulatedTrajectory | None) -> None:
     from rich.console import Console
+
+    console = Console()
+    console.print(_table("Gradient descent on all weights", result.records()))
+    if simulated is not None:
+        console.print(_table("Means of the trials", simulated.records()))
+        errors = [
+            {name: row.get(f"{name}_error", row[name]) for name in ("step", *SHOWN)}
+            for row in simulated.records()
+        ]
+        console.print(_table("Their standard errors", errors))
+    message(f"Numerical error of the test error: {result.numerical_error:.1e}")
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the quantities of each step as a table of 80 columns."""
     from rich.table import Table
 
-    table = Table(title="Gradient descent on all weights", title_justify="left")
-    table.add_column("step", justify="right")
-    for name in SHOWN:
-        table.add_column(name.replace("_", " "), justify="right")
-    measured = {} if simulated is None else {row["step"]: row for row in simulated.records()}
-    for row in result.records():
-        step = row["step"]
-        table.add_row(str(step), *(f"{row[name]:.4f}" for name in SHOWN))
-        if step in measured:
-            pairs = ((measured[step][name], measured[step][f"{name}_error"]) for name in SHOWN)
-            cells = (f"{m:.4f}" if math.isnan(e) else f"{m:.4f} ± {e:.4f}" for m, e in pairs)
-            table.add_row("", *cells, style="dim")
-    Console().print(table)
-    if simulated is not None:
-        message("The rows without a number are means of the trials and their standard errors.")
-    message(f"Numerical error of the test error: {result.numerical_error:.1e}")
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 0, 0, 1)
+    )
+    for name in ("step", *SHOWN):
+        table.add_column(name.replace("_", "\n"), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(str(row["step"]), *(f"{row[name]:.4f}" for name in SHOWN))
+    return table
 
 
 @guarded

@@ -82,9 +82,8 @@ class _Plan:
         estimate = message_passing(tokens, self.problem, self.iterations, start)
         length = float(np.linalg.norm(estimate.signal))
         if length == 0:
-            return _Found(0.0, min(self.problem.positive_rate, 1 - self.problem.positive_rate)), (
-                estimate
-            )
+            pi = self.problem.positive_rate
+            return _Found(0.0, min(pi, 1 - pi)), estimate
         direction = estimate.signal / length
         wrong = 0
         for X, y in engine.chunks(Stream.FRESH, self.test_samples):
@@ -149,7 +148,7 @@ def position_chances(
     for place in range(L):
         both = before[place][:R] + after[L - 1 - place][:R][::-1]
         chances[:, place] = np.logaddexp.reduce(both, axis=0) + scores[:, place]
-    return np.exp(chances - before[L][R])
+    return np.exp(chances - before[L][R][:, None])
 
 
 def _partial(scores: np.ndarray, R: int) -> list[np.ndarray]:
