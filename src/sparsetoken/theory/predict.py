@@ -33,7 +33,10 @@ from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["predict", "predict_point", "predict_readouts"]
+__all__ = ["TOLERANCE", "predict", "predict_point", "predict_readouts"]
+
+TOLERANCE = 1e-4
+"""Of twice the standard error of the test error."""
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
@@ -123,7 +126,7 @@ def predict(
         allowed = TOLERANCE_OF_DESCENT if tolerance is None else tolerance
         return descend(problem, model, tolerance=allowed)
     readout = Readout() if readout is None else readout
-    tolerance = 1e-4 if tolerance is None else tolerance
+    tolerance = TOLERANCE if tolerance is None else tolerance
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)
