@@ -12,6 +12,7 @@ from sparsetoken.sweep import Axis, Drawing, Grid, GridPlan, linear, listed, log
 from sparsetoken.sweep.compute import _Point
 from sparsetoken.sweep.keys import key_of
 from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, VERSIONS, uses
+from sparsetoken.theory.predict import TOLERANCE
 from sparsetoken.validation import InvalidInput
 
 STRENGTHS = listed("strength", [1.0, 2.0])
