@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from sparsetoken.losses import CustomLoss, get_loss
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.models import Attention
+from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
+from sparsetoken.values import broadcast, from_json, to_json
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,50 @@ from sparsetoken.validation import InvalidInput
 def test_bad_steps(values, word):
     with pytest.raises(InvalidInput, match=word):
         TwoSteps(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "word"),
+    [
+        ({"alpha": 0.0}, "alpha"),
+        ({"alpha": [1.0, 2.0]}, "alpha"),
+        ({"steps": 0}, "steps"),
+        ({"steps": 2.5}, "steps"),
+        ({"eta_w": [1.0, 2.0, 3.0]}, "eta_w must be a number, or 2 numbers"),
+        ({"eta_q": [[1.0, 2.0], [3.0, 4.0]]}, "eta_q"),
+        ({"eta_b": [1.0, -1.0]}, "eta_b"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"decay_w": -1.0}, "decay_w"),
+        ({"batches": 0}, "batches"),
+        ({"start_w": -1.0}, "start_w"),
+        ({"start_w": 1.0, "start_q": 2.0, "start_product": -2.1}, "start_product"),
+        ({"start_w": 1.0, "start_product": 0.1}, "start_product"),
+        ({"loss": "hinge"}, "loss .* continuous"),
+        ({"loss": "absolute"}, "loss"),
+    ],
+)
+def test_bad_descents(values, word):
+    with pytest.raises(InvalidInput, match=word):
+        JointDescent(**{"steps": 2, **values})
+
+
+def test_schedules_are_one_value():
+    descent = JointDescent(1.0, 3, [1.0, 0.0, 0.5], np.arange(3), 0.5, start_product=0.0)
+    assert descent.eta_w == (1.0, 0.0, 0.5)
+    assert descent == JointDescent(1.0, 3, (1.0, 0.0, 0.5), (0.0, 1.0, 2.0))
+    assert hash(descent) == hash(pickle.loads(pickle.dumps(descent)))
+    np.testing.assert_array_equal(descent.per_step("eta_b"), [0.5] * 3)
+    grid = broadcast(Attention(descent), Readout(alpha=[1.0, 2.0]))
+    assert list(grid.axes) == ["alpha1"]
+    assert from_json(JointDescent, to_json(descent)) == descent
+
+
+def test_alternating_steps_take_turns():
+    descent = JointDescent.alternating(1.0, 3, 2.0, 3.0, 4.0, beta=0.5)
+    assert (descent.eta_w, descent.eta_q) == ((2.0, 0.0, 2.0), (0.0, 3.0, 0.0))
+    assert (descent.eta_b, descent.beta) == ((4.0, 0.0, 4.0), 0.5)
+    with pytest.raises(InvalidInput, match="steps"):
+        JointDescent.alternating(1.0, 0)
 
 
 @pytest.mark.parametrize(

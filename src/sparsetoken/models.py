@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, QueryVector, TwoSteps
+from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
 
 __all__ = [
@@ -36,14 +36,14 @@ class Model:
     ----------
     name : str
         The word that the command line, sweeps and JSON use.
-    query : Query or QueryVector or TwoSteps or None
+    query : Query or QueryVector or TwoSteps or JointDescent or None
         The query that is given, or how it is found; None for a model without one.
     """
 
     name: ClassVar[str]
 
     @property
-    def query(self) -> Query | QueryVector | TwoSteps | None:
+    def query(self) -> Query | QueryVector | TwoSteps | JointDescent | None:
         """The query, or how it is found."""
         return None
 
@@ -78,20 +78,21 @@ class QueriedModel(Model):
 
     Parameters
     ----------
-    query : Query or QueryVector or TwoSteps
+    query : Query or QueryVector or TwoSteps or JointDescent
         The query that is given, or how it is found.
 
     Raises
     ------
     InvalidInput
-        If the query is neither.
+        If the query is none of them.
     """
 
-    query: Query | QueryVector | TwoSteps = TwoSteps()
+    query: Query | QueryVector | TwoSteps | JointDescent = TwoSteps()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.query, (Query, QueryVector, TwoSteps)):
-            raise InvalidInput("query", "a Query, a QueryVector or TwoSteps", self.query)
+        if not isinstance(self.query, (Query, QueryVector, TwoSteps, JointDescent)):
+            legal = "a Query, a QueryVector, TwoSteps or JointDescent"
+            raise InvalidInput("query", legal, self.query)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Attention(QueriedModel):
 
     Parameters
     ----------
-    query : Query or QueryVector or TwoSteps
+    query : Query or QueryVector or TwoSteps or JointDescent
         The query that is given, or how it is found.
     """
 
@@ -126,8 +127,9 @@ class Elementwise(QueriedModel):
 
     Parameters
     ----------
-    query : Query or QueryVector or TwoSteps
-        The query that is given, or how softmax attention finds it.
+    query : Query or QueryVector or TwoSteps or JointDescent
+        The query that is given, or how it is found: by the two steps of softmax attention, or
+        by descent on this model itself.
     activation : str
         phi: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.
     """
@@ -273,7 +275,7 @@ def entry_of(model: Model) -> ModelEntry:
 
 
 def make_model(
-    name: str, query: Query | QueryVector | TwoSteps | None = None, **options: Any
+    name: str, query: Query | QueryVector | TwoSteps | JointDescent | None = None, **options: Any
 ) -> Model:
     """Return a model from its name, with those of the options that it has.
 
@@ -281,7 +283,7 @@ def make_model(
     ----------
     name : str
         A name in `MODELS`.
-    query : Query or TwoSteps, optional
+    query : Query or TwoSteps or JointDescent, optional
         For models that have one; their default if left out.
     **options
         Fields of any model, such as ``activation``; those that this one lacks play no part.

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from sparsetoken.losses import Loss, get_loss
-from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, Reals, reals
+from sparsetoken.validation import (
+    LARGEST_LOAD,
+    LARGEST_VALUE,
+    InvalidInput,
+    Reals,
+    integer,
+    real,
+    reals,
+)
 
-__all__ = ["Query", "QueryVector", "Readout", "TwoSteps"]
+__all__ = ["JointDescent", "Query", "QueryVector", "Readout", "TwoSteps"]
+
+MOST_STEPS = 100_000
+MOST_BATCHES = 256
 
 
 class _LossField:
@@ -124,6 +137,148 @@ class TwoSteps:
         for name in ("eta_w", "eta_b", "eta_q"):
             put(name, reals(name, getattr(self, name), 0.0, LARGEST_VALUE))
         put("beta", reals("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
+
+
+Schedule = Any
+"""A number for all steps, or one number for each step, which the values keep as a tuple."""
+
+_PER_STEP: dict[str, Any] = {"whole": True}
+
+
+@dataclasses.dataclass(frozen=True)
+class JointDescent:
+    """All weights (w, q, b) trained together by gradient descent on one data set.
+
+    A step is ``w <- w - eta_w (g_w + decay_w w) + momentum (w - w_before)``, the same for q
+    with its own step size and decay, and for b without decay, where g is the gradient of the
+    mean loss over the batch of the step.
+
+    Parameters
+    ----------
+    alpha : float
+        n / d in (0, 1e9], samples per dimension.
+    steps : int
+        Number of steps, at least 1.
+    eta_w, eta_q, eta_b : float or sequence of floats
+        Step sizes in [0, 1e6] of readout, query and bias: one number for all steps, or one
+        for each.
+    beta : float
+        Inverse temperature of the weights of attention, in (0, 1e6].
+    momentum : float or sequence of floats
+        In [0, 1), for all weights.
+    decay_w, decay_q : float
+        Weight decay in [0, 1e6] of readout and query.
+    batches : int
+        1 for the whole data set in each step. Otherwise the data set is cut once into so many
+        batches of equal size, and the steps take turns among them.
+    start_w, start_q : float
+        Lengths >= 0 of the weights before the first step. They have no overlap with the
+        signal. The bias starts at 0.
+    start_product : float
+        Their inner product, at most start_w start_q in size.
+    loss : Loss or str
+        The loss, or the name of a built-in one. Its slope must be continuous, so the hinge
+        is refused.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range, a schedule has not one number for each step, the start
+        is not that of two vectors, or the loss is unknown or has a kink.
+    """
+
+    alpha: float = dataclasses.field(default=2.0, metadata={"column": "alpha"})
+    steps: int = 12
+    eta_w: Schedule = dataclasses.field(default=1.0, metadata=_PER_STEP)
+    eta_q: Schedule = dataclasses.field(default=4.0, metadata=_PER_STEP)
+    eta_b: Schedule = dataclasses.field(default=0.5, metadata=_PER_STEP)
+    beta: float = 1.0
+    momentum: Schedule = dataclasses.field(default=0.0, metadata=_PER_STEP)
+    decay_w: float = 0.0
+    decay_q: float = 0.0
+    batches: int = 1
+    start_w: float = 0.0
+    start_q: float = 0.0
+    start_product: float = 0.0
+    loss: _LossField = _LossField()
+
+    def __post_init__(self) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("alpha", real("alpha (n/d)", self.alpha, 0.0, LARGEST_LOAD, open_low=True))
+        put("steps", integer("steps", self.steps, 1, MOST_STEPS))
+        for name in ("eta_w", "eta_q", "eta_b"):
+            put(name, self._schedule(name, high=LARGEST_VALUE))
+        put("beta", real("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
+        put("momentum", self._schedule("momentum", high=1.0, open_high=True))
+        for name in ("decay_w", "decay_q", "start_w", "start_q"):
+            put(name, real(name, getattr(self, name), 0.0, LARGEST_VALUE))
+        put("batches", integer("batches", self.batches, 1, MOST_BATCHES))
+        put("start_product", real("start_product", self.start_product))
+        most = self.start_w * self.start_q
+        if abs(self.start_product) > most * (1 + 1e-12):
+            raise InvalidInput(
+                "start_product",
+                f"in [{-most:g}, {most:g}]",
+                self.start_product,
+                "No two vectors of lengths start_w and start_q have a larger inner product.",
+            )
+        if not self.loss.smooth:
+            raise InvalidInput(
+                "loss of JointDescent",
+                "a loss whose slope is continuous",
+                self.loss.name,
+                "The theory of its steps needs derivatives of the slope; take squared_hinge "
+                "or logistic.",
+            )
+
+    def _schedule(self, name: str, **interval: Any) -> Schedule:
+        values = reals(name, getattr(self, name), 0.0, **interval)
+        if isinstance(values, tuple) and (
+            len(values) != self.steps or isinstance(values[0], tuple)
+        ):
+            legal = f"a number, or {self.steps} numbers, one for each step"
+            raise InvalidInput(name, legal, getattr(self, name))
+        return values
+
+    @classmethod
+    def alternating(
+        cls,
+        alpha: float = 2.0,
+        steps: int = 12,
+        eta_w: float = 1.0,
+        eta_q: float = 4.0,
+        eta_b: float = 0.5,
+        **more: Any,
+    ) -> JointDescent:
+        """Return the descent whose steps move readout and bias, then the query, in turns.
+
+        Its first two steps from zero are those of `TwoSteps`.
+
+        Parameters
+        ----------
+        alpha, steps, eta_w, eta_q, eta_b
+            As of the class, with one size for each weight.
+        **more
+            Other fields of the class.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is outside its range.
+        """
+        first = np.arange(integer("steps", steps, 1, MOST_STEPS)) % 2 == 0
+        turns = {"eta_w": (eta_w, first), "eta_q": (eta_q, ~first), "eta_b": (eta_b, first)}
+        sizes: dict[str, Any] = {
+            name: np.where(turn, real(name, eta, 0.0, LARGEST_VALUE), 0.0)
+            for name, (eta, turn) in turns.items()
+        }
+        return cls(alpha, steps, **sizes, **more)
+
+    def per_step(self, name: Literal["eta_w", "eta_q", "eta_b", "momentum"]) -> np.ndarray:
+        """Return a schedule as an array of one number for each step."""
+        return np.broadcast_to(np.asarray(getattr(self, name), dtype=float), (self.steps,))
 
 
 @dataclasses.dataclass(frozen=True)

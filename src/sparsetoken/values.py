@@ -79,7 +79,7 @@ def _array_paths(value: Any) -> Iterator[list[str]]:
         return
     for field in dataclasses.fields(value):
         entry = getattr(value, field.name)
-        if field.metadata.get("whole"):  # a law over positions, or a vector, is one value
+        if field.metadata.get("whole"):  # a law over positions, a vector, a schedule
             continue
         if isinstance(entry, tuple):
             yield [field.name]

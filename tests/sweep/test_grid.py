@@ -12,6 +12,7 @@ from sparsetoken.sweep import Axis, Drawing, Grid, GridPlan, linear, listed, log
 from sparsetoken.sweep.compute import _Point
 from sparsetoken.sweep.keys import key_of
 from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, VERSIONS, uses
+from sparsetoken.theory.predict import TOLERANCE
 from sparsetoken.validation import InvalidInput
 
 STRENGTHS = listed("strength", [1.0, 2.0])
@@ -85,8 +86,10 @@ def test_defaults_are_those_of_the_functions_and_classes():
     grid = Grid("learning", [STRENGTHS])
     values = grid.values({"strength": SparseTokenProblem().strength})
     signatures = inspect.signature(predict).parameters, inspect.signature(simulate).parameters
-    assert values["tolerance"] == signatures[0]["tolerance"].default
-    for name in ("dimension", "engine", "dtype"):
+    # None, where a descent on all weights has defaults of its own.
+    assert (values["tolerance"], signatures[0]["tolerance"].default) == (TOLERANCE, None)
+    assert (values["engine"], signatures[1]["engine"].default) == ("reduced", None)
+    for name in ("dimension", "dtype"):
         assert values[name] == signatures[1][name].default
     assert values["alpha0"] == TwoSteps().alpha
     assert values["alpha1"] == Readout().alpha
@@ -95,7 +98,7 @@ def test_defaults_are_those_of_the_functions_and_classes():
     (row,) = grid.rows_of({"strength": 5.0}, "theory")
     assert _Point(row, {}, None).problem == SparseTokenProblem()
     assert _Point(row, {}, None).model == signatures[0]["model"].default
-    assert _Point(row, {}, None).readout == signatures[0]["readout"].default
+    assert _Point(row, {}, None).readout == Readout()
 
 
 def test_rows_of_one_shape_lie_together():

@@ -22,6 +22,7 @@ from sparsetoken.cli.results import results
 from sparsetoken.cli.simulate import simulate
 from sparsetoken.cli.sweep import sweep
 from sparsetoken.cli.theory import align, capacity, predict
+from sparsetoken.cli.training import descend, floor
 
 __all__ = ["app", "main"]
 
@@ -38,6 +39,8 @@ COMMANDS = (
     predict,
     capacity,
     simulate,
+    descend,
+    floor,
     represent,
     reproduce,
     sweep,

@@ -12,17 +12,21 @@ from sparsetoken.results.outcomes import (
     StatusCode,
 )
 from sparsetoken.results.table import Table, over_arrays
+from sparsetoken.results.trajectory import DescentPath, SimulatedTrajectory, Trajectory
 
 __all__ = [
     "Alignment",
     "Capacity",
+    "DescentPath",
     "Outcome",
     "Overlaps",
     "Prediction",
     "Result",
+    "SimulatedTrajectory",
     "Simulation",
     "Status",
     "StatusCode",
     "Table",
+    "Trajectory",
     "over_arrays",
 ]

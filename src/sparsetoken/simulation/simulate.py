@@ -4,28 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
+from typing import overload
 
 from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Outcome, Simulation, Status, StatusCode, Table, over_arrays
+from sparsetoken.results import (
+    Outcome,
+    SimulatedTrajectory,
+    Simulation,
+    Status,
+    StatusCode,
+    Table,
+    over_arrays,
+)
 from sparsetoken.simulation.averages import mean, standard_error
+from sparsetoken.simulation.descent import simulate_descent
 from sparsetoken.simulation.parallel import run_all
 from sparsetoken.simulation.trial import Setting, Trial, TrialPlan, dimension_of
-from sparsetoken.stages import Readout
-from sparsetoken.validation import integer
+from sparsetoken.stages import JointDescent, Readout
+from sparsetoken.validation import InvalidInput, integer
 
 __all__ = ["simulate", "simulate_point"]
 
 
+@overload
 def simulate(
     problem: SparseTokenProblem,
-    model: Model = Attention(),
-    readout: Readout = Readout(),
+    model: Model,
+    readout: Readout,
     *,
     dimension: int | None = None,
     trials: int = 8,
     seed: int = 0,
-    engine: str = "reduced",
+    engine: str | None = None,
     dtype: str = "float64",
     memory_budget: int | None = None,
     test_samples: int | None = None,
@@ -33,7 +44,46 @@ def simulate(
     device: str | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, Outcome], None] | None = None,
-) -> Simulation | Table[Simulation]:
+) -> Simulation | Table[Simulation]: ...
+
+
+@overload
+def simulate(
+    problem: SparseTokenProblem,
+    model: Model = Attention(),
+    readout: Readout | None = None,
+    *,
+    dimension: int | None = None,
+    trials: int = 8,
+    seed: int = 0,
+    engine: str | None = None,
+    dtype: str = "float64",
+    memory_budget: int | None = None,
+    test_samples: int | None = None,
+    test_problem: SparseTokenProblem | None = None,
+    device: str | None = None,
+    executor: Executor | None = None,
+    on_trial: Callable[[int, Outcome], None] | None = None,
+) -> Simulation | Table[Simulation] | SimulatedTrajectory: ...
+
+
+def simulate(
+    problem: SparseTokenProblem,
+    model: Model = Attention(),
+    readout: Readout | None = None,
+    *,
+    dimension: int | None = None,
+    trials: int = 8,
+    seed: int = 0,
+    engine: str | None = None,
+    dtype: str = "float64",
+    memory_budget: int | None = None,
+    test_samples: int | None = None,
+    test_problem: SparseTokenProblem | None = None,
+    device: str | None = None,
+    executor: Executor | None = None,
+    on_trial: Callable[[int, Outcome], None] | None = None,
+) -> Simulation | Table[Simulation] | SimulatedTrajectory:
     """Run the experiment at finite dimension; report means and standard errors.
 
     D0 has round(alpha0 d) samples and D1 round(alpha1 d), each at least 1. Training
@@ -44,6 +94,9 @@ def simulate(
 
     Arrays in the fields of problem, model and readout broadcast, and a table comes back.
 
+    With a query that is a `JointDescent` and no readout all weights are trained together, see
+    `simulate_descent`; with a readout, the query that the descent ends with is frozen.
+
     Parameters
     ----------
     problem : SparseTokenProblem
@@ -51,14 +104,15 @@ def simulate(
         With steps that find its query on D0, or with a query: exactly that cosine and
         sharpness are then used. `Elementwise` takes the query that the steps find for
         softmax attention, and pools with phi(beta X q) / L.
-    readout : Readout
-        Its alpha is finite.
+    readout : Readout, optional
+        By default Readout(). Its alpha is finite.
     dimension : int, optional
         d; at least 3 for the reduced engine. By default that of the tokens' covariance, or 1000.
     trials : int >= 1
     seed : int >= 0
-    engine : str
-        "reduced" samples the law without tokens, "tensors" draws real tokens.
+    engine : str, optional
+        "reduced" samples the law without tokens, "tensors" draws real tokens. By default
+        reduced, but tensors where a `JointDescent` finds the query, which needs them.
     dtype : str
         float64 or float32, the type of real tokens.
     memory_budget : int, optional
@@ -80,7 +134,7 @@ def simulate(
 
     Returns
     -------
-    Simulation or Table
+    Simulation or Table, or SimulatedTrajectory
         Its status says if a training set had one class or a fit did not converge.
 
     Raises
@@ -90,7 +144,25 @@ def simulate(
         is allocated), or exponential weights would overflow at the query, or JAX has no
         such device.
     """
-    setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
+    dimension = dimension_of(problem, dimension)
+    joint = isinstance(model, Model) and isinstance(model.query, JointDescent)
+    engine = ("tensors" if joint else "reduced") if engine is None else engine
+    if joint and readout is None:
+        for name, given in {"test_samples": test_samples, "test_problem": test_problem}.items():
+            if given is not None:
+                raise InvalidInput(name, "None for a descent without readout", given)
+        return simulate_descent(
+            problem,
+            model,
+            dimension=dimension,
+            trials=trials,
+            seed=seed,
+            dtype=dtype,
+            memory_budget=memory_budget,
+            executor=executor,
+        )
+    readout = Readout() if readout is None else readout
+    setting = Setting(dimension, seed, engine, dtype)
     trials = integer("trials", trials, 1)
 
     def all_points(points: Sequence[tuple[SparseTokenProblem, Model, Readout]]) -> list[Simulation]:

@@ -25,6 +25,7 @@ from sparsetoken.simulation.budget import (
     scalar_bytes,
 )
 from sparsetoken.simulation.covariance import CorrelatedEngine
+from sparsetoken.simulation.descent import last_query
 from sparsetoken.simulation.engine import Design, Split, TrainedQuery, training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.performance import (
@@ -35,8 +36,8 @@ from sparsetoken.simulation.performance import (
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import Query, QueryVector, Readout, TwoSteps
-from sparsetoken.tokens import Isotropic, check_dimension
+from sparsetoken.stages import JointDescent, Query, QueryVector, Readout, TwoSteps
+from sparsetoken.tokens import Isotropic, check_dimension, isotropic_only
 from sparsetoken.validation import InvalidInput, choice, integer, real
 from sparsetoken.values import require_numbers
 
@@ -151,6 +152,11 @@ class TrialPlan:
             self.sampler.check_tokens(self.problem)
         if isinstance(self.model.query, Query):
             self._check_query(self.model.query)
+        if isinstance(self.model.query, JointDescent):
+            isotropic_only(self.problem.tokens, "Descent on all weights")
+        if isinstance(self.model.query, JointDescent) and self.setting.engine != "tensors":
+            remedy = "A descent on all weights needs real tokens."
+            raise InvalidInput("engine", "tensors", self.setting.engine, remedy)
         if self.test_samples is not None:
             integer("test_samples", self.test_samples, 1)
             if self.setting.engine != "tensors":
@@ -189,7 +195,7 @@ class TrialPlan:
             total += scalar_bytes(math.ceil(L * max(1.0, longer)))
             if engine == "tensors":
                 total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
-            if isinstance(steps, TwoSteps):
+            if isinstance(steps, (TwoSteps, JointDescent)):
                 total = max(total, query_bytes(engine, L, training_size(steps.alpha, d), d))
             return total
 
@@ -210,10 +216,16 @@ class TrialPlan:
         elif isinstance(self.model.query, QueryVector):
             trained = engine.given_vector(self.model.query)
         elif self.model.query is not None:
-            trained = engine.train_query(self.model.query)
+            trained = self._trained(engine, self.model.query)
             self._check_query(trained.query)
         n = training_size(self.readout.alpha, self.setting.dimension)
         return Drawn(engine, trained, engine.design(self.sampler, trained, n))
+
+    def _trained(self, engine: Engine, steps: TwoSteps | JointDescent) -> TrainedQuery:
+        if isinstance(steps, TwoSteps):
+            return engine.train_query(steps)
+        assert isinstance(engine, TensorEngine)
+        return last_query(engine, self.model, steps, self.memory_budget)
 
     def run(self, trial: int) -> Trial:
         """Run one trial; its seed is a function of the setting and its number."""

@@ -16,6 +16,7 @@ from sparsetoken.theory.critical_cosine import (
     check_query,
     critical_cosine,
 )
+from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.predict import predict, predict_point, predict_readouts
@@ -37,6 +38,7 @@ __all__ = [
     "capacity_point",
     "check_query",
     "critical_cosine",
+    "descend",
     "feature_law",
     "oracle",
     "predict",

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
+from typing import overload
 
 from sparsetoken.losses import Loss
 from sparsetoken.models import Attention, Model, Pooled
@@ -17,10 +18,13 @@ from sparsetoken.results import (
     Status,
     StatusCode,
     Table,
+    Trajectory,
     over_arrays,
 )
-from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.stages import JointDescent, Readout, TwoSteps
 from sparsetoken.theory.curve import FIRST_POINTS, SolvedPoint, solve_along
+from sparsetoken.theory.dynamics import TOLERANCE as TOLERANCE_OF_DESCENT
+from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.learned_error import outcome_without_features
@@ -31,7 +35,10 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["IsotropicSetting", "predict", "predict_point", "predict_readouts"]
+__all__ = ["TOLERANCE", "IsotropicSetting", "predict", "predict_point", "predict_readouts"]
+
+TOLERANCE = 1e-4
+"""Of twice the standard error of the test error."""
 
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,
@@ -39,16 +46,42 @@ _NOT_SOLVED = Status(
 )
 
 
+@overload
+def predict(
+    problem: SparseTokenProblem,
+    model: Model,
+    readout: Readout,
+    *,
+    test_problem: SparseTokenProblem | None = None,
+    tolerance: float | None = None,
+) -> Prediction | Table[Prediction]: ...
+
+
+@overload
+def predict(
+    problem: SparseTokenProblem,
+    model: Model = Attention(),
+    readout: Readout | None = None,
+    *,
+    test_problem: SparseTokenProblem | None = None,
+    tolerance: float | None = None,
+) -> Prediction | Table[Prediction] | Trajectory: ...
+
+
 @with_x64
 def predict(
     problem: SparseTokenProblem,
     model: Model = Attention(),
-    readout: Readout = Readout(),
+    readout: Readout | None = None,
     *,
     test_problem: SparseTokenProblem | None = None,
-    tolerance: float = 1e-4,
-) -> Prediction | Table[Prediction]:
+    tolerance: float | None = None,
+) -> Prediction | Table[Prediction] | Trajectory:
     """Predict what a trained classifier is worth, as n0, n1, d -> infinity.
+
+    With a query that is a `JointDescent` and no readout it is the course of the descent on
+    all weights, see `descend`; with a readout, the query that the descent ends with is frozen
+    and the readout fitted on fresh data.
 
     Any field of problem, model and readout that takes a number takes an array as well; arrays
     broadcast against one another, and a table comes back.
@@ -62,10 +95,11 @@ def predict(
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.
-    readout : Readout
-        Ridge 0 is the limit lambda -> 0+. Below the interpolation threshold of the square
-        loss, or the capacity for other losses, the overlaps are then those of the shortest
-        readout that fits exactly, with margin 1 for logistic and hinges. The norm of the
+    readout : Readout, optional
+        By default Readout(). Ridge 0 is the limit lambda -> 0+. Below the interpolation
+        threshold of the square loss, or the capacity for other losses, the overlaps are then
+        those of the shortest readout that fits exactly, with margin 1 for logistic and hinges.
+        The norm of the
         logistic readout diverges there: only its direction, errors and AUC have this limit.
         Its alpha may be ``inf``, the limit of infinite data.
     test_problem : SparseTokenProblem, optional
@@ -74,11 +108,12 @@ def predict(
         same law.
     tolerance : float
         Numerical error of the test error that is acceptable, in (0, 1): nodes are
-        added until twice the standard error over scrambles is below it.
+        added until twice the standard error over scrambles is below it. By default 1e-4, and
+        1e-3 for the course of a descent.
 
     Returns
     -------
-    Prediction or Table
+    Prediction or Table, or Trajectory
         Use it only if ``status.converged``. At ridge 0 and on the threshold the status is
         NO_LIMIT. Its field `advice` says what is wrong with the query; that attention loses
         to pooling is found for single points whose query is trained, not in tables.
@@ -89,6 +124,14 @@ def predict(
         If a value is outside its range, arrays do not broadcast, or the ridge is 0 with a
         loss of one's own.
     """
+    if readout is None and isinstance(model, Model) and isinstance(model.query, JointDescent):
+        if test_problem is not None:
+            remedy = "A descent is followed on the problem of its training; give a readout."
+            raise InvalidInput("test_problem", "None here", test_problem, remedy)
+        allowed = TOLERANCE_OF_DESCENT if tolerance is None else tolerance
+        return descend(problem, model, tolerance=allowed)
+    readout = Readout() if readout is None else readout
+    tolerance = TOLERANCE if tolerance is None else tolerance
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)

@@ -7,9 +7,10 @@ import math
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
-from sparsetoken.stages import Query, QueryVector, TwoSteps
+from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
 from sparsetoken.theory.alignment.sign import sign_boundary
 from sparsetoken.theory.alignment.two_steps import align_point
+from sparsetoken.theory.dynamics import descended_query
 from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput
 
@@ -31,6 +32,8 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     query = model.query
     if isinstance(query, TwoSteps):
         return align_point(problem, query).query
+    if isinstance(query, JointDescent):
+        return descended_query(problem, model)
     if isinstance(query, QueryVector):
         found: Query = on_route(problem, "query")(problem, query)
         return found
@@ -89,7 +92,7 @@ def _remedy(problem: SparseTokenProblem, steps: TwoSteps) -> str:
 def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
     if not isinstance(model, Attention) or problem.length == 1 or query.sharpness >= _BLUNT:
         return ""
-    found = isinstance(model.query, TwoSteps)
+    found = not isinstance(model.query, Query)
     return (
         f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
         "tokens weigh nearly alike and attention is close to mean pooling. "

@@ -11,7 +11,7 @@ from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment, Status, StatusCode
-from sparsetoken.stages import Query, QueryVector, TwoSteps
+from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
 from sparsetoken.theory.covariance.spectrum import (
     TokenSpectrum,
     added,
@@ -62,16 +62,22 @@ class QueryLaw:
         return float(self.mean @ spectrum.signal)
 
 
-def query_law(problem: SparseTokenProblem, query: Query | QueryVector | TwoSteps) -> QueryLaw:
+def query_law(
+    problem: SparseTokenProblem, query: Query | QueryVector | TwoSteps | JointDescent
+) -> QueryLaw:
     """Return the law of the query of a model.
 
     Raises
     ------
     InvalidInput
-        If scores have no noise along a given query, or its size is not that of the tokens.
+        If scores have no noise along a given query, its size is not that of the tokens, or it
+        is found by descent on all weights, which is known for isotropic tokens only.
     """
     if isinstance(query, TwoSteps):
         return _trained(problem, query)[0]
+    if isinstance(query, JointDescent):
+        remedy = "Descent on all weights is known for isotropic tokens only."
+        raise InvalidInput("tokens", "Isotropic() here", problem.tokens, remedy)
     spectrum = spectrum_of(problem)
     law = _directed(spectrum, query) if isinstance(query, QueryVector) else _cone(spectrum, query)
     if law.width(spectrum) <= 0:

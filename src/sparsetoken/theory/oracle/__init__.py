@@ -2,6 +2,7 @@
 
 from sparsetoken.theory.oracle.bayes import BayesError, bayes_error
 from sparsetoken.theory.oracle.growth import GrowthFit, best_growth, fit_growth, growth_exponent
+from sparsetoken.theory.oracle.learning import LearningError, learning_error
 from sparsetoken.theory.oracle.representation import Representation, best_error
 from sparsetoken.theory.oracle.strength import CriticalStrength, critical_strength
 
@@ -9,6 +10,7 @@ __all__ = [
     "BayesError",
     "CriticalStrength",
     "GrowthFit",
+    "LearningError",
     "Representation",
     "bayes_error",
     "best_error",
@@ -16,4 +18,5 @@ __all__ = [
     "critical_strength",
     "fit_growth",
     "growth_exponent",
+    "learning_error",
 ]

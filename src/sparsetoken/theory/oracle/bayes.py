@@ -16,7 +16,16 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
-__all__ = ["BayesError", "bayes_error"]
+__all__ = [
+    "ACCURACY",
+    "FLOOR",
+    "SCRAMBLES",
+    "BayesError",
+    "bayes_error",
+    "rest_polynomials",
+    "symmetric",
+    "token_nodes",
+]
 
 SCRAMBLES = 8
 ACCURACY = 0.05  # relative; a larger numerical error is not called converged
@@ -118,12 +127,12 @@ def _sampled(problem: SparseTokenProblem, points: int) -> np.ndarray:
     rng = np.random.default_rng(_SEED)
     errors = []
     for _ in range(SCRAMBLES):
-        informative, noise, rest = _nodes(L, R, points, rng)
-        tail = _rest_polynomials(noise, rest, theta, R, L - R - noise.shape[1])
-        base = _symmetric(theta * noise, tail)
+        informative, noise, rest = token_nodes(L, R, points, rng)
+        tail = rest_polynomials(noise, rest, theta, R, L - R - noise.shape[1])
+        base = symmetric(theta * noise, tail)
         error = 0.0
         for share, shift in ((pi, theta), (1 - pi, 0.0)):
-            log_odds = _symmetric(theta * (informative + shift), base)[R] + prior
+            log_odds = symmetric(theta * (informative + shift), base)[R] + prior
             error += share * float(np.mean(expit(-np.abs(log_odds))))
         errors.append(error)
     return np.array(errors)
@@ -133,7 +142,7 @@ def _log_binomial(n: float, k: float) -> float:
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
-def _nodes(
+def token_nodes(
     L: int, R: int, points: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw R informative tokens, the largest noise tokens in order, and one normal more."""
@@ -147,7 +156,7 @@ def _nodes(
     return normals[:, :R], noise, normals[:, R]
 
 
-def _rest_polynomials(
+def rest_polynomials(
     noise: np.ndarray, normal: np.ndarray, theta: float, R: int, rest: int
 ) -> np.ndarray:
     """Return log e_0 .. log e_R of the tokens below the smallest one drawn, (R + 1, n).
@@ -175,7 +184,7 @@ def _rest_polynomials(
         return np.log(e) + j[:-1] * a
 
 
-def _symmetric(log_values: np.ndarray, start: np.ndarray) -> np.ndarray:
+def symmetric(log_values: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return log e_0 .. log e_R after the values exp(log_values) of shape (n, m) join."""
     e = start.copy()
     for value in log_values.T:

@@ -1,0 +1,255 @@
+"""Commands on training all weights at once: descend, and floor, the best of all learners."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from sparsetoken.cli import options as o
+from sparsetoken.cli.show import finish, guarded, message, progress_bar, put_json, put_table
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from rich.table import Table
+
+    from sparsetoken.models import Model
+    from sparsetoken.results import SimulatedTrajectory, Trajectory
+    from sparsetoken.stages import JointDescent
+
+__all__ = ["descend", "floor"]
+
+DESCENT = "Descent (a size of steps is one number, or one for each step with commas between)"
+EXPERIMENT = "Experiment (any of these adds a simulation)"
+
+SHOWN = (
+    "test_error",
+    "training_loss",
+    "cosine",
+    "overlap_w",
+    "overlap_q",
+    "norm_w",
+    "norm_q",
+    "product_wq",
+    "bias",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class _DescentOptions:
+    """The options of a descent."""
+
+    loss: Annotated[str, o.option("--loss", "square, logistic or squared_hinge.", DESCENT)] = (
+        "logistic"
+    )
+    alpha: Annotated[float, o.option("--alpha", "n/d > 0, samples per dimension.", DESCENT)] = 2.0
+    steps: Annotated[int, o.option("--steps", "Number of steps, at least 1.", DESCENT)] = 12
+    eta_w: Annotated[str, o.option("--eta-w", "Step size of the readout.", DESCENT)] = "1"
+    eta_q: Annotated[str, o.option("--eta-q", "Step size of the query.", DESCENT)] = "4"
+    eta_b: Annotated[str, o.option("--eta-b", "Step size of the bias.", DESCENT)] = "0.5"
+    beta: Annotated[
+        float, o.option("--beta", "Inverse temperature > 0 of the weights.", DESCENT)
+    ] = 1.0
+    momentum: Annotated[float, o.option("--momentum", "In [0, 1).", DESCENT)] = 0.0
+    decay_w: Annotated[
+        float, o.option("--decay-w", "Weight decay of the readout, at least 0.", DESCENT)
+    ] = 0.0
+    decay_q: Annotated[
+        float, o.option("--decay-q", "Weight decay of the query, at least 0.", DESCENT)
+    ] = 0.0
+    batches: Annotated[
+        int, o.option("--batches", "Batches that take turns; 1: all data in each step.", DESCENT)
+    ] = 1
+    start_w: Annotated[
+        float, o.option("--start-w", "Length of the readout at the start.", DESCENT)
+    ] = 0.0
+    start_q: Annotated[
+        float, o.option("--start-q", "Length of the query at the start.", DESCENT)
+    ] = 0.0
+    start_product: Annotated[
+        float, o.option("--start-product", "Inner product of the two at the start.", DESCENT)
+    ] = 0.0
+
+    def descent(self) -> JointDescent:
+        """Return the steps."""
+        from sparsetoken.stages import JointDescent
+
+        given = dataclasses.asdict(self)
+        for name in ("eta_w", "eta_q", "eta_b"):
+            given[name] = _schedule("--" + name.replace("_", "-"), given[name])
+        return JointDescent(**given)
+
+
+def _schedule(name: str, text: str) -> float | list[float]:
+    from sparsetoken.validation import InvalidInput
+
+    try:
+        sizes = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(name, "a number, or numbers with commas between", text) from None
+    return sizes[0] if len(sizes) == 1 else sizes
+
+
+@guarded
+@o.grouped
+def descend(
+    task: o.TaskOptions,
+    training: _DescentOptions,
+    model: Annotated[str, o.option("--model", "attention or elementwise.", DESCENT)] = "attention",
+    activation: Annotated[
+        str, o.option("--activation", "Of elementwise: erf, sigmoid, tanh, linear, exp.", DESCENT)
+    ] = "erf",
+    tolerance: o.Tolerance = 1e-3,
+    dimension: Annotated[
+        int | None, o.option("--dimension", "d, embedding dimension.", EXPERIMENT)
+    ] = None,
+    trials: Annotated[
+        int | None, o.option("--trials", "Independent repetitions.", EXPERIMENT)
+    ] = None,
+    seed: Annotated[int | None, o.option("--seed", "Seed of all trials.", EXPERIMENT)] = None,
+    workers: Annotated[
+        int, o.option("--workers", "Threads of the theory; 1 runs in this one.", DESCENT)
+    ] = 1,
+    as_json: o.AsJson = False,
+) -> None:
+    """Predict gradient descent on readout, query and bias together, step by step.
+
+    Example: [cyan]sparsetoken descend --steps 6 --eta-w 1 --eta-q 4 --start-w 0.3[/]
+    """
+    from sparsetoken import theory
+    from sparsetoken.models import make_model
+    from sparsetoken.validation import integer
+
+    problem = task.problem()
+    classifier = make_model(model, training.descent(), activation=activation)
+    given = {"dimension": dimension, "trials": trials, "seed": seed}
+    with _threads(integer("workers", workers, 1)) as executor:
+        result = theory.descend(problem, classifier, tolerance=tolerance, executor=executor)
+    simulated = None
+    if any(value is not None for value in given.values()):
+        simulated = _simulated(problem, classifier, given)
+    if as_json:
+        put_json(_values(result, simulated))
+    else:
+        _print(result, simulated)
+    if simulated is not None and result.status.converged:
+        finish(simulated.status)
+    finish(result.status)
+
+
+@contextlib.contextmanager
+def _threads(workers: int) -> Iterator[Executor | None]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    if workers == 1:
+        yield None
+        return
+    with ThreadPoolExecutor(workers) as executor:
+        yield executor
+
+
+def _simulated(problem: Any, model: Model, given: dict[str, int | None]) -> SimulatedTrajectory:
+    from sparsetoken import simulation
+    from sparsetoken.validation import integer
+
+    defaults = {"dimension": o.DEFAULT_DIMENSION, "trials": o.DEFAULT_TRIALS, "seed": 0}
+    chosen = {name: defaults[name] if value is None else value for name, value in given.items()}
+    trials = integer("trials", chosen["trials"], 1)
+    with progress_bar() as bar:
+        progress = bar.add_task("trials", total=trials)
+        return simulation.simulate_descent(
+            problem,
+            model,
+            dimension=chosen["dimension"],
+            trials=trials,
+            seed=chosen["seed"],
+            on_trial=lambda *_: bar.advance(progress),
+        )
+
+
+def _values(result: Trajectory, simulated: SimulatedTrajectory | None) -> dict[str, Any]:
+    """Return the keys of the contract, and the simulation under its own key."""
+    values: dict[str, Any] = {
+        "steps": [
+            {"step": row["step"], **{name: row[name] for name in SHOWN}} for row in result.records()
+        ],
+        "numerical_error": result.numerical_error,
+        "best_step": result.best_step,
+        "replicas": result.replicas,
+        "status": str(result.status.code),
+    }
+    if simulated is not None:
+        values["simulation"] = {
+            "steps": [
+                {"step": row["step"]}
+                | {
+                    name: {"mean": row[name], "standard_error": row[f"{name}_error"]}
+                    for name in SHOWN
+                }
+                for row in simulated.records()
+            ],
+            "status": str(simulated.status.code),
+        }
+    return values
+
+
+def _print(result: Trajectory, simulated: SimulatedTrajectory | None) -> None:
+    from rich.console import Console
+
+    console = Console()
+    console.print(_table("Gradient descent on all weights", result.records()))
+    if simulated is not None:
+        console.print(_table("Means of the trials", simulated.records()))
+        errors = [
+            {name: row.get(f"{name}_error", row[name]) for name in ("step", *SHOWN)}
+            for row in simulated.records()
+        ]
+        console.print(_table("Their standard errors", errors))
+    message(f"Numerical error of the test error: {result.numerical_error:.1e}")
+
+
+def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the quantities of each step as a table of 80 columns."""
+    from rich.table import Table
+
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, padding=(0, 0, 0, 1)
+    )
+    for name in ("step", *SHOWN):
+        table.add_column(name.replace("_", "\n"), justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(str(row["step"]), *(f"{row[name]:.4f}" for name in SHOWN))
+    return table
+
+
+@guarded
+@o.grouped
+def floor(
+    task: o.TaskOptions,
+    alpha: Annotated[
+        float, o.option("--alpha", "n/d > 0, samples per dimension.", o.TRAINING)
+    ] = 2.0,
+    as_json: o.AsJson = False,
+) -> None:
+    """Find the least test error that any learner can reach from so many samples.
+
+    Example: [cyan]sparsetoken floor --strength 3 --alpha 1[/]
+    """
+    from sparsetoken.theory import oracle
+
+    found = oracle.learning_error(task.problem(), alpha)
+    values = {
+        "test_error": found.test_error,
+        "cosine": found.cosine,
+        "oracle_error": found.oracle_error,
+        "reachable_cosine": found.reachable_cosine,
+        "numerical_error": found.numerical_error,
+        "status": str(found.status.code),
+    }
+    if as_json:
+        put_json(values)
+    else:
+        put_table("The floor under every learner", values)
+    finish(found.status)

@@ -1,0 +1,252 @@
+"""The algorithm that learns all that the data tell: approximate message passing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import gammaln
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Result, Status, StatusCode
+from sparsetoken.simulation.averages import mean, standard_error
+from sparsetoken.simulation.budget import FLOAT, Size, require_memory
+from sparsetoken.simulation.engine import training_size
+from sparsetoken.simulation.parallel import run_all
+from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.tokens import isotropic_only
+from sparsetoken.validation import LARGEST_LOAD, integer, real
+from sparsetoken.values import require_numbers
+
+__all__ = ["MessagePassing", "position_chances", "simulate_message_passing"]
+
+_SETTLED = 1e-6  # change of the squared length of the estimate in a round
+_COPIES = 4  # of the tokens of positives that are alive at once
+
+
+@dataclasses.dataclass(frozen=True)
+class MessagePassing(Result):
+    """Trials of approximate message passing.
+
+    Attributes
+    ----------
+    cosine, test_error : float
+        Means over trials: of xi and its estimate, and on fresh samples.
+    cosine_error, test_error_error : float
+        Their standard errors; nan for a single trial.
+    iterations : int
+        The most that a trial took.
+    status : Status
+    """
+
+    cosine: float
+    test_error: float
+    cosine_error: float
+    test_error_error: float
+    iterations: int
+    status: Status
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    cosine: float
+    test_error: float
+
+
+class _Estimate(NamedTuple):
+    signal: Float[np.ndarray, " d"]
+    iterations: int
+    settled: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plan:
+    problem: SparseTokenProblem
+    alpha: float
+    dimension: int
+    seed: int
+    iterations: int
+    test_samples: int
+
+    def run(self, trial: int) -> tuple[_Found, _Estimate]:
+        """Learn xi from the positives of D0, and classify fresh samples."""
+        seed = seed_of("message passing", self.seed, trial)
+        engine = TensorEngine(self.problem, self.dimension, seed)
+        n = training_size(self.alpha, self.dimension)
+        tokens = np.concatenate([X[y == 1] for X, y in engine.chunks(Stream.D0, n)])
+        start = stream(seed, Stream.QUERY)
+        estimate = message_passing(tokens, self.problem, self.iterations, start)
+        length = float(np.linalg.norm(estimate.signal))
+        if length == 0:
+            pi = self.problem.positive_rate
+            return _Found(0.0, min(pi, 1 - pi)), estimate
+        direction = estimate.signal / length
+        wrong = 0
+        for X, y in engine.chunks(Stream.FRESH, self.test_samples):
+            wrong += int(np.sum(_decision(X @ direction, self.problem, length) != y))
+        found = _Found(float(direction @ engine.signal), wrong / self.test_samples)
+        return found, estimate
+
+
+def message_passing(
+    tokens: Float[np.ndarray, "n L d"],
+    problem: SparseTokenProblem,
+    iterations: int,
+    rng: np.random.Generator,
+) -> _Estimate:
+    """Estimate xi from the tokens of positive samples, by its posterior mean.
+
+    Each round weighs the tokens by the posterior chance that they carry the signal, and
+    takes from both estimates what they owe to their own last value (the Onsager terms).
+
+    Parameters
+    ----------
+    tokens : array of shape (n, L, d)
+    problem : SparseTokenProblem
+    iterations : int
+        The most rounds.
+    rng : numpy.random.Generator
+        Of the small random numbers that the chances start with.
+    """
+    _, theta, R, L = problem.letters
+    n, _, d = tokens.shape
+    rows = tokens.reshape(n * L, d)
+    v = np.full((n, L), R / L) + 1e-3 * rng.standard_normal((n, L))
+    xi = np.zeros(d)
+    for count in range(1, iterations + 1):
+        field = theta * (v.ravel() @ rows) - theta**2 * float(np.sum(v * (1 - v))) * xi
+        precision = d + theta**2 * float(np.sum(v**2))
+        last, xi = xi, field / precision
+        scores = theta * (rows @ xi).reshape(n, L) - theta**2 * (d / precision) * v
+        v = position_chances(scores, R)
+        if float(np.sum((xi - last) ** 2)) < _SETTLED:
+            return _Estimate(xi, count, True)
+    return _Estimate(xi, iterations, False)
+
+
+def position_chances(
+    scores: Float[np.ndarray, "n L"], informative: int
+) -> Float[np.ndarray, "n L"]:
+    """Return the chance of each position to be in a set of R, drawn with weight e^(sum of scores).
+
+    Sums over sets of the positions before and after each, with logarithms throughout.
+
+    Parameters
+    ----------
+    scores : array of shape (n, L)
+    informative : int
+        R.
+    """
+    n, L = scores.shape
+    R = informative
+    before, after = (_partial(s, R) for s in (scores, scores[:, ::-1]))
+    chances = np.empty((n, L))
+    for place in range(L):
+        both = before[place][:R] + after[L - 1 - place][:R][::-1]
+        chances[:, place] = np.logaddexp.reduce(both, axis=0) + scores[:, place]
+    return np.exp(chances - before[L][R][:, None])
+
+
+def _partial(scores: np.ndarray, R: int) -> list[np.ndarray]:
+    """Return the logarithms of e_0 .. e_R of the first 0, 1, .. L positions."""
+    n, L = scores.shape
+    current = np.full((R + 1, n), -np.inf)
+    current[0] = 0.0
+    sums = [current]
+    for place in range(L):
+        joined = current.copy()
+        joined[1:] = np.logaddexp(current[1:], current[:-1] + scores[:, place])
+        current = joined
+        sums.append(current)
+    return sums
+
+
+def _decision(t: np.ndarray, problem: SparseTokenProblem, length: float) -> np.ndarray:
+    """Return the likelier label, with the length of the posterior mean as its cosine."""
+    pi, theta, R, L = problem.letters
+    strength = theta * min(length, 1.0)
+    log_sets = float(gammaln(L + 1) - gammaln(R + 1) - gammaln(L - R + 1))
+    prior = math.log(pi / (1 - pi)) - strength**2 * R / 2 - log_sets
+    return np.where(_partial(strength * t, R)[-1][R] + prior > 0, 1, -1)
+
+
+def simulate_message_passing(
+    problem: SparseTokenProblem,
+    alpha: float,
+    *,
+    dimension: int = 1000,
+    trials: int = 8,
+    seed: int = 0,
+    iterations: int = 200,
+    test_samples: int = 4000,
+    memory_budget: int | None = None,
+    executor: Executor | None = None,
+) -> MessagePassing:
+    """Learn the signal by approximate message passing, which reaches the floor of all learners.
+
+    It does where the floor's equation has one solution; otherwise it may end at a lesser one.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        With numbers in all fields, and uniform positions.
+    alpha : float
+        n / d in (0, 1e9].
+    dimension : int >= 1
+        d.
+    trials : int >= 1
+    seed : int >= 0
+    iterations : int >= 1
+        The most rounds of a trial.
+    test_samples : int >= 1
+        Fresh samples that are classified in each trial.
+    memory_budget : int, optional
+        Bytes that one trial may use; 4 GiB by default.
+    executor : concurrent.futures.Executor, optional
+        Runs the trials; by default they run here, one after another.
+
+    Returns
+    -------
+    MessagePassing
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range, or the memory needed exceeds the budget.
+    """
+    require_numbers(problem)
+    isotropic_only(problem.tokens, "Message passing")
+    alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
+    integer("dimension (d)", dimension, 1)
+    integer("seed", seed, 0)
+    integer("iterations", iterations, 1)
+    integer("test_samples", test_samples, 1)
+
+    def need(size: Size) -> int:
+        n = training_size(alpha, size.dimension)
+        return _COPIES * FLOAT * n * size.length * (size.dimension + 2 * problem.informative)
+
+    least = Size(1, problem.informative)
+    require_memory(need, Size(dimension, problem.length), least, memory_budget, "Or lower alpha.")
+    plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
+    done = run_all(plan.run, integer("trials", trials, 1), executor, lambda *_: None)
+    found = [one for one, _ in done]
+    middle, spread = mean(found), standard_error(found)
+    status = Status(StatusCode.CONVERGED)
+    stuck = [i for i, (_, estimate) in enumerate(done) if not estimate.settled]
+    if stuck:
+        what = f"Trials {stuck} did not settle"
+        status = Status(StatusCode.MAX_ITERATIONS, f"{what}; allow more iterations.")
+    return MessagePassing(
+        cosine=middle.cosine,
+        test_error=middle.test_error,
+        cosine_error=spread.cosine,
+        test_error_error=spread.test_error,
+        iterations=max(estimate.iterations for _, estimate in done),
+        status=status,
+    )

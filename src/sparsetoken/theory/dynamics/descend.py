@@ -1,0 +1,167 @@
+"""Gradient descent on all weights together: its course in high dimension."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from concurrent.futures import Executor
+
+import numpy as np
+
+from sparsetoken.models import Attention, Model, entry_of
+from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import DescentPath, Status, StatusCode, Trajectory
+from sparsetoken.stages import JointDescent, Query
+from sparsetoken.theory.dynamics.path import path_of
+from sparsetoken.theory.dynamics.pooling import pooling_of
+from sparsetoken.theory.dynamics.replica import Plan, moving, run_replica, start_of
+from sparsetoken.tokens import isotropic_only
+from sparsetoken.validation import InvalidInput, integer, real
+from sparsetoken.values import require_numbers
+
+__all__ = ["TOLERANCE", "descend", "descended_query"]
+
+TOLERANCE = 1e-3
+"""Of twice the standard error of the test error."""
+
+FIRST_REPLICAS, MOST_REPLICAS = 8, 256
+_GROUPS = 16  # of replicas, whose spread gives the standard errors
+_SIZES = (1024, 512, 256)  # samples of each class in half a replica
+_BYTES = 2**29  # of the projections that a replica keeps
+_POINTS, _POINTS_OF_GROUP = 2048, 128
+_SAFETY = 1.2  # more replicas than the first ones ask for
+
+
+@with_x64
+def descend(
+    problem: SparseTokenProblem,
+    model: Model = Attention(JointDescent()),
+    *,
+    tolerance: float = TOLERANCE,
+    replicas: int | None = None,
+    executor: Executor | None = None,
+) -> Trajectory:
+    """Return the course of gradient descent on readout, query and bias, as n, d -> infinity.
+
+    The samples are followed in independent replicas, 4096 samples in each; replicas are
+    added until twice the standard error of the test error is below the tolerance at every step.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        With numbers in all fields. Its position law plays no part.
+    model : Attention or Elementwise
+        Its query is a `JointDescent`.
+    tolerance : float
+        In (0, 1).
+    replicas : int, optional
+        So many replicas, at least 2, whatever the tolerance.
+    executor : concurrent.futures.Executor, optional
+        Runs the replicas, in threads or processes; by default they run here. The result does
+        not depend on it.
+
+    Returns
+    -------
+    Trajectory
+        The start and each step. Its status is NO_LIMIT if the weights grow beyond 1e6 or are
+        no numbers any more: the steps before that are kept.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range, the model cannot be trained by descent, or the steps
+        need more memory than 512 MiB for each replica (before anything is allocated).
+    """
+    real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
+    require_numbers(problem, model)
+    plan = _plan(problem, model)
+    run = functools.partial(run_replica, plan)
+    every = executor.map if executor is not None else map
+    first = FIRST_REPLICAS if replicas is None else integer("replicas", replicas, 2)
+    courses = list(every(run, range(first)))
+    while True:
+        found = _trajectory(plan, courses, tolerance)
+        more = _wanted(found, tolerance) - len(courses)
+        if replicas is not None or more <= 0:
+            return found
+        courses += every(run, range(len(courses), len(courses) + more))
+
+
+@functools.lru_cache(maxsize=32)
+def descended_query(problem: SparseTokenProblem, model: Model) -> Query:
+    """Return the query that the descent of a model ends with.
+
+    Raises
+    ------
+    InvalidInput
+        If the descent diverges.
+    """
+    found = descend(problem, model)
+    if found.status.code is StatusCode.NO_LIMIT:
+        raise InvalidInput("JointDescent", "a descent that does not diverge", model.query)
+    return found.query()
+
+
+def _plan(problem: SparseTokenProblem, model: Model) -> Plan:
+    isotropic_only(problem.tokens, "Descent on all weights")
+    entry_of(model)
+    descent = model.query
+    if not isinstance(descent, JointDescent):
+        remedy = "Write st.Attention(st.JointDescent(...)), for example."
+        raise InvalidInput("query of the model", "a JointDescent", descent, remedy)
+    pooling_of(model, descent.beta)
+    rows = 1 + len(start_of(descent)) + 2 * int(moving(descent).sum())
+    for size in _SIZES:
+        if 4 * size * problem.length * rows * 8 <= _BYTES:
+            return Plan(problem, model, descent, size)
+    most = _BYTES // (4 * _SIZES[-1] * 8 * rows)
+    raise InvalidInput(
+        "length (L) of a descent",
+        f"at most {most} with {descent.steps} steps",
+        problem.length,
+        "Memory grows as L times the steps that move w or q; take fewer steps, or simulate.",
+    )
+
+
+def _trajectory(plan: Plan, courses: list[np.ndarray], tolerance: float) -> Trajectory:
+    problem, model, descent, _ = plan
+    states = min(len(course) for course in courses)
+    table = np.stack([course[:states] for course in courses])
+    path = functools.partial(path_of, problem, model, descent.beta)
+    groups = [part.mean(axis=0) for part in np.array_split(table, min(_GROUPS, len(table)))]
+    paths = [path(group, _POINTS_OF_GROUP) for group in groups]
+    found = path(table.mean(axis=0), _POINTS)
+    names = [field.name for field in dataclasses.fields(DescentPath)]
+    spread = {name: np.std([getattr(p, name) for p in paths], axis=0, ddof=1) for name in names}
+    errors = DescentPath(**{name: s / math.sqrt(len(groups)) for name, s in spread.items()})
+    numerical = float(errors.test_error.max())
+    return Trajectory(
+        **vars(found),
+        errors=errors,
+        numerical_error=numerical,
+        replicas=len(courses),
+        status=_status(descent, states, numerical, tolerance),
+    )
+
+
+def _status(descent: JointDescent, states: int, numerical: float, tolerance: float) -> Status:
+    if states <= descent.steps:
+        what = f"The descent diverges at step {states}; the steps before it are kept."
+        return Status(StatusCode.NO_LIMIT, f"{what} Lower eta_w, eta_q, eta_b or momentum.")
+    if 2 * numerical <= tolerance:
+        return Status(StatusCode.CONVERGED)
+    reached = f"Twice the standard error is {2 * numerical:.2e}"
+    remedy = f"{reached}; ask for a tolerance of {2.2 * numerical:.1e}."
+    return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
+
+
+def _wanted(found: Trajectory, tolerance: float) -> int:
+    """Return how many replicas the tolerance needs."""
+    if found.status.code is not StatusCode.TOLERANCE_NOT_REACHED:
+        return found.replicas
+    if found.replicas >= MOST_REPLICAS:
+        return found.replicas
+    ratio = (2 * found.numerical_error / tolerance) ** 2
+    return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * found.replicas / _GROUPS))

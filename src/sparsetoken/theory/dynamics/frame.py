@@ -1,0 +1,90 @@
+"""The weights of a descent in a frame that grows with their gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+__all__ = ["Frame"]
+
+_DEPENDENT = 1e-10  # a gradient with a smaller share of new variance has no new direction
+
+Rows = Float[np.ndarray, "k m"]
+
+
+class Frame:
+    """Orthonormal directions of R^d, and the projections of all tokens on them.
+
+    The directions are xi, those of the start, and for each gradient the part that is new. A
+    token projects on the new part as z + g/alpha: z is a fresh normal, as the part is made of
+    noise that no earlier weight has seen, and g, the share of the token in it, is the slope of
+    its loss, made orthogonal to those of earlier directions and scaled so that the part has
+    length 1. This is the limit of high dimension of the Householder dice (Lu, IEEE Transactions on
+    Information Theory 67, 2021), and the same as the equations with memory and response: the
+    mean of projection times slope holds both, the response by Gaussian integration by parts.
+
+    Parameters
+    ----------
+    tokens : array of shape (k, m)
+        Projections of m tokens on the first directions.
+    weights : array of shape (m,)
+        Weights of the tokens, those of one position adding up to 1.
+    alpha : float
+        Samples per dimension.
+    most : int
+        The most directions of gradients to come.
+    """
+
+    def __init__(
+        self,
+        tokens: Rows,
+        weights: Float[np.ndarray, " m"],
+        alpha: float,
+        most: int,
+    ) -> None:
+        self._own = len(tokens)  # directions that are no gradient
+        self._tokens = np.empty((self._own + most, len(weights)))
+        self._tokens[: self._own] = tokens
+        self._slopes = np.empty((most, len(weights)))
+        self._weights, self._alpha = weights, alpha
+        self.size = self._own
+
+    @property
+    def tokens(self) -> Rows:
+        """Projections of the tokens on the directions, shape (size, m)."""
+        return self._tokens[: self.size]
+
+    @property
+    def _past(self) -> Rows:
+        return self._slopes[: self.size - self._own]
+
+    def add(self, slopes: Float[np.ndarray, "c m"], normals: Rows) -> Float[np.ndarray, "k c"]:
+        """Add the new directions of gradients, and return the gradients in the frame.
+
+        Parameters
+        ----------
+        slopes : array of shape (c, m)
+            Slopes of the losses by the projections of the tokens on c weight vectors.
+        normals : array of shape (c, m)
+            Fresh normals, as many rows as directions can be new.
+
+        Returns
+        -------
+        array of shape (new size, c)
+        """
+        weighted = (slopes * self._weights).T
+        known = self.tokens @ weighted
+        shared = self._past @ weighted / self._alpha
+        power = np.einsum("cm,mc->c", slopes, weighted) / self._alpha
+        rest = slopes @ weighted / self._alpha - shared.T @ shared
+        scale = np.sqrt(np.where(power > 0, power, 1.0))
+        share, axes = np.linalg.eigh(rest / np.outer(scale, scale))
+        new = share > _DEPENDENT
+        root = scale[:, None] * axes[:, new] * np.sqrt(share[new])  # rest = root root^T
+        inverse = axes[:, new] / (scale[:, None] * np.sqrt(share[new]))
+        fresh = inverse.T @ slopes - (shared @ inverse).T @ self._past
+        last, count = self.size, int(new.sum())
+        self._slopes[last - self._own : last - self._own + count] = fresh
+        self._tokens[last : last + count] = normals[:count] + fresh / self._alpha
+        self.size += count
+        return np.concatenate([known, root.T])

@@ -1,0 +1,187 @@
+"""The floor under every learner: Bayes-optimal learning from finite data."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Result, Status, StatusCode
+from sparsetoken.theory.oracle.bayes import (
+    ACCURACY,
+    FLOOR,
+    SCRAMBLES,
+    BayesError,
+    bayes_error,
+    rest_polynomials,
+    symmetric,
+    token_nodes,
+)
+from sparsetoken.theory.oracle.token_sums import check_length
+from sparsetoken.validation import LARGEST_LOAD, integer, real
+from sparsetoken.values import require_numbers
+
+__all__ = ["LearningError", "learning_error", "position_overlap"]
+
+_SEED = 20250929
+_SCAN = 64  # values of gamma among which changes of sign are looked for
+
+
+@dataclasses.dataclass(frozen=True)
+class LearningError(Result):
+    """The least test error that any learner reaches on average from finite data.
+
+    Attributes
+    ----------
+    test_error : float
+        Of the Bayes-optimal learner, which knows the law of the data but not xi.
+    cosine : float
+        Of xi and its posterior mean.
+    oracle_error : float
+        The Bayes error with xi known, the limit of infinite data.
+    reachable_cosine : float
+        What approximate message passing reaches. It is below `cosine` only where the
+        equation has several solutions.
+    numerical_error : float
+        Of `test_error`.
+    status : Status
+    """
+
+    test_error: float
+    cosine: float
+    oracle_error: float
+    reachable_cosine: float
+    numerical_error: float
+    status: Status
+
+
+def learning_error(
+    problem: SparseTokenProblem, alpha: float, *, points: int = 1024
+) -> LearningError:
+    """Return the floor under every learner on alpha d samples, as n, d -> infinity.
+
+    Positives are a spiked matrix with R ones in each block of L rows; negatives teach nothing
+    of xi. With Q the squared cosine of xi and its posterior mean,
+    ``Q = gamma / (1 + gamma)``, ``gamma = theta^2 alpha pi q_v(theta^2 Q)``, where q_v is
+    `position_overlap`. Of several solutions the one of the largest free energy, whose
+    derivative in Q is ``(gamma(Q) - Q/(1 - Q)) / 2``, is that of the posterior. A new sample is
+    then classified as with xi known, at the strength ``theta sqrt(Q)``.
+
+    Equation: learning-floor.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        Positions are uniform.
+    alpha : float
+        n / d in (0, 1e9].
+    points : int
+        Nodes for each scramble, a power of two.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range, L above 2^20, or a field of the problem holds an array.
+    """
+    require_numbers(problem)
+    check_length(problem.length)
+    alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
+    integer("points", points, 1)
+    oracle = bayes_error(problem)
+    if problem.strength == 0:
+        return LearningError(oracle.test_error, 0.0, oracle.test_error, 0.0, 0.0, oracle.status)
+    solved = [_solution(problem, alpha, nodes) for nodes in _scrambles(problem, points)]
+    best, reached = (np.array(column) for column in zip(*solved, strict=True))
+    Q, error = float(best.mean()), float(best.std(ddof=1) / math.sqrt(SCRAMBLES))
+    floor = bayes_error(_weakened(problem, Q))
+    moved = bayes_error(_weakened(problem, max(Q - error, 0.0))).test_error
+    numerical = math.hypot(floor.numerical_error, moved - floor.test_error)
+    return LearningError(
+        test_error=floor.test_error,
+        cosine=math.sqrt(Q),
+        oracle_error=oracle.test_error,
+        reachable_cosine=math.sqrt(reached.mean()),
+        numerical_error=numerical,
+        status=_status(numerical, floor, oracle),
+    )
+
+
+def _status(numerical: float, *errors: BayesError) -> Status:
+    short = not all(error.status.converged for error in errors)
+    if short or numerical > ACCURACY * errors[0].test_error + FLOOR:
+        return Status(StatusCode.TOLERANCE_NOT_REACHED, "Take more points.")
+    return Status(StatusCode.CONVERGED)
+
+
+def _weakened(problem: SparseTokenProblem, Q: float) -> SparseTokenProblem:
+    """Return the problem with the strength that the posterior mean sees."""
+    return dataclasses.replace(problem, strength=problem.strength * math.sqrt(Q))
+
+
+Nodes = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _scrambles(problem: SparseTokenProblem, points: int) -> Iterator[Nodes]:
+    rng = np.random.default_rng(_SEED)
+    for _ in range(SCRAMBLES):
+        yield token_nodes(problem.length, problem.informative, points, rng)
+
+
+def position_overlap(problem: SparseTokenProblem, snr: float, nodes: Nodes) -> float:
+    """Return q_v(S) = E[sum_l v_l <v_l>], the overlap of the positions and their posterior.
+
+    The posterior over sets of R positions sees scores S v_l + sqrt(S) g_l, g_l ~ N(0, 1). Its
+    chance of an informative position is 1 - e_R(others)/e_R(all), with e_R the elementary
+    symmetric polynomial of the exponentials of the scores; for R = 1 that is softmax.
+
+    Equation: position-overlap.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    snr : float
+        S >= 0.
+    nodes : tuple of arrays
+        Of `token_nodes`.
+    """
+    L, R = problem.length, problem.informative
+    informative, noise, rest = nodes
+    root = math.sqrt(snr)
+    tail = rest_polynomials(noise, rest, root, R, L - R - noise.shape[1])
+    others = symmetric(root * noise, tail)
+    signal = root * (informative + root)
+    others = symmetric(signal[:, 1:], others)
+    everything = symmetric(signal[:, :1], others)
+    return R * float(np.mean(-np.expm1(others[R] - everything[R])))
+
+
+def _solution(problem: SparseTokenProblem, alpha: float, nodes: Nodes) -> tuple[float, float]:
+    """Return Q of the posterior, and the least solution, where message passing ends."""
+    pi, theta, R, L = problem.letters
+    scale = theta**2 * alpha * pi
+
+    def excess(gamma: float) -> float:
+        return scale * position_overlap(problem, theta**2 * gamma / (1 + gamma), nodes) - gamma
+
+    low, high = scale * R * R / L, scale * R
+    if R == L:
+        return high / (1 + high), high / (1 + high)
+    grid = np.geomspace(low, high, _SCAN)
+    values = np.array([excess(gamma) for gamma in grid])
+    values[-1] = min(values[-1], 0.0)  # all positions known is the most
+    down = np.flatnonzero((values[:-1] > 0) & (values[1:] <= 0))
+    if len(down) == 0:  # so little is known that q_v is that of chance, to rounding
+        return low / (1 + low), low / (1 + low)
+    roots = [float(brentq(excess, grid[i], grid[i + 1], rtol=1e-10)) for i in down]
+    Q = [gamma / (1 + gamma) for gamma in roots]
+    best = 0
+    for i in range(1, len(roots)):
+        between = np.linspace(roots[best], roots[i], _SCAN)
+        slope = [0.5 * excess(gamma) / (1 + gamma) ** 2 for gamma in between]
+        if np.trapezoid(slope, between) > 0:
+            best = i
+    return Q[best], Q[0]

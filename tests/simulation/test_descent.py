@@ -1,0 +1,206 @@
+"""Descent on real tokens: the gradients that are defined, and the dynamics that theory predicts."""
+
+import dataclasses
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from sparsetoken.attention import elementwise_weights, pool, softmax_weights
+from sparsetoken.models import Attention, Elementwise, Pooled
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import DescentPath, SimulatedTrajectory, Simulation, StatusCode
+from sparsetoken.simulation import descent as module
+from sparsetoken.simulation import simulate, simulate_descent
+from sparsetoken.simulation.seeds import Stream
+from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.stages import JointDescent, Readout, TwoSteps
+from sparsetoken.theory import descend
+from sparsetoken.validation import InvalidInput
+
+PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
+START = {"start_w": 0.5, "start_q": 0.8, "start_product": 0.1}
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch):
+    """Fewer draws for the test error: the mean over trials does not need them."""
+    monkeypatch.setattr("sparsetoken.simulation.features.queried.DRAWS", 2**13)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
+@pytest.mark.parametrize("kind", ["softmax", "erf", "sigmoid", "tanh", "linear", "exp"])
+def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
+    """By finite differences of the risk itself."""
+    descent = JointDescent(4.0, 1, 0.7, 2.0, 0.3, beta=1.5, loss=loss, **START)
+    model = Attention(descent) if kind == "softmax" else Elementwise(descent, kind)
+    engine = TensorEngine(PROBLEM, 5, seed=3)
+    tokens, labels = zip(*engine.chunks(Stream.D0, 20), strict=True)
+    X, y = np.concatenate(tokens), np.concatenate(labels)
+
+    def risk(at):
+        w, q, b = at[:5], at[5:10], at[10]
+        scores = descent.beta * X @ q
+        weights = (
+            softmax_weights(scores) if kind == "softmax" else elementwise_weights(scores, kind)
+        )
+        return np.mean(descent.loss.value(y, pool(X, weights) @ w + b))
+
+    before, after = module.descended(engine, model, descent)
+    at = np.array([*before.w, *before.q, before.b])
+    h = 1e-5 * np.eye(11)
+    gradient = np.array([(risk(at + e) - risk(at - e)) / 2e-5 for e in h])
+    step = np.array([*(after.w - before.w), *(after.q - before.q), after.b - before.b])
+    sizes = np.repeat([0.7, 2.0, 0.3], [5, 5, 1])
+    np.testing.assert_allclose(step, -sizes * gradient, atol=1e-7)
+    assert before.loss == pytest.approx(risk(at))
+
+
+def test_the_start_is_as_asked():
+    descent = JointDescent(2.0, 1, **START)
+    engine = TensorEngine(PROBLEM, 7, seed=1)
+    w, q, *_ = next(module.descended(engine, Attention(descent), descent))
+    lengths = np.linalg.norm(w), np.linalg.norm(q), w @ q
+    np.testing.assert_allclose(lengths, (0.5, 0.8, 0.1))
+    np.testing.assert_allclose([w @ engine.signal, q @ engine.signal], 0, atol=1e-12)
+
+
+def test_two_alternating_steps_are_those_of_the_stages():
+    steps = TwoSteps(3.0, 0.5, 0.4, 6.0, 1.3)
+    descent = JointDescent.alternating(3.0, 2, 0.5, 6.0, 0.4, beta=1.3)
+    engine = TensorEngine(PROBLEM, 30, seed=5)
+    expected = engine.train_query(steps)
+    *_, last = module.descended(engine, Attention(descent), descent)
+    found = engine.describe(last.q, 1.3)
+    assert found.query.cosine == pytest.approx(expected.query.cosine)
+    assert found.query.sharpness == pytest.approx(expected.query.sharpness)
+
+
+def test_batches_take_turns_and_momentum_and_decay_act():
+    """Two steps by hand, on the halves of the data."""
+    descent = JointDescent(
+        4.0,
+        2,
+        (0.7, 0.2),
+        0.0,
+        0.0,
+        momentum=0.5,
+        decay_w=0.3,
+        batches=2,
+        loss="square",
+        start_w=0.5,
+    )
+    engine = TensorEngine(PROBLEM, 5, seed=3)
+    tokens, labels = zip(*engine.chunks(Stream.D0, 20), strict=True)
+    x, y = np.concatenate(tokens).mean(axis=1), np.concatenate(labels)
+    states = list(module.descended(engine, Attention(descent), descent))
+    w = before = states[0].w
+    for t, half in enumerate((slice(0, 10), slice(10, 20))):
+        g = x[half].T @ (x[half] @ w - y[half]) / 10
+        w, before = w - (0.7, 0.2)[t] * (g + 0.3 * w) + 0.5 * (w - before), w
+        np.testing.assert_allclose(states[t + 1].w, w)
+
+
+def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
+    monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
+    monkeypatch.setattr(module, "CHUNK_BYTES", 1000)
+    descent = JointDescent(3.0, 3, **START)
+    engine = TensorEngine(PROBLEM, 20, seed=2)
+    kept, drawn = (
+        list(module.descended(engine, Attention(descent), descent, budget)) for budget in (2**30, 1)
+    )
+    np.testing.assert_array_equal(kept[-1].q, drawn[-1].q)
+
+
+QUANTITIES = [field.name for field in dataclasses.fields(DescentPath)]
+
+
+@pytest.mark.parametrize(
+    ("problem", "model"),
+    [
+        (SparseTokenProblem(5, 1, 3.0, 0.4), Attention(JointDescent(3.0, 5, **START))),
+        (
+            SparseTokenProblem(4, 2, 2.0, 0.5),
+            Attention(
+                JointDescent(
+                    1.5, 6, 0.7, 3.0, 0.3, 1.2, momentum=0.4, decay_w=0.1, batches=2, loss="square"
+                )
+            ),
+        ),
+        (
+            SparseTokenProblem(3, 1, 3.0, 0.3),
+            Elementwise(JointDescent(2.0, 5, 1.0, 3.0, 0.5, start_q=0.5), "sigmoid"),
+        ),
+    ],
+)
+def test_theory_predicts_what_is_simulated(problem, model):
+    """Within 4 standard errors of both and the finite-size correction, of order 1/d."""
+    d = 250
+    found = simulate_descent(problem, model, dimension=d, trials=10, seed=4)
+    expected = descend(problem, model, replicas=8)
+    assert found.status.converged
+    for name in QUANTITIES:
+        value, limit = getattr(found.mean, name), getattr(expected, name)
+        error = np.hypot(getattr(found.standard_error, name), getattr(expected.errors, name))
+        assert (np.abs(value - limit) <= 4 * error + 2 / d * (1 + np.abs(limit))).all(), name
+
+
+def test_stage_four_after_a_descent():
+    model = Attention(JointDescent.alternating(2.0, 2, 0.5, 25.0, 0.5))
+    four = {"dimension": 60, "trials": 2}
+    found = simulate(PROBLEM, model, Readout(), **four)
+    assert isinstance(found, Simulation)
+    two = simulate(
+        PROBLEM, Attention(TwoSteps(2.0, 0.5, 0.5, 25.0)), Readout(), engine="tensors", **four
+    )
+    assert found.mean.test_error == pytest.approx(two.mean.test_error, abs=1e-9)
+    course = simulate(PROBLEM, model, **four)
+    assert isinstance(course, SimulatedTrajectory)
+    assert len(course.to_frame()) == 3
+    assert course.plot("cosine") is not None
+
+
+def test_trials_do_not_depend_on_the_workers():
+    model = Attention(JointDescent(2.0, 2, **START))
+    one = simulate_descent(PROBLEM, model, dimension=30, trials=3)
+    with ThreadPoolExecutor(2) as threads:
+        other = simulate_descent(PROBLEM, model, dimension=30, trials=3, executor=threads)
+    assert one.to_dict() == other.to_dict()
+    single = simulate_descent(PROBLEM, model, dimension=30, trials=1)
+    assert math.isnan(single.standard_error.bias[-1])
+    np.testing.assert_array_equal(single.mean.cosine, one.trials[0].cosine)
+
+
+def test_divergence_is_said():
+    wild = Attention(JointDescent(1.0, 9, 300.0, 300.0, 300.0, loss="square"))
+    found = simulate_descent(PROBLEM, wild, dimension=30, trials=2)
+    assert found.status.code is StatusCode.NO_LIMIT
+    assert f"diverges at step {len(found.mean)}" in found.status.remedy
+    with pytest.raises(InvalidInput, match="diverge"):
+        simulate(PROBLEM, wild, Readout(), dimension=30, trials=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"dimension": 2}, "dimension"),
+        ({"trials": 0}, "trials"),
+        ({"seed": -1}, "seed"),
+        ({"dtype": "float16"}, "dtype"),
+        ({"memory_budget": 100}, "memory_budget"),
+    ],
+)
+def test_bad_values(options, word):
+    with pytest.raises(InvalidInput, match=word):
+        simulate_descent(PROBLEM, Attention(JointDescent()), **{"dimension": 20, **options})
+
+
+def test_bad_models():
+    for model in (Pooled(), Attention(), Elementwise(JointDescent(), "relu")):
+        with pytest.raises(InvalidInput):
+            simulate_descent(PROBLEM, model, dimension=20)
+    with pytest.raises(InvalidInput, match="engine must be tensors"):
+        simulate(PROBLEM, Attention(JointDescent()), Readout(), engine="reduced", dimension=20)
+    with pytest.raises(InvalidInput, match="test_samples"):
+        simulate(PROBLEM, Attention(JointDescent()), test_samples=5, dimension=20)

@@ -1,0 +1,65 @@
+"""Message passing against its definitions, and against the floor that it reaches."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation import simulate_message_passing
+from sparsetoken.simulation.message_passing import position_chances
+from sparsetoken.theory.oracle import learning_error
+from sparsetoken.validation import InvalidInput
+
+
+@pytest.mark.parametrize(("L", "R"), [(1, 1), (4, 1), (5, 2), (5, 4), (3, 3)])
+def test_chances_by_all_sets_of_positions(L, R):
+    scores = 3 * np.random.default_rng(1).standard_normal((6, L))
+    sets = np.array([np.isin(range(L), s) for s in combinations(range(L), R)], dtype=float)
+    expected = softmax(scores @ sets.T, axis=1) @ sets
+    np.testing.assert_allclose(position_chances(scores, R), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("letters", "alpha"),
+    [((10, 1, 3.0, 0.5), 1.0), ((8, 2, 2.5, 0.2), 2.0), ((4, 4, 1.0, 0.5), 2.0)],
+)
+def test_message_passing_reaches_the_floor(letters, alpha):
+    """Within 4 standard errors and the finite-size correction, of order 1/d."""
+    problem, d = SparseTokenProblem(*letters), 200
+    floor = learning_error(problem, alpha)
+    found = simulate_message_passing(problem, alpha, dimension=d, trials=8, seed=3)
+    assert found.status.converged
+    assert found.cosine == pytest.approx(floor.cosine, abs=4 * found.cosine_error + 2 / d)
+    allowance = 4 * found.test_error_error + 2 / d
+    assert found.test_error == pytest.approx(floor.test_error, abs=allowance)
+
+
+def test_without_a_signal_nothing_is_learned():
+    problem = SparseTokenProblem(4, 1, 0.0, 0.3)
+    found = simulate_message_passing(problem, 1.0, dimension=20, trials=1)
+    assert (found.cosine, found.test_error) == (0.0, 0.3)
+    assert math.isnan(found.cosine_error)
+
+
+def test_too_few_rounds_are_said():
+    problem = SparseTokenProblem(4, 1, 3.0)
+    found = simulate_message_passing(problem, 1.0, dimension=50, trials=2, iterations=2)
+    assert not found.status.converged
+    assert "more iterations" in found.status.remedy
+
+
+@pytest.mark.parametrize(
+    ("alpha", "options", "word"),
+    [
+        (0.0, {}, "alpha"),
+        (1.0, {"trials": 0}, "trials"),
+        (1.0, {"iterations": 0}, "iterations"),
+        (1.0, {"memory_budget": 10}, "memory_budget"),
+    ],
+)
+def test_bad_values(alpha, options, word):
+    with pytest.raises(InvalidInput, match=word):
+        simulate_message_passing(SparseTokenProblem(4), alpha, **{"dimension": 30, **options})

@@ -1,0 +1,362 @@
+"""Gradient descent on all weights, in high dimension.
+
+Equations: joint-descent.
+"""
+
+import dataclasses
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sparsetoken.losses import CustomLoss
+from sparsetoken.models import Attention, Elementwise, HardAttention, Pooled
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Prediction, StatusCode, Trajectory
+from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
+from sparsetoken.theory import align, descend, predict
+from sparsetoken.theory.dynamics import replica as replicas
+from sparsetoken.validation import InvalidInput
+
+PROBLEM = SparseTokenProblem(5, 1, 3.0, 0.4)
+JOINT = JointDescent(3.0, 11, 1.0, 4.0, 0.5, start_w=0.3, start_q=0.5)
+LOPSIDED = CustomLoss(
+    "lopsided", lambda y, z: jnp.where(y > 0, 2.0, 0.5) * jnp.logaddexp(0.0, -y * z)
+)
+
+
+def squared(path):
+    """The quantities of the reference tables: Gram matrices instead of lengths."""
+    values = {name: getattr(path, name) for name in ("test_error", "training_loss", "bias")}
+    values |= {name: getattr(path, name) for name in ("overlap_w", "overlap_q", "product_wq")}
+    return values | {"ww": path.norm_w**2, "qq": path.norm_q**2}
+
+
+COLUMNS = (
+    "test_error",
+    "training_loss",
+    "overlap_w",
+    "overlap_q",
+    "ww",
+    "product_wq",
+    "qq",
+    "bias",
+)
+# From a solution of the equations with memory and response by random-sign tangents, six runs of
+# 40000 trajectories: values, and standard errors to one digit.
+FIRST = {
+    1: [
+        (0.39471, 0.6506, 0.1201, 0.00012, 0.11554, -0.04477, 0.27191, -0.05018),
+        (0.001, 0.0002, 0.0005, 0.0003, 9e-05, 0.0007, 0.0004, 0.0006),
+    ],
+    2: [
+        (0.34267, 0.60464, 0.22996, 0.09901, 0.21178, -0.07279, 0.37945, -0.09232),
+        (0.001, 0.0001, 0.0008, 0.002, 0.0003, 0.002, 0.001, 0.001),
+    ],
+    3: [
+        (0.30016, 0.53998, 0.3569, 0.30715, 0.38372, -0.06616, 0.65406, -0.1309),
+        (0.0004, 9e-05, 0.001, 0.003, 0.0009, 0.004, 0.002, 0.001),
+    ],
+    4: [
+        (0.2812, 0.46735, 0.50187, 0.54772, 0.64531, -0.04185, 1.15619, -0.17546),
+        (0.0009, 0.0001, 0.002, 0.002, 0.002, 0.004, 0.003, 0.001),
+    ],
+    6: [
+        (0.26735, 0.35722, 0.71804, 0.73986, 1.2924, -0.25554, 2.26936, -0.27798),
+        (0.0006, 0.0002, 0.001, 0.002, 0.003, 0.004, 0.005, 0.001),
+    ],
+    8: [
+        (0.26779, 0.28653, 0.87731, 0.87528, 1.99393, -0.48972, 3.37182, -0.35868),
+        (0.0008, 0.0003, 0.001, 0.003, 0.004, 0.005, 0.01, 0.001),
+    ],
+    10: [
+        (0.2705, 0.23827, 1.00441, 0.98463, 2.69122, -0.71677, 4.43916, -0.42248),
+        (0.0009, 0.0004, 0.002, 0.005, 0.006, 0.007, 0.03, 0.001),
+    ],
+    11: [
+        (0.27215, 0.21941, 1.05925, 1.02658, 3.03296, -0.84113, 4.96067, -0.45004),
+        (0.0009, 0.0005, 0.002, 0.006, 0.007, 0.007, 0.04, 0.001),
+    ],
+}
+SECOND = {
+    1: [
+        (0.33613, 0.67078, 0.07812, 3e-05, 0.02105, -0.0, 0.01072, 2e-05),
+        (0.001, 5e-05, 0.0001, 5e-05, 2e-05, 2e-05, 1e-06, 0.0004),
+    ],
+    5: [
+        (0.32292, 0.53441, 0.40796, 0.38315, 0.29738, 0.14423, 0.27116, -0.04698),
+        (0.001, 0.0003, 0.0005, 0.001, 0.0004, 0.001, 0.001, 0.001),
+    ],
+    10: [
+        (0.24761, 0.32771, 0.771, 0.65901, 1.11581, 0.16161, 1.60895, -0.25586),
+        (0.001, 0.0001, 0.0004, 0.002, 0.0005, 0.002, 0.005, 0.001),
+    ],
+    19: [
+        (0.26529, 0.14525, 1.19136, 0.95053, 2.97321, -0.0967, 4.55252, -0.44439),
+        (0.002, 0.0001, 0.0009, 0.004, 0.005, 0.004, 0.03, 0.002),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("problem", "descent", "reference"),
+    [
+        (PROBLEM, JOINT, FIRST),
+        (
+            SparseTokenProblem(8, 2, 2.5, 0.5),
+            JointDescent(1.5, 19, 0.5, 2.0, 0.5, start_w=0.1, start_q=0.1),
+            SECOND,
+        ),
+    ],
+    ids=["first", "second"],
+)
+def test_reference_trajectories(problem, descent, reference):
+    """Within 4 standard errors of both, and what the reference has as an error of order 1/n.
+
+    Its means over 40000 trajectories have an error of relative order steps/40000 in what
+    follows from them.
+    """
+    found = descend(problem, Attention(descent), replicas=12)
+    values, errors = squared(found), squared_errors(found)
+    for step, (expected, spread) in reference.items():
+        for name, value, error in zip(COLUMNS, expected, spread, strict=True):
+            allowance = 4 * math.hypot(error, errors[name][step]) + 2e-3 * abs(value) + 2e-5
+            assert values[name][step] == pytest.approx(value, abs=allowance), (step, name)
+
+
+def squared_errors(found):
+    errors = {name: getattr(found.errors, name) for name in COLUMNS if hasattr(found, name)}
+    for name, norm in (("ww", "norm_w"), ("qq", "norm_q")):
+        errors[name] = 2 * getattr(found, norm) * getattr(found.errors, norm)
+    return errors
+
+
+@pytest.mark.parametrize(
+    ("problem", "steps"),
+    [
+        (SparseTokenProblem(10, 3, 6.0, 0.2), TwoSteps(0.5, 0.5, 0.5, 25.0)),
+        (SparseTokenProblem(4, 1, 2.0, 0.6), TwoSteps(2.0, 1.5, 0.0, 3.0, 2.0, "square")),
+        (SparseTokenProblem(6, 2, 3.0, 0.3), TwoSteps(1.0, 0.7, 1.0, 5.0, 0.5, LOPSIDED)),
+        (SparseTokenProblem(3, 3, 1.5, 0.5), TwoSteps(3.0, 1.0, 0.3, 9.0, 1.0, "squared_hinge")),
+    ],
+)
+def test_alternating_steps_from_zero_are_the_alignment(problem, steps):
+    """The two steps have closed forms; the numerical error is that of the replicas."""
+    descent = JointDescent.alternating(
+        steps.alpha, 2, steps.eta_w, steps.eta_q, steps.eta_b, beta=steps.beta, loss=steps.loss
+    )
+    found, expected = descend(problem, Attention(descent), replicas=16), align(problem, steps)
+    pairs = [
+        (found.cosine[2], expected.cosine, found.errors.cosine[2]),
+        (found.overlap_q[2], expected.overlap, found.errors.overlap_q[2]),
+        (found.norm_q[2], expected.norm, found.errors.norm_q[2]),
+        (found.sharpness[2], expected.sharpness, found.errors.sharpness[2]),
+        (
+            found.overlap_w[2] / found.norm_w[2],
+            expected.readout_cosine,
+            found.errors.overlap_w[2] / found.norm_w[2],
+        ),
+    ]
+    for value, limit, error in pairs:
+        assert error < 0.02 * (0.05 + abs(limit))
+        # The cosine is a ratio, with a bias of the order of its relative error squared.
+        assert value == pytest.approx(limit, abs=4 * error + 1e-4)
+    np.testing.assert_array_equal(found.norm_q[:2], 0)
+    assert found.overlap_w[1] == found.overlap_w[2]
+
+
+@pytest.mark.parametrize("turns", [(True, True), (False, True), (True, False)])
+def test_two_steps_of_every_schedule_from_a_start(turns):
+    """With q at zero attention is pooling, and the square loss has a linear gradient.
+
+    The overlaps then follow from moments of the mean token.
+    """
+    problem = SparseTokenProblem(4, 2, 2.0, 0.3)
+    theta, pi, alpha, L, R = 2.0, 0.3, 1.5, 4, 2
+    eta = np.array([0.6 if turn else 0.0 for turn in turns])
+    descent = JointDescent(alpha, 2, eta, 0.0, 0.0, start_w=0.5, loss="square")
+    found = descend(problem, Attention(descent), replicas=16)
+    # E[X X^T] of the mean token is I/L + pi (theta R/L)^2 xi xi^T; E[y x] is pi theta R/L xi.
+    moment = 1 / L + pi * (theta * R / L) ** 2
+    target = pi * theta * R / L
+    # A sample meets its own share of the first step again, of squared length 1/(alpha L).
+    second = eta[0] * target - eta[1] * ((moment + 1 / (alpha * L)) * eta[0] * target - target)
+    expected = [0.0, eta[0] * target, second]
+    error = found.errors.overlap_w
+    np.testing.assert_allclose(found.overlap_w, expected, atol=4 * error.max() + 1e-12)
+    # The square loss: w_2 = (I - eta_2 C)(w_1) + eta_2 c with C, c the sample moments, so that
+    # E|w_1|^2 needs the second moment of a Wishart matrix: (1/L^2)(1 + 1/alpha) for the noise.
+    if turns == (True, False):
+        noise = 1 / (alpha * L)
+        rest = 0.25 * ((1 - eta[0] / L) ** 2 + eta[0] ** 2 / (alpha * L**2))
+        total = rest + eta[0] ** 2 * (noise + (pi * theta * R / L) ** 2)
+        spread = 2 * found.norm_w[1] * found.errors.norm_w[1]
+        # The start meets the signal's part of C only through its overlap, which is 0.
+        assert found.norm_w[1] ** 2 == pytest.approx(total, abs=4 * spread + 1e-9)
+
+
+def test_the_test_error_has_a_minimum_while_the_training_loss_falls():
+    found = descend(PROBLEM, Attention(JOINT), tolerance=2e-3)
+    assert found.status.converged
+    assert (np.diff(found.training_loss) < 0).all()
+    assert 5 <= found.best_step <= 9
+    rise = found.test_error[-1] - found.test_error[found.best_step]
+    assert rise > 5 * found.numerical_error
+
+
+def test_the_error_of_order_one_over_n_is_gone():
+    """Replicas of 1024 samples agree with those of 8192; without the halves they do not."""
+    plans = [replicas.Plan(PROBLEM, Attention(JOINT), JOINT, size) for size in (256, 2048)]
+    small, large = (
+        np.array([replicas.run_replica(plan, i) for i in range(count)])
+        for plan, count in zip(plans, (48, 4), strict=True)
+    )
+    spread = np.hypot(*(x.std(axis=0, ddof=1) / math.sqrt(len(x)) for x in (small, large)))
+    distance = np.abs(small.mean(axis=0) - large.mean(axis=0))
+    assert (distance <= 4 * spread + 1e-12).all()
+    raw = np.array([replicas.course(plans[0], i, (0,)) for i in range(48)])
+    bias = raw.mean(axis=0) - large.mean(axis=0)
+    assert bias[-1, 0] < -3 * spread[-1, 0]  # of the training loss
+
+
+def test_results_do_not_depend_on_the_workers():
+    one = descend(PROBLEM, Attention(JOINT), replicas=4)
+    with ThreadPoolExecutor(3) as threads:
+        other = descend(PROBLEM, Attention(JOINT), replicas=4, executor=threads)
+    assert one.to_dict() == other.to_dict()
+
+
+def test_smaller_tolerances_take_more_replicas():
+    short = Attention(dataclasses.replace(JOINT, steps=4))
+    rough, fine = (descend(PROBLEM, short, tolerance=t) for t in (1e-2, 8e-4))
+    assert rough.replicas < fine.replicas
+    assert 2 * fine.numerical_error <= 8e-4
+    error = math.hypot(rough.numerical_error, fine.numerical_error)
+    assert np.abs(rough.test_error - fine.test_error).max() < 5 * error
+    starved = descend(PROBLEM, Attention(JOINT), tolerance=1e-5, replicas=2)
+    assert starved.status.code is StatusCode.TOLERANCE_NOT_REACHED
+
+
+@pytest.mark.parametrize("activation", ["erf", "sigmoid", "tanh", "linear", "exp"])
+def test_one_step_of_elementwise_attention(activation):
+    """From zero the first step is that of the mean token times phi(0)."""
+    phi = {"erf": 1.0, "sigmoid": 0.5, "tanh": 0.0, "linear": 1.0, "exp": 1.0}[activation]
+    descent = JointDescent(2.0, 1, 0.5, 1.0, 0.5)
+    found = descend(PROBLEM, Elementwise(descent, activation), replicas=2)
+    pooled = descend(PROBLEM, Attention(descent), replicas=2)
+    assert found.overlap_w[1] == pytest.approx(phi * pooled.overlap_w[1], abs=1e-12)
+    assert found.norm_w[1] == pytest.approx(phi * pooled.norm_w[1], abs=1e-12)
+    assert found.bias[1] == pooled.bias[1]
+
+
+def test_momentum_and_decay_have_closed_forms_without_data():
+    """Without a signal, on infinite data: the square loss shrinks w by 1/L, nothing moves q."""
+    problem = SparseTokenProblem(3, 1, 0.0, 0.5)
+
+    def lengths(rate, start):
+        now, before, course = start, start, [start]
+        for _ in range(3):
+            now, before = now - rate * now + 0.5 * (now - before), now
+            course.append(now)
+        return course
+
+    options = {"momentum": 0.5, "decay_w": 1.0, "decay_q": 2.0, "loss": "square"}
+    moved = JointDescent(1e6, 3, 0.1, 0.0, 0.0, start_w=1.0, **options)
+    found = descend(problem, Attention(moved), replicas=8)
+    expected = lengths(0.1 * (1 + 1 / 3), 1.0)
+    np.testing.assert_allclose(found.norm_w, expected, atol=5 * found.errors.norm_w.max() + 1e-3)
+    still = JointDescent(1e6, 3, 0.0, 0.1, 0.0, start_q=2.0, **options)
+    found = descend(problem, Attention(still), replicas=2)
+    np.testing.assert_allclose(found.norm_q, lengths(0.2, 2.0), rtol=1e-6)
+
+
+def test_batches_of_equal_size_start_like_smaller_data_sets():
+    """The first step on one of three batches is a step on a third of the data."""
+    third = descend(PROBLEM, Attention(JointDescent(1.0, 1, 1.0, 4.0, 0.5)), replicas=8)
+    batch = descend(PROBLEM, Attention(JointDescent(3.0, 1, 1.0, 4.0, 0.5, batches=3)), replicas=8)
+    for name in ("overlap_w", "norm_w", "bias"):
+        one, other = getattr(third, name)[1], getattr(batch, name)[1]
+        error = np.hypot(getattr(third.errors, name)[1], getattr(batch.errors, name)[1])
+        assert one == pytest.approx(other, abs=4 * error + 1e-9)
+    assert batch.training_loss[1] > third.training_loss[1]  # two thirds of the data are new
+
+
+def test_a_step_without_step_sizes_changes_nothing():
+    still = JointDescent(2.0, 2, 0.0, 0.0, 0.0, start_w=1.0, start_q=2.0, start_product=-1.0)
+    found = descend(PROBLEM, Attention(still), replicas=2)
+    for name in ("norm_w", "norm_q", "product_wq", "overlap_w"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(found, name)[0])
+    assert (found.norm_w[0], found.norm_q[0]) == (pytest.approx(1), pytest.approx(2))
+    assert found.product_wq[0] == pytest.approx(-1)
+
+
+def test_at_zero_a_guess_errs_in_half_of_all_samples():
+    found = descend(PROBLEM, Attention(JointDescent(steps=1, eta_b=0.0)), replicas=2)
+    assert found.test_error[0] == 0.5
+    assert found.cosine[0] == 0
+
+
+def test_steps_that_diverge_are_said_and_what_came_before_is_kept():
+    wild = JointDescent(1.0, 9, 300.0, 300.0, 300.0, loss="square")
+    found = descend(PROBLEM, Attention(wild), replicas=2)
+    assert found.status.code is StatusCode.NO_LIMIT
+    assert f"diverges at step {len(found)}" in found.status.remedy
+    assert 1 < len(found) <= 9
+    assert np.isfinite(found.test_error).all()
+    with pytest.raises(InvalidInput, match="diverge"):
+        predict(PROBLEM, Attention(wild), Readout())
+
+
+def test_predict_gives_the_trajectory_or_the_readout_after_it():
+    descent = JointDescent.alternating(2.0, 4, 1.0, 8.0, 0.5)
+    course = predict(PROBLEM, Attention(descent))
+    assert isinstance(course, Trajectory)
+    assert course.status.converged
+    after = predict(PROBLEM, Attention(descent), Readout(alpha=2.0), tolerance=1e-3)
+    assert isinstance(after, Prediction)
+    assert after.query == course.query()
+    given = predict(PROBLEM, Attention(course.query()), Readout(alpha=2.0), tolerance=1e-3)
+    assert after.test_error == given.test_error
+    with pytest.raises(InvalidInput, match="test_problem"):
+        predict(PROBLEM, Attention(descent), test_problem=PROBLEM)
+
+
+def test_tables_and_plots():
+    found = descend(PROBLEM, Attention(JOINT), replicas=2)
+    table = found.to_frame()
+    assert list(table["step"]) == list(range(12))
+    assert table["test_error_error"].iloc[-1] == found.errors.test_error[-1]
+    assert "test_error" in found._repr_html_()
+    ax = found.plot()
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), found.test_error)
+    with pytest.raises(InvalidInput, match="quantity"):
+        found.plot("auc")
+    assert found.query(0) == Query(0.0, 0.5)
+    with pytest.raises(InvalidInput, match="step"):
+        found.query(12)
+
+
+@pytest.mark.parametrize(
+    ("model", "word"),
+    [
+        (Pooled(), "JointDescent"),
+        (Attention(TwoSteps()), "JointDescent"),
+        (HardAttention(JOINT), "attention or elementwise"),
+        (Elementwise(JOINT, "relu"), "activation"),
+        (Attention(dataclasses.replace(JOINT, steps=20000)), "length"),
+    ],
+)
+def test_bad_models(model, word):
+    with pytest.raises(InvalidInput, match=word):
+        descend(PROBLEM, model)
+
+
+def test_bad_values():
+    with pytest.raises(InvalidInput, match="tolerance"):
+        descend(PROBLEM, Attention(JOINT), tolerance=0.0)
+    with pytest.raises(InvalidInput, match="replicas"):
+        descend(PROBLEM, Attention(JOINT), replicas=1)
+    with pytest.raises(InvalidInput, match="single number"):
+        descend(SparseTokenProblem(strength=[1.0, 2.0]), Attention(JOINT))

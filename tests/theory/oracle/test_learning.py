@@ -1,0 +1,101 @@
+"""The floor under every learner.
+
+Equations: learning-floor, position-overlap.
+"""
+
+import dataclasses
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from sparsetoken.models import Attention
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import JointDescent
+from sparsetoken.theory import descend
+from sparsetoken.theory.oracle import bayes_error, learning_error
+from sparsetoken.theory.oracle.bayes import token_nodes
+from sparsetoken.theory.oracle.learning import position_overlap
+from sparsetoken.validation import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("letters", "alpha", "cosine", "error", "oracle"),
+    [
+        ((10, 1, 3.0, 0.5), 1.0, 0.88103, 0.20490, 0.15744),
+        ((10, 1, 5.0, 0.5), 0.5, 0.92808, 0.028639, 0.017821),
+        ((8, 2, 2.5, 0.2), 2.0, 0.8881, 0.09345, 0.06940),
+    ],
+)
+def test_reference_points(letters, alpha, cosine, error, oracle):
+    found = learning_error(SparseTokenProblem(*letters), alpha)
+    assert found.status.converged
+    # The references were sampled; two units of the last digit given but one.
+    assert found.cosine == pytest.approx(cosine, abs=1e-4)
+    assert found.test_error == pytest.approx(error, rel=1e-3)
+    assert found.oracle_error == pytest.approx(oracle, rel=1e-3)
+
+
+@pytest.mark.parametrize(("L", "R", "snr"), [(4, 1, 2.0), (5, 2, 1.0), (6, 4, 3.0), (3, 3, 1.0)])
+def test_overlaps_by_all_sets_of_positions(L, R, snr):
+    rng = np.random.default_rng(2)
+    draws = 200_000
+    scores = math.sqrt(snr) * rng.standard_normal((draws, L))
+    scores[:, :R] += snr
+    sets = np.array([np.isin(range(L), s) for s in combinations(range(L), R)], dtype=float)
+    values = (softmax(scores @ sets.T, axis=1) @ sets)[:, :R].sum(axis=1)
+    problem = SparseTokenProblem(L, R, 1.0)
+    nodes = token_nodes(L, R, 4096, rng)
+    allowance = 4 * values.std() / math.sqrt(draws) + 2e-3 * R
+    assert position_overlap(problem, snr, nodes) == pytest.approx(values.mean(), abs=allowance)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 2.0])
+def test_all_tokens_informative_is_a_mean(alpha):
+    """Without positions to find, the sum of all tokens says all: gamma = theta^2 alpha pi L."""
+    found = learning_error(SparseTokenProblem(4, 4, 0.8, 0.4), alpha)
+    gamma = 0.8**2 * alpha * 0.4 * 4
+    assert found.cosine == pytest.approx(math.sqrt(gamma / (1 + gamma)))
+    weak = SparseTokenProblem(4, 4, 0.8 * found.cosine, 0.4)
+    assert found.test_error == pytest.approx(bayes_error(weak).test_error)
+
+
+def test_the_floor_falls_to_the_oracle():
+    problem = SparseTokenProblem(6, 1, 3.0)
+    found = [learning_error(problem, alpha) for alpha in (0.1, 1.0, 10.0, 1e4)]
+    errors = [one.test_error for one in found]
+    assert errors == sorted(errors, reverse=True)
+    assert errors[-1] == pytest.approx(found[0].oracle_error, rel=1e-3)
+    assert learning_error(dataclasses.replace(problem, strength=0.0), 1.0).cosine == 0
+
+
+def test_descent_stays_above_the_floor():
+    problem = SparseTokenProblem(10, 1, 5.0)
+    found = descend(problem, Attention(JointDescent(2.0, 8)), replicas=4)
+    floor = learning_error(problem, 2.0).test_error
+    assert found.test_error.min() > floor + 2 * found.numerical_error
+
+
+def test_of_several_solutions_the_posterior_takes_the_likeliest():
+    """A weak signal in long bags: message passing ends where nearly nothing is known."""
+    problem = SparseTokenProblem(300, 1, 5.0)
+    found = learning_error(problem, 0.3, points=256)
+    assert found.reachable_cosine < 0.2
+    assert found.cosine > 0.8
+    few = learning_error(problem, 0.06, points=256)
+    assert few.cosine == few.reachable_cosine < 0.2
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, math.nan, math.inf])
+def test_bad_loads(alpha):
+    with pytest.raises(InvalidInput, match="alpha"):
+        learning_error(SparseTokenProblem(), alpha)
+
+
+def test_bad_problems():
+    with pytest.raises(InvalidInput, match="single number"):
+        learning_error(SparseTokenProblem(strength=[1.0, 2.0]), 1.0)
+    with pytest.raises(InvalidInput, match="points"):
+        learning_error(SparseTokenProblem(), 1.0, points=0)
