@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test test-portable lint format bench clean
+.PHONY: help env reproduce test test-shapes test-portable lint format bench clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,11 +31,16 @@ reproduce: $(READY) ## run the main experiments (quick profile) and write result
 test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
 test: lint ## check style and types, then run the tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q --durations 10
+	$(SUITE) --durations 10
+
+SUITE := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
+SHAPES := sparsetoken.fitting,sparsetoken.numerics,sparsetoken.losses,sparsetoken.theory,sparsetoken.simulation
+
+test-shapes: $(READY) ## the tests, with the shape annotations of all numerical code executed
+	$(SUITE) --jaxtyping-packages=$(SHAPES),shape_checker.checked
 
 # Other kernels of the linear algebra, and older instruction sets: the same results to rounding.
 FOUND_FEATURES = $(shell $(BIN)/python -c "import numpy; print(*numpy.show_config('dicts')['SIMD Extensions']['found'])")
-SUITE := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
 
 test-portable: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 test-portable: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0

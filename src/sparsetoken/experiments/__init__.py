@@ -21,6 +21,7 @@ from sparsetoken.experiments import (
     ridgeless,
     sensitivity,
     shifted_test,
+    token_covariance,
 )
 from sparsetoken.experiments.experiment import Experiment
 
@@ -36,6 +37,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         rates,
         misalignment,
         shifted_test,
+        token_covariance,
         ridgeless,
         capacity,
         capacity_curves,
