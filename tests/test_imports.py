@@ -17,6 +17,7 @@ ALLOWED = {
     "validation": set(),
     "version": set(),
     "extras": {"validation"},
+    "files": {"validation"},
     "numerics": {"validation"},
     "losses": {"validation", "numerics"},
     "attention": {"validation"},
@@ -31,7 +32,7 @@ ALLOWED = {
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "fitting"},
     "advice": {*CORE, "theory", "bags", "fitting", "estimators"},
-    "sweep": {*CORE, "theory", "simulation"},
+    "sweep": {*CORE, "files", "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
     "figures": {"validation", "results", "sweep"},
     "displays": {*CORE, "theory", "bags", "advice", "figures"},
@@ -39,6 +40,7 @@ ALLOWED = {
     "report": {*CORE, "sweep", "figures", "experiments"},
     "cli": {
         *CORE,
+        "files",
         "theory",
         "simulation",
         "bags",

@@ -206,7 +206,7 @@ def test_results_of_what_is_no_store(here):
     assert run("results", "spec.toml").exit_code == 1
     found = run("results", "spec.toml", "--export", "t.txt")
     assert found.exit_code == 2
-    assert ".csv or .parquet" in found.stderr
+    assert ".csv, .parquet or .sqlite" in found.stderr
 
 
 def test_a_damaged_store_is_told_and_exported_as_far_as_it_can_be_read(here):
@@ -216,8 +216,8 @@ def test_a_damaged_store_is_told_and_exported_as_far_as_it_can_be_read(here):
     connection.close()
     found = run("results", "spec.sqlite", "--export", "t.csv", "--json")
     assert found.exit_code == 1
-    assert values(found)["damage"] == "1 rows lost"
-    assert "1 rows cannot" in found.stderr
+    assert values(found)["damage"] == "1 finished rows cannot be read"
+    assert "1 finished rows cannot be read" in found.stderr
     assert len(table(here / "t.csv")) == 29
 
 

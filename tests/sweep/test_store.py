@@ -202,6 +202,9 @@ def test_a_store_of_another_format_is_refused(path, version, word):
     opened(path)[0].close()
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("PRAGMA writable_schema = 1")
+        other = (f"format {SCHEMA_VERSION}", f"format {version}")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?)", other)
     connection.close()
     before = path.read_bytes()
     with pytest.raises(InvalidInput, match=f"made by an? {word} version"):

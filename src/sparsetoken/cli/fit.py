@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +10,7 @@ import typer
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
 from sparsetoken.cli.show import guarded, message, put_json
+from sparsetoken.files import require_place, written_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +59,7 @@ def fit(
     integer("--folds", folds, 2)
     integer("--seed", seed, 0)
     if out is not None:
-        _check_place(out)
+        require_place("--out", out, file)
     data = f.read_bags(file, label, bag, columns)
     splits = _splits(data.y, folds, test_size, seed)
     fitted = _estimator(model, seed).fit(data.bags, data.y)
@@ -177,27 +176,14 @@ def _of_bag(name: Any, label: Any, order: np.ndarray, weights: np.ndarray) -> di
     }
 
 
-def _check_place(out: Path) -> None:
-    from sparsetoken.validation import InvalidInput
-
-    if out.is_dir() or not out.parent.is_dir():
-        raise InvalidInput("--out", "a file in a folder that is there", str(out))
-    if not os.access(out.parent, os.W_OK):
-        raise InvalidInput("--out", "in a folder that can be written", str(out))
-
-
 def _saved(estimator: Any, out: Path) -> str:
     """Write the model whole or not at all; return what went wrong."""
     import joblib  # type: ignore[import-untyped]
 
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as stream:
+        with written_whole(out) as aside, aside.open("wb") as stream:
             joblib.dump(estimator, stream)
-        part.replace(out)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
         return f"{out} was not written ({error}). Name another file with --out."
     return ""
 
