@@ -76,11 +76,11 @@ def read_whole_rows(store: StoreReader, take: Callable[[list[RawRow]], None]) ->
             pass_on(rows)
     if not spoilt and not unread and _finished_count(store) == len(seen):
         return Losses(0, 0)
-    finished, known = _finished(store, last)
+    finished, hidden = _finished(store, last)
     for number in sorted(finished - seen - unread):  # a broken scan may have passed them by
         for _, rows in pieces(lambda low, _: read(low, low + 1), number, first=number):
             pass_on(rows or [])
-    return Losses(len((finished | (spoilt - known)) - seen), len(unread - known - seen))
+    return Losses(len((finished | (spoilt & hidden)) - seen), len((unread & hidden) - seen))
 
 
 def pieces(
@@ -129,10 +129,12 @@ def _finished_count(store: StoreReader) -> int | None:
 
 
 def _finished(store: StoreReader, last: int) -> tuple[set[int], set[int]]:
-    """Return the rows that were finished, and all rows whose state can be read."""
-    finished, known = set[int](), set[int]()
+    """Return the rows that were finished, and those of which this cannot be read."""
+    finished, hidden = set[int](), set[int]()
     sql = "SELECT id, state FROM tasks WHERE id >= ? AND id < ?"
-    for _, rows in pieces(lambda *ends: store.query(sql, ends), last):
-        known.update(number for number, _ in rows or [])
-        finished.update(number for number, state in rows or [] if state in (2, 3, 4))
-    return finished, known
+    for low, rows in pieces(lambda *ends: store.query(sql, ends), last):
+        if rows is None:
+            hidden.add(low)
+        else:
+            finished.update(number for number, state in rows if state in (2, 3, 4))
+    return finished, hidden

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sparsetoken.sweep.integrity import find_damage, last_number
 from sparsetoken.sweep.reading import StoreReader
-from sparsetoken.sweep.schema import PAGE, DamagedStore, StoreError, first_page
+from sparsetoken.sweep.schema import PAGE, DamagedStore, StoreError, empty_store
 
 __all__ = ["opened_as_far_as_possible"]
 
@@ -57,7 +57,7 @@ def _copy(path: Path) -> Iterator[StoreReader]:
             log = path.with_name(path.name + "-wal")
             if log.exists():
                 shutil.copyfile(log, folder / "copy.sqlite-wal")
-            _mend_first_page(copy, first_page(folder))
+            _mend_first_page(copy, empty_store(folder))
         except OSError as error:
             text = f"{path} is damaged, and no copy of it can be made in {folder.parent}: {error}."
             raise StoreError(text) from None
@@ -65,14 +65,18 @@ def _copy(path: Path) -> Iterator[StoreReader]:
             yield store
 
 
-def _mend_first_page(path: Path, page: bytes) -> None:
-    """Write the first page anew, with the number of pages that the file has."""
-    pages = path.stat().st_size // PAGE
-    header = bytearray(page)
-    struct.pack_into(">I", header, 28, pages)
+def _mend_first_page(path: Path, empty: bytes) -> None:
+    """Write the first page anew, with the number of pages that the file has.
+
+    A file that ends before the last of its tables begins gets empty pages for them.
+    """
+    size = max(path.stat().st_size // PAGE * PAGE, len(empty))
+    header = bytearray(empty[:PAGE])
+    struct.pack_into(">I", header, 28, size // PAGE)
     struct.pack_into(">II", header, 32, 0, 0)  # the pages that are free: none, as for a reader
     header[92:96] = header[24:28]  # so that SQLite believes the number of pages
     with path.open("r+b") as file:
+        file.truncate(size)
         file.write(header)
 
 

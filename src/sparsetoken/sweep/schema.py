@@ -19,7 +19,7 @@ __all__ = [
     "StoreError",
     "connect",
     "damage_text",
-    "first_page",
+    "empty_store",
     "store_errors",
 ]
 
@@ -252,11 +252,11 @@ def _definitions() -> tuple[str | None, ...]:
     return tuple(sql for (sql,) in found)
 
 
-def first_page(folder: Path) -> bytes:
-    """Return the first page of an empty store, which is made in a folder."""
+def empty_store(folder: Path) -> bytes:
+    """Return the content of an empty store, which is made in a folder."""
     path = folder / "empty.sqlite"
     connect(path, write=True).close()
-    return path.read_bytes()[:PAGE]
+    return path.read_bytes()
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
