@@ -156,7 +156,10 @@ def test_a_sweep_that_says_too_early_that_it_is_complete(path, whole):
 
 def test_a_damaged_sweep_is_not_drawn(path):
     change(path, "UPDATE sweeps SET text = replace(text, '\"trials\":2', '\"trials\":1')")
-    with Store(path, write=False) as store, pytest.raises(StoreError, match="Sweep 1 of .*damaged"):
+    with (
+        Store(path, write=False) as store,
+        pytest.raises(StoreError, match=r"Sweep 1 of .*damaged"),
+    ):
         store.sweeps()
 
 
@@ -194,7 +197,7 @@ def test_a_damaged_first_page_hides_nothing(place, path, whole):
 def test_a_file_cut_short_gives_what_it_holds_and_a_store_to_go_on_with(share, path, whole):
     data = path.read_bytes()
     path.write_bytes(data[: int(share * len(data))])
-    with pytest.raises(StoreError, match="--export NEW.sqlite"):
+    with pytest.raises(StoreError, match=r"--export NEW\.sqlite"):
         Store(path)
     found, losses = exported(path)
     assert found <= lines(whole.with_suffix(".csv"))
@@ -246,7 +249,7 @@ def test_a_row_that_is_damaged_while_a_sweep_runs_is_not_computed(path):
         store.begin("1")
         sweep = store.add_sweep("t", [{"n": n} for n in range(3)])
         change(path, "UPDATE configurations SET content = '[7]' WHERE id = 2")
-        with pytest.raises(StoreError, match="Row 2 of .* is damaged. Run the same sweep again"):
+        with pytest.raises(StoreError, match=r"Row 2 of .* is damaged\. Run the same sweep again"):
             store.lease(sweep, 0, 3)
         assert repair(store) == 1
         assert store.add_sweep("t", [{"n": n} for n in range(3)]) == sweep
@@ -261,5 +264,5 @@ def test_a_result_keeps_to_the_configuration_that_was_leased(path):
         (lease,) = store.lease(store.add_sweep("t", [{"n": 1}]), 0, 1)
         change(path, "UPDATE configurations SET content = '[7]'", "UPDATE tasks SET key = x'00'")
         store.finish([Answer(lease.id, Result({"v": 1.0}))])
-        with pytest.raises(StoreError, match="Row 1 .* is damaged"):
+        with pytest.raises(StoreError, match=r"Row 1 .* is damaged"):
             list(store.rows())

@@ -43,8 +43,8 @@ def one_thread_each() -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-class WorkerDied(Exception):
-    """The worker process of a call died.
+class WorkerDied(BrokenExecutor):
+    """The worker process of a call died; the pool has replaced it, and takes more calls.
 
     Attributes
     ----------

@@ -68,9 +68,10 @@ def _copy(path: Path) -> Iterator[StoreReader]:
 def _mend_first_page(path: Path, empty: bytes) -> None:
     """Write the first page anew, with the number of pages that the file has.
 
-    A file that ends before the last of its tables begins gets empty pages for them.
+    A page that is cut is filled up with zeros, as SQLite itself reads it, and a file that ends
+    before the last of its tables begins gets empty pages for them.
     """
-    size = max(path.stat().st_size // PAGE * PAGE, len(empty))
+    size = max(-(-path.stat().st_size // PAGE) * PAGE, len(empty))
     header = bytearray(empty[:PAGE])
     struct.pack_into(">I", header, 28, size // PAGE)
     struct.pack_into(">II", header, 32, 0, 0)  # the pages that are free: none, as for a reader

@@ -12,12 +12,19 @@ import itertools
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sparsetoken.sweep.keys import canonical_texts, key_of_texts, number_of
-from sparsetoken.sweep.leases import dead_holders, register_holder, send_heartbeats
+from sparsetoken.sweep.leases import (
+    Watch,
+    dead_holders,
+    living,
+    register_holder,
+    send_heartbeats,
+)
 from sparsetoken.sweep.reading import (
     FAILED,
     LEASED,
@@ -34,6 +41,7 @@ from sparsetoken.sweep.schema import StoreError, store_errors
 __all__ = ["Store", "members_of"]
 
 CHUNK = 5000
+POLL_SECONDS = 0.5
 Grouping = Callable[[Mapping[str, Any]], int | None]
 
 
@@ -58,6 +66,7 @@ class Store(StoreReader):
         super().__init__(path, write=write)
         self._holder: int | None = None
         self._stop = threading.Event()
+        self._watch = Watch()
         self._numbers: dict[str, int] = {}
         self._keys: dict[int, bytes] = {}  # of the rows that this process computes
 
@@ -93,21 +102,27 @@ class Store(StoreReader):
     def begin(self, version: str) -> None:
         """Register this process as one that computes rows, and send heartbeats.
 
+        If a process with another version of the package was at work on another machine, this
+        waits until it is clear whether it still runs, a minute at most.
+
         Raises
         ------
         StoreError
             If a process with another version of the package computes rows of the store.
         """
-        with self.change() as c:
-            _release_all(c, dead_holders(c))
-            others = {row[0] for row in c.execute("SELECT DISTINCT version FROM holders")}
-            if others - {version}:
-                found = ", ".join(sorted(others - {version}))
+        while self._holder is None:
+            with self.change() as c:
+                _release_all(c, dead_holders(c, self._watch))
+                others, surely = living(c, self._watch, version)
+                if not others:
+                    self._holder = register_holder(c, version)
+            if surely:
                 raise StoreError(
-                    f"Version {found} of sparsetoken is running on {self.path}, and this is "
-                    f"{version}. Wait until it ends, or use another file."
+                    f"Version {', '.join(sorted(others))} of sparsetoken is running on "
+                    f"{self.path}, and this is {version}. Wait until it ends, or use another file."
                 )
-            self._holder = register_holder(c, version)
+            if others:  # on another machine: whether it runs is seen in a minute at most
+                time.sleep(POLL_SECONDS)
         threading.Thread(
             target=send_heartbeats, args=(self.path, self._holder, self._stop), daemon=True
         ).start()
@@ -312,7 +327,7 @@ class Store(StoreReader):
     def release_dead(self) -> None:
         """Let the rows wait again that dead processes had leased."""
         with self.change() as c:
-            _release_all(c, dead_holders(c, self._holder))
+            _release_all(c, dead_holders(c, self._watch, self._holder))
 
     def release(self, rows: Iterable[int]) -> None:
         """Let rows wait again that this process has leased and will not compute."""
