@@ -8,7 +8,7 @@ import typer
 
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, put_json
+from sparsetoken.cli.show import guarded, put, put_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ def diagnose(
         more = {"columns": data.columns, "left_out": data.left_out, "separating": separating}
         put_json({**found.to_dict(), **more})
     else:
-        typer.echo(f"{f.columns_told(data)}\n{found}")
+        put(f.columns_told(data), *str(found).splitlines())
 
 
 def _label(text: str, y: np.ndarray) -> Any:

@@ -9,7 +9,7 @@ import typer
 
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, put_json
+from sparsetoken.cli.show import guarded, message, put, put_json
 from sparsetoken.files import require_place, written_whole
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def fit(
     if as_json:
         put_json(values)
     else:
-        typer.echo(f.columns_told(data))
+        put(f.columns_told(data))
         _show(values)
     if failure:
         message(f"Error: {failure}")
@@ -189,7 +189,6 @@ def _saved(estimator: Any, out: Path) -> str:
 
 
 def _show(values: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=f"Cross-validated on {values['bags']} bags", title_justify="left")
@@ -197,17 +196,16 @@ def _show(values: dict[str, Any]) -> None:
         table.add_column(name, justify="left" if name == "model" else "right")
     for name, scores in values["scores"].items():
         table.add_row(name, *(_pair(score) for score in scores.values()))
-    console = Console()
-    console.print(table)
+    put(table)
     for name in ("sharpness", "query", "ridge"):
         if name in values:
-            console.print(f"{name}: {', '.join(_short(x) for x in values[name])}")
+            put(f"{name}: {', '.join(_short(x) for x in values[name])}")
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)
         tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)
-        console.print(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
+        put(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
     if values["saved"]:
-        console.print(f"Saved: {values['saved']}")
+        put(f"Saved: {values['saved']}")
 
 
 def _pair(score: dict[str, float]) -> str:

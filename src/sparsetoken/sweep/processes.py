@@ -88,7 +88,26 @@ def _begin_worker(row: Any) -> None:
     global _row
     _row = row
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _mask("SIG_UNBLOCK")
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _mask(how: str) -> None:
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(getattr(signal, how), {signal.SIGINT})
+
+
+@contextlib.contextmanager
+def _born_deaf() -> Iterator[None]:
+    """Let a process that is started here not hear Ctrl-C until it has begun.
+
+    Python would answer it with a traceback out of the imports of that process.
+    """
+    _mask("SIG_BLOCK")
+    try:
+        yield
+    finally:
+        _mask("SIG_UNBLOCK")
 
 
 def _end_with_parent() -> None:
@@ -124,15 +143,19 @@ class _Worker:
             self.executor.shutdown(wait=False)  # it still ends the calls that it has
             self._renew()
         try:
-            inner = self.executor.submit(call, *args, **kwargs)
+            inner = self._given(call, *args, **kwargs)
         except BrokenExecutor:
             self._renew()
-            inner = self.executor.submit(call, *args, **kwargs)
+            inner = self._given(call, *args, **kwargs)
         outer: Future = Future()
         outer.set_running_or_notify_cancel()
         self._count(1)
         inner.add_done_callback(self._passing_on(outer))
         return outer
+
+    def _given(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+        with _born_deaf():  # the first call starts the process
+            return self.executor.submit(call, *args, **kwargs)
 
     def _count(self, calls: int) -> None:
         with self._lock:
