@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["diagnose"]
 
+MOST_BOOTSTRAPS = 100_000
+
 
 @guarded
 def diagnose(
@@ -43,7 +45,7 @@ def diagnose(
     from sparsetoken.advice import diagnose as advise
     from sparsetoken.validation import integer
 
-    integer("--bootstrap", n_boot, 20)
+    integer("--bootstrap", n_boot, 20, MOST_BOOTSTRAPS)
     integer("--seed", seed, 0)
     data = f.read_bags(file, label, bag, columns)
     pos_label = _label(positive, data.y) if positive else None

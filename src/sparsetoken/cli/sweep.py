@@ -68,8 +68,12 @@ def sweep(
         path = Path(f"{spec.stem}.sqlite") if store is None else store
         with one_message():
             same_budget = memory_budget is None
-            grid = read_spec(spec, budget, lambda grid: same_budget and _is_known(path, grid))
-            _check_size(grid, spec, yes or dry_run)
+
+            def need_no_check(grid: Grid) -> bool:
+                _check_size(grid, spec, yes or dry_run)  # before all points are looked at
+                return same_budget and _is_known(path, grid)
+
+            grid = read_spec(spec, budget, need_no_check)
             if dry_run:
                 _tell_plan(grid, path, workers, budget, as_json)
                 return

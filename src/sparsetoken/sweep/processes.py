@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from typing import Any
 
+from sparsetoken.validation import InvalidInput
+
 __all__ = [
     "NO_ROW",
     "WorkerDied",
@@ -181,6 +183,23 @@ class _Worker:
         return pass_on
 
 
+def _require_files(workers: int) -> None:
+    """Raise `InvalidInput` if this process may not have as many files open as workers need."""
+    try:
+        import resource
+    except ImportError:
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(1, (limit - FILES_BESIDE) // FILES_OF_WORKER)
+    if limit != resource.RLIM_INFINITY and workers > most:
+        remedy = f"This process may have {limit} files open; `ulimit -n` raises it."
+        raise InvalidInput("workers", f"at most {most} here", workers, remedy)
+
+
+FILES_OF_WORKER, FILES_BESIDE = 12, 64
+"""Files that a worker keeps open in its parent, and what else the parent needs, with a margin."""
+
+
 class WorkerPool(Executor):
     """Spawned processes, each with a queue of its own, so that a death loses the calls of one.
 
@@ -192,6 +211,7 @@ class WorkerPool(Executor):
     """
 
     def __init__(self, workers: int, memory: int | None = None) -> None:
+        _require_files(workers)
         self._one_thread = one_thread_each()
         self._one_thread.__enter__()
         context = multiprocessing.get_context("spawn")

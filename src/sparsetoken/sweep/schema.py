@@ -145,7 +145,9 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 
 def _opened(path: Path, write: bool) -> sqlite3.Connection:
     if write:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        # The whole path: SQLite takes some names, such as :memory:, for no file.
+        whole = path.absolute()
+        connection = sqlite3.connect(whole, timeout=BUSY_SECONDS, isolation_level=None)
         if not path.exists() or not path.stat().st_size:
             connection.executescript(FIXED)
     else:
