@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
-from sparsetoken.sweep.reading import CONVERGED, FAILED, StoreReader
+from sparsetoken.sweep.reading import CONVERGED, FAILED, StoreReader, seal
 from sparsetoken.sweep.rows import RawRow
 from sparsetoken.sweep.schema import PAGE, StoreError
 
@@ -76,11 +76,14 @@ def read_whole_rows(store: StoreReader, take: Callable[[list[RawRow]], None]) ->
             pass_on(rows)
     if not spoilt and not unread and _finished_count(store) == len(seen):
         return Losses(0, 0)
-    finished, hidden = _finished(store, last)
+    finished, known = _finished(store, last)
     for number in sorted(finished - seen - unread):  # a broken scan may have passed them by
         for _, rows in pieces(lambda low, _: read(low, low + 1), number, first=number):
             pass_on(rows or [])
-    return Losses(len((finished | (spoilt & hidden)) - seen), len((unread & hidden) - seen))
+    # A page that is lost may look like one without rows: then no number can be left out.
+    hidden = set(range(1, last + 1)) - known if find_damage(store) else set[int]()
+    lost = (finished | (spoilt & hidden)) - seen
+    return Losses(len(lost), len(hidden - lost - seen))
 
 
 def pieces(
@@ -117,7 +120,18 @@ def last_number(store: StoreReader) -> int:
         found.append(last or 0)
     # A damaged number may be any; no file holds more rows than it has room for.
     room = store.query("PRAGMA page_count")[0][0] * PAGE // SMALLEST_ROW
-    return min(max(found, default=room), room)
+    return max(min(max(found, default=room), room), _rows_of_sweeps(store))
+
+
+def _rows_of_sweeps(store: StoreReader) -> int:
+    """Return the rows of the largest sweep, which a file that was cut short still knows of."""
+    sql = "SELECT text, complete, members, total, checksum FROM sweeps"
+    try:
+        found = store.query(sql)
+    except StoreError:
+        return 0
+    sound = [row[2] for row in found if seal(*row[:4]) == row[4]]
+    return max(sound, default=0)
 
 
 def _finished_count(store: StoreReader) -> int | None:
@@ -129,12 +143,10 @@ def _finished_count(store: StoreReader) -> int | None:
 
 
 def _finished(store: StoreReader, last: int) -> tuple[set[int], set[int]]:
-    """Return the rows that were finished, and those of which this cannot be read."""
-    finished, hidden = set[int](), set[int]()
+    """Return the rows that were finished, and all rows whose state can be read."""
+    finished, known = set[int](), set[int]()
     sql = "SELECT id, state FROM tasks WHERE id >= ? AND id < ?"
-    for low, rows in pieces(lambda *ends: store.query(sql, ends), last):
-        if rows is None:
-            hidden.add(low)
-        else:
-            finished.update(number for number, state in rows if state in (2, 3, 4))
-    return finished, hidden
+    for _, rows in pieces(lambda *ends: store.query(sql, ends), last):
+        known.update(number for number, _ in rows or [])
+        finished.update(number for number, state in rows or [] if state in (2, 3, 4))
+    return finished, known
