@@ -408,3 +408,29 @@ def test_the_name_of_a_store_is_no_markup(here):
     assert found.exit_code == 0
     assert "[/x][b]" in found.stdout
     assert run("plot", name, "--out", "[/x].svg").exit_code == 0
+
+
+def test_a_store_named_memory_is_a_file(here):
+    assert run("sweep", "spec.toml", "--store", ":memory:").exit_code == 0
+    assert (here / ":memory:").stat().st_size > 0
+
+
+def test_a_large_grid_is_counted_before_its_points_are_checked(here, monkeypatch):
+    def check(*_):
+        raise AssertionError("checked")
+
+    monkeypatch.setattr("sparsetoken.sweep.grid.Grid.check_points", check)
+    (here / "large.toml").write_text(
+        'experiment = "learning"\n[axes]\n'
+        "alpha1 = { from = 1, to = 9, points = 2000 }\n"
+        "strength = { from = 1, to = 9, points = 2000 }\n"
+    )
+    found = run("sweep", "large.toml")
+    assert found.exit_code == 2
+    assert "got 4000000" in found.stderr
+
+
+def test_an_address_that_is_none(here):
+    found = run("sweep", "spec.toml", "--cluster", "x")
+    assert found.exit_code == 2
+    assert "tcp://host:8786; got 'x'" in found.stderr
