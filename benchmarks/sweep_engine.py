@@ -48,17 +48,21 @@ def nothing(folder: Path, count: int) -> None:
     """Rows that do nothing, in this process and in two others."""
     jobs = [Job(math.sqrt, (float(n),)) for n in range(count)]
     for workers in (0, 1, 2):
-        start = time.perf_counter()
+        start, busy = time.perf_counter(), time.process_time()
         with Store(folder / f"nothing{workers}.sqlite") as store:
             if workers:
                 with WorkerPool(workers) as pool:
                     counts = run(store, JobPlan(jobs, float), pool, workers=workers)
             else:
                 counts = run(store, JobPlan(jobs, float))
-        seconds = time.perf_counter() - start
+        seconds, busy = time.perf_counter() - start, time.process_time() - busy
         assert counts.done == count
         where = f"{workers} workers" if workers else "in process"
-        print(f"nothing, {where}: {count} rows, {1e3 * seconds / count:.3f} ms a row", flush=True)
+        print(
+            f"nothing, {where}: {count} rows, {1e3 * seconds / count:.3f} ms a row, "
+            f"{1e3 * busy / count:.3f} ms of the coordinator's processor",
+            flush=True,
+        )
 
 
 def spin(seconds: float) -> str:
@@ -158,16 +162,17 @@ def fill(store: Store, sweep: int) -> None:
 
 
 class clock:
-    """Print how long a block took."""
+    """Print how long a block took, and how much of a processor; the second ignores the load."""
 
     def __init__(self, what: str) -> None:
         self.what = what
 
     def __enter__(self) -> None:
-        self.start = time.perf_counter()
+        self.start, self.busy = time.perf_counter(), time.process_time()
 
     def __exit__(self, *_: object) -> None:
-        print(f"{self.what}: {time.perf_counter() - self.start:.2f} s", flush=True)
+        seconds, busy = time.perf_counter() - self.start, time.process_time() - self.busy
+        print(f"{self.what}: {seconds:.2f} s, {busy:.2f} s of a processor", flush=True)
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ ALLOWED = {
     "validation": set(),
     "version": set(),
     "extras": {"validation"},
+    "files": {"validation"},
     "numerics": {"validation"},
     "losses": {"validation", "numerics"},
     "attention": {"validation"},
@@ -33,7 +34,7 @@ ALLOWED = {
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "fitting"},
     "forecasting": {*CORE, "bags", "fitting", "estimators"},
-    "sweep": {*CORE, "theory", "simulation"},
+    "sweep": {*CORE, "files", "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
     "figures": {"validation", "results", "sweep"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
@@ -41,6 +42,7 @@ ALLOWED = {
     "report": {*CORE, "sweep", "figures", "experiments"},
     "cli": {
         *CORE,
+        "files",
         "theory",
         "simulation",
         "bags",

@@ -143,3 +143,9 @@ def test_the_law_of_the_tokens_is_a_value():
     assert SparseTokenProblem().tokens == Isotropic()
     with pytest.raises(InvalidInput, match="tokens"):
         SparseTokenProblem(tokens="isotropic")
+
+
+@pytest.mark.parametrize("length", [10**330, 10**5000], ids=["330", "5000"])
+def test_integers_that_are_no_floats_are_one_message(length):
+    with pytest.raises(InvalidInput, match="below 2\\^128"):
+        SparseTokenProblem(length)

@@ -152,3 +152,9 @@ def test_an_error_survives_the_way_between_processes():
         Query(2.0, 1.0)
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value) == "cosine must be a finite number in [-1, 1]; got 2.0."
+
+
+@pytest.mark.parametrize("ridge", [10**400, 10**5000], ids=["400", "5000"])
+def test_integers_beyond_floats_are_refused(ridge):
+    with pytest.raises(InvalidInput, match=r"ridge .* must be a finite number"):
+        Readout("logistic", ridge=ridge)

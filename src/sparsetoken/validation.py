@@ -31,6 +31,7 @@ Reals = Any
 
 LARGEST_VALUE = 1e6  # of strengths, steps and temperatures: products of a few stay finite
 LARGEST_LOAD = 1e9  # of n/d
+LARGEST_INTEGER = 2**128 - 1
 
 
 class InvalidInput(ValueError):
@@ -44,12 +45,29 @@ class InvalidInput(ValueError):
 
     def __str__(self) -> str:
         name, legal, got, remedy = self.args
-        return f"{name} must be {legal}; got {got!r}. {remedy}".rstrip()
+        return f"{name} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
+
+
+def _shown(value: Any) -> str:
+    """Return what was got, as far as a message has room for it."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4300 digits
+        return f"a {type(value).__name__} that is too long to be shown"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+LONGEST_SHOWN = 300
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:
-    """Return `value` as an int in [low, high], or raise `InvalidInput`."""
+    """Return `value` as an int in [low, high], or raise `InvalidInput`.
+
+    Without `high` it has 128 bits at most, so that it is also a finite float.
+    """
     legal = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
+    if high is None and isinstance(value, numbers.Integral) and int(value) > LARGEST_INTEGER:
+        high, legal = LARGEST_INTEGER, f"{legal}, and below 2^128"
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):
         raise InvalidInput(name, legal, value, remedy)
@@ -82,7 +100,10 @@ def real(
         legal += f" in {left}{low:g}, {high:g}{right}"
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise InvalidInput(name, legal, value, remedy)
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond the largest float
+        raise InvalidInput(name, legal, value, remedy) from None
     inside = (low < number if open_low else low <= number) and (
         number < high if open_high else number <= high
     )

@@ -415,3 +415,23 @@ def test_python_objects_are_refused_with_the_remedy(data, tmp_path):
     found = run("fit", path)
     assert found.exit_code == 2
     assert "Save X (tokens, d) with bag; y as text." in found.stderr
+
+
+def test_ids_of_bags_are_no_markup(tmp_path):
+    rng = np.random.default_rng(0)
+    ids = np.repeat([f"[/red]{i:02}\x1b[31m" for i in range(20)], 3)
+    y = np.tile(["[b]", "no"], 10)
+    path = _npz(tmp_path / "b.npz", X=rng.standard_normal((60, 4)), bag=ids, y=y)
+    found = run("fit", str(path), "--folds", "2")
+    assert found.exit_code == 0, found.output
+    assert r"\x1b[31m (label [b])" in found.stdout or r"\x1b[31m (label no)" in found.stdout
+    assert "bag [/red]" in found.stdout
+    assert "\x1b" not in found.output
+
+
+def test_a_model_does_not_replace_the_bags(dense):
+    before = dense.read_bytes()
+    found = run("fit", str(dense), "--out", str(dense))
+    assert found.exit_code == 2
+    assert "another file than the input" in found.stderr
+    assert dense.read_bytes() == before

@@ -206,7 +206,7 @@ def test_results_of_what_is_no_store(here):
     assert run("results", "spec.toml").exit_code == 1
     found = run("results", "spec.toml", "--export", "t.txt")
     assert found.exit_code == 2
-    assert ".csv or .parquet" in found.stderr
+    assert ".csv, .parquet or .sqlite" in found.stderr
 
 
 def test_a_damaged_store_is_told_and_exported_as_far_as_it_can_be_read(here):
@@ -216,8 +216,8 @@ def test_a_damaged_store_is_told_and_exported_as_far_as_it_can_be_read(here):
     connection.close()
     found = run("results", "spec.sqlite", "--export", "t.csv", "--json")
     assert found.exit_code == 1
-    assert values(found)["damage"] == "1 rows lost"
-    assert "1 rows cannot" in found.stderr
+    assert values(found)["damage"] == "1 finished rows cannot be read"
+    assert "1 finished rows cannot be read" in found.stderr
     assert len(table(here / "t.csv")) == 29
 
 
@@ -313,3 +313,124 @@ def _done(path):
         return 0
     finally:
         connection.close()
+
+
+def test_an_export_does_not_replace_the_store(here):
+    run("sweep", "spec.toml", "--store", "s.csv")
+    before = (here / "s.csv").read_bytes()
+    found = run("results", "s.csv", "--export", "s.csv")
+    assert found.exit_code == 2
+    assert "another file than the input" in found.stderr
+    (here / "s.svg").write_bytes(before)
+    assert run("plot", "s.svg").exit_code == 2
+    assert (here / "s.csv").read_bytes() == (here / "s.svg").read_bytes() == before
+
+
+def full(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+def files(folder):
+    """Return what lies in a folder, but for what SQLite leaves beside a store."""
+    return sorted(p.name for p in folder.iterdir() if not p.name.endswith(("-wal", "-shm")))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_table_on_a_full_disk_leaves_nothing(name, here, monkeypatch):
+    if name == "t.parquet":
+        pytest.importorskip("pyarrow")
+    run("sweep", "spec.toml")
+    known = files(here)
+    monkeypatch.setattr("sparsetoken.files.os.fsync", full)
+    found = run("results", "spec.sqlite", "--export", name)
+    assert found.exit_code == 1
+    assert "No space left on device" in found.stderr
+    assert files(here) == known
+
+
+def test_a_store_on_a_full_disk_leaves_nothing(here, monkeypatch):
+    run("sweep", "spec.toml")
+    known = files(here)
+    monkeypatch.setattr("sparsetoken.sweep.store.Store.add_finished", full)
+    found = run("results", "spec.sqlite", "--export", "t.sqlite")
+    assert found.exit_code == 1
+    assert "No space left on device" in found.stderr
+    assert files(here) == known
+
+
+def test_a_picture_on_a_full_disk_leaves_nothing(here, monkeypatch):
+    run("sweep", "spec.toml")
+    known = files(here)
+    monkeypatch.setattr("sparsetoken.files.os.fsync", full)
+    found = run("plot", "spec.sqlite", "--out", "s.png")
+    assert found.exit_code == 1
+    assert "No space left on device" in found.stderr
+    assert files(here) == known
+
+
+def test_damaged_rows_are_told_and_run_again(here):
+    run("sweep", "spec.toml")
+    run("results", "spec.sqlite", "--export", "whole.csv")
+    with sqlite3.connect("spec.sqlite") as connection:
+        connection.execute("UPDATE configurations SET content = '[]' WHERE id < 4")
+    connection.close()
+    found = run("sweep", "spec.toml")
+    assert found.exit_code == 0
+    assert "3 rows are damaged and run again" in found.stderr
+    run("results", "spec.sqlite", "--export", "again.csv")
+    assert (here / "again.csv").read_bytes() == (here / "whole.csv").read_bytes()
+
+
+def test_a_store_whose_creation_was_interrupted_is_run_on(here):
+    connection = sqlite3.connect("spec.sqlite")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+    assert run("sweep", "spec.toml", "--dry-run").exit_code == 0
+    assert run("sweep", "spec.toml").exit_code == 0
+
+
+def test_what_is_wrong_with_a_store_is_not_said_of_the_spec(here):
+    (here / "[").mkdir()
+    with sqlite3.connect("[/x].sqlite") as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+    found = run("sweep", "spec.toml", "--store", "[/x].sqlite")
+    assert found.exit_code == 2
+    assert "[/x].sqlite, another SQLite file" in found.stderr
+    assert "spec.toml" not in found.stderr
+
+
+def test_the_name_of_a_store_is_no_markup(here):
+    (here / "[").mkdir()
+    name = "[/x][b].sqlite"
+    assert run("sweep", "spec.toml", "--store", name).exit_code == 0
+    found = run("results", name)
+    assert found.exit_code == 0
+    assert "[/x][b]" in found.stdout
+    assert run("plot", name, "--out", "[/x].svg").exit_code == 0
+
+
+def test_a_store_named_memory_is_a_file(here):
+    assert run("sweep", "spec.toml", "--store", ":memory:").exit_code == 0
+    assert (here / ":memory:").stat().st_size > 0
+
+
+def test_a_large_grid_is_counted_before_its_points_are_checked(here, monkeypatch):
+    def check(*_):
+        raise AssertionError("checked")
+
+    monkeypatch.setattr("sparsetoken.sweep.grid.Grid.check_points", check)
+    (here / "large.toml").write_text(
+        'experiment = "learning"\n[axes]\n'
+        "alpha1 = { from = 1, to = 9, points = 2000 }\n"
+        "strength = { from = 1, to = 9, points = 2000 }\n"
+    )
+    found = run("sweep", "large.toml")
+    assert found.exit_code == 2
+    assert "got 4000000" in found.stderr
+
+
+def test_an_address_that_is_none(here):
+    found = run("sweep", "spec.toml", "--cluster", "x")
+    assert found.exit_code == 2
+    assert "tcp://host:8786; got 'x'" in found.stderr

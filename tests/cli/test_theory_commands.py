@@ -444,3 +444,9 @@ def test_the_cache_serves_the_next_run(tmp_path):
     assert made
     assert made == again
     assert (first.stdout, second.stderr) == (second.stdout, b"")
+
+
+def test_a_drift_whose_square_is_no_float_has_no_rate():
+    found = run("align", "--positive-rate", "1e-300", "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["status"] == "converged"

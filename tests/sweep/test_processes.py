@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from sparsetoken.sweep.processes import one_thread_each, worker_pool
+from sparsetoken.sweep.processes import WorkerPool, one_thread_each, worker_pool
+from sparsetoken.validation import InvalidInput
 
 
 def test_workers_have_one_thread(monkeypatch):
@@ -53,3 +54,10 @@ def test_workers_end_with_their_parent(tmp_path):
         start = time.monotonic()
         process.communicate(timeout=60)
     assert time.monotonic() - start < 30  # the worker would sleep for 100 seconds
+
+
+def test_more_workers_than_files_may_be_open(monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
+    with pytest.raises(InvalidInput, match="at most 16 here; got 400"):
+        WorkerPool(400)

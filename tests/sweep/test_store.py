@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,7 +12,7 @@ from sparsetoken.sweep import Store, StoreError
 from sparsetoken.sweep import leases as leases_module
 from sparsetoken.sweep.leases import started_at
 from sparsetoken.sweep.records import Answer, Counts, Result
-from sparsetoken.sweep.schema import SCHEMA_VERSION
+from sparsetoken.sweep.schema import SCHEMA_VERSION, EmptyStore
 from sparsetoken.validation import InvalidInput
 
 ROWS = [{"n": n} for n in range(20)]
@@ -165,6 +166,39 @@ def test_a_process_elsewhere_lives_as_long_as_it_gives_signs(path, monkeypatch):
     assert len(two.lease(sweep, 0, 100)) == 12
 
 
+@pytest.mark.parametrize("clock", [1e6, 0.0, -1e6])
+def test_rows_of_a_machine_are_freed_after_the_lease_whatever_its_clock_says(
+    path, clock, monkeypatch
+):
+    one, sweep = opened(path)
+    one.lease(sweep, 0, 12)
+    one._connection.execute(
+        "UPDATE holders SET host = 'elsewhere', heartbeat = heartbeat + ?", (clock,)
+    )
+    two, _ = opened(path)
+    assert len(two.lease(sweep, 0, 100)) == 8  # it may still run
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + leases_module.LEASE_SECONDS - 5)
+    two.release_dead()
+    assert two.lease(sweep, 0, 100) == []
+    one._connection.execute("UPDATE holders SET heartbeat = heartbeat + 1 WHERE host = 'elsewhere'")
+    two.release_dead()
+    monkeypatch.setattr(time, "monotonic", lambda: now + leases_module.LEASE_SECONDS + 5)
+    two.release_dead()
+    assert two.lease(sweep, 0, 100) == []  # it gave a sign ten seconds ago
+    monkeypatch.setattr(time, "monotonic", lambda: now + 2 * leases_module.LEASE_SECONDS)
+    two.release_dead()
+    assert len(two.lease(sweep, 0, 100)) == 12
+
+
+def test_another_version_elsewhere_is_waited_for_as_long_as_it_may_run(path, monkeypatch):
+    one, _ = opened(path, "1")
+    one._connection.execute("UPDATE holders SET host = 'elsewhere', heartbeat = heartbeat + 1e6")
+    monkeypatch.setattr(leases_module, "LEASE_SECONDS", 0.05)
+    monkeypatch.setattr("sparsetoken.sweep.store.POLL_SECONDS", 0.1)
+    Store(path).begin("2")
+
+
 def test_signs_of_life_are_given(path, monkeypatch):
     monkeypatch.setattr(leases_module, "HEARTBEAT_SECONDS", 0.01)
     store, _ = opened(path)
@@ -202,6 +236,9 @@ def test_a_store_of_another_format_is_refused(path, version, word):
     opened(path)[0].close()
     with sqlite3.connect(path) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute("PRAGMA writable_schema = 1")
+        other = (f"format {SCHEMA_VERSION}", f"format {version}")
+        connection.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?)", other)
     connection.close()
     before = path.read_bytes()
     with pytest.raises(InvalidInput, match=f"made by an? {word} version"):
@@ -224,6 +261,17 @@ def test_reading_creates_no_file(path):
     path.touch()
     with pytest.raises(InvalidInput, match="empty"):
         Store(path, write=False)
+
+
+def test_a_store_whose_creation_was_interrupted_is_finished(path):
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.close()
+    assert path.stat().st_size == 4096  # SQLite has begun, and there are no tables
+    with pytest.raises(EmptyStore, match="its sweep can be run on this file"):
+        Store(path, write=False)
+    store, sweep = opened(path)
+    assert store.counts(sweep).left == 20
 
 
 def test_a_full_disk_is_one_message_and_loses_nothing(path):

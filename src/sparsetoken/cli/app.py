@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
 import sys
-from multiprocessing import util
-from typing import Annotated
+from collections.abc import Sized
+from multiprocessing import resource_tracker, util
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -79,16 +81,45 @@ def _root(
 def main() -> None:
     """Run the command line."""
     use_compilation_cache()
-    # A shell starts background jobs with SIGINT ignored; they stay so.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _stopped)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _stopped)
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no error
+            stream.reconfigure(errors="backslashreplace")
+    # A shell starts background jobs with SIGINT ignored, and nohup SIGHUP; they stay so.
+    for name in ENDINGS:
+        number = getattr(signal, name, None)
+        if number and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _stopped)
+    try:
+        app()
+    except OSError as error:
+        _not_written(error)
+    except SystemExit:
+        _flush()
+        raise
+    _flush()
+
+
+ENDINGS = {"SIGINT": "Interrupted", "SIGTERM": "Terminated", "SIGHUP": "Hung up"}
+
+
+def _flush() -> None:
+    """Say so if standard output is full, before the interpreter ends with a message of its own."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        _not_written(error)
+
+
+def _not_written(error: OSError) -> NoReturn:
+    text = f"Error: standard output or a file cannot be written: {error}.\n"
+    with contextlib.suppress(OSError):
+        os.write(2, text.encode(errors="backslashreplace"))
+    os._exit(1)  # what is left in the buffer of standard output can never be written
 
 
 def _stopped(number: int, _: object) -> None:
-    """End at once, with exit code 130 after SIGINT and 143 after SIGTERM.
+    """End at once, with exit code 130 after SIGINT, 143 after SIGTERM and 129 after SIGHUP.
 
     A KeyboardInterrupt would be lost where Python ignores exceptions, and XLA may crash an
     interpreter that ends in the middle of its work. What a command has finished it has
@@ -96,8 +127,22 @@ def _stopped(number: int, _: object) -> None:
     """
     for process in multiprocessing.active_children():
         process.kill()
-    util._run_finalizers(0)  # type: ignore[attr-defined]
-    show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
-    word = "Interrupted" if number == signal.SIGINT else "Terminated"
-    os.write(2, f"{show_cursor}\n{word}.\n".encode())
+    _free_semaphores()
+    show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
+    with contextlib.suppress(OSError):  # a terminal that was closed
+        os.write(2, f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.\n".encode())
     os._exit(128 + number)
+
+
+def _free_semaphores() -> None:
+    """Give semaphores back, also if the process that tracks them got the signal as well."""
+    resource_tracker.unregister = _unregister
+    util._run_finalizers(0)  # type: ignore[attr-defined]
+
+
+def _unregister(name: Sized, rtype: str) -> None:
+    """Tell the tracker of a semaphore if it still runs; a new one would know of none."""
+    descriptor = getattr(resource_tracker._resource_tracker, "_fd", None)
+    if descriptor is not None:
+        with contextlib.suppress(OSError):
+            os.write(descriptor, f"UNREGISTER:{name}:{rtype}\n".encode())

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
 from sparsetoken.cli.forecast import counting
-from sparsetoken.cli.show import guarded, put_json
+from sparsetoken.cli.show import guarded, put, put_json
 
 __all__ = ["diagnose"]
 
@@ -38,4 +36,4 @@ def diagnose(
         more = {"columns": data.columns, "left_out": data.left_out, "separating": separating}
         put_json({**found.to_dict(), **more})
     else:
-        typer.echo(f"{f.columns_told(data)}\n{found}")
+        put(f.columns_told(data), *str(found).splitlines())

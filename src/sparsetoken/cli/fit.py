@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +9,8 @@ import typer
 
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, put_json
+from sparsetoken.cli.show import guarded, message, put, put_json
+from sparsetoken.files import require_place, written_whole
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +59,7 @@ def fit(
     integer("--folds", folds, 2)
     integer("--seed", seed, 0)
     if out is not None:
-        _check_place(out)
+        require_place("--out", out, file)
     data = f.read_bags(file, label, bag, columns)
     splits = _splits(data.y, folds, test_size, seed)
     fitted = _estimator(model, seed).fit(data.bags, data.y)
@@ -85,7 +84,7 @@ def fit(
     if as_json:
         put_json(values)
     else:
-        typer.echo(f.columns_told(data))
+        put(f.columns_told(data))
         _show(values)
     if failure:
         message(f"Error: {failure}")
@@ -177,33 +176,19 @@ def _of_bag(name: Any, label: Any, order: np.ndarray, weights: np.ndarray) -> di
     }
 
 
-def _check_place(out: Path) -> None:
-    from sparsetoken.validation import InvalidInput
-
-    if out.is_dir() or not out.parent.is_dir():
-        raise InvalidInput("--out", "a file in a folder that is there", str(out))
-    if not os.access(out.parent, os.W_OK):
-        raise InvalidInput("--out", "in a folder that can be written", str(out))
-
-
 def _saved(estimator: Any, out: Path) -> str:
     """Write the model whole or not at all; return what went wrong."""
     import joblib  # type: ignore[import-untyped]
 
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as stream:
+        with written_whole(out) as aside, aside.open("wb") as stream:
             joblib.dump(estimator, stream)
-        part.replace(out)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
         return f"{out} was not written ({error}). Name another file with --out."
     return ""
 
 
 def _show(values: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=f"Cross-validated on {values['bags']} bags", title_justify="left")
@@ -211,17 +196,16 @@ def _show(values: dict[str, Any]) -> None:
         table.add_column(name, justify="left" if name == "model" else "right")
     for name, scores in values["scores"].items():
         table.add_row(name, *(_pair(score) for score in scores.values()))
-    console = Console()
-    console.print(table)
+    put(table)
     for name in ("sharpness", "query", "ridge"):
         if name in values:
-            console.print(f"{name}: {', '.join(_short(x) for x in values[name])}")
+            put(f"{name}: {', '.join(_short(x) for x in values[name])}")
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)
         tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)
-        console.print(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
+        put(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
     if values["saved"]:
-        console.print(f"Saved: {values['saved']}")
+        put(f"Saved: {values['saved']}")
 
 
 def _pair(score: dict[str, float]) -> str:

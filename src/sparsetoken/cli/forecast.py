@@ -10,7 +10,7 @@ import typer
 
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, progress_bar, put_json
+from sparsetoken.cli.show import guarded, message, progress_bar, put, put_json
 
 __all__ = ["counting", "forecast"]
 
@@ -52,7 +52,7 @@ def forecast(
         for text in found.advice:
             message(text)
     else:
-        typer.echo(f"{f.columns_told(data)}\n{found}")
+        put(f.columns_told(data), *str(found).splitlines())
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.show import guarded, message, put_json, put_table
+from sparsetoken.files import require_place, written_whole
 
 __all__ = ["plot"]
 
@@ -47,9 +47,7 @@ def plot(
     path = Path(f"{file.stem}.svg") if out is None else out
     if path.suffix.lower() not in ENDINGS:
         raise InvalidInput("--out", f"a path that ends in {', '.join(ENDINGS)}", str(path))
-    folder = path.resolve().parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InvalidInput("--out", "in a folder that can be written", str(path))
+    require_place("--out", path, file)
     try:
         with Store(file, write=False) as store:
             number, grid = grid_of_sweep(store, number)
@@ -64,7 +62,13 @@ def plot(
         raise typer.Exit(1) from None
     with styled():
         figure, drawn = draw(grid, rows, chosen)
-        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+        undated = {"Date": None} if path.suffix.lower() == ".svg" else None
+        try:
+            with written_whole(path) as aside:
+                figure.savefig(aside, metadata=undated)
+        except OSError as error:
+            message(f"Error: {path} cannot be written: {error}.")
+            raise typer.Exit(1) from None
     if as_json:
         put_json({"figure": str(path), **drawn._asdict()})
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, progress_bar, put_json
+from sparsetoken.cli.show import guarded, message, progress_bar, put, put_json
 
 if TYPE_CHECKING:
     from sparsetoken.theory.oracle.strength import CriticalStrength
@@ -118,7 +118,6 @@ def _show(values: dict[str, Any], as_json: bool) -> None:
     if as_json:
         put_json(values)
         return
-    from rich.console import Console
     from rich.table import Table
 
     title = f"Strength at which the best test error is {values['error_level']:g}"
@@ -131,4 +130,4 @@ def _show(values: dict[str, Any], as_json: bool) -> None:
         law = values["growth"].get(name, {}).get("law", "")
         cells = ["-" if x != x else f"{x:.4g}" for x in row]
         table.add_row(name.replace("_", " "), *cells, law)
-    Console().print(table)
+    put(table)

@@ -67,6 +67,8 @@ def reproduce(
     _show(found, as_json)
     if found.resumed:
         message(f"{found.resumed} of {found.pieces} pieces of work came from earlier runs.")
+    if found.damaged:
+        message(f"{found.damaged} of them were damaged in the file and ran again.")
     for experiment in found.skipped:
         extra = f"pip install 'sparsetoken[{experiment.extra}]'"
         message(f"Left out: {experiment.name}, which needs optional packages: {extra}.")

@@ -11,7 +11,8 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.show import guarded, message, put_json, put_table
 
 if TYPE_CHECKING:
-    from sparsetoken.sweep import Store
+    from sparsetoken.sweep.integrity import Losses
+    from sparsetoken.sweep.reading import StoreReader
 
 __all__ = ["results"]
 
@@ -25,7 +26,10 @@ def results(
     ],
     export: Annotated[
         Path | None,
-        typer.Option("--export", help="Write the rows to this .csv or .parquet file."),
+        typer.Option(
+            "--export",
+            help="Write the rows to this .csv or .parquet file, or to a new store (.sqlite).",
+        ),
     ] = None,
     facts: Annotated[
         bool, typer.Option("--facts", help="Export times, versions and host too.")
@@ -38,19 +42,20 @@ def results(
 
     Example: [cyan]sparsetoken results sweep.sqlite --export sweep.csv[/]
     """
-    from sparsetoken.sweep import Store, StoreError
+    from sparsetoken.sweep import StoreError
     from sparsetoken.sweep.export import check_export, export_table
-    from sparsetoken.sweep.integrity import find_damage
+    from sparsetoken.sweep.integrity import read_whole_rows
+    from sparsetoken.sweep.salvage import opened_as_far_as_possible
 
     if export is not None:
-        check_export(export)
+        check_export(export, file)
     try:
-        with Store(file, write=False) as store:
-            damage = find_damage(store)
+        with opened_as_far_as_possible(file) as (store, damage):
             values = _summary(store)
-            lost = 0
-            if export is not None:
-                lost = export_table(store, export, facts=facts)
+            if export is None:
+                losses = read_whole_rows(store, lambda _: None)
+            else:
+                losses = export_table(store, export, facts=facts)
                 values["exported"] = str(export)
     except StoreError as error:
         message(f"Error: {error}")
@@ -58,19 +63,30 @@ def results(
     except OSError as error:
         message(f"Error: {export} cannot be written: {error}.")
         raise typer.Exit(1) from None
-    values["damage"] = damage or (f"{lost} rows lost" if lost else "none")
+    lost = _told(losses)
+    values |= {"damage": damage or lost or "none", **losses._asdict()}
     if as_json:
         put_json(values)
     else:
         _show(values, str(file))
     if damage or lost:
-        message(f"{file} is damaged ({damage or 'rows that cannot be read'}).")
-        if export is not None:
-            message(f"What can be read is in {export}; {lost} rows cannot.")
+        message(f"{file} is damaged ({damage or 'rows are not what was written'}).")
+        saved = "" if export is None else f"What can be read is in {export}. "
+        message(f"{saved}{lost or 'All finished rows can be read'}.")
         raise typer.Exit(1)
 
 
-def _summary(store: Store) -> dict[str, Any]:
+def _told(losses: Losses) -> str:
+    """Return what is lost, or "" if nothing is."""
+    parts = []
+    if losses.finished:
+        parts.append(f"{losses.finished} finished rows cannot be read")
+    if losses.unknown:
+        parts.append(f"of up to {losses.unknown} more nothing is known")
+    return "; ".join(parts)
+
+
+def _summary(store: StoreReader) -> dict[str, Any]:
     from sparsetoken.sweep import StoreError
 
     try:

@@ -29,14 +29,42 @@ from rich.text import Text
 if TYPE_CHECKING:
     from sparsetoken.results import Status
 
-__all__ = ["finish", "guarded", "message", "progress_bar", "put_json", "put_table"]
+__all__ = [
+    "finish",
+    "guarded",
+    "message",
+    "printable",
+    "progress_bar",
+    "put",
+    "put_json",
+    "put_table",
+]
 
 P = ParamSpec("P")
 
 
 def message(text: str) -> None:
     """Write one line to standard error."""
-    typer.echo(text, err=True)
+    typer.echo(printable(text), err=True)
+
+
+def printable(text: str) -> str:
+    """Return a text in which what cannot be printed is written as in Python source.
+
+    Names of files and ids of bags are texts of anybody: no escape sequence of theirs reaches
+    the terminal, and no line break splits a message.
+    """
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def put(*lines: str | Table) -> None:
+    """Print lines and tables as they are: no text in them is markup."""
+    console = Console(markup=False, emoji=False)
+    for line in lines:
+        if isinstance(line, str):
+            console.print(printable(line), soft_wrap=True)
+        else:
+            console.print(line)
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
@@ -82,15 +110,15 @@ def put_table(title: str, values: Mapping[str, Any]) -> None:
     """Print the same values as a table; a pair (mean, standard error) takes two columns."""
     rows = list(_rows(values))
     simulated = any(isinstance(value, Mapping) for _, value in rows)
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=printable(title), title_justify="left", title_style="bold")
     table.add_column("quantity")
     table.add_column("mean" if simulated else "value", justify="right")
     if simulated:
         table.add_column("standard error", justify="right")
     for name, value in rows:
         pair = value if isinstance(value, Mapping) else {"mean": value}
-        table.add_row(name.replace("_", " "), *(_text(v) for v in pair.values()))
-    Console().print(table)
+        table.add_row(printable(name.replace("_", " ")), *(_text(v) for v in pair.values()))
+    put(table)
 
 
 def _rows(values: Mapping[str, Any], prefix: str = "") -> Any:
@@ -103,7 +131,7 @@ def _rows(values: Mapping[str, Any], prefix: str = "") -> Any:
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
-        return value
+        return printable(value)
     if not math.isfinite(value):
         return "-" if math.isnan(value) else str(value)
     return f"{value:.3g}" if 0 < abs(value) < 1e-3 else f"{value:.6g}"

@@ -8,8 +8,10 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import finish, guarded, progress_bar, put_json, put_table
+from sparsetoken.cli.show import finish, guarded, message, progress_bar, put_json, put_table
 from sparsetoken.cli.theory import on_device, tell
 
 if TYPE_CHECKING:
@@ -99,10 +101,15 @@ def _executor(workers: int) -> Iterator[Executor | None]:
     if workers == 1:
         yield None
         return
+    from sparsetoken.simulation.parallel import WorkersDied
     from sparsetoken.sweep.processes import worker_pool
 
-    with worker_pool(workers) as executor:
-        yield executor
+    try:
+        with worker_pool(workers) as executor:
+            yield executor
+    except WorkersDied as error:
+        message(f"Error: {error}")
+        raise typer.Exit(1) from None
 
 
 def summary(result: Simulation) -> dict[str, Any]:

@@ -68,8 +68,12 @@ def sweep(
         path = Path(f"{spec.stem}.sqlite") if store is None else store
         with one_message():
             same_budget = memory_budget is None
-            grid = read_spec(spec, budget, lambda grid: same_budget and _is_known(path, grid))
-            _check_size(grid, spec, yes or dry_run)
+
+            def need_no_check(grid: Grid) -> bool:
+                _check_size(grid, spec, yes or dry_run)  # before all points are looked at
+                return same_budget and _is_known(path, grid)
+
+            grid = read_spec(spec, budget, need_no_check)
             if dry_run:
                 _tell_plan(grid, path, workers, budget, as_json)
                 return
@@ -98,23 +102,25 @@ def _check_size(grid: Grid, spec: Path, allowed: bool) -> None:
 def _is_known(path: Path, grid: Grid) -> bool:
     """Return whether the store has this very sweep, whose points were checked before."""
     from sparsetoken.sweep import Store
+    from sparsetoken.sweep.schema import EmptyStore
 
-    if not path.is_file() or not path.stat().st_size:
+    if not path.is_file():
         return False
-    with Store(path, write=False) as file:
-        return file.has_sweep(grid.text())
+    try:
+        with Store(path, write=False) as file:
+            return file.has_sweep(grid.text())
+    except EmptyStore:  # its creation was interrupted
+        return False
 
 
 def _run(
     grid: Grid, path: Path, workers: int, address: str, retry_failed: bool, budget: int | None
 ) -> Counts:
     from sparsetoken.sweep import GridPlan, Store, run
-    from sparsetoken.sweep.integrity import require_whole
 
     with contextlib.ExitStack() as stack:
         executor, workers = stack.enter_context(executor_of(workers, address))
         file = stack.enter_context(Store(path))
-        require_whole(file)
         bar = stack.enter_context(progress_bar())
         task = bar.add_task("rows", total=None)
 
@@ -135,16 +141,20 @@ def _run(
             retry_failed=retry_failed,
             on_registered=lambda added: bar.update(task, description="writing the rows down"),
             on_counts=show,
+            on_damaged=lambda rows: message(f"{path}: {rows} rows are damaged and run again."),
         )
 
 
 def _tell_plan(grid: Grid, path: Path, workers: int, budget: int | None, as_json: bool) -> None:
     from sparsetoken.sweep import Store
     from sparsetoken.sweep.estimate import estimate
+    from sparsetoken.sweep.schema import EmptyStore
 
     with contextlib.ExitStack() as stack:
-        there = path.is_file()
-        file = stack.enter_context(Store(path, write=False)) if there else None
+        file = None
+        if path.is_file():
+            with contextlib.suppress(EmptyStore):  # its creation was interrupted
+                file = stack.enter_context(Store(path, write=False))
         found = estimate(grid, file, budget)
     total = sum(found.rows.values())
     values = {

@@ -23,7 +23,7 @@ from sparsetoken.report.page import Section, page, section
 from sparsetoken.report.pictures import pictures_of, png
 from sparsetoken.sweep import JobPlan, Store, run
 from sparsetoken.sweep.batch import package_version
-from sparsetoken.sweep.integrity import require_whole
+from sparsetoken.sweep.repair import repair
 from sparsetoken.sweep.schema import StoreError
 from sparsetoken.validation import InvalidInput, choice, integer
 
@@ -48,6 +48,8 @@ class Reproduction:
         Pieces of work taken from earlier runs, of so many in all.
     skipped : tuple of Experiment
         Those whose optional packages are not installed.
+    damaged : int
+        Pieces of work whose results in the file were damaged, and which ran again.
     """
 
     findings: tuple[Finding, ...]
@@ -56,6 +58,7 @@ class Reproduction:
     resumed: int
     pieces: int
     skipped: tuple[Experiment, ...] = ()
+    damaged: int = 0
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -159,7 +162,7 @@ def reproduce(
     folder = writable_folder(out, ("report.html", "claims.json", *pictures))
     facts, start = _facts(profile, seed), time.monotonic()
     jobs = {experiment.name: experiment.plan(profile, seed) for experiment in chosen}
-    rows, resumed = _rows(folder, jobs, executor, workers, progress)
+    rows, resumed, damaged = _rows(folder, jobs, executor, workers, progress)
     seconds, pieces = time.monotonic() - start, sum(map(len, jobs.values()))
     facts["wall time"] = f"{seconds:.0f} s"
     if resumed:
@@ -169,7 +172,9 @@ def reproduce(
     files["report.html"] = page(sections, facts, profile, skipped).encode()
     write_files(folder, files)
     found = tuple(f for s in sections for f in s.findings)
-    return Reproduction(found, folder / "report.html", seconds, resumed, pieces, tuple(skipped))
+    return Reproduction(
+        found, folder / "report.html", seconds, resumed, pieces, tuple(skipped), damaged
+    )
 
 
 def _rows(
@@ -178,12 +183,12 @@ def _rows(
     executor: Executor | None,
     workers: int,
     progress: Callable[[str, float, float], None],
-) -> tuple[dict[str, list[Any]], int]:
-    """Return the rows of each experiment, and how many pieces of work were in the store."""
+) -> tuple[dict[str, list[Any]], int, int]:
+    """Return the rows of each experiment, and the pieces of work that were known and damaged."""
     every = [job for some in jobs.values() for job in some]
     plan, tell = JobPlan(every, to_json), _Progress(jobs, progress)
     with Store(folder / STORE) as store:
-        require_whole(store)
+        damaged = repair(store)  # what is damaged is not known
         known = plan.known(store)
         tell(known)
         run(
@@ -196,7 +201,7 @@ def _rows(
         )
         results = iter(plan.results(store))
     stored = {name: [row for _ in some for row in next(results)] for name, some in jobs.items()}
-    return {name: _read(name, some, folder) for name, some in stored.items()}, len(known)
+    return {name: _read(name, some, folder) for name, some in stored.items()}, len(known), damaged
 
 
 def _read(name: str, stored: Sequence[Any], folder: Path) -> list[Any]:

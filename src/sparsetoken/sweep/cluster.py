@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from sparsetoken.validation import InvalidInput
 __all__ = ["Cluster", "connected"]
 
 TIMEOUT_SECONDS = 10
+LEGAL = "the address of a dask scheduler that is running, such as tcp://host:8786"
 
 
 class Cluster(NamedTuple):
@@ -37,6 +39,8 @@ def connected(address: str) -> Iterator[Cluster]:
         If dask is missing, the scheduler does not answer, it has no workers, or a worker
         has another version.
     """
+    if not re.fullmatch(r"\w+://\S+|\S+:\d+", address):
+        raise InvalidInput("--cluster", LEGAL, address)
     distributed = needed("distributed", "to run on a cluster", "cluster")
     with _quiet():
         yield from _connected(distributed, address)
@@ -62,8 +66,7 @@ def _connected(distributed: Any, address: str) -> Iterator[Cluster]:
         client = distributed.Client(address, timeout=TIMEOUT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         remedy = f"It did not answer in {TIMEOUT_SECONDS} s: {' '.join(str(error).split())[:200]}."
-        legal = "the address of a dask scheduler that is running, such as tcp://host:8786"
-        raise InvalidInput("--cluster", legal, address, remedy) from None
+        raise InvalidInput("--cluster", LEGAL, address, remedy) from None
     try:
         _check_versions(client)
         yield Cluster(client.get_executor(), _threads(client))

@@ -57,7 +57,7 @@ class Columns:
         own["message"] += self._shared([row.result.message for row in rows])
         own["trial_seed"] += [row.result.seed and row.result.seed.hex() for row in rows]
         if "seconds" in own:
-            own["seconds"] += [row.seconds for row in rows]
+            own["seconds"] += [row.result.seconds for row in rows]
             own["computed_with"] += self._shared([row.environment for row in rows])
 
     def _shared(self, values: Sequence[Any]) -> list[Any]:

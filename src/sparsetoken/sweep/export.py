@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import csv
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsetoken.extras import needed
+from sparsetoken.files import require_place, written_whole
 from sparsetoken.sweep.columns import Columns
-from sparsetoken.sweep.integrity import readable_rows
-from sparsetoken.sweep.reading import StoreReader
+from sparsetoken.sweep.copying import copy_rows
+from sparsetoken.sweep.integrity import Losses, read_whole_rows
+from sparsetoken.sweep.reading import StoreReader, damaged_rows_text
+from sparsetoken.sweep.schema import StoreError
 from sparsetoken.sweep.store import Store
 from sparsetoken.validation import InvalidInput
 
@@ -21,28 +23,31 @@ if TYPE_CHECKING:
 
 __all__ = ["ENDINGS", "check_export", "export_table", "to_pandas"]
 
-ENDINGS = (".csv", ".parquet")
+STORE = ".sqlite"
+ENDINGS = (".csv", ".parquet", STORE)
 LINES = 5_000
 
 
-def check_export(path: Path) -> None:
-    """Raise `InvalidInput` unless the path can be exported to."""
+def check_export(path: Path, store: Path | None = None) -> None:
+    """Raise `InvalidInput` unless the path can be exported to, and is not that of the store."""
     if path.suffix.lower() not in ENDINGS:
-        raise InvalidInput("--export", "a path that ends in .csv or .parquet", str(path))
-    if not path.resolve().parent.is_dir() or not os.access(path.resolve().parent, os.W_OK):
-        raise InvalidInput("--export", "in a folder that can be written", str(path))
+        raise InvalidInput("--export", "a path that ends in .csv, .parquet or .sqlite", str(path))
+    require_place("--export", path, *([store] if store else []))
+    if path.suffix.lower() == STORE and path.exists():
+        raise InvalidInput("--export", "a new file, since it is a store", str(path))
     if path.suffix.lower() == ".parquet":
         needed("pyarrow", "to write Parquet files", "data")
 
 
-def export_table(store: Store, path: Path | str, *, facts: bool = False) -> int:
-    """Write the finished rows to a .csv or .parquet file, which replaces an older one.
+def export_table(store: StoreReader, path: Path | str, *, facts: bool = False) -> Losses:
+    """Write the finished rows that are whole to a .csv or .parquet file, or to a new store.
 
-    Two stores with the same results give the same bytes.
+    A table replaces an older one. Two stores with the same results give the same bytes. A new
+    store (.sqlite) has the rows alone: a sweep that is run on it computes what it lacks.
 
     Parameters
     ----------
-    store : Store
+    store : StoreReader
     path : path
     facts : bool
         Whether to add the seconds of each row and what it was computed with; then the
@@ -50,44 +55,50 @@ def export_table(store: Store, path: Path | str, *, facts: bool = False) -> int:
 
     Returns
     -------
-    int
-        Rows that are lost since the file is damaged.
+    Losses
+        What is lost since the file is damaged.
 
     Raises
     ------
     InvalidInput
-        If the ending is another, the folder cannot be written, or pyarrow is missing.
+        If the ending is another, the file is that of the store, the folder cannot be written,
+        or pyarrow is missing.
+    StoreError
+        If a row cannot be written to a new store.
     """
     path = Path(path)
-    check_export(path)
-    columns, lost = read_columns(store, facts)
-    aside = path.with_name(path.name + ".part")
+    check_export(path, store.path)
+    if path.suffix.lower() == STORE:
+        return copy_rows(store, path)
+    columns, losses = read_columns(store, facts)
     write = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
-    write(columns, aside)
-    aside.replace(path)
-    return lost
+    with written_whole(path) as aside:
+        write(columns, aside)
+    return losses
 
 
 def to_pandas(store: Store, *, facts: bool = False) -> pd.DataFrame:
     """Return the finished rows as a DataFrame, sorted by configuration, results first.
 
     A value that a row does not have is NaN, or None in columns of text.
+
+    Raises
+    ------
+    StoreError
+        If rows are damaged.
     """
     pd = needed("pandas", "to make a DataFrame", "data")
-    columns, _ = read_columns(store, facts)
+    columns, losses = read_columns(store, facts)
+    if any(losses):
+        raise StoreError(damaged_rows_text(store.path, f"A part ({sum(losses)} rows)"))
     order = columns.order()
     return pd.DataFrame({name: _array(values)[order] for name, values in columns.named().items()})
 
 
-def read_columns(store: StoreReader, facts: bool = False) -> tuple[Columns, int]:
-    """Return the finished rows by column, and the number of rows that cannot be read."""
-    columns, lost = Columns(facts), 0
-    for chunk in readable_rows(store):
-        if chunk is None:
-            lost += 1
-        else:
-            columns.add(chunk)
-    return columns, lost
+def read_columns(store: StoreReader, facts: bool = False) -> tuple[Columns, Losses]:
+    """Return the finished rows that are whole by column, and what is lost."""
+    columns = Columns(facts)
+    return columns, read_whole_rows(store, columns.add)
 
 
 def _types(values: list[Any]) -> set[type]:

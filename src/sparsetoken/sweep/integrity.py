@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
-from sparsetoken.sweep.reading import StoreReader
+from sparsetoken.sweep.reading import CONVERGED, FAILED, StoreReader, seal
 from sparsetoken.sweep.rows import RawRow
-from sparsetoken.sweep.schema import StoreError, damage_text
+from sparsetoken.sweep.schema import PAGE, StoreError
 
-__all__ = ["find_damage", "readable_rows", "require_whole"]
+__all__ = ["Losses", "find_damage", "last_number", "pieces", "read_whole_rows"]
 
+T = TypeVar("T")
 AT_ONCE = 20_000
-"""Rows that are read before any is yielded, so that nothing is yielded twice after an error."""
+"""Rows that are read before any is passed on, so that none is passed on twice after an error."""
+
+SMALLEST_ROW = 32
+"""Bytes of a file that a row needs at the very least."""
+
+
+class Losses(NamedTuple):
+    """What is lost of a damaged store.
+
+    Attributes
+    ----------
+    finished : int
+        Rows that were finished and cannot be read.
+    unknown : int
+        Numbers of rows of which the file says nothing any more; some may have been finished.
+    """
+
+    finished: int
+    unknown: int
 
 
 def find_damage(store: StoreReader) -> str:
@@ -28,40 +48,105 @@ def find_damage(store: StoreReader) -> str:
     return "" if first == "ok" else " ".join(first.split())
 
 
-def require_whole(store: StoreReader) -> None:
-    """Raise `StoreError` if the structure of the file is damaged."""
-    if find_damage(store):
-        raise StoreError(damage_text(store.path))
+def read_whole_rows(store: StoreReader, take: Callable[[list[RawRow]], None]) -> Losses:
+    """Pass on all finished rows that are whole, each once; return what is lost.
 
-
-def readable_rows(store: StoreReader) -> Iterator[list[RawRow] | None]:
-    """Yield chunks of the finished rows that can be read; None for each row that is lost.
-
-    Where a range of rows cannot be read, its halves are tried, down to single rows.
+    Parameters
+    ----------
+    store : StoreReader
+    take : callable
+        Called with some rows at a time.
     """
-    ranges = [(0, _last_number(store) + 1)]
+    last, seen = last_number(store), set[int]()
+    spoilt, unread = set[int](), set[int]()
+
+    def pass_on(rows: list[RawRow | int]) -> None:
+        spoilt.update(row for row in rows if isinstance(row, int))
+        whole = [row for row in rows if isinstance(row, RawRow) and row.id not in seen]
+        seen.update(row.id for row in whole)
+        take(whole)
+
+    def read(low: int, high: int) -> list[RawRow | int]:
+        return [row for chunk in store.raw_rows(None, low, high) for row in chunk]
+
+    for low, rows in pieces(read, last):
+        if rows is None:
+            unread.add(low)
+        else:
+            pass_on(rows)
+    if not spoilt and not unread and _finished_count(store) == len(seen):
+        return Losses(0, 0)
+    finished, known = _finished(store, last)
+    for number in sorted(finished - seen - unread):  # a broken scan may have passed them by
+        for _, rows in pieces(lambda low, _: read(low, low + 1), number, first=number):
+            pass_on(rows or [])
+    # A page that is lost may look like one without rows: then no number can be left out.
+    hidden = set(range(1, last + 1)) - known if find_damage(store) else set[int]()
+    lost = (finished | (spoilt & hidden)) - seen
+    return Losses(len(lost), len(hidden - lost - seen))
+
+
+def pieces(
+    read: Callable[[int, int], list[T]], last: int, first: int = 0
+) -> Iterator[tuple[int, list[T] | None]]:
+    """Yield what `read(low, high)` gives for numbers first to last; None where it fails.
+
+    Where a range cannot be read, its halves are tried, down to single numbers.
+    """
+    ranges = [(first, last + 1)]
     while ranges:
         low, high = ranges.pop()
         if high - low <= AT_ONCE:
             try:
-                yield from list(store.raw_rows(None, low, high))
+                yield low, read(low, high)
                 continue
-            except (StoreError, sqlite3.Error, ValueError):
+            except (StoreError, sqlite3.Error, ValueError, OverflowError):
                 pass
         if high - low > 1:
             middle = (low + high) // 2
             ranges += [(middle, high), (low, middle)]
         else:
-            yield None
+            yield low, None
 
 
-def _last_number(store: StoreReader) -> int:
-    """Return the largest number of a row, from whichever table can be read."""
+def last_number(store: StoreReader) -> int:
+    """Return the largest number that a row may have, from whichever tables can be read."""
     found = []
-    for table in ("results", "configurations", "tasks"):
+    for table in ("tasks", "configurations", "results"):
         try:
             ((last,),) = store.query(f"SELECT max(id) FROM {table}")
         except StoreError:
             continue
         found.append(last or 0)
-    return max(found, default=0)
+    # A damaged number may be any; no file holds more rows than it has room for.
+    room = store.query("PRAGMA page_count")[0][0] * PAGE // SMALLEST_ROW
+    return max(min(max(found, default=room), room), _rows_of_sweeps(store))
+
+
+def _rows_of_sweeps(store: StoreReader) -> int:
+    """Return the rows of the largest sweep, which a file that was cut short still knows of."""
+    sql = "SELECT text, complete, members, total, checksum FROM sweeps"
+    try:
+        found = store.query(sql)
+    except StoreError:
+        return 0
+    sound = [row[2] for row in found if seal(*row[:4]) == row[4]]
+    return max(sound, default=0)
+
+
+def _finished_count(store: StoreReader) -> int | None:
+    try:
+        sql = f"SELECT count(*) FROM tasks WHERE state BETWEEN {CONVERGED} AND {FAILED}"
+        return int(store.query(sql)[0][0])
+    except StoreError:
+        return None
+
+
+def _finished(store: StoreReader, last: int) -> tuple[set[int], set[int]]:
+    """Return the rows that were finished, and all rows whose state can be read."""
+    finished, known = set[int](), set[int]()
+    sql = "SELECT id, state FROM tasks WHERE id >= ? AND id < ?"
+    for _, rows in pieces(lambda *ends: store.query(sql, ends), last):
+        known.update(number for number, _ in rows or [])
+        finished.update(number for number, state in rows or [] if state in (2, 3, 4))
+    return finished, known

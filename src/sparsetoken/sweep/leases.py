@@ -1,7 +1,9 @@
 """Leases: which processes hold rows of a store, and whether these processes still run.
 
 A process that runs sweeps on a store is a holder. It writes a heartbeat into the store, so that
-other machines can see that it runs; processes of its own machine look it up.
+other machines can see that it runs; processes of its own machine look it up. Clocks of two
+machines are never compared: a heartbeat that does not change for a minute, by the clock of the
+process that watches it, is that of a dead process.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from sparsetoken.sweep.schema import StoreError, connect
 from sparsetoken.validation import InvalidInput
@@ -20,7 +23,9 @@ from sparsetoken.validation import InvalidInput
 __all__ = [
     "HEARTBEAT_SECONDS",
     "LEASE_SECONDS",
+    "Watch",
     "dead_holders",
+    "living",
     "register_holder",
     "send_heartbeats",
     "started_at",
@@ -28,7 +33,7 @@ __all__ = [
 
 HEARTBEAT_SECONDS = 10.0
 LEASE_SECONDS = 60.0
-"""A holder on another machine counts as dead after so long without a heartbeat."""
+"""A holder on another machine counts as dead if its heartbeat is the same for so long."""
 
 
 def started_at(pid: int) -> str:
@@ -69,16 +74,40 @@ def register_holder(connection: sqlite3.Connection, version: str) -> int:
     return int(cursor.lastrowid or 0)
 
 
-def dead_holders(connection: sqlite3.Connection, me: int | None = None) -> list[int]:
+class Watch:
+    """What this process has seen of the holders of other machines, by its own clock."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[Any, float]] = {}
+        self.moving: set[int] = set()  # holders whose heartbeat has changed while we looked
+
+    def is_silent(self, holder: int, heartbeat: Any) -> bool:
+        """Return whether a heartbeat has not changed for so long that its process is dead."""
+        now = time.monotonic()
+        if holder not in self._seen or self._seen[holder][0] != heartbeat:
+            if holder in self._seen:
+                self.moving.add(holder)
+            self._seen[holder] = heartbeat, now
+        return now - self._seen[holder][1] >= LEASE_SECONDS
+
+
+def dead_holders(connection: sqlite3.Connection, watch: Watch, me: int | None = None) -> list[int]:
     """Return the holders that no longer run; `me` is this process, which does."""
     rows = connection.execute("SELECT id, host, pid, started, heartbeat FROM holders").fetchall()
-    return [row[0] for row in rows if row[0] != me and not _runs(*row[1:])]
+    return [
+        number
+        for number, host, pid, started, heartbeat in rows
+        if number != me
+        and (started_at(pid) != started if host == _host() else watch.is_silent(number, heartbeat))
+    ]
 
 
-def _runs(host: str, pid: int, started: str, heartbeat: float) -> bool:
-    if host == _host():
-        return started_at(pid) == started
-    return time.time() - heartbeat < LEASE_SECONDS
+def living(connection: sqlite3.Connection, watch: Watch, version: str) -> tuple[set[str], bool]:
+    """Return the other versions of the holders, and whether one of these surely runs."""
+    rows = connection.execute("SELECT id, host, version FROM holders").fetchall()
+    others = [row for row in rows if row[2] != version]
+    surely = any(host == _host() or number in watch.moving for number, host, _ in others)
+    return {str(row[2]) for row in others}, surely
 
 
 def send_heartbeats(path: Path, holder: int, stop: threading.Event) -> None:

@@ -132,17 +132,24 @@ def _defaults(entries: tuple[ModelEntry, ...], model: str) -> dict[str, Any]:
 
 def uses(experiment: str, quantities: tuple[str, ...] = QUANTITIES) -> set[str]:
     """Return the parameters that the quantities of an experiment depend on for some values."""
-    return {
+    return set(_uses(tuple(MODELS.values()), experiment, quantities))
+
+
+@functools.lru_cache(maxsize=64)
+def _uses(
+    entries: tuple[ModelEntry, ...], experiment: str, quantities: tuple[str, ...]
+) -> frozenset[str]:
+    return frozenset(
         name
         for quantity in quantities
-        for model in MODELS
+        for model in (entry.name for entry in entries)
         for given in (None, 0.5)
         for name in relevant(
             experiment,
             quantity,
             {"model": model, "cosine": given, "sharpness": given, "engine": "tensors"},
         )
-    }
+    )
 
 
 def relevant(experiment: str, quantity: str, values: Mapping[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from typing import Any
 
+from sparsetoken.validation import InvalidInput
+
 __all__ = [
     "NO_ROW",
     "WorkerDied",
@@ -43,8 +45,8 @@ def one_thread_each() -> Iterator[None]:
             os.environ.pop(name, None)
 
 
-class WorkerDied(Exception):
-    """The worker process of a call died.
+class WorkerDied(BrokenExecutor):
+    """The worker process of a call died; the pool has replaced it, and takes more calls.
 
     Attributes
     ----------
@@ -88,7 +90,26 @@ def _begin_worker(row: Any) -> None:
     global _row
     _row = row
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    _mask("SIG_UNBLOCK")
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _mask(how: str) -> None:
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(getattr(signal, how), {signal.SIGINT})
+
+
+@contextlib.contextmanager
+def _born_deaf() -> Iterator[None]:
+    """Let a process that is started here not hear Ctrl-C until it has begun.
+
+    Python would answer it with a traceback out of the imports of that process.
+    """
+    _mask("SIG_BLOCK")
+    try:
+        yield
+    finally:
+        _mask("SIG_UNBLOCK")
 
 
 def _end_with_parent() -> None:
@@ -124,15 +145,19 @@ class _Worker:
             self.executor.shutdown(wait=False)  # it still ends the calls that it has
             self._renew()
         try:
-            inner = self.executor.submit(call, *args, **kwargs)
+            inner = self._given(call, *args, **kwargs)
         except BrokenExecutor:
             self._renew()
-            inner = self.executor.submit(call, *args, **kwargs)
+            inner = self._given(call, *args, **kwargs)
         outer: Future = Future()
         outer.set_running_or_notify_cancel()
         self._count(1)
         inner.add_done_callback(self._passing_on(outer))
         return outer
+
+    def _given(self, call: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+        with _born_deaf():  # the first call starts the process
+            return self.executor.submit(call, *args, **kwargs)
 
     def _count(self, calls: int) -> None:
         with self._lock:
@@ -158,6 +183,23 @@ class _Worker:
         return pass_on
 
 
+def _require_files(workers: int) -> None:
+    """Raise `InvalidInput` if this process may not have as many files open as workers need."""
+    try:
+        import resource
+    except ImportError:
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(1, (limit - FILES_BESIDE) // FILES_OF_WORKER)
+    if limit != resource.RLIM_INFINITY and workers > most:
+        remedy = f"This process may have {limit} files open; `ulimit -n` raises it."
+        raise InvalidInput("workers", f"at most {most} here", workers, remedy)
+
+
+FILES_OF_WORKER, FILES_BESIDE = 12, 64
+"""Files that a worker keeps open in its parent, and what else the parent needs, with a margin."""
+
+
 class WorkerPool(Executor):
     """Spawned processes, each with a queue of its own, so that a death loses the calls of one.
 
@@ -169,6 +211,7 @@ class WorkerPool(Executor):
     """
 
     def __init__(self, workers: int, memory: int | None = None) -> None:
+        _require_files(workers)
         self._one_thread = one_thread_each()
         self._one_thread.__enter__()
         context = multiprocessing.get_context("spawn")

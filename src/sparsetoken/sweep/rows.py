@@ -1,24 +1,24 @@
-"""Finished rows as they are read from a store, each verified by its checksum."""
+"""Finished rows as they are read from a store, each part of them verified."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from sparsetoken.sweep.schema import StoreError
+from sparsetoken.sweep.keys import key_of_texts
 
-__all__ = ["RawRow", "Row", "StoredResult", "checksum", "parse", "read_rows"]
+__all__ = ["Lookup", "RawRow", "Row", "StoredResult", "checksum", "parse", "read_rows", "verified"]
 
 CHUNK = 5000
+Lookup = Callable[[Any], str | None]
+"""Gives the text that has a number in a store; None if it is not there or damaged."""
 
-SELECT = """SELECT r.id, a.names, g.content, b.names, r.content, r.status, r.message, r.seed,
-    r.seconds, e.facts, r.checksum FROM results r JOIN configurations g ON g.id = r.id
-    JOIN layouts a ON a.id = g.layout JOIN layouts b ON b.id = r.layout
-    JOIN environments e ON e.id = r.environment
+SELECT = """SELECT r.id, g.layout, g.content, r.layout, r.content, r.status, r.message, r.seed,
+    r.seconds, r.environment, r.checksum
+    FROM results r LEFT JOIN configurations g ON g.id = r.id
     WHERE r.id >= ? AND r.id < ? {member} ORDER BY r.id"""
 
 
@@ -36,67 +36,78 @@ class Row(NamedTuple):
 
 
 class StoredResult(NamedTuple):
-    """The part of a result that the checksum covers, as it is stored."""
+    """A result as it is stored; layout and environment are numbers of texts."""
 
+    layout: int
     values: str
     status: str
     message: str | None
     seed: bytes | None
+    seconds: float
+    environment: int
 
 
 class RawRow(NamedTuple):
     """A finished row whose names and values are still JSON texts."""
 
     id: int
+    key: bytes
     names: str
     configuration: str
     value_names: str
     result: StoredResult
-    seconds: float
     environment: str
 
 
-def checksum(result: StoredResult) -> int:
-    """Return the CRC-32 of a result."""
-    text = f"{result.values}|{result.status}|{result.message or ''}|{(result.seed or b'').hex()}"
-    return zlib.crc32(text.encode())
+def checksum(number: int, key: bytes, result: StoredResult) -> int:
+    """Return the CRC-32 of a result, of the number of its row and of its configuration's key.
+
+    The numbers of layout and environment are hashes of these texts.
+    """
+    return zlib.crc32(ascii((number, key, *result)).encode())
 
 
 def read_rows(
-    connection: sqlite3.Connection, path: Path, sweep: int | None, low: int, high: int
-) -> Iterator[list[RawRow]]:
+    connection: sqlite3.Connection, lookup: Lookup, sweep: int | None, low: int, high: int
+) -> Iterator[list[RawRow | int]]:
     """Yield the results numbered low to high - 1, of a sweep or of all, in chunks.
 
-    Raises
-    ------
-    StoreError
-        If a row does not agree with its checksum.
+    In place of a row that is damaged stands its number.
     """
     member = "" if sweep is None else "AND r.id IN (SELECT task FROM members WHERE sweep = ?)"
     chosen = () if sweep is None else (sweep,)
     cursor = connection.execute(SELECT.format(member=member), (low, high, *chosen))
     while chunk := cursor.fetchmany(CHUNK):
-        yield [_verified(path, row) for row in chunk]
+        yield [verified(lookup, row) or row[0] for row in chunk]
 
 
-def _verified(path: Path, row: tuple) -> RawRow:
-    number, names, configuration, value_names, *stored, seconds, environment, known = row
-    result = StoredResult(*stored)
-    if checksum(result) != known:
-        raise StoreError(f"Row {number} of {path} is damaged.")
-    return RawRow(number, names, configuration, value_names, result, seconds, environment)
+def verified(lookup: Lookup, row: tuple) -> RawRow | None:
+    """Return a row that `SELECT` gave, or None if a part of it is not what was written."""
+    number, layout, content, *stored, known = row
+    names = lookup(layout)
+    if names is None or type(content) is not str:
+        return None
+    key, result = key_of_texts(names, content), StoredResult(*stored)
+    if checksum(number, key, result) != known:
+        return None
+    value_names = lookup(result.layout)
+    if value_names is None:
+        return None
+    # What a row was computed with belongs to no result: its loss is no loss of the row.
+    facts = lookup(result.environment) or "{}"
+    return RawRow(number, key, names, content, value_names, result, facts)
 
 
 def parse(raw: RawRow) -> Row:
     """Return the row with its JSON texts read."""
-    values, status, message, seed = raw.result
+    result = raw.result
     return Row(
         raw.id,
         dict(zip(json.loads(raw.names), json.loads(raw.configuration), strict=True)),
-        status,
-        dict(zip(json.loads(raw.value_names), json.loads(values), strict=True)),
-        message or "",
-        None if seed is None else int.from_bytes(seed, "big"),
-        raw.seconds,
+        result.status,
+        dict(zip(json.loads(raw.value_names), json.loads(result.values), strict=True)),
+        result.message or "",
+        None if result.seed is None else int.from_bytes(result.seed, "big"),
+        result.seconds,
         json.loads(raw.environment),
     )

@@ -30,6 +30,7 @@ from sparsetoken.sweep.records import (
     Result,
     RunStopped,
 )
+from sparsetoken.sweep.repair import repair
 from sparsetoken.sweep.store import Store
 from sparsetoken.sweep.threads import one_thread
 
@@ -71,6 +72,7 @@ def run(
     on_registered: Callable[[int], None] = lambda _: None,
     on_counts: Callable[[Counts], None] = lambda _: None,
     on_rows: Callable[[Sequence[Lease]], None] = lambda _: None,
+    on_damaged: Callable[[int], None] = lambda _: None,
 ) -> Counts:
     """Run the rows of a plan that the store lacks; return the counts of all.
 
@@ -91,18 +93,23 @@ def run(
         Called with the counts of the rows so far.
     on_rows : callable
         Called with the rows of each batch that this process has finished.
+    on_damaged : callable
+        Called with the number of rows that are damaged, if any: they run again.
 
     Raises
     ------
     InvalidInput
         If the executor has other processes, and the plan cannot be sent to them.
     StoreError
-        If the store cannot be written, or another version runs on it.
+        If the store cannot be written, its structure is damaged, or another version runs on it.
     RunStopped
         If the executor breaks.
     """
     if executor is not None and not isinstance(executor, (InProcess, ThreadPoolExecutor)):
         plan.require_picklable()
+    damaged = repair(store)
+    if damaged:
+        on_damaged(damaged)
     store.begin(package_version())
     sweep = store.add_sweep(plan.text, plan.rows(), plan.shape, plan.series, on_registered)
     if retry_failed:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,19 @@ def read_spec(
     """
     path = Path(path)
     text = _text(path)
-    try:
+    with _placed(path, text):
         grid = grid_of(tomllib.loads(text))
-        if not known(grid):
+    if not known(grid):  # what it raises is about another file
+        with _placed(path, text):
             grid.check_points(memory_budget)
+    return grid
+
+
+@contextlib.contextmanager
+def _placed(path: Path, text: str) -> Iterator[None]:
+    """Name the file and the line in what is wrong with it."""
+    try:
+        yield
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(str(path), "a TOML file", str(error)) from None
     except InvalidInput as error:
@@ -53,7 +63,6 @@ def read_spec(
         line = line_of(text, name)
         place = f"{path}, line {line}, {name}" if line else f"{path}, {name}"
         raise InvalidInput(place, legal, got, remedy) from None
-    return grid
 
 
 def _text(path: Path) -> str:

@@ -162,7 +162,7 @@ def _rate(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     h = _slopes(problem, steps.loss, limit)
     Q = (L - 1) * _mean(pi, h.plus, h.minus)
     drift = (pi * h.plus * theta**2 * R * (1 - R / L) + Q) * limit.overlap
-    if drift == 0:
+    if drift**2 == 0:  # the square of a small one is no float
         return math.nan
     noise = _first_step(problem, steps, 1.0).norm ** 2 - limit.norm**2
     return 0.5 * (Q**2 * noise + _noise(problem, limit, h)) / drift**2

@@ -1,0 +1,218 @@
+"""Damage stores at random: what is exported, what is lost, and whether a sweep goes on.
+
+A store of 540 rows, 500 of them finished, is copied and damaged: one bit is flipped, or the file
+is cut short. Of each copy it is asked whether
+- the export has a row that was never written, or one row twice (wrong);
+- the export lacks a row that plain SQLite can read, row by row (unreadable);
+- the exit code says 0 although a finished row is missing (silent);
+- the number of rows that are told to be lost is what is missing (miscounted);
+- a sweep ends with the same bytes as without damage: on the same file, or, where its structure
+  is damaged, on the store that `results --export NEW.sqlite` has written (not resumed).
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import csv
+import json
+import random
+import sqlite3
+import tempfile
+import traceback
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from sparsetoken.cli.app import app
+from sparsetoken.sweep import (
+    Grid,
+    GridPlan,
+    Store,
+    StoreError,
+    export_table,
+    linear,
+    run,
+    tied,
+)
+from sparsetoken.validation import InvalidInput
+
+GRID = Grid(
+    "alignment",
+    [linear("strength", 1, 5, 45), tied(length=[4, 10], informative=[1, 3])],
+    {"dimension": 12},
+    quantities=("theory", "simulation"),
+    trials=5,
+)
+ROWS, WAITING = 540, 40
+KINDS = ("flip", "flip", "flip", "flip", "cut")
+
+
+def make(folder: Path) -> tuple[Path, Path]:
+    """Return a store in which some rows wait, and the table of the whole sweep."""
+    whole, part = folder / "whole.sqlite", folder / "part.sqlite"
+    with Store(whole) as store:
+        run(store, GridPlan(GRID))
+        export_table(store, folder / "whole.csv")
+
+    with Store(part) as store:
+        run(store, GridPlan(GRID))
+        for row in random.Random(0).sample(range(1, ROWS + 1), WAITING):
+            store.query("UPDATE tasks SET state = 0 WHERE id = ?", (row,))
+            store.query("DELETE FROM results WHERE id = ?", (row,))
+    return part, folder / "whole.csv"
+
+
+def damaged(data: bytes, kind: str, rng: random.Random) -> bytes:
+    if kind == "cut":
+        return data[: rng.randrange(1, len(data))]
+    place = rng.randrange(8 * len(data))
+    spoilt = bytearray(data)
+    spoilt[place // 8] ^= 1 << place % 8
+    return bytes(spoilt)
+
+
+def raw_rows(path: Path, last: int) -> dict[int, tuple]:
+    """Return what plain SQLite reads of each finished row, one by one: all of its parts."""
+    sql = "SELECT g.*, r.* FROM results r JOIN configurations g ON g.id = r.id WHERE r.id = ?"
+    found = {}
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+    try:
+        for number in range(1, last + 1):
+            with contextlib.suppress(sqlite3.Error):
+                row = connection.execute(sql, (number,)).fetchone()
+                if row is not None:
+                    found[number] = row
+    finally:
+        connection.close()
+    return found
+
+
+def lines(path: Path) -> list[frozenset]:
+    """Return the rows of a table without the empty cells; columns differ with the rows."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [frozenset((k, v) for k, v in row.items() if v) for row in csv.DictReader(file)]
+
+
+class Trial:
+    """One damaged copy, and what is wrong with what becomes of it."""
+
+    def __init__(self, folder: Path, data: bytes, truth: Truth) -> None:
+        self.folder, self.truth = folder, truth
+        self.path = folder / "s.sqlite"
+        self.path.write_bytes(data)
+        self.faults: list[str] = []
+        self.bound = self.resumed = 0
+
+    def check(self) -> list[str]:
+        readable = self.readable = {
+            number
+            for number, row in raw_rows(self.path, ROWS).items()
+            if row == self.truth.rows.get(number)
+        }
+        table = self.folder / "t.csv"
+        said = CliRunner().invoke(
+            app, ["results", str(self.path), "--export", str(table), "--json"]
+        )
+        if said.exception is not None and not isinstance(said.exception, SystemExit):
+            self.faults.append("traceback of results")
+        found = collections.Counter(lines(table))
+        if found - self.truth.lines:
+            self.faults.append("wrong")
+        if any(not found[self.truth.line_of[number]] for number in readable):
+            self.faults.append("unreadable")
+        missing = self.truth.lines.total() - found.total()
+        if missing and said.exit_code == 0:
+            self.faults.append("silent")
+        self.counts(said, missing)
+        self.resume()
+        return self.faults
+
+    def counts(self, said, missing: int) -> None:
+        if not said.stdout.startswith("{"):
+            if self.readable:
+                self.faults.append("refused")
+            return
+        told = json.loads(said.stdout)
+        if not told["finished"] <= missing <= told["finished"] + told["unknown"]:
+            self.faults.append("miscounted")
+        self.bound = told["unknown"]
+
+    def resume(self) -> None:
+        try:
+            self.resumed = self.go_on(self.path)
+        except (StoreError, InvalidInput):
+            new = self.folder / "new.sqlite"
+            CliRunner().invoke(app, ["results", str(self.path), "--export", str(new)])
+            try:
+                self.resumed = self.go_on(new)
+            except Exception:
+                traceback.print_exc()
+                self.faults.append("not resumed")
+        except Exception:
+            traceback.print_exc()
+            self.faults.append("traceback of a sweep")
+
+    def go_on(self, path: Path) -> int:
+        """Run the sweep to its end; return the rows that were damaged."""
+        table, found = self.folder / "after.csv", [0]
+        with Store(path) as store:
+            run(store, GridPlan(GRID), on_damaged=found.append)
+            export_table(store, table)
+        if table.read_bytes() != self.truth.table:
+            self.faults.append("other bytes after the sweep")
+        return found[-1]
+
+
+class Truth:
+    """What the undamaged store has: its rows, and the lines of their table."""
+
+    def __init__(self, store: Path, table: Path) -> None:
+        self.rows = raw_rows(store, ROWS)
+        self.table = table.read_bytes()
+        path = store.with_suffix(".csv")
+        with Store(store, write=False) as file:
+            export_table(file, path)
+            order = sorted(file.rows(), key=sort_key)
+        texts = lines(path)
+        self.lines = collections.Counter(texts)
+        self.line_of = {row.id: text for row, text in zip(order, texts, strict=True)}
+
+
+def sort_key(row) -> tuple:
+    values = row.configuration
+    names = ("quantity", "length", "informative", "strength", "trial")
+    return tuple(values.get(name, -1) for name in names)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--stores", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    faults: collections.Counter = collections.Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        part, table = make(folder)
+        truth, data = Truth(part, table), part.read_bytes()
+        print(f"{len(truth.rows)} finished rows of 540, {len(data)} bytes", flush=True)
+        for number in range(arguments.stores):
+            rng = random.Random(f"{arguments.seed} {number}")
+            kind = KINDS[number % len(KINDS)]
+            with tempfile.TemporaryDirectory(dir=folder) as place:
+                trial = Trial(Path(place), damaged(data, kind, rng), truth)
+                found = trial.check()
+            faults.update((kind, fault) for fault in found or ["nothing"])
+            faults[kind, "a bound on the lost rows, not their number"] += trial.bound > 0
+            faults[kind, "rows computed anew"] += trial.resumed
+            if found:
+                print(f"store {number}, {kind}: {', '.join(found)}", flush=True)
+    for (kind, fault), count in sorted(faults.items()):
+        print(f"{kind}: {fault}: {count}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""How commands end: signals, and a standard output that is full."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+COMMAND = [sys.executable, "-m", "sparsetoken"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_standard_output_is_one_message():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, "align", "--json"], stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("Error: standard output or a file cannot be")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [(signal.SIGINT, "Interrupted."), (signal.SIGHUP, "Hung up.")],
+)
+def test_a_signal_to_all_processes_leaves_one_line(number, word):
+    """The workers are hit while they start, which is when Python would write a traceback."""
+    arguments = ["simulate", "attention", "--dimension", "600", "--trials", "4000"]
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, "--workers", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while process.poll() is None and len(_workers(process.pid)) < 2:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    os.killpg(process.pid, number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert said.strip() == word
+
+
+def _workers(leader):
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+            text = (stat.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[2]) == leader and b"spawn_main" in text:
+            found.append(stat)
+    return found

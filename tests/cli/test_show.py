@@ -1,0 +1,20 @@
+"""What is printed: texts of users are no markup, and no escape sequences."""
+
+import pytest
+
+from sparsetoken.cli.show import message, printable, put, put_table
+
+HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
+
+
+@pytest.mark.parametrize("show", [message, put, lambda text: put_table(text, {text: text})])
+def test_texts_are_printed_as_they_are(show, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    show(HOSTILE)
+    found = "".join(capsys.readouterr())
+    assert r"[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext" in found
+    assert "\x1b" not in found
+
+
+def test_letters_of_all_languages_are_printable():
+    assert printable("Müller, 北京, θ ± 1") == "Müller, 北京, θ ± 1"
