@@ -37,6 +37,8 @@ def test_a_signal_to_all_processes_leaves_one_line(number, word):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Tests that run in the background inherit that SIGINT is ignored.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     while process.poll() is None and len(_workers(process.pid)) < 2:
         time.sleep(0.05)

@@ -17,6 +17,7 @@ from sparsetoken.cli import options
 from sparsetoken.cli.app import app
 from sparsetoken.cli.cache import cache_folder, use_compilation_cache
 from sparsetoken.results import Status, StatusCode
+from sparsetoken.simulation.trial import dimension_of
 from sparsetoken.theory.alignment import two_steps
 
 TASK = ["--length", "4", "--informative", "1", "--strength", "2"]
@@ -154,7 +155,8 @@ def test_the_defaults_are_those_of_the_library():
     assert ModelOptions().model("attention") == Attention()
     assert ReadoutOptions().readout(ModelOptions().loss) == Readout()
     parameters = inspect.signature(simulate).parameters
-    assert parameters["dimension"].default == options.DEFAULT_DIMENSION
+    assert parameters["dimension"].default is None
+    assert dimension_of(SparseTokenProblem(), None) == options.DEFAULT_DIMENSION
     assert parameters["trials"].default == options.DEFAULT_TRIALS
 
 

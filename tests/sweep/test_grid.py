@@ -7,6 +7,7 @@ import math
 import pytest
 
 from sparsetoken import SparseTokenProblem, predict, simulate
+from sparsetoken.simulation.trial import dimension_of
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.sweep import Axis, Drawing, Grid, GridPlan, linear, listed, logarithmic, tied
 from sparsetoken.sweep.compute import _Point
@@ -89,8 +90,11 @@ def test_defaults_are_those_of_the_functions_and_classes():
     # None, where a descent on all weights has defaults of its own.
     assert (values["tolerance"], signatures[0]["tolerance"].default) == (TOLERANCE, None)
     assert (values["engine"], signatures[1]["engine"].default) == ("reduced", None)
-    for name in ("dimension", "dtype"):
-        assert values[name] == signatures[1][name].default
+    assert (values["dimension"], signatures[1]["dimension"].default) == (
+        dimension_of(SparseTokenProblem(), None),
+        None,
+    )
+    assert values["dtype"] == signatures[1]["dtype"].default
     assert values["alpha0"] == TwoSteps().alpha
     assert values["alpha1"] == Readout().alpha
     assert values["loss"] == Readout().loss.name == TwoSteps().loss.name
