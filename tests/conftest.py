@@ -15,3 +15,9 @@ def _annotations_are_executed(request):
     jaxtyping.config.update("jaxtyping_disable", free)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def few_fits(monkeypatch):
+    """Forecasts with half of their fits, where only their form is tested."""
+    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._MANY", 0)

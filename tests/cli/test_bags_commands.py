@@ -18,6 +18,9 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
+pytestmark = pytest.mark.usefixtures("few_fits")
+
+
 @pytest.fixture(scope="module")
 def data():
     """Bags (60, 6, 5), one token of each second bag moved by 5, at position 2."""

@@ -181,6 +181,7 @@ def test_the_predicted_line_is_that_of_the_theory():
     assert wide.line_.get_color() == COLOURS["pooled"]
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_a_diagnosis_gives_its_curve():
     tokens, labels = PROBLEM.sample(60, np.eye(6)[0], np.random.default_rng(2))
     found = diagnose(tokens, labels)

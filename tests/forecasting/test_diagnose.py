@@ -90,6 +90,7 @@ def test_a_forecast_that_is_withheld_leaves_the_measured_numbers(clear):
     assert found.to_dict()["forecast"] is None
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_any_units_that_can_be_squared(draw):
     bags, y = draw(4, 1, 3.0, 0.5, 6, 40, 3)
     plain, scaled = diagnose(bags, y), diagnose((1e6 * bags).astype(np.float32), y)

@@ -121,6 +121,7 @@ def test_what_disagrees_with_cross_validation_is_told():
     assert found.to_dict()["status"] == "disagrees"
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
     seen = []
     one = forecast(BAGS, Y, progress=lambda done, total: seen.append((done, total)))
