@@ -56,10 +56,7 @@ def align(
     Returns
     -------
     Alignment or Table
-    return over_arrays(
-        lambda points: [align_point(*point) for point in points], problem, steps
-    )
-        norm 0 when q2 = 0 (one token, or no step).
+        Cosine 0 and norm 0 when q2 = 0 (one token, or no step).
     """
     return over_arrays(lambda points: [align_point(*point) for point in points], problem, steps)
 
