@@ -204,3 +204,16 @@ def test_bad_models():
         simulate(PROBLEM, Attention(JointDescent()), Readout(), engine="reduced", dimension=20)
     with pytest.raises(InvalidInput, match="test_samples"):
         simulate(PROBLEM, Attention(JointDescent()), test_samples=5, dimension=20)
+
+
+@pytest.mark.parametrize(
+    ("option", "word"),
+    [
+        ({"engine": "reduced"}, "engine"),
+        ({"device": "cpu"}, "device"),
+        ({"on_trial": print}, "on_trial"),
+    ],
+)
+def test_options_that_a_descent_without_readout_would_not_heed_are_refused(option, word):
+    with pytest.raises(InvalidInput, match=word):
+        simulate(PROBLEM, Attention(JointDescent()), dimension=20, trials=1, **option)

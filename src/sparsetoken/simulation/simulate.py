@@ -148,9 +148,7 @@ def simulate(
     joint = isinstance(model, Model) and isinstance(model.query, JointDescent)
     engine = ("tensors" if joint else "reduced") if engine is None else engine
     if joint and readout is None:
-        for name, given in {"test_samples": test_samples, "test_problem": test_problem}.items():
-            if given is not None:
-                raise InvalidInput(name, "None for a descent without readout", given)
+        _refuse_for_descent(engine, test_samples, test_problem, device, on_trial)
         return simulate_descent(
             problem,
             model,
@@ -173,6 +171,29 @@ def simulate(
         return [_simulated(plan, trials, executor, on_trial) for plan in plans]
 
     return over_arrays(all_points, problem, model, readout)
+
+
+def _refuse_for_descent(
+    engine: str,
+    test_samples: int | None,
+    test_problem: SparseTokenProblem | None,
+    device: str | None,
+    on_trial: Callable[[int, Outcome], None] | None,
+) -> None:
+    """Raise `InvalidInput` for options that a descent without readout would not heed."""
+    if engine != "tensors":
+        remedy = "A descent on all weights needs real tokens."
+        raise InvalidInput("engine", "tensors", engine, remedy)
+    options = {
+        "test_samples": test_samples,
+        "test_problem": test_problem,
+        "device": device,
+        "on_trial": on_trial,
+    }
+    for name, given in options.items():
+        if given is not None:
+            remedy = "Leave it out, or call simulate_descent, which has options of its own."
+            raise InvalidInput(name, "None for a descent without readout", given, remedy)
 
 
 def simulate_point(
