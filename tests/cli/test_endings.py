@@ -11,6 +11,11 @@ import pytest
 
 COMMAND = [sys.executable, "-m", "sparsetoken"]
 
+# Tests that run in the background inherit that SIGINT is ignored: set it back before the start.
+HEEDING = (
+    "import os, signal, sys; signal.signal({0}, signal.SIG_DFL); os.execv(sys.executable, {1})"
+)
+
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_standard_output_is_one_message():
@@ -31,14 +36,13 @@ def test_a_full_standard_output_is_one_message():
 def test_a_signal_to_all_processes_leaves_one_line(number, word):
     """The workers are hit while they start, which is when Python would write a traceback."""
     arguments = ["simulate", "attention", "--dimension", "600", "--trials", "4000"]
+    command = [*COMMAND, *arguments, "--workers", "2"]
     process = subprocess.Popen(
-        [*COMMAND, *arguments, "--workers", "2"],
+        [sys.executable, "-c", HEEDING.format(int(number), command)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # Tests that run in the background inherit that SIGINT is ignored.
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     while process.poll() is None and len(_workers(process.pid)) < 2:
         time.sleep(0.05)
