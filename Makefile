@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test test-shapes test-portable lint format bench clean
+.PHONY: help env reproduce test test-shapes test-portable fuzz lint format bench clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ test-portable: $(READY) ## the tests under other linear-algebra kernels and inst
 	OPENBLAS_CORETYPE=Haswell $(SUITE)
 	OPENBLAS_CORETYPE=Nehalem $(SUITE)
 	NPY_DISABLE_CPU_FEATURES="$(FOUND_FEATURES)" XLA_FLAGS=--xla_cpu_max_isa=SSE4_2 $(SUITE)
+
+fuzz: export FUZZ_CASES ?= 500
+fuzz: $(READY) ## hostile options and files for every command, drawn at random
+	$(SUITE) tests/cli/test_fuzz.py
 
 lint: $(READY) ## check style and types
 	$(BIN)/ruff check .

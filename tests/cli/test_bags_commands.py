@@ -438,3 +438,20 @@ def test_a_model_does_not_replace_the_bags(dense):
     assert found.exit_code == 2
     assert "another file than the input" in found.stderr
     assert dense.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["npz", "parquet"])
+def test_what_would_fill_the_memory_is_not_unpacked(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("sparsetoken.sweep.processes.memory_share", lambda workers: 2 * 10**5)
+    path = tmp_path / f"zeros.{kind}"
+    if kind == "npz":
+        np.savez_compressed(path, X=np.zeros((100, 10, 30)), y=np.arange(100) % 2)
+        assert path.stat().st_size < 10**4
+    else:
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        frame = pandas.DataFrame({"bag": np.repeat(np.arange(2000), 10), "label": 1, "x": 0.0})
+        frame.to_parquet(path)
+    done = run("fit", path)
+    assert done.exit_code == 2
+    assert "unpacks to at most" in done.stderr

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -62,6 +64,20 @@ Seed = Annotated[int, typer.Option("--seed", help="Of all that is random, at lea
 PARQUET = (".parquet", ".pq")
 LABELS = ("label", "y")
 SHOWN = 8  # columns named
+LARGEST_SHARE = 0.5  # of the memory of the machine, for what a file unpacks to
+
+# What NumPy, zipfile and pyarrow raise for files that are damaged, encrypted or of odd content.
+UNREADABLE = (
+    EOFError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class LabelledBags(NamedTuple):
@@ -159,7 +175,7 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except InvalidInput:
         raise
-    except (OSError, EOFError, zipfile.BadZipFile, ValueError, TypeError) as error:
+    except UNREADABLE as error:
         reason = " ".join(str(error).split())
         if "pickle" in reason:
             reason = (
@@ -168,6 +184,18 @@ def _readable(path: Path) -> Iterator[None]:
         raise InvalidInput("FILE", "of bags and labels that can be read", str(path), reason) from (
             None
         )
+
+
+def _check_unpacked(path: Path, size: int) -> None:
+    """Refuse a file that would fill the memory, before it is unpacked."""
+    from sparsetoken.sweep.processes import memory_share
+    from sparsetoken.validation import InvalidInput
+
+    largest = int(LARGEST_SHARE * memory_share(1))
+    if size > largest:
+        legal = f"that unpacks to at most {largest / 1e9:.1f} GB, half of the memory"
+        remedy = "Take fewer bags or tokens, or fit in Python with Bags over a memory map."
+        raise InvalidInput(f"FILE {path.name}", legal, f"{size / 1e9:.1f} GB", remedy)
 
 
 def _label_name(path: Path, names: list[str], label: str, default: str) -> str:
@@ -195,6 +223,8 @@ def _from_arrays(path: Path, label: str, bag: str, columns: str) -> LabelledBags
     from sparsetoken.bags import as_bags, from_long
     from sparsetoken.validation import InvalidInput
 
+    with zipfile.ZipFile(path) as packed:
+        _check_unpacked(path, sum(member.file_size for member in packed.infolist()))
     with np.load(path, allow_pickle=False) as stored:
         label = _label_name(path, stored.files, label, "y")
         X = _array(stored, "X", path)
@@ -232,7 +262,12 @@ def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBag
     from sparsetoken.bags import from_frame
     from sparsetoken.validation import InvalidInput
 
-    frame = _pandas().read_parquet(path)
+    pandas = _pandas()
+    told = importlib.import_module("pyarrow.parquet").read_metadata(path)
+    groups = [told.row_group(i) for i in range(told.num_row_groups)]
+    cells = 8 * told.num_rows * told.num_columns  # a repeated value may be packed to nothing
+    _check_unpacked(path, max(cells, sum(group.total_byte_size for group in groups)))
+    frame = pandas.read_parquet(path)
     default = next((name for name in LABELS if name in frame.columns), "label")
     label = _label_name(path, list(frame.columns), label, default)
     for name in (bag, label):

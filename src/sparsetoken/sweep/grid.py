@@ -94,7 +94,8 @@ class Grid:
     def _checked_quantities(self) -> tuple[str, ...]:
         given = self.quantities
         listed = isinstance(given, (list, tuple)) and given
-        if not listed or not set(given) <= set(QUANTITIES) or len(set(given)) < len(given):
+        known = listed and all(name in QUANTITIES for name in given)
+        if not known or len(set(given)) < len(given):
             raise InvalidInput("quantities", 'a list of "theory", "simulation" or both', given)
         return tuple(name for name in QUANTITIES if name in given)
 

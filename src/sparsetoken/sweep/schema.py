@@ -130,16 +130,13 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
         raise InvalidInput("FILE", "a store that is there", str(path))
     with store_errors(path):
         connection = _opened(path, write)
-        try:
+        with _closed_on_error(connection):
             connection.execute("BEGIN")  # another process may be creating the file
             _check_kind(connection, path, write)
             _check_size(connection, path)
             connection.execute("COMMIT")
             if write:
                 _create(connection)
-        except BaseException:
-            connection.close()
-            raise
         return connection
 
 
@@ -148,12 +145,22 @@ def _opened(path: Path, write: bool) -> sqlite3.Connection:
         # The whole path: SQLite takes some names, such as :memory:, for no file.
         whole = path.absolute()
         connection = sqlite3.connect(whole, timeout=BUSY_SECONDS, isolation_level=None)
-        if not path.exists() or not path.stat().st_size:
-            connection.executescript(FIXED)
     else:
         connection = _read_only(path)
-    connection.execute("PRAGMA cache_size = -65536")
+    with _closed_on_error(connection):
+        if write and (not path.exists() or not path.stat().st_size):
+            connection.executescript(FIXED)
+        connection.execute("PRAGMA cache_size = -65536")
     return connection
+
+
+@contextlib.contextmanager
+def _closed_on_error(connection: sqlite3.Connection) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
@@ -165,9 +172,9 @@ def _read_only(path: Path) -> sqlite3.Connection:
         f"{uri}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None
     )
     try:
-        connection.execute("PRAGMA schema_version").fetchone()
+        with _closed_on_error(connection):
+            connection.execute("PRAGMA schema_version").fetchone()
     except sqlite3.OperationalError:
-        connection.close()
         if _beside(path, "-wal"):
             raise  # an immutable connection would not see what the log holds
         connection = sqlite3.connect(f"{uri}?immutable=1", uri=True, isolation_level=None)

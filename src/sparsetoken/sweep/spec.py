@@ -58,6 +58,8 @@ def _placed(path: Path, text: str) -> Iterator[None]:
         yield
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(str(path), "a TOML file", str(error)) from None
+    except RecursionError:
+        raise InvalidInput(str(path), "a TOML file of few levels", "lists in lists") from None
     except InvalidInput as error:
         name, legal, got, remedy = error.args
         line = line_of(text, name)
