@@ -90,7 +90,9 @@ def test_raising_trials_adds_the_missing_ones(here):
 def test_the_points_of_a_known_sweep_are_not_checked_again(here, monkeypatch):
     run("sweep", "spec.toml")
     checked = []
-    monkeypatch.setattr("sparsetoken.sweep.grid.Grid.check_points", lambda *_: checked.append(1))
+    monkeypatch.setattr(
+        "sparsetoken.sweep.grid.Grid.check_points", lambda *_, **__: checked.append(1)
+    )
     assert run("sweep", "spec.toml").exit_code == 0
     assert checked == []
     assert run("sweep", "spec.toml", "--memory-budget", "1000000000").exit_code == 0

@@ -4,8 +4,11 @@ import pytest
 
 from sparsetoken.sweep import Grid, GridPlan, Store, linear, listed, logarithmic, run
 from sparsetoken.sweep import estimate as estimate_module
-from sparsetoken.sweep.estimate import LONG
+from sparsetoken.sweep.axes import Axis, tied
+from sparsetoken.sweep.estimate import LONG, count_rows
 from sparsetoken.sweep.estimate import estimate as estimated
+from sparsetoken.sweep.keys import key_of
+from sparsetoken.sweep.parameters import QUANTITIES
 
 GRID = Grid(
     "alignment",
@@ -34,6 +37,33 @@ def test_rows_that_points_share_are_counted_once(slow):
     assert found.rows == {"theory": 5, "simulation": 30}
     assert found.done == 0
     assert found.seconds == pytest.approx(5 * 1.0 + 30 * 4.0)
+
+
+@pytest.mark.parametrize("quantity", ["theory", "simulation"])
+@pytest.mark.parametrize(
+    "axes",
+    [
+        [listed("model", ["pooled", "attention", "elementwise"]), linear("sharpness", 0, 2, 3)],
+        [listed("engine", ["reduced", "tensors"]), listed("dtype", ["float32", "float64"])],
+        [tied(engine=["reduced", "tensors", "reduced"], strength=[1.0, 1.0, 2.0])],
+        [tied(dimension=[10, 20, 30], strength=[1.0, 1.0, 2.0]), linear("alpha1", 1, 2, 4)],
+        [Axis(("cosine",), ((None,), (0.5,))), linear("alpha0", 1, 2, 3), listed("ridge", [0.1])],
+        [
+            Axis(("cosine", "sharpness"), ((None, None), (0.5, None), (None, 2.0))),
+            listed("model", ["attention", "pooled"]),
+        ],
+    ],
+)
+def test_rows_are_counted_as_by_enumeration(axes, quantity):
+    grid = Grid("learning", axes, quantities=QUANTITIES, trials=2)
+    rows = (row for point in grid.points() for row in grid.rows_of(point, quantity))
+    assert count_rows(grid, quantity) == len({key_of(row) for row in rows})
+
+
+def test_a_place_is_a_point():
+    points = list(GRID.points())
+    assert [GRID.point(i) for i in range(GRID.size)] == points
+    assert all(point in points for point in GRID.edge_points())
 
 
 def test_three_points_are_timed_and_slow_ones_once(slow):

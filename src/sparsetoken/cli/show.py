@@ -132,6 +132,8 @@ def _rows(values: Mapping[str, Any], prefix: str = "") -> Any:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return printable(value)
+    if isinstance(value, int):
+        return str(value)
     if not math.isfinite(value):
         return "-" if math.isnan(value) else str(value)
     return f"{value:.3g}" if 0 < abs(value) < 1e-3 else f"{value:.6g}"

@@ -15,6 +15,7 @@ from sparsetoken.cli.show import guarded, message, progress_bar, put_json, put_t
 
 if TYPE_CHECKING:
     from sparsetoken.sweep import Counts, Grid
+    from sparsetoken.sweep.spec import Checked
 
 __all__ = ["sweep"]
 
@@ -69,11 +70,14 @@ def sweep(
         with one_message():
             same_budget = memory_budget is None
 
-            def need_no_check(grid: Grid) -> bool:
+            def checked(grid: Grid) -> Checked:
                 _check_size(grid, spec, yes or dry_run)  # before all points are looked at
-                return same_budget and _is_known(path, grid)
+                if dry_run and grid.most_rows > MOST_ROWS:
+                    message("Checked where all axes but one are at an end; a run checks all.")
+                    return "edges"
+                return "none" if same_budget and _is_known(path, grid) else "all"
 
-            grid = read_spec(spec, budget, need_no_check)
+            grid = read_spec(spec, budget, checked)
             if dry_run:
                 _tell_plan(grid, path, workers, budget, as_json)
                 return

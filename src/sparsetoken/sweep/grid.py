@@ -209,10 +209,27 @@ class Grid:
         """Yield the values of the axes at each point; the last axis moves fastest."""
         return _product(self.axes)
 
-    def series_points(self, point: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the points that differ from this one in the parameters of a series alone."""
+    def point(self, place: int) -> dict[str, Any]:
+        """Return the point at a place from 0 to ``size - 1`` in the order of `points`."""
+        return _point(self.axes, place)
+
+    def series_points(self, point: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
+        """Return points that differ from this one in the parameters of a series alone.
+
+        Not more than `most` of them, spread evenly.
+        """
         free = tuple(axis for axis in self.axes if set(axis.names) <= set(SERIES))
-        return ({**point, **values} for values in _product(free))
+        size = math.prod(len(axis) for axis in free)
+        return [{**point, **_point(free, i)} for i in range(0, size, -(-size // most))]
+
+    def edge_points(self) -> Iterator[dict[str, Any]]:
+        """Yield the points where all axes but one are at their first or last step.
+
+        A point may come more than once.
+        """
+        ends = [Axis(axis.names, (axis.steps[0], axis.steps[-1])) for axis in self.axes]
+        for i, axis in enumerate(self.axes):
+            yield from _product((*ends[:i], axis, *ends[i + 1 :]))
 
     def values(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters at a point."""
@@ -252,15 +269,16 @@ class Grid:
             for point in _product(tuple(axes)):
                 yield from self.rows_of(point, quantity)
 
-    def check_points(self, memory_budget: int | None = None) -> None:
+    def check_points(self, memory_budget: int | None = None, *, edges: bool = False) -> None:
         """Raise `InvalidInput` if a point has a value that would be refused.
 
-        The message names the place in the file and the point.
+        The message names the place in the file and the point. With `edges`, only the points
+        of `edge_points` are looked at.
         """
         from sparsetoken.sweep.compute import check
 
         for quantity in self.quantities:
-            for point in self.points():
+            for point in self.edge_points() if edges else self.points():
                 try:
                     (row,) = self.rows_of(point, quantity, 1)
                     check(row, self.losses, memory_budget)
@@ -272,6 +290,14 @@ class Grid:
         at = ", ".join(f"{key} = {value}" for key, value in point.items())
         where = self.where(str(name).split()[0])
         return InvalidInput(where, legal, got, f"{remedy} So it is at {at}.".lstrip())
+
+
+def _point(axes: tuple[Axis, ...], place: int) -> dict[str, Any]:
+    point: dict[str, Any] = {}
+    for axis in reversed(axes):
+        place, step = divmod(place, len(axis))
+        point = dict(zip(axis.names, axis.steps[step], strict=True)) | point
+    return point
 
 
 def _product(axes: tuple[Axis, ...]) -> Iterator[dict[str, Any]]:

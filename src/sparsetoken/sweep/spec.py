@@ -7,22 +7,23 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sparsetoken.sweep.axes import Axis, listed, of_table, tied
 from sparsetoken.sweep.drawing import Drawing
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["line_of", "read_spec"]
+__all__ = ["Checked", "line_of", "read_spec"]
 
+Checked = Literal["all", "edges", "none"]
 KEYS = ("experiment", "quantities", "trials", "seed", "fixed", "axes", "tied", "plot")
 
 
 def read_spec(
     path: Path | str,
     memory_budget: int | None = None,
-    known: Callable[[Grid], bool] = lambda _: False,
+    checked: Callable[[Grid], Checked] = lambda _: "all",
 ) -> Grid:
     """Read a grid and check it as a whole, each point included.
 
@@ -33,8 +34,9 @@ def read_spec(
     memory_budget : int, optional
         The largest number of bytes that one trial may take, as counted beforehand; 4 GiB by
         default.
-    known : callable
-        Tells whether the points of a grid were checked before, and need not be checked again.
+    checked : callable
+        Tells which points of a grid need a check: "all", "edges" (those of
+        `Grid.edge_points`) or "none".
 
     Raises
     ------
@@ -45,9 +47,10 @@ def read_spec(
     text = _text(path)
     with _placed(path, text):
         grid = grid_of(tomllib.loads(text))
-    if not known(grid):  # what it raises is about another file
+    which = checked(grid)  # what it raises is about another file
+    if which != "none":
         with _placed(path, text):
-            grid.check_points(memory_budget)
+            grid.check_points(memory_budget, edges=which == "edges")
     return grid
 
 

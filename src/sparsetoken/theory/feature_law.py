@@ -17,14 +17,14 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Coordinates", "FeatureLaw", "TokenFeatures", "sampled_law", "two_nodes"]
+__all__ = ["MOST_TOKENS", "Coordinates", "FeatureLaw", "TokenFeatures", "sampled_law", "two_nodes"]
 
 SCRAMBLES = 8
 _COARSE = 64
 _SEED = 20250929  # any fixed number: the same nodes in every run
 
 COLUMNS = ("along", "across", "C", "y", "weight")
-_MOST_TOKENS = qmc.Sobol.MAXDIM
+MOST_TOKENS = qmc.Sobol.MAXDIM
 
 _KEPT_BYTES = 2**24
 
@@ -197,9 +197,9 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
         If there are more tokens than Sobol sequences have dimensions.
     """
     pi, _, R, L = features.problem.letters
-    if L > _MOST_TOKENS:
+    if L > MOST_TOKENS:
         remedy = "Sobol sequences have no more dimensions; simulate instead."
-        raise InvalidInput("length (L) of a predicted query model", f"<= {_MOST_TOKENS}", L, remedy)
+        raise InvalidInput("length (L) of a predicted query model", f"<= {MOST_TOKENS}", L, remedy)
     scrambles = []
     for tokens in _scrambled_tokens(R, L, points):
         classes = [
