@@ -32,7 +32,7 @@ ALLOWED = {
     "simulation": CORE,
     "bags": {"validation", "extras"},
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
-    "estimators": {*CORE, "bags", "fitting"},
+    "estimators": {*CORE, "bags", "files", "fitting"},
     "forecasting": {*CORE, "bags", "fitting", "estimators"},
     "sweep": {*CORE, "files", "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
