@@ -95,7 +95,8 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
 def test_each_statement_has_a_row_with_its_verdict(written):
     found, _ = written
     text = found.report.read_text(encoding="utf-8")
-    table = text[text.index('<table class="statements">') : text.index("</table>")]
+    table = text[text.index('<table class="statements">') :]
+    table = table[: table.index("</table>")]
     names = [finding.claim.name for finding in found.findings]
     assert len(names) == len(set(names)) > 0
     for finding in found.findings:
@@ -103,6 +104,22 @@ def test_each_statement_has_a_row_with_its_verdict(written):
         assert f">{finding.claim.name}</a>" in table
     assert table.count('class="verdict') == len(names)
     assert sum(found.counts.values()) == len(names)
+
+
+def test_counts_say_what_the_claims_rest_on(written):
+    found, _ = written
+    document = json.loads((found.report.parent / "claims.json").read_text(encoding="utf-8"))
+    # Of the made-up rows, two cosines and one share have real tensors, and the steps are computed.
+    assert found.evidence["tensors"] == 3
+    assert found.evidence["computed"] == 2
+    assert found.evidence["measured"] == 0
+    assert sum(found.evidence.values()) == len(found.comparisons)
+    kinds = [row["evidence"] for row in document["claims"]]
+    assert {kind: kinds.count(kind) for kind in found.evidence} == found.evidence
+    by_name = {row["name"]: row["evidence"] for row in document["statements"]}
+    assert by_name["steps-set-sharpness-only"] == {"computed": 2}
+    text = found.report.read_text(encoding="utf-8")
+    assert '<td>against real tensors</td><td class="n">3</td>' in text
 
 
 def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatch, fakes):

@@ -11,7 +11,15 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from sparsetoken.experiments.claims import VERDICTS, Comparison, Finding, findings, verdict_of
+from sparsetoken.experiments.claims import (
+    EVIDENCE,
+    VERDICTS,
+    Comparison,
+    Finding,
+    evidence_of,
+    findings,
+    verdict_of,
+)
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.rules import ALLOWANCE, RULE
 from sparsetoken.report.pictures import pictures_of, svg
@@ -128,7 +136,9 @@ def page(
             parts=[(title, some) for title, some in parts if some],
             allowances=[(words(name), c) for name, c in ALLOWANCE.items() if c > 0],
             counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
-            comparisons=sum(len(f.comparisons) for f in found),
+            evidence=EVIDENCE,
+            compared=evidence_of(c for f in found for c in f.comparisons),
+            best={k: sum(f.best_evidence == k for f in found) for k in EVIDENCE},
             rule=RULE,
             simulated=len(sizes),
             beyond={level: sum(size > level for size in sizes) for level in (2, 3)},

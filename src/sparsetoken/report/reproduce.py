@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.claims import HOLDS, VERDICTS, Comparison, Finding
+from sparsetoken.experiments.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
 from sparsetoken.experiments.experiment import Experiment, Job
 from sparsetoken.experiments.rows import from_json, to_json
 from sparsetoken.report.files import STORE, writable_folder, write_files
@@ -69,6 +69,11 @@ class Reproduction:
     def counts(self) -> dict[str, int]:
         """Number of claims by verdict."""
         return {v: sum(f.verdict == v for f in self.findings) for v in VERDICTS}
+
+    @property
+    def evidence(self) -> dict[str, int]:
+        """Number of comparisons by kind of evidence."""
+        return evidence_of(self.comparisons)
 
     @property
     def all_hold(self) -> bool:
@@ -252,7 +257,12 @@ def _files(
 def finding_row(finding: Finding) -> dict[str, Any]:
     """Return a claim and its verdict as JSON values."""
     row = dataclasses.asdict(finding.claim)
-    return {**row, "comparisons": len(finding.comparisons), "verdict": finding.verdict}
+    return {
+        **row,
+        "comparisons": len(finding.comparisons),
+        "evidence": finding.evidence,
+        "verdict": finding.verdict,
+    }
 
 
 def comparison_row(comparison: Comparison) -> dict[str, Any]:
@@ -261,7 +271,7 @@ def comparison_row(comparison: Comparison) -> dict[str, Any]:
     Its claim is under the key statement, which is a contract.
     """
     row = dataclasses.asdict(comparison)
-    row = {"statement": row.pop("claim"), **row}
+    row = {"statement": row.pop("claim"), **row, "evidence": comparison.evidence}
     return {name: _json(value) for name, value in row.items()}
 
 

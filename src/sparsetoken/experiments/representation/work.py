@@ -8,7 +8,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.representation.rows import BestError, Critical, FreshSamples
 from sparsetoken.experiments.rows import averaged, predicted
 from sparsetoken.models import Attention
@@ -121,6 +121,7 @@ def best_errors(name: str, length: int, strengths: tuple[float, ...]) -> list[Be
     return rows
 
 
+@version(2)
 def draw_fresh(
     length: int, informative: int, strength: float, samples: int, seed: int
 ) -> list[FreshSamples]:
@@ -140,7 +141,7 @@ def draw_fresh(
             informative,
             strength,
             predicted(result, "test_error", result.numerical_error),
-            averaged(mistakes[name], dimension=1),
+            averaged(mistakes[name], dimension=1, engine="reduced"),
         )
         for name, result in found.items()
     ]
