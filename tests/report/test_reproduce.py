@@ -48,8 +48,8 @@ class _Page(html.parser.HTMLParser):
 
 def _written(folder):
     """Return the content of the folder but for the store of finished work."""
-    paths = [path for path in folder.iterdir() if path.name != "reproduce.sqlite"]
-    return {path.name: path.read_bytes() for path in paths}
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in paths if path.name != "reproduce.sqlite"}
 
 
 def _messages(found):
@@ -68,13 +68,21 @@ def written(fake_experiments, tmp_path_factory):
 
 def test_files(written):
     found, _ = written
-    names = {path.name for path in found.report.parent.iterdir()}
+    folder = found.report.parent
+    names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert names == {
         "report.html",
         "claims.json",
         "reproduce.sqlite",
         "alignment.png",
         "capacity.png",
+        "data/figure.alignment.csv",
+        "data/figure.capacity.csv",
+        "data/alignment.Theory.csv",
+        "data/alignment.Simulated.csv",
+        "data/alignment.OtherSteps.csv",
+        "data/capacity.Separable.csv",
+        "data/trials.csv",
     }
 
 
@@ -84,7 +92,11 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
     page.feed(text)
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
-    assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
+    inside = [link[1:] for link in page.links if link.startswith("#")]
+    assert set(inside) <= set(page.ids)
+    beside = {link for link in page.links if not link.startswith("#")}
+    assert beside
+    assert all((written[0].report.parent / link).is_file() for link in beside)
     assert not re.search(r"@import|url\((?!#)", text)
     assert "The measured cosine rises from" in text
     assert "η<sub>q</sub>" in text
