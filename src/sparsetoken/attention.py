@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import erfc, expit, softmax
+from scipy.special import erfc, expit
 
 from sparsetoken.validation import InvalidInput, choice
 
@@ -52,6 +52,10 @@ def check_exponent(activation: str, sharpness: float, shift: float) -> None:
         )
 
 
+_WIDEST = {np.dtype(np.float64): 600.0, np.dtype(np.float32): 80.0}
+"""Scores that differ by less may all be taken relative to the largest: no row underflows."""
+
+
 def softmax_weights(
     scores: Float[np.ndarray, "*n L"],
 ) -> Float[np.ndarray, "*n L"]:
@@ -66,7 +70,13 @@ def softmax_weights(
     -------
     array of shape (..., L), rows adding up to 1
     """
-    return softmax(scores, axis=-1)
+    scores = np.asarray(scores, dtype=np.result_type(scores, np.float32))
+    top = np.max(scores, initial=-np.inf)
+    if not top - np.min(scores, initial=np.inf) < _WIDEST.get(scores.dtype, 0.0):
+        top = np.max(scores, axis=-1, keepdims=True)
+    weights = np.exp(scores - top)
+    weights /= (weights @ np.ones(weights.shape[-1], weights.dtype))[..., None]
+    return weights
 
 
 def elementwise_weights(

@@ -8,7 +8,7 @@ import pytest
 from sparsetoken.experiments import Experiment
 from sparsetoken.experiments.rows import from_json, to_json
 from sparsetoken.report.page import words_of
-from sparsetoken.report.pictures import pictures_of, png
+from sparsetoken.report.pictures import picture, pictures_of
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,7 @@ def said_of() -> Callable[[Experiment, Any, Sequence[Any]], dict[str, str]]:
     def say(experiment: Experiment, sizes: Any, rows: Sequence[Any]) -> dict[str, str]:
         words = words_of(experiment, sizes, rows, experiment.compare(sizes, rows))
         for name, draw in pictures_of(experiment).items():
-            assert png(name, draw, rows).startswith(b"\x89PNG")
+            assert picture(name, draw, rows).png.startswith(b"\x89PNG")
             assert words[name].strip()
         return {name: " ".join(text.split()) for name, text in words.items()}
 

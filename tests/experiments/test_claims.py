@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sparsetoken.experiments.claims import largest_z, verdict_of
+from sparsetoken.experiments.claims import (
+    Claim,
+    Finding,
+    evidence_of,
+    largest_z,
+    verdict_of,
+)
 from sparsetoken.experiments.rows import Measured, Predicted
 from sparsetoken.experiments.rules import (
     ALLOWANCE,
@@ -170,3 +176,17 @@ def test_a_claim_about_order_must_be_true_in_all_cases():
     assert (found.theory, found.measured, found.verdict) == (1.0, 0.75, "fails")
     assert (found.curve, found.key) == ("all", True)
     assert share("order", "order", [True], converged=False).verdict == "not converged"
+
+
+def test_evidence_is_what_was_compared_with_what():
+    judged, tensors = _verdict(), _verdict(engine="tensors")
+    computed = compare("order", "slope", expected=1.0, found=1.0, allowance=0.1)
+    measured_order = share("order", "order", [True], engine="tensors")
+    alone = observed("reuse", "test_error", dataclasses.replace(MEASURED, engine="tensors"))
+    found = [judged, tensors, computed, measured_order, alone]
+    kinds = ["reduced", "tensors", "computed", "tensors", "measured"]
+    assert [comparison.evidence for comparison in found] == kinds
+    assert evidence_of(found) == {"tensors": 2, "reduced": 1, "computed": 1, "measured": 1}
+    finding = Finding(Claim("order", "In order."), [computed, judged])
+    assert finding.evidence == {"reduced": 1, "computed": 1}
+    assert finding.best_evidence == "reduced"

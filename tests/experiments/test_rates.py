@@ -28,7 +28,7 @@ def rows(rows_of):
 def test_computed_comparisons_hold(rows):
     comparisons = EXPERIMENT.compare(TINY, rows)
     assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
-    computed = [c for c in comparisons if c.engine == "theory"]
+    computed = [c for c in comparisons if c.engine == "computed"]
     assert computed
     assert {c.verdict for c in computed} == {HOLDS}
 

@@ -8,10 +8,16 @@ import pytest
 
 from sparsetoken.experiments.claims import FAILS, HOLDS
 from sparsetoken.experiments.representation import EXPERIMENT, work
-from sparsetoken.experiments.representation.rows import BestError, Critical, FreshSamples
+from sparsetoken.experiments.representation.rows import (
+    AtCritical,
+    BestError,
+    Critical,
+    FreshSamples,
+)
 from sparsetoken.experiments.rows import Predicted, select
 
-TINY = work.Profile((8, 64, 512), (1,), 64, (2.0, 5.0), ((32, 1, 3.5), (32, 2, 3.0)), 3200)
+PLACES = ((32, 1, 3.5), (32, 2, 3.0))
+TINY = work.Profile((8, 64, 512), (1,), 64, (2.0, 5.0), PLACES, 3200, 500_000, 512)
 
 BUILT = {
     "elementwise_sigmoid": lambda L: 4 + L**0.5,
@@ -47,6 +53,22 @@ def test_claims_figures_and_words(rows, said_of):
     pooled = select(rows, Critical, curve="pooled")[-1]
     assert f"{pooled.strength.value:.0f} by pooling" in words["result"]
     assert "k = 1" in words["setting"]
+
+
+def test_fresh_samples_have_the_error_level_at_the_critical_strength(rows):
+    found = select(rows, AtCritical)
+    assert {row.length for row in found} == set(TINY.lengths)
+    for row in found:
+        # Shares of 16 blocks: five of their standard errors.
+        assert abs(row.measured.value - work.LEVEL) < 5 * row.measured.error
+    comparisons = [c for c in EXPERIMENT.compare(TINY, rows) if c.group == "critical"]
+    assert {c.verdict for c in comparisons} == {HOLDS}
+
+
+def test_the_limit_of_infinite_sharpness_looks_at_the_largest_token():
+    t = np.random.default_rng(0).standard_normal((50, 4))
+    for name in ("attention", "elementwise_exp"):
+        np.testing.assert_array_equal(work._score(name, t, math.inf), t.max(axis=1))
 
 
 def test_fresh_samples_meet_the_prediction(rows):

@@ -10,7 +10,7 @@ from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.alignment import figure as alignment
 from sparsetoken.experiments.alignment.rows import Simulated, Theory
 from sparsetoken.figures import style
-from sparsetoken.report.pictures import pictures_of, png, svg
+from sparsetoken.report.pictures import picture, pictures_of
 
 FAKED = ("alignment", "capacity")
 ALL = [(name, *item) for name in FAKED for item in pictures_of(EXPERIMENTS[name]).items()]
@@ -18,8 +18,8 @@ ALL = [(name, *item) for name in FAKED for item in pictures_of(EXPERIMENTS[name]
 
 @pytest.mark.parametrize(("experiment", "name", "draw"), ALL, ids=[item[1] for item in ALL])
 def test_svg_is_the_same_each_time_and_needs_nothing_else(experiment, name, draw, fakes):
-    text = svg(name, draw, fakes[experiment])
-    assert text == svg(name, draw, fakes[experiment])
+    text = picture(name, draw, fakes[experiment]).svg
+    assert text == picture(name, draw, fakes[experiment]).svg
     assert text.startswith("<svg")
     assert "<text" not in text  # letters are outlines: no font is needed
     assert not re.search(r'(?:href|src)="(?!#)', text)
@@ -32,14 +32,14 @@ def test_svg_is_the_same_each_time_and_needs_nothing_else(experiment, name, draw
 
 
 def test_png_has_the_resolution_of_the_readme(fakes):
-    content = png("alignment", alignment.draw, fakes["alignment"])
+    content = picture("alignment", alignment.draw, fakes["alignment"]).png
     width = int.from_bytes(content[16:20], "big")
     assert width == pytest.approx(6.4 * 150, abs=1)
 
 
 def test_drawing_leaves_the_global_style_alone(fakes):
     before = dict(matplotlib.rcParams)
-    svg("alignment", alignment.draw, fakes["alignment"])
+    picture("alignment", alignment.draw, fakes["alignment"])
     assert dict(matplotlib.rcParams) == before
 
 

@@ -48,8 +48,8 @@ class _Page(html.parser.HTMLParser):
 
 def _written(folder):
     """Return the content of the folder but for the store of finished work."""
-    paths = [path for path in folder.iterdir() if path.name != "reproduce.sqlite"]
-    return {path.name: path.read_bytes() for path in paths}
+    paths = [path for path in folder.rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in paths if path.name != "reproduce.sqlite"}
 
 
 def _messages(found):
@@ -68,13 +68,21 @@ def written(fake_experiments, tmp_path_factory):
 
 def test_files(written):
     found, _ = written
-    names = {path.name for path in found.report.parent.iterdir()}
+    folder = found.report.parent
+    names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert names == {
         "report.html",
         "claims.json",
         "reproduce.sqlite",
         "alignment.png",
         "capacity.png",
+        "data/figure.alignment.csv",
+        "data/figure.capacity.csv",
+        "data/alignment.Theory.csv",
+        "data/alignment.Simulated.csv",
+        "data/alignment.OtherSteps.csv",
+        "data/capacity.Separable.csv",
+        "data/trials.csv",
     }
 
 
@@ -84,7 +92,11 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
     page.feed(text)
     assert page.open == []
     assert len(page.ids) == len(set(page.ids))
-    assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
+    inside = [link[1:] for link in page.links if link.startswith("#")]
+    assert set(inside) <= set(page.ids)
+    beside = {link for link in page.links if not link.startswith("#")}
+    assert beside
+    assert all((written[0].report.parent / link).is_file() for link in beside)
     assert not re.search(r"@import|url\((?!#)", text)
     assert "The measured cosine rises from" in text
     assert "η<sub>q</sub>" in text
@@ -95,7 +107,8 @@ def test_the_page_is_well_formed_and_needs_no_network(written):
 def test_each_statement_has_a_row_with_its_verdict(written):
     found, _ = written
     text = found.report.read_text(encoding="utf-8")
-    table = text[text.index('<table class="statements">') : text.index("</table>")]
+    table = text[text.index('<table class="statements">') :]
+    table = table[: table.index("</table>")]
     names = [finding.claim.name for finding in found.findings]
     assert len(names) == len(set(names)) > 0
     for finding in found.findings:
@@ -103,6 +116,22 @@ def test_each_statement_has_a_row_with_its_verdict(written):
         assert f">{finding.claim.name}</a>" in table
     assert table.count('class="verdict') == len(names)
     assert sum(found.counts.values()) == len(names)
+
+
+def test_counts_say_what_the_claims_rest_on(written):
+    found, _ = written
+    document = json.loads((found.report.parent / "claims.json").read_text(encoding="utf-8"))
+    # Of the made-up rows, two cosines and one share have real tensors, and the steps are computed.
+    assert found.evidence["tensors"] == 3
+    assert found.evidence["computed"] == 2
+    assert found.evidence["measured"] == 0
+    assert sum(found.evidence.values()) == len(found.comparisons)
+    kinds = [row["evidence"] for row in document["claims"]]
+    assert {kind: kinds.count(kind) for kind in found.evidence} == found.evidence
+    by_name = {row["name"]: row["evidence"] for row in document["statements"]}
+    assert by_name["steps-set-sharpness-only"] == {"computed": 2}
+    text = found.report.read_text(encoding="utf-8")
+    assert '<td>against real tensors</td><td class="n">3</td>' in text
 
 
 def test_a_failing_claim_is_shown_failing(fake_experiments, tmp_path, monkeypatch, fakes):

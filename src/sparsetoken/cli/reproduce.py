@@ -79,6 +79,7 @@ def reproduce(
 
 
 def _show(found: Reproduction, as_json: bool) -> None:
+    from sparsetoken.experiments.claims import EVIDENCE
     from sparsetoken.report.reproduce import comparison_row, finding_row
 
     if as_json:
@@ -92,7 +93,8 @@ def _show(found: Reproduction, as_json: bool) -> None:
             }
         )
         return
-    put_table("Claims", {**found.counts, "report": str(found.report)})
+    comparisons = {f"comparisons {EVIDENCE[kind]}": n for kind, n in found.evidence.items()}
+    put_table("Claims", {**found.counts, **comparisons, "report": str(found.report)})
 
 
 @contextlib.contextmanager

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 __all__ = [
     "BY_EXPERIMENT",
+    "COMPUTED",
+    "EVIDENCE",
     "FAILS",
     "HOLDS",
     "NOT_CONVERGED",
@@ -15,6 +17,7 @@ __all__ = [
     "Claim",
     "Comparison",
     "Finding",
+    "evidence_of",
     "findings",
     "largest_z",
     "verdict_of",
@@ -23,6 +26,14 @@ __all__ = [
 HOLDS, FAILS = "holds", "fails"
 NOT_CONVERGED, BY_EXPERIMENT = "not converged", "by experiment"
 VERDICTS = (HOLDS, FAILS, NOT_CONVERGED, BY_EXPERIMENT)
+COMPUTED = "computed"
+EVIDENCE = {
+    "tensors": "against real tensors",
+    "reduced": "against the reduced engine",
+    COMPUTED: "computed against computed",
+    "measured": "measured only",
+}
+"""The kinds of evidence, the strongest first, and their names for readers."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +74,7 @@ class Comparison:
     dimension, trials : int
         Of a simulation, else 0.
     engine : str
-        reduced or tensors; theory where two computed numbers are compared.
+        What measured it: reduced or tensors; computed where nothing was simulated.
     verdict : str
         holds, fails, not converged or by experiment.
     key : bool
@@ -89,6 +100,11 @@ class Comparison:
     key: bool = False
     group: str = ""
     experiment: str = ""
+
+    @property
+    def evidence(self) -> str:
+        """A key of `EVIDENCE`: the engine, or measured if no theory was there to judge it."""
+        return self.engine if math.isfinite(self.allowance) else "measured"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,10 +140,26 @@ class Finding:
         """Number of comparisons that hold, or that only report what was found."""
         return sum(c.verdict in (HOLDS, BY_EXPERIMENT) for c in self.comparisons)
 
+    @property
+    def evidence(self) -> dict[str, int]:
+        """Number of comparisons of each kind of `EVIDENCE` that it has."""
+        return {kind: n for kind, n in evidence_of(self.comparisons).items() if n}
+
+    @property
+    def best_evidence(self) -> str:
+        """The strongest kind of evidence that it has, measured if there is none."""
+        return next(iter(self.evidence), "measured")
+
 
 def findings(claims: Iterable[Claim], comparisons: Sequence[Comparison]) -> list[Finding]:
     """Return each claim with its comparisons."""
     return [Finding(claim, [c for c in comparisons if c.claim == claim.name]) for claim in claims]
+
+
+def evidence_of(comparisons: Iterable[Comparison]) -> dict[str, int]:
+    """Return the number of comparisons of each kind of `EVIDENCE`."""
+    kinds = [comparison.evidence for comparison in comparisons]
+    return {kind: kinds.count(kind) for kind in EVIDENCE}
 
 
 def verdict_of(comparisons: Iterable[Comparison]) -> str:

@@ -13,6 +13,9 @@ __all__ = ["Experiment", "Job", "version"]
 
 Work = TypeVar("Work", bound=Callable[..., list[Any]])
 
+ROWS = 2
+"""Raised when the rows of all work change, such as by a column of `Measured`."""
+
 
 def version(number: int) -> Callable[[Work], Work]:
     """Declare the version of a piece of work, raised when its rows would change.
@@ -59,8 +62,8 @@ class Job:
 
     @property
     def version(self) -> int:
-        """The declared version of the work."""
-        return getattr(self.work, "version", 1)
+        """The version of all rows, and in its last two digits the declared one of the work."""
+        return 100 * ROWS + getattr(self.work, "version", 1)
 
     def run(self) -> list[Any]:
         """Do the work in this process."""

@@ -68,6 +68,8 @@ class Measured:
         reduced, or tensors for real tokens.
     status : str
         converged, or what stopped the computation.
+    values : tuple of float
+        Of the trials, in their order, where each has a number of its own; else empty.
     """
 
     value: float
@@ -76,6 +78,7 @@ class Measured:
     trials: int
     engine: str = "reduced"
     status: str = CONVERGED
+    values: tuple[float, ...] = ()
 
     @property
     def converged(self) -> bool:
@@ -90,15 +93,19 @@ def predicted(result: Any, name: str, error: float = 0.0) -> Predicted:
 
 def measured(result: Any, name: str, dimension: int, engine: str = "reduced") -> Measured:
     """Return the mean of one quantity of a result of `sparsetoken.simulation`."""
-    trials = len(getattr(result, "trials", ())) or len(result.cosine)
+    if hasattr(result, "trials"):
+        values = [getattr(trial, name) for trial in result.trials]
+    else:
+        values = getattr(result, name).tolist()
     status = str(result.status.code) if hasattr(result, "status") else CONVERGED
     return Measured(
         float(getattr(result.mean, name)),
         float(getattr(result.standard_error, name)),
         dimension,
-        trials,
+        len(values),
         engine,
         status,
+        tuple(values),
     )
 
 
@@ -116,7 +123,8 @@ def averaged(
     """
     n = len(values)
     error = float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
-    return Measured(float(np.mean(values)), error, dimension, n, engine, status)
+    kept = tuple(float(value) for value in values)
+    return Measured(float(np.mean(values)), error, dimension, n, engine, status, kept)
 
 
 def averages(found: Sequence[Any], names: Iterable[str], dimension: int) -> dict[str, Measured]:

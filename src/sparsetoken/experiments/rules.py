@@ -10,12 +10,13 @@ from scipy import stats
 
 from sparsetoken.experiments.claims import (
     BY_EXPERIMENT,
+    COMPUTED,
     FAILS,
     HOLDS,
     NOT_CONVERGED,
     Comparison,
 )
-from sparsetoken.experiments.rows import THEORY, Measured, Predicted
+from sparsetoken.experiments.rows import Measured, Predicted
 
 __all__ = [
     "ALLOWANCE",
@@ -166,9 +167,10 @@ def compare(
     where: str = "",
     x: float = math.nan,
     converged: bool = True,
+    engine: str = COMPUTED,
     key: bool = False,
 ) -> Comparison:
-    """Compare a computed number with an expected one, where nothing is simulated.
+    """Compare a number with an expected one, where no standard error decides.
 
     It holds when ``|found - expected| <= allowance + 3 error``. For a claim about order
     or sign, `expected` is 1 and `found` the share of cases in which it is true.
@@ -184,6 +186,8 @@ def compare(
     x : float
     converged : bool
         Whether all that was computed for it converged.
+    engine : str
+        What `found` was made by, as in `Comparison`.
     key : bool
     """
     near = abs(found - expected) <= allowance + 3 * error
@@ -201,7 +205,7 @@ def compare(
         z=math.nan,
         dimension=0,
         trials=0,
-        engine=THEORY,
+        engine=engine,
         verdict=_verdict(converged and math.isfinite(found), near),
         key=key,
     )
@@ -215,6 +219,7 @@ def share(
     curve: str = "",
     where: str = "",
     converged: bool = True,
+    engine: str = COMPUTED,
     key: bool = False,
 ) -> Comparison:
     """Judge a claim about order or sign: it must be true in all cases.
@@ -225,7 +230,7 @@ def share(
         As for `judge`.
     true : sequence of bool
         Whether it is, case by case.
-    converged, key : bool
+    converged, engine, key
         As for `compare`.
     """
     return compare(
@@ -237,6 +242,7 @@ def share(
         found=sum(true) / len(true),
         allowance=0.0,
         converged=converged,
+        engine=engine,
         key=key,
     )
 

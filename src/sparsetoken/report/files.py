@@ -52,8 +52,10 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
         tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside,
     ):
         for name, content in files.items():
+            (Path(aside) / name).parent.mkdir(exist_ok=True)
             (Path(aside) / name).write_bytes(content)
         for name in files:
+            (folder / name).parent.mkdir(exist_ok=True)
             os.replace(Path(aside) / name, folder / name)
 
 

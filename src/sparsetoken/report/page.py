@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from sparsetoken.experiments.claims import VERDICTS, Comparison, Finding, findings, verdict_of
+from sparsetoken.experiments.claims import (
+    EVIDENCE,
+    VERDICTS,
+    Comparison,
+    Finding,
+    evidence_of,
+    findings,
+    verdict_of,
+)
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.rules import ALLOWANCE, RULE
-from sparsetoken.report.pictures import pictures_of, svg
+from sparsetoken.experiments.sources import KINDS, PAPER, source_of
+from sparsetoken.report.figure_data import places
+from sparsetoken.report.pictures import Picture, picture, pictures_of
 from sparsetoken.report.text import FILTERS, words
 
 __all__ = ["Section", "page", "section", "words_of"]
@@ -37,13 +49,18 @@ class Section:
         The blocks of its template as HTML: setting, result, left, and a caption under the
         name of each picture.
     pictures : mapping
-        SVG elements by name.
+        Pictures by name.
     """
 
     experiment: Experiment
     findings: Sequence[Finding]
     words: Mapping[str, Markup]
-    pictures: Mapping[str, str]
+    pictures: Mapping[str, Picture]
+
+    def answer(self, finding: Finding) -> Markup | str:
+        """Return the answer to an open question in words; empty for other claims."""
+        block = f"answer_{finding.claim.name.replace('-', '_')}"
+        return self.words.get(block, "") if finding.claim.open else ""
 
     @property
     def verdict(self) -> str:
@@ -54,12 +71,18 @@ class Section:
 def section(experiment: Experiment, profile: str, rows: Sequence[Any]) -> Section:
     """Judge the rows of an experiment, draw its pictures and write its words."""
     comparisons = experiment.judged(profile, rows)
-    return Section(
-        experiment,
-        findings(experiment.claims, comparisons),
-        words_of(experiment, experiment.profiles[profile], rows, comparisons),
-        {name: svg(name, draw, rows) for name, draw in pictures_of(experiment).items()},
-    )
+    said = words_of(experiment, experiment.profiles[profile], rows, comparisons)
+    drawn = {
+        name: picture(name, draw, rows, _title(said[name]))
+        for name, draw in pictures_of(experiment).items()
+    }
+    return Section(experiment, findings(experiment.claims, comparisons), said, drawn)
+
+
+def _title(caption: Markup) -> str:
+    """Return the first sentence of a caption as plain text."""
+    text = " ".join(caption.striptags().split())
+    return re.split(r"(?<=[a-z0-9)])\. (?=[A-Z])", text)[0].rstrip(".") + "."
 
 
 def words_of(
@@ -94,8 +117,14 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= FILTERS
+    environment.filters |= FILTERS | {"script_json": _script_json}
     return environment
+
+
+def _script_json(values: Any) -> Markup:
+    """Return JSON that may stand in an element of the page."""
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))
 
 
 def page(
@@ -128,11 +157,17 @@ def page(
             parts=[(title, some) for title, some in parts if some],
             allowances=[(words(name), c) for name, c in ALLOWANCE.items() if c > 0],
             counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
-            comparisons=sum(len(f.comparisons) for f in found),
+            evidence=EVIDENCE,
+            compared=evidence_of(c for f in found for c in f.comparisons),
+            best={k: sum(f.best_evidence == k for f in found) for k in EVIDENCE},
             rule=RULE,
             simulated=len(sizes),
             beyond={level: sum(size > level for size in sizes) for level in (2, 3)},
             facts=facts,
+            kinds=KINDS,
+            paper=PAPER,
+            source_of=source_of,
+            data={n: places(p.marks) for s in sections for n, p in s.pictures.items()},
             profile=profile,
             skipped=skipped,
         )

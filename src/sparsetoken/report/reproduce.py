@@ -7,7 +7,6 @@ import datetime
 import json
 import math
 import os
-import platform
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -15,12 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.claims import HOLDS, VERDICTS, Comparison, Finding
+from sparsetoken.experiments.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
 from sparsetoken.experiments.experiment import Experiment, Job
 from sparsetoken.experiments.rows import from_json, to_json
+from sparsetoken.experiments.sources import source_of
+from sparsetoken.report.figure_data import table
 from sparsetoken.report.files import STORE, writable_folder, write_files
+from sparsetoken.report.origin import origin
 from sparsetoken.report.page import Section, page, section
-from sparsetoken.report.pictures import pictures_of, png
+from sparsetoken.report.pictures import pictures_of
+from sparsetoken.report.tables import row_tables, trial_table
 from sparsetoken.sweep import JobPlan, Store, run
 from sparsetoken.sweep.batch import package_version
 from sparsetoken.sweep.repair import repair
@@ -69,6 +72,11 @@ class Reproduction:
     def counts(self) -> dict[str, int]:
         """Number of claims by verdict."""
         return {v: sum(f.verdict == v for f in self.findings) for v in VERDICTS}
+
+    @property
+    def evidence(self) -> dict[str, int]:
+        """Number of comparisons by kind of evidence."""
+        return evidence_of(self.comparisons)
 
     @property
     def all_hold(self) -> bool:
@@ -120,7 +128,10 @@ def reproduce(
     workers: int = 1,
     progress: Callable[[str, float, float], None] = lambda name, done, total: None,
 ) -> Reproduction:
-    """Run experiments and write report.html, claims.json and the figures as PNG.
+    """Run experiments and write report.html, claims.json, the figures as PNG, and data/.
+
+    In data/ are tables of comma-separated values: what each figure shows, all rows by
+    experiment and class, and the values of single trials.
 
     What has ended is kept in reproduce.sqlite, a store as sweeps have. A run that is stopped
     goes on from there, and one with the same work and seed computes nothing anew.
@@ -234,11 +245,12 @@ def _files(
     sections: Sequence[Section], rows: Mapping[str, Sequence[Any]], facts: Mapping[str, str]
 ) -> dict[str, bytes]:
     """Return the files of a report but for the page."""
-    files = {
-        f"{name}.png": png(name, draw, rows[s.experiment.name])
-        for s in sections
-        for name, draw in pictures_of(s.experiment).items()
-    }
+    files: dict[str, bytes] = {}
+    for name, picture in (item for s in sections for item in s.pictures.items()):
+        files[f"{name}.png"] = picture.png
+        files[f"data/figure.{name}.csv"] = table(mark for mark, _ in picture.marks).encode()
+    files |= {f"data/{name}": text.encode() for name, text in row_tables(rows).items()}
+    files["data/trials.csv"] = trial_table(rows).encode()
     found = [finding for s in sections for finding in s.findings]
     document = {
         "run": dict(facts),
@@ -251,8 +263,15 @@ def _files(
 
 def finding_row(finding: Finding) -> dict[str, Any]:
     """Return a claim and its verdict as JSON values."""
-    row = dataclasses.asdict(finding.claim)
-    return {**row, "comparisons": len(finding.comparisons), "verdict": finding.verdict}
+    row, source = dataclasses.asdict(finding.claim), source_of(finding.claim)
+    return {
+        **row,
+        "source": source.name,
+        "status": source.status,
+        "comparisons": len(finding.comparisons),
+        "evidence": finding.evidence,
+        "verdict": finding.verdict,
+    }
 
 
 def comparison_row(comparison: Comparison) -> dict[str, Any]:
@@ -261,7 +280,7 @@ def comparison_row(comparison: Comparison) -> dict[str, Any]:
     Its claim is under the key statement, which is a contract.
     """
     row = dataclasses.asdict(comparison)
-    row = {"statement": row.pop("claim"), **row}
+    row = {"statement": row.pop("claim"), **row, "evidence": comparison.evidence}
     return {name: _json(value) for name, value in row.items()}
 
 
@@ -275,6 +294,6 @@ def _facts(profile: str, seed: int) -> dict[str, str]:
         "profile": profile,
         "seed": str(seed),
         "date": now.strftime("%Y-%m-%d %H:%M UTC"),
-        "Python": platform.python_version(),
         **{name: package_version(name) for name in PACKAGES},
+        **origin(),
     }

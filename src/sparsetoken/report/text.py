@@ -48,12 +48,21 @@ def fixed(value: float, digits: int) -> str:
 
 
 def plus_minus(found: Measured, digits: int) -> str:
-    """Return a measured number and its standard error with so many decimals."""
+    """Return a measured number and its standard error with so many decimals, or enough more."""
+    digits = _enough(found.error, digits)
     return f"{fixed(found.value, digits)} ± {fixed(found.error, digits)}"
+
+
+def _enough(error: float, digits: int) -> int:
+    """Return so many decimals, or as many as show an error that is not 0."""
+    if not 0 < error < 0.5 * 10.0**-digits:
+        return digits
+    return min(math.ceil(-math.log10(error)), 12)
 
 
 def change(found: Measured, digits: int, scale: float = 1.0) -> str:
     """Return a measured difference times a scale with its sign, and its standard error."""
+    digits = _enough(scale * found.error, digits)
     text = f"{scale * found.value:+.{digits}f} ± {scale * found.error:.{digits}f}"
     return text.replace("-", "−")
 

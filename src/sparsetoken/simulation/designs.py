@@ -36,7 +36,7 @@ class ReducedDesign:
         named, rest = w[: self.named].copy(), w[self.named :]
         if self.parallel:
             named[1], rest = 0.0, w[1:]
-        return Split(named, float(np.linalg.norm(rest)))
+        return Split(named, float(np.linalg.norm(rest)), dimension=len(w))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,8 @@ class VectorDesign:
         W = w.reshape(-1, self.axes.shape[1])
         named = W @ self.axes.T
         rest = float(np.linalg.norm(W - named @ self.axes))
-        return Split(named.ravel(), rest, None if self.moments is None else self.moments(W))
+        moments = None if self.moments is None else self.moments(W)
+        return Split(named.ravel(), rest, moments, len(w))
 
 
 def noise_rows(n: int, named: int, p: int, rng: np.random.Generator) -> np.ndarray:

@@ -85,11 +85,14 @@ class Split:
         Length of what is left.
     moments : ScoreMoments or None
         What scores depend on, where tokens have a covariance.
+    dimension : int or None
+        Number of features, on which it depends how exact an average over draws need be.
     """
 
     named: Float[np.ndarray, " k"]
     rest: float
     moments: ScoreMoments | None = None
+    dimension: int | None = None
 
 
 class Design(Protocol):

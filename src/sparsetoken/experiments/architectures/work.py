@@ -17,7 +17,7 @@ from sparsetoken.stages import Readout, TwoSteps
 __all__ = ["ETA_Q", "PROFILES", "RIDGE", "Profile", "Simulated", "Trained", "jobs"]
 
 RIDGE, ETA_Q = 0.1, 50.0
-RECIPE = Recipe()
+RECIPE = Recipe(patience=5)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +82,8 @@ class Profile:
 
     loads: tuple[float, ...] = (2.0, 4.0, 8.0)
     dimension: int = 64
-    trials: int = 4
-    test_samples: int = 20_000
+    trials: int = 3
+    test_samples: int = 10_000
     queries: tuple[int, ...] = (1, 2, 4, 8)
     heads: tuple[int, ...] = (1, 4)
     layer_heads: tuple[int, ...] = (2,)
@@ -127,7 +127,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 def _seconds(network: Architecture, load: float, profile: Profile) -> float:
     """Return a rough cost: compiling, then trainings whose steps cost n d."""
     compiling, step = {"multi-query": (2.0, 0.2), "class-token": (3.0, 0.6)}.get(
-        network.family, (5.0, 2.0)
+        network.family, (3.0, 1.0)
     )
     size = load / 8 * (profile.dimension / 64) ** 2
     return compiling + profile.trials * (0.2 + step * size * network.heads**0.5)

@@ -72,7 +72,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile((32, 64, 128), 24),
+    "quick": Profile((32, 64, 128), 32),
     "paper": Profile((32, 64, 128, 256), 200, cosines=81, strengths=81),
 }
 
@@ -95,7 +95,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 def _counting(profile: Profile, place: Place, model: str, features: int, seed: int) -> Job:
     own = seed_of("capacity-curves", place.name, model, features, seed)
     sizes = (profile.steps, profile.sets, profile.samples)
-    cost = profile.sets * len(profile.steps) * 0.024 * (features / 128) ** 1.3
+    cost = profile.sets * len(profile.steps) * 0.004 * (features / 128) ** 1.3
     return Job(count, (place, model, features, *sizes, own), cost)
 
 

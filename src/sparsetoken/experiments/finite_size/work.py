@@ -35,10 +35,13 @@ class Profile:
 
     alignment_trials: int
     trials: int
-    dimensions: tuple[int, ...] = (250, 500, 1000, 2000)
+    dimensions: tuple[int, ...] = (125, 250, 500, 1000)
 
 
-PROFILES = {"quick": Profile(3000, 48), "paper": Profile(20000, 400)}
+PROFILES = {
+    "quick": Profile(3000, 48),
+    "paper": Profile(20000, 400, (125, 250, 500, 1000, 2000)),
+}
 
 
 def jobs(profile: Profile, seed: int) -> list[Job]:

@@ -44,6 +44,7 @@ class Profile:
     alphas, vectorized_alphas : tuple of float
         alpha1 = n1/d that are simulated; the vectorized fit costs n1^3.
     trials : int
+        Half as many with real tensors.
     key : tuple of float
         alpha1 whose comparisons open the report.
     tensors : float
@@ -68,7 +69,7 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile((0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0), 24),
+    "quick": Profile((0.5, 1.0, 2.0, 4.0), (0.5, 1.0, 2.0), 48, dimension=500),
     "paper": Profile(
         (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0),
         (0.5, 1.0, 2.0, 3.0, 4.0),
@@ -91,8 +92,10 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
             found.append(Job(predict_line, line, 0.05 * slow * profile.curve_points))
             found += _simulations(profile, model, loss, alphas, seed)
         place = seed_of("learning-curves", "tensors", loss, seed)
-        sizes = ("tensors", profile.dimension, profile.trials, place)
-        found.append(Job(simulate, ("attention", loss, profile.tensors, *sizes), profile.trials))
+        sizes = ("tensors", profile.dimension, profile.trials // 2, place)
+        found.append(
+            Job(simulate, ("attention", loss, profile.tensors, *sizes), profile.trials / 2)
+        )
     few = (*ends, profile.effect_points)
     found += [Job(vary_alpha0, (alpha0, *few), 1.0) for alpha0 in profile.alpha0s]
     return found + [Job(vary_sharpness, (k, *few), 1.0) for k in profile.sharpnesses]

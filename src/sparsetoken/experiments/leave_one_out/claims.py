@@ -54,6 +54,7 @@ def _exact(refitted: Sequence[Refitted]) -> Comparison:
         found=max(row.surrogate_error.value for row in refitted),
         allowance=ROUNDING,
         converged=all(row.surrogate_error.converged for row in refitted),
+        engine="reduced",
         key=True,
     )
 
@@ -74,9 +75,10 @@ def _shrinks(loss: str, refitted: Sequence[Refitted]) -> list[Comparison]:
     place: dict[str, Any] = {"curve": loss, "where": f"{_named(loss)}, d = {first} to {last}"}
     shrinks = power.value + 3 * power.error < 0
     trials, status = sum(e.trials for e in errors), "converged" if converged else "max_iterations"
+    judged: dict[str, Any] = {"converged": converged, "engine": "reduced"}
     found = Measured(power.value, power.error, last, trials, status=status)
     return [
-        share(SURROGATE, "error shrinks", [shrinks], **place, converged=converged, key=True),
+        share(SURROGATE, "error shrinks", [shrinks], **place, **judged, key=True),
         observed(SURROGATE, "power of d", found, **place),
     ]
 

@@ -164,7 +164,8 @@ def _root_mean_square(differences: Sequence[np.ndarray], d: int, status: str) ->
     squares = np.concatenate(differences) ** 2
     root = math.sqrt(squares.mean())
     error = float(np.std(squares, ddof=1)) / math.sqrt(len(squares)) / (2 * root)
-    return Measured(root, error, d, len(differences), status=status)
+    roots = tuple(float(np.sqrt(np.mean(some**2))) for some in differences)
+    return Measured(root, error, d, len(differences), status=status, values=roots)
 
 
 def _status(converged: bool) -> str:

@@ -139,6 +139,7 @@ def _winners(rows: Sequence[Any], alpha1: float) -> Comparison:
         found=float(np.mean(right)),
         allowance=0.0,
         converged=crossing.converged and all(m.converged for m in measured),
+        engine="reduced",
         key=True,
     )
 

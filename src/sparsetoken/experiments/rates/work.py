@@ -198,5 +198,7 @@ def simulate_excess(
         seed=seed,
     )
     error: Measured = measured(found, "test_error", features)
-    excess = dataclasses.replace(error, value=error.value - _limit(model).value)
+    limit = _limit(model).value
+    values = tuple(value - limit for value in error.values)
+    excess = dataclasses.replace(error, value=error.value - limit, values=values)
     return [MeasuredExcess(model, alpha1, excess)]

@@ -2,7 +2,12 @@
 
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.representation.claims import CLAIMS, compare_rows, summary
-from sparsetoken.experiments.representation.rows import BestError, Critical, FreshSamples
+from sparsetoken.experiments.representation.rows import (
+    AtCritical,
+    BestError,
+    Critical,
+    FreshSamples,
+)
 from sparsetoken.experiments.representation.work import PROFILES, jobs
 
 __all__ = ["EXPERIMENT"]
@@ -12,7 +17,7 @@ EXPERIMENT = Experiment(
     title="What the best weights can do",
     claims=CLAIMS,
     profiles=PROFILES,
-    rows=(Critical, BestError, FreshSamples),
+    rows=(Critical, AtCritical, BestError, FreshSamples),
     jobs=jobs,
     compare=compare_rows,
     summary=summary,

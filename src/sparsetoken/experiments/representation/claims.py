@@ -10,10 +10,15 @@ import numpy as np
 from scipy.stats import norm
 
 from sparsetoken.experiments.claims import FAILS, Claim, Comparison
-from sparsetoken.experiments.representation.rows import BestError, Critical, FreshSamples
+from sparsetoken.experiments.representation.rows import (
+    AtCritical,
+    BestError,
+    Critical,
+    FreshSamples,
+)
 from sparsetoken.experiments.representation.work import BLOCKS, LEVEL, TUNED, Profile
 from sparsetoken.experiments.rows import Predicted, select
-from sparsetoken.experiments.rules import compare, judge
+from sparsetoken.experiments.rules import compare, judge, share
 from sparsetoken.theory import oracle
 from sparsetoken.theory.oracle.strength import CURVES
 
@@ -81,6 +86,8 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
         ),
         *_floor(rows),
         *(_judged(row) for row in select(rows, FreshSamples)),
+        *(_at_critical(row) for row in select(rows, AtCritical)),
+        _measured_floor(select(rows, FreshSamples)),
     ]
 
 
@@ -243,6 +250,53 @@ def _judged(row: FreshSamples) -> Comparison:
         group=f"L = {row.length}, R = {row.informative}",
         allowance=0.0,  # the law is exact at every dimension
         key=row.curve == "attention",
+    )
+
+
+CLAIM_OF = {
+    "pooled": "linear-needs-sqrt-length",
+    "attention": "attention-log-length-free",
+    TUNED: "attention-log-length-free",
+    "attention_fixed": "attention-fixed-sharpness",
+    "elementwise_erf": "bounded-elementwise-loses",
+    "elementwise_sigmoid": "bounded-elementwise-loses",
+    **{f"elementwise_{name}": "elementwise-powers" for name in ELEMENTWISE},
+    "bayes": "bayes-boundary",
+}
+"""The claim on the critical strength of each curve that is simulated."""
+
+
+def _at_critical(row: AtCritical) -> Comparison:
+    """Compare the error of fresh samples at the predicted critical strength with the level."""
+    return judge(
+        CLAIM_OF[row.curve],
+        "test_error",
+        row.predicted,
+        row.measured,
+        curve=row.curve,
+        where=f"at the critical θ = {row.strength:.4g}, L = {row.length}",
+        x=float(row.length),
+        group="critical",
+        allowance=0.0,  # the law is exact at every dimension
+    )
+
+
+def _measured_floor(rows: Sequence[FreshSamples]) -> Comparison:
+    """Judge that on fresh samples no test is better than Bayes by three standard errors."""
+    floors = {(row.length, row.strength): row.measured for row in rows if row.curve == "bayes"}
+    true = []
+    for row in rows:
+        floor = floors.get((row.length, row.strength))
+        if row.curve != "bayes" and row.informative == 1 and floor is not None:
+            error = math.hypot(row.measured.error, floor.error)
+            true.append(floor.value <= row.measured.value + 3 * error)
+    return share(
+        "bayes-is-the-floor",
+        "test_error",
+        true,
+        curve="bayes",
+        where=f"measured, share of {len(true)} cases, within three standard errors",
+        engine="reduced",
     )
 
 

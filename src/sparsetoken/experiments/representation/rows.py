@@ -10,7 +10,7 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["BestError", "Critical", "FreshSamples"]
+__all__ = ["AtCritical", "BestError", "Critical", "FreshSamples"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +21,17 @@ class Critical:
     length: int
     informative: int
     strength: Predicted
+
+
+@dataclasses.dataclass(frozen=True)
+class AtCritical:
+    """The test error of the best test at the critical strength, predicted and measured."""
+
+    curve: str
+    length: int
+    strength: float
+    predicted: Predicted
+    measured: Measured
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,14 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.representation.rows import BestError, Critical, FreshSamples
+from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.experiments.experiment import Job, version
+from sparsetoken.experiments.representation.rows import (
+    AtCritical,
+    BestError,
+    Critical,
+    FreshSamples,
+)
 from sparsetoken.experiments.rows import averaged, predicted
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
@@ -44,6 +50,11 @@ class Profile:
         Where fresh samples are drawn.
     samples : int
         Fresh samples of each class, divided among 16 blocks.
+    tokens : int
+        Tokens of each class that are drawn at a critical strength: tokens / L samples, 32000
+        at most.
+    longest : int
+        The largest L at which samples are drawn there.
     """
 
     lengths: tuple[int, ...]
@@ -52,12 +63,14 @@ class Profile:
     strengths: tuple[float, ...]
     places: tuple[tuple[int, int, float], ...]
     samples: int
+    tokens: int = 10_000_000
+    longest: int = 4096
 
 
 PLACES = ((64, 1, 4.5), (1024, 1, 5.0), (1024, 4, 3.5))
 PROFILES = {
     "quick": Profile(
-        (8, 64, 512, 4096, 65536), (1,), 1024, (1, 2, 3, 4, 5, 6, 7, 8, 10, 12), PLACES, 16_000
+        (8, 64, 512, 4096, 65536), (1,), 1024, (1, 2, 3, 4, 5, 6, 8, 12), PLACES, 16_000
     ),
     "paper": Profile(
         tuple(2**i for i in range(3, 17)),
@@ -66,18 +79,23 @@ PROFILES = {
         tuple(0.5 * i for i in range(1, 25)),
         (*PLACES, (16384, 1, 6.0)),
         64_000,
+        200_000_000,
+        16384,
     ),
 }
 
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
-    found = [
-        Job(find_critical, (name, L, R), 3.0 if name == "bayes" and R > 1 else 1.5)
-        for R in profile.informative
-        for name in (*CURVES, TUNED)
-        for L in profile.lengths
-    ]
+    found = []
+    for i, L in enumerate(profile.lengths):
+        # All curves see the same samples.
+        own, drawn = seed_of("representation", "critical", i, seed), fresh_samples(profile, L)
+        for R in profile.informative:
+            for name in (*CURVES, TUNED):
+                samples = drawn if R == 1 and name != "vectorized" else 0
+                cost = (3.0 if name == "bayes" and R > 1 else 1.5) + samples * L * 1e-7
+                found.append(Job(find_critical, (name, L, R, samples, own), cost))
     found += [
         Job(best_errors, (name, profile.curve_length, profile.strengths), 4.0) for name in CURVES
     ]
@@ -87,28 +105,53 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     return found
 
 
-def find_critical(name: str, length: int, informative: int) -> list[Critical]:
-    """Solve for the critical strength of a curve."""
-    tuned = Curve(Attention(), math.sqrt(2 * math.log(length)))
-    curve = tuned if name == TUNED else CURVES[name]
+def fresh_samples(profile: Profile, length: int) -> int:
+    """Return how many fresh samples of a class are drawn at a length; 0 if it is too long."""
+    return min(profile.tokens // length, 32_000) if length <= profile.longest else 0
+
+
+def find_critical(
+    name: str, length: int, informative: int, samples: int, seed: int
+) -> list[Critical | AtCritical]:
+    """Solve for the critical strength of a curve, and measure its best test there."""
+    model, sharpness = curve_of(name, length)
     found = oracle.critical_strength(
-        curve.model,
-        length,
-        informative=informative,
-        error_level=LEVEL,
-        sharpness=curve.sharpness,
+        model, length, informative=informative, error_level=LEVEL, sharpness=sharpness
     )
-    return [
-        Critical(name, length, informative, predicted(found, "strength", found.numerical_error))
-    ]
+    strength = predicted(found, "strength", found.numerical_error)
+    rows: list[Critical | AtCritical] = [Critical(name, length, informative, strength)]
+    return [*rows, draw_at_critical(name, length, found, samples, seed)] if samples else rows
 
 
-def best_error(name: str, problem: SparseTokenProblem) -> oracle.BayesError | oracle.Representation:
-    """Return the least test error of a curve."""
-    model, sharpness = CURVES[name]
+def curve_of(name: str, length: int) -> Curve:
+    """Return a curve by its name."""
+    return Curve(Attention(), math.sqrt(2 * math.log(length))) if name == TUNED else CURVES[name]
+
+
+def best_error(
+    name: str, problem: SparseTokenProblem, sharpness: float | None = None
+) -> oracle.BayesError | oracle.Representation:
+    """Return the least test error of a curve, with its own sharpness by default."""
+    model, own = curve_of(name, problem.length)
     if model is None:
         return oracle.bayes_error(problem)
-    return oracle.best_error(problem, model, sharpness=sharpness)
+    return oracle.best_error(problem, model, sharpness=own if sharpness is None else sharpness)
+
+
+def draw_at_critical(
+    name: str, length: int, critical: oracle.CriticalStrength, samples: int, seed: int
+) -> AtCritical:
+    """Measure the error of the best test at its critical strength on fresh samples."""
+    problem = SparseTokenProblem(length, 1, critical.strength)
+    sharpness = critical.sharpness if math.isfinite(critical.sharpness) else None
+    test = best_error(name, problem, sharpness)
+    shares = [
+        _mistakes(problem, {name: test}, samples // BLOCKS, np.random.default_rng([seed, block]))
+        for block in range(BLOCKS)
+    ]
+    error = predicted(test, "test_error", test.numerical_error)
+    measured = averaged([share[name] for share in shares], dimension=1, engine="reduced")
+    return AtCritical(name, length, critical.strength, error, measured)
 
 
 def best_errors(name: str, length: int, strengths: tuple[float, ...]) -> list[BestError]:
@@ -121,6 +164,7 @@ def best_errors(name: str, length: int, strengths: tuple[float, ...]) -> list[Be
     return rows
 
 
+@version(2)
 def draw_fresh(
     length: int, informative: int, strength: float, samples: int, seed: int
 ) -> list[FreshSamples]:
@@ -140,7 +184,7 @@ def draw_fresh(
             informative,
             strength,
             predicted(result, "test_error", result.numerical_error),
-            averaged(mistakes[name], dimension=1),
+            averaged(mistakes[name], dimension=1, engine="reduced"),
         )
         for name, result in found.items()
     ]
@@ -174,9 +218,10 @@ def _score(name: str, t: np.ndarray, sharpness: float) -> np.ndarray:
     """Return <w, f_q(X)> with w = xi, from the projections of the tokens."""
     if name == "pooled" or sharpness == 0:
         return t.mean(axis=1)
-    if name == "elementwise_relu":
-        return np.mean(t * np.maximum(sharpness * t, 0), axis=1)
     if sharpness == math.inf:
         return t.max(axis=1)
+    if name.startswith("elementwise"):
+        phi = ACTIVATIONS[name.removeprefix("elementwise_")]
+        return np.mean(t * phi(sharpness * t), axis=1)
     a = np.exp(sharpness * (t - t.max(axis=1, keepdims=True)))
     return np.sum(a * t, axis=1) / a.sum(axis=1)

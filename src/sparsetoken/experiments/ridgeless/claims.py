@@ -227,6 +227,7 @@ def _direction(rows: Sequence[Any]) -> list[Comparison]:
             falls,
             curve="logistic",
             where=f"measured on the same D1, share of steps down to λ = {distances[0][0]:g}",
+            engine="reduced",
         ),
     ]
 

@@ -89,6 +89,7 @@ def _effects(profile: Profile, rows: Sequence[Any]) -> Comparison:
         true,
         where=f"measured, d = {profile.dimension}, three standard errors",
         converged=all(e.converged for e in (*pooled, *attention)),
+        engine="tensors",
         key=True,
     )
 
@@ -107,6 +108,7 @@ def _whitening(profile: Profile, rows: Sequence[Any]) -> Comparison:
         true,
         where=f"measured, d = {profile.dimension}, decay ≥ {profile.decay[steep]:g}",
         converged=all(e.converged for e in (*plain, *whitened)),
+        engine="tensors",
         key=True,
     )
 

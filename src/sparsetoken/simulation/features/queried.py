@@ -19,7 +19,7 @@ from sparsetoken.simulation.designs import ReducedDesign, noise_rows
 from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
 from sparsetoken.simulation.features.base import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame
-from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores
+from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores, draws_for
 from sparsetoken.stages import Query
 from sparsetoken.tokens import TokenCovariance
 from sparsetoken.validation import InvalidInput
@@ -210,5 +210,5 @@ class QueriedSampler(FeatureSampler):
             m = w_1 * (theta * s * A + B) + w_2 * theta * np.sqrt(1 - s**2) * A + bias
             return NormalScores(m, C * np.hypot(w_2, split.rest))
 
-        for n in chunk_sizes(DRAWS, scalar_rows(problem.length)):
+        for n in chunk_sizes(draws_for(split.dimension, DRAWS), scalar_rows(problem.length)):
             yield ClassScores(of_class(True, n), of_class(False, n))

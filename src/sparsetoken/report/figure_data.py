@@ -1,0 +1,190 @@
+"""What a figure shows as numbers: a tidy table, and places on the page for a pointer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PathCollection, QuadMesh
+from matplotlib.colors import to_hex
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+__all__ = ["COLUMNS", "Mark", "marks_of", "places", "table"]
+
+COLUMNS = ("panel", "series", "mark", "x_name", "x", "y_name", "y", "error", "value")
+
+
+class Mark(NamedTuple):
+    """One point of a figure.
+
+    Attributes
+    ----------
+    panel, series : str
+        Title of the axes, and name of the curve in the legend.
+    mark : str
+        line, point or cell.
+    x_name : str
+        Label of the axis.
+    x : float
+    y_name : str
+    y : float
+    error : float
+        Length of the error bar up and down; nan if there is none.
+    value : float
+        Of a cell of a map; else nan.
+    """
+
+    panel: str
+    series: str
+    mark: str
+    x_name: str
+    x: float
+    y_name: str
+    y: float
+    error: float
+    value: float
+
+
+def marks_of(figure: Figure) -> list[tuple[Mark, tuple[float, float]]]:
+    """Return all points of a figure that has been drawn, with their places in it.
+
+    A place is counted in points (1/72 inch) from the left and from the top.
+    """
+    width, height = figure.get_size_inches() * 72
+    found = []
+    for number, axes in enumerate(figure.axes):
+        if axes.get_label() == "<colorbar>":
+            continue
+        for mark in _of_axes(figure, axes, number):
+            x, y = axes.transData.transform((mark.x, mark.y)) * 72 / figure.dpi
+            if 0 <= x <= width and 0 <= y <= height:
+                found.append((mark, (float(x), float(height - y))))
+    return found
+
+
+def table(marks: Iterable[Mark]) -> str:
+    """Return the points as a table of comma-separated values."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for mark in marks:
+        writer.writerow("" if isinstance(v, float) and math.isnan(v) else v for v in mark)
+    return text.getvalue()
+
+
+def places(marks: Sequence[tuple[Mark, tuple[float, float]]]) -> dict[str, Any]:
+    """Return what a script needs to name the point under a pointer, as JSON values."""
+    names: list[str] = []
+
+    def number(name: str) -> int:
+        if name not in names:
+            names.append(name)
+        return names.index(name)
+
+    points = [
+        [
+            round(x, 1),
+            round(y, 1),
+            *(number(name) for name in (mark.panel, mark.series, mark.x_name, mark.y_name)),
+            *(_short(value) for value in (mark.x, mark.y, mark.error, mark.value)),
+        ]
+        for mark, (x, y) in marks
+    ]
+    return {"names": names, "points": points}
+
+
+def _short(value: float) -> float | None:
+    return float(f"{value:.5g}") if math.isfinite(value) else None
+
+
+def _of_axes(figure: Figure, axes: Axes, number: int) -> Iterator[Mark]:
+    panel = " ".join(axes.get_title(loc="left").split()) or f"panel {number + 1}"
+    names = panel, axes.get_xlabel() or "x", axes.get_ylabel() or axes.get_title(loc="left") or "y"
+    legend = _legend(figure, axes)
+    bars = [c for c in axes.containers if isinstance(c, ErrorbarContainer)]
+    parts = {id(line) for bar in bars for line in (bar.lines[0], *bar.lines[1])}
+    for bar in bars:
+        yield from _of_bar(names, _series(bar.get_label(), bar.lines[0], legend), bar)
+    for line in axes.get_lines():
+        # What spans the axes has coordinates of another kind; it is a mark for the eye.
+        if id(line) in parts or line.get_transform() != axes.transData:
+            continue
+        series, drawn = _series(line.get_label(), line, legend), line.get_linestyle() != "None"
+        for x, y in _points(line):
+            yield from _mark(names, series, "line" if drawn else "point", x, y)
+    for collection in axes.collections:
+        yield from _of_collection(names, collection)
+
+
+def _points(line: Line2D) -> list[tuple[float, float]]:
+    return [(float(x), float(y)) for x, y in np.asarray(line.get_xydata())]
+
+
+def _mark(
+    names: tuple[str, str, str],
+    series: str,
+    kind: str,
+    x: Any,
+    y: Any,
+    error: float = math.nan,
+    value: float = math.nan,
+) -> Iterator[Mark]:
+    panel, x_name, y_name = names
+    if math.isfinite(x) and math.isfinite(y):
+        yield Mark(panel, series, kind, x_name, float(x), y_name, float(y), error, value)
+
+
+def _of_bar(names: tuple[str, str, str], series: str, bar: ErrorbarContainer) -> Iterator[Mark]:
+    line, _, sticks = bar.lines
+    if line is None:
+        return
+    segments = sticks[0].get_segments() if sticks else []
+    for i, (x, y) in enumerate(_points(line)):
+        known = i < len(segments) and len(segments[i]) == 2
+        error = float(np.ptp(segments[i][:, 1]) / 2) if known else math.nan
+        yield from _mark(names, series, "point", x, y, error)
+
+
+def _of_collection(names: tuple[str, str, str], collection: Any) -> Iterator[Mark]:
+    if collection.get_array() is None:
+        return
+    values = np.asarray(collection.get_array(), dtype=float)
+    if isinstance(collection, QuadMesh):
+        edges = np.asarray(collection.get_coordinates(), dtype=float)
+        middles = (edges[:-1, :-1] + edges[1:, 1:]) / 2
+        for (x, y), value in zip(middles.reshape(-1, 2), np.ravel(values), strict=True):
+            yield from _mark(names, "map", "cell", x, y, value=float(value))
+    elif isinstance(collection, PathCollection):
+        for (x, y), value in zip(
+            np.asarray(collection.get_offsets()), np.ravel(values), strict=True
+        ):
+            yield from _mark(names, "simulation", "point", x, y, value=float(value))
+
+
+def _legend(figure: Figure, axes: Axes) -> list[tuple[Any, str]]:
+    """Return the handles of all legends with their names."""
+    own = axes.get_legend()
+    legends = [*figure.legends, *([own] if own else [])]
+    return [
+        (handle, text.get_text())
+        for legend in legends
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True)
+        if isinstance(handle, Line2D)
+    ]
+
+
+def _series(label: Any, line: Line2D, legend: Sequence[tuple[Any, str]]) -> str:
+    """Return the label, or the name in a legend of the colour, and of the dashes if it tells."""
+    if not str(label).startswith("_"):
+        return str(label)
+    colour, dashes = to_hex(line.get_color()), line.get_linestyle()
+    alike = [(h, name) for h, name in legend if to_hex(h.get_color()) == colour]
+    same = [name for handle, name in alike if handle.get_linestyle() == dashes]
+    return (same or [name for _, name in alike] or [""])[0]
