@@ -15,7 +15,7 @@ from sparsetoken.figures.style import styled
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout
 
-PROFILE = work.Profile((2.0,), 40, 3, 2)
+PROFILE = work.Profile((2.0,), 40, 5, 2)
 
 
 @pytest.fixture(scope="module")
@@ -43,11 +43,11 @@ def test_rows_are_means_of_paired_trials(rows):
         reuse_trial(
             PROBLEM, work.steps_of(2.0), Readout(alpha=2.0), dimension=40, seed=seed, trial=i
         )
-        for i in range(3)
+        for i in range(5)
     ]
     paid = one(rows, Trained, arm="reused", load=2.0).excess
     differences = [one["reused"].test_error - one["fresh"].test_error for one in trials]
-    assert paid.value == pytest.approx(sum(differences) / 3)
+    assert paid.value == pytest.approx(sum(differences) / 5)
 
 
 def test_the_descent_finds_the_query_of_two_steps(rows):
@@ -82,7 +82,7 @@ def test_the_words_have_the_numbers_of_the_rows(rows, said_of):
     end = one(rows, Trained, arm="reused", load=2.0).test_error
     assert f"{end.value:.4f} ± {end.error:.4f}" in words["result"]
     assert f"reused {one(rows, Reused, alpha=2.0).test_error.value:.4f}" in words["result"]
-    assert "d = 40, 3 trials" in words["setting"]
+    assert "d = 40, 5 trials" in words["setting"]
 
 
 def test_the_figure_shows_three_ways_and_two_references(rows):
