@@ -85,7 +85,7 @@ def test_the_words_have_the_numbers_of_the_rows(rows, said_of):
     assert "d = 40, 5 trials" in words["setting"]
 
 
-def test_the_figure_shows_three_ways_and_two_references(rows):
+def test_the_figure_shows_three_ways_and_three_references(rows):
     with styled():
         figure = draw(rows)
-    assert len(figure.legends[0].get_texts()) == 5
+    assert len(figure.legends[0].get_texts()) == 6

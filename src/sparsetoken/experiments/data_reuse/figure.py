@@ -29,7 +29,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     """Draw the test error (left) and the cosine of the query (right)."""
     figure, (left, right) = style.new_figure(8.8, 4.2, 2)
     places = [(row.load, row) for row in select(rows, References)]
-    lines.reference_lines(left, places, ("pooled", "bayes"))
+    lines.reference_lines(left, places, ("pooled", "floor", "bayes"))
     fresh = [(load, row.attention) for load, row in places]
     style.predicted(left, fresh, LOOKS["fresh"][1])
     for arm in LOOKS:

@@ -7,7 +7,7 @@ import math
 
 from sparsetoken import theory
 from sparsetoken.beyond.reuse import ARMS, reuse_trial
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted, averaged, averages
 from sparsetoken.models import Attention
@@ -104,6 +104,7 @@ def steps_of(load: float) -> TwoSteps:
     return TwoSteps(load, eta_q=25.0)
 
 
+@version(2)
 def predict(load: float) -> list[References]:
     """Predict the references at a load."""
     return [predict_references(PROBLEM, steps_of(load), Readout(alpha=load))]
