@@ -4,18 +4,18 @@ import dataclasses
 
 import pytest
 
-from sparsetoken.beyond.joint import STARTS, joint_trial
-from sparsetoken.experiments.joint_training import EXPERIMENT, work
+import sparsetoken as st
+from sparsetoken.experiments.joint_training import EXPERIMENT, claims, work
 from sparsetoken.experiments.joint_training.figure import draw
-from sparsetoken.experiments.joint_training.work import AfterSteps
+from sparsetoken.experiments.joint_training.rows import AtStep, Followed
 from sparsetoken.experiments.references import PROBLEM
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import one, select
 from sparsetoken.figures.style import styled
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Readout, TwoSteps
 
-PROFILE = work.Profile((1.0, 2.0), (0, 3, 20), 16, 2)
-COLUMNS = ("test_error", "cosine", "sharpness", "objective", "gradient_norm")
+# Six steps are enough for a minimum with the fastest query.
+PROFILE = work.Profile((1, 4, 10), 100, 5, 2)
+FAST = {"ratio": 4.0, "start": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -23,73 +23,72 @@ def rows(rows_of):
     return rows_of(EXPERIMENT, PROFILE, seed=4)
 
 
-def _changed(rows, names, values, **wanted):
-    """Change columns of the rows of the descent."""
+def _changed(rows, kind, column, values, **wanted):
+    """Change one column of the rows of a class."""
     return [
-        dataclasses.replace(
-            row, **{name: dataclasses.replace(getattr(row, name), **values) for name in names}
-        )
-        if isinstance(row, AfterSteps) and all(getattr(row, k) == v for k, v in wanted.items())
+        dataclasses.replace(row, **{column: dataclasses.replace(getattr(row, column), **values)})
+        if isinstance(row, kind) and all(getattr(row, k) == v for k, v in wanted.items())
         else row
         for row in rows
     ]
 
 
-@pytest.mark.parametrize("start", STARTS)
-def test_rows_are_means_over_trials_at_each_count(rows, start):
-    found = [
-        joint_trial(
-            PROBLEM,
-            TwoSteps(2.0, eta_q=25.0),
-            Readout(alpha=2.0),
-            begin=start,
-            checkpoints=PROFILE.steps,
-            rate=work.RATE,
-            dimension=16,
-            seed=seed_of("joint-training", 1, 4),
-            trial=i,
-        )
-        for i in range(2)
-    ]
-    path = select(rows, AfterSteps, load=2.0, start=start)
-    assert [row.steps for row in path] == [0, 3, 20]
-    for name in ("test_error", "cosine", "sharpness"):
-        mean = sum(getattr(states[-1].reached, name) for states in found) / 2
-        assert getattr(path[-1], name).value == pytest.approx(mean)
-    objective = path[-1].objective.value
-    assert objective == pytest.approx(sum(states[-1].objective for states in found) / 2)
+def _verdicts(rows, claim):
+    return [c.verdict for c in EXPERIMENT.compare(PROFILE, rows) if c.claim == claim]
 
 
-def test_comparisons_are_by_experiment_only(rows):
-    comparisons = EXPERIMENT.compare(PROFILE, rows)
-    assert {c.verdict for c in comparisons} == {"by experiment"}
-    assert sum(c.key for c in comparisons) == 4
-    assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
-    broken = _changed(rows, COLUMNS, {"value": float("nan")})
-    assert {c.verdict for c in EXPERIMENT.compare(PROFILE, broken)} == {"not converged"}
+def test_a_course_is_that_of_the_library(rows):
+    descent = work.descent_of(4.0, 0.0, 10)
+    found = st.theory.descend(PROBLEM, st.Attention(descent), replicas=2)
+    course = select(rows, AtStep, **FAST)
+    assert [row.step for row in course] == list(range(11))
+    assert [row.test_error.value for row in course] == pytest.approx(found.test_error)
+
+
+def test_rows_are_means_over_trials(rows):
+    seed = seed_of("joint-training", 4)
+    descent = work.descent_of(4.0, 0.0, 10)
+    courses = [work._course(descent, PROFILE.steps, 100, seed_of(seed, i)) for i in range(5)]
+    row = one(rows, Followed, **FAST, step=4)
+    mean = sum(course[1].training_loss for course in courses) / 5
+    assert row.training_loss.value == pytest.approx(mean)
+    rise = sum(course[2].test_error - course[1].test_error for course in courses) / 5
+    assert row.rise.value == pytest.approx(rise)
+
+
+def test_the_limit_holds_and_a_wrong_one_fails(rows):
+    assert set(_verdicts(rows, "joint-descent")) == {"holds"}
+    wrong = _changed(rows, AtStep, "training_loss", {"value": 0.1}, **FAST)
+    assert "fails" in _verdicts(wrong, "joint-descent")
+
+
+def test_a_descent_that_diverges_never_holds(rows):
+    stuck = _changed(rows, AtStep, "test_error", {"status": "no_limit"})
+    assert "not converged" in _verdicts(stuck, "joint-descent")
+    assert "not converged" in _verdicts(stuck, "early-stopping")
+
+
+def test_the_stop_is_where_the_predicted_error_is_least(rows):
+    low = _changed(rows, AtStep, "test_error", {"value": 0.01}, **FAST, step=5)
+    (stop,) = (s for s in claims.stops(low) if (s.ratio, s.start) == (4.0, 0.0))
+    assert (stop.best.step, stop.near.step) == (5, 4)
+    assert stop.rises
+
+
+def test_early_stopping_fails_where_nothing_rises(rows):
+    flat = _changed(rows, AtStep, "test_error", {"value": 0.2})
+    assert "fails" in _verdicts(flat, "early-stopping")
 
 
 def test_the_words_have_best_and_last(rows, said_of):
-    place = {"start": STARTS[0], "steps": 3, "load": 1.0}
-    words = said_of(
-        EXPERIMENT, PROFILE, _changed(rows, ("test_error",), {"value": 0.00123}, **place)
-    )
-    assert "at best (step 3, chosen by the test error itself) 0.0012" in words["result"]
-    assert "after 20 steps" in words["result"]
-    assert "d = 16, 2 trials" in words["setting"]
+    words = said_of(EXPERIMENT, PROFILE, rows)
+    best = min(select(rows, AtStep, **FAST), key=lambda row: row.test_error.value)
+    assert f"{best.test_error.value:.4f} predicted at step {best.step}" in words["result"]
+    assert "d = 100, 5 trials" in words["setting"]
 
 
-@pytest.mark.parametrize(("value", "above", "below"), [(0.49, 4, 0), (0.0, 0, 4)])
-def test_the_words_count_the_descents_that_end_above_two_steps(rows, said_of, value, above, below):
-    moved = _changed(rows, ("test_error",), {"value": value, "error": 1e-3})
-    assert (
-        f"above two-step attention in {above} of 4 cases, and is below it at its best step in "
-        f"{below}."
-    ) in said_of(EXPERIMENT, PROFILE, moved)["result"]
-
-
-def test_the_figure_shows_two_starts_and_three_references(rows):
+def test_the_figure_shows_six_descents_and_four_references(rows):
     with styled():
         figure = draw(rows)
     assert len(figure.axes) == 3
-    assert len(figure.legends[0].get_texts()) == 5
+    assert len(figure.legends[0].get_texts()) == 10

@@ -81,7 +81,7 @@ def test_the_words_name_the_best_step(rows, said_of):
     assert "d = 16, 2 trials" in words["setting"]
 
 
-def test_the_figure_shows_four_curves_and_three_references(rows):
+def test_the_figure_shows_four_curves_and_four_references(rows):
     with styled():
         figure = draw(rows)
-    assert len(figure.legends[0].get_texts()) == 7
+    assert len(figure.legends[0].get_texts()) == 8

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import sparsetoken as st
 from sparsetoken.experiments.reference_lines import labelled_legend, reference_lines
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted
@@ -13,7 +14,7 @@ from sparsetoken.report.page import _environment
 from sparsetoken.stages import Readout, TwoSteps
 
 STEPS = TwoSteps(2.0, eta_q=25.0)
-MADE = References(2.0, Predicted(0.4), Predicted(0.15), Predicted(0.1))
+MADE = References(2.0, *map(Predicted, (0.4, 0.15, 0.1, 0.12)))
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +23,15 @@ def references():
 
 
 def test_the_references_are_in_order(references):
-    assert references.bayes.value < references.attention.value < references.pooled.value
-    assert all(p.converged for p in (references.pooled, references.attention, references.bayes))
+    names = ("bayes", "floor", "attention", "pooled")
+    found = [getattr(references, name) for name in names]
+    assert [p.value for p in found] == sorted(p.value for p in found)
+    assert all(p.converged for p in found)
+
+
+def test_the_floor_is_that_of_the_samples_of_both_stages(references):
+    expected = st.oracle.learning_error(PROBLEM, STEPS.alpha + 2.0).test_error
+    assert references.floor.value == pytest.approx(expected)
 
 
 def test_bayes_is_the_likelihood_ratio_test(references):
@@ -61,8 +69,9 @@ def test_one_place_is_a_level_and_more_are_a_line():
     reference_lines(one, [(3.0, MADE)])
     higher = dataclasses.replace(MADE, bayes=Predicted(0.2))
     reference_lines(more, [(3.0, MADE), (4.0, higher)])
-    assert [list(line.get_ydata()) for line in one.lines] == [[0.4, 0.4], [0.15, 0.15], [0.1, 0.1]]
-    assert list(more.lines[2].get_xdata()) == [3.0, 4.0]
-    assert list(more.lines[2].get_ydata()) == [0.1, 0.2]
+    levels = [list(line.get_ydata()) for line in one.lines]
+    assert levels == [[v, v] for v in (0.4, 0.15, 0.12, 0.1)]
+    assert list(more.lines[3].get_xdata()) == [3.0, 4.0]
+    assert list(more.lines[3].get_ydata()) == [0.1, 0.2]
     labelled_legend(figure)
-    assert len(figure.legends[0].get_texts()) == 3
+    assert len(figure.legends[0].get_texts()) == 4

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+import sparsetoken as st
 from sparsetoken.models import Attention, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, StatusCode, Table
@@ -91,13 +92,48 @@ def test_a_single_result_has_a_dict_and_a_frame_of_its_own(curve):
 
 
 def test_one_direction_is_one_line(curve, axes):
-    assert curve.plot(ax=axes) is axes
+    assert curve.plot("auc", ax=axes) is axes
     (line,) = axes.lines
     np.testing.assert_array_equal(line.get_xdata(), LOADS)
-    np.testing.assert_array_equal(line.get_ydata(), curve.test_error)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("alpha1", "test error")
+    np.testing.assert_array_equal(line.get_ydata(), curve.auc)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("alpha1", "auc")
     assert axes.get_xscale() == "log"
     assert axes.get_legend() is None
+
+
+def test_a_learning_curve_has_the_floor_below_it(curve, axes):
+    curve.plot(ax=axes)
+    line, floor = axes.lines
+    np.testing.assert_array_equal(line.get_ydata(), curve.test_error)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["best learner"]
+    expected = [st.oracle.learning_error(PROBLEM, alpha).test_error for alpha in LOADS]
+    # Fewer nodes than by default; what they change cannot be seen.
+    np.testing.assert_allclose(floor.get_ydata(), expected, rtol=1e-3)
+    assert np.all(floor.get_ydata() < line.get_ydata())
+
+
+def test_lines_with_the_same_samples_share_a_floor(plane, axes):
+    plane.plot(ax=axes)
+    assert len(axes.lines) == 3
+
+
+def test_the_floor_has_the_samples_of_both_stages_and_is_smooth_between():
+    alphas = np.geomspace(0.5, 8, 30)
+    table = predict(PROBLEM, Attention(TwoSteps(alpha=0.5)), Readout(alpha=alphas), tolerance=1e-2)
+    found = table.floor()
+    expected = st.oracle.learning_error(PROBLEM, 0.5 + alphas[17]).test_error
+    assert found[17] == pytest.approx(expected, rel=2e-3)
+    assert np.all(np.diff(found) < 0)
+
+
+def test_there_is_no_floor_where_knowledge_comes_from_elsewhere():
+    given = Attention(Query(0.9, 1.0))
+    assert predict(PROBLEM, given, Readout(alpha=LOADS), tolerance=0.1).floor is None
+    other = SparseTokenProblem(4, 1, 2.0)
+    shifted = predict(PROBLEM, Pooled(), Readout(alpha=LOADS), test_problem=other, tolerance=0.1)
+    assert shifted.floor is None
+    peaked = SparseTokenProblem(4, 1, 3.0, position_law=(0.4, 0.3, 0.2, 0.1))
+    assert predict(peaked, Pooled(), Readout(alpha=LOADS), tolerance=0.1).floor is None
 
 
 def test_two_directions_are_a_line_for_each_of_the_first(plane, axes):

@@ -14,8 +14,8 @@ from sparsetoken.models import Attention, Pooled, Vectorized
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.theory import align, predict, tuning
-from sparsetoken.theory.tuning import best_beta, best_split
+from sparsetoken.theory import align, predict
+from sparsetoken.theory.tuning import best_beta, best_split, one_number
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.5)
@@ -96,7 +96,7 @@ def test_predictions_that_fail_are_said(monkeypatch, some):
             return dataclasses.replace(good, test_error=(readout.alpha - 1) ** 2)
         return dataclasses.replace(good, test_error=math.nan, status=stuck)
 
-    monkeypatch.setattr(tuning, "predict_point", fake)
+    monkeypatch.setattr(one_number, "predict_point", fake)
     best = best_split(PROBLEM, ATTENTION, READOUT, 2.0)
     assert best.status.code is StatusCode.MAX_ITERATIONS
     assert math.isfinite(best.prediction.test_error) == some

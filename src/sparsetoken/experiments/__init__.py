@@ -22,6 +22,7 @@ from sparsetoken.experiments import (
     sensitivity,
     shifted_test,
     token_covariance,
+    training_floor,
 )
 from sparsetoken.experiments.experiment import Experiment
 
@@ -47,6 +48,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         data_reuse,
         query_steps,
         joint_training,
+        training_floor,
         growing_length,
         architectures,
     )

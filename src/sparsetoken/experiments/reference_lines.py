@@ -17,6 +17,7 @@ __all__ = ["error_axis", "labelled_legend", "labelled_points", "reference_lines"
 LOOKS = {
     "pooled": ("pooled, theory", "--"),
     "attention": ("two-step attention, theory", "-"),
+    "floor": ("best learner, theory", "-."),
     "bayes": ("Bayes, signal known", ":"),
 }
 

@@ -1,4 +1,4 @@
-"""What a variant is measured against: the theory of pooled, two-step attention and Bayes."""
+"""What a variant is measured against: pooled, two-step attention, the floor and Bayes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparsetoken.experiments.rows import Predicted, predicted
 from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Readout, TwoSteps
-from sparsetoken.theory.oracle import bayes_error
+from sparsetoken.theory.oracle import bayes_error, learning_error
 
 __all__ = ["PROBLEM", "References", "predict_references"]
 
@@ -28,12 +28,15 @@ class References:
     pooled, attention, bayes : Predicted
         Of mean pooling, of attention whose query took two steps, and of the best test that
         knows the signal.
+    floor : Predicted
+        Of the best learner from all samples, those of both stages of attention.
     """
 
     load: float
     pooled: Predicted
     attention: Predicted
     bayes: Predicted
+    floor: Predicted
 
     @property
     def gap(self) -> float:
@@ -54,7 +57,7 @@ def predict_references(
     pooled_alpha1: float | None = None,
     tolerance: float = 1e-4,
 ) -> References:
-    """Predict the test errors of pooled, attention and Bayes.
+    """Predict the test errors of pooled, attention, Bayes and the floor.
 
     Parameters
     ----------
@@ -77,9 +80,11 @@ def predict_references(
 
     alpha1 = readout.alpha if pooled_alpha1 is None else pooled_alpha1
     bayes = bayes_error(problem)
+    floor = learning_error(problem, steps.alpha + readout.alpha)
     return References(
         readout.alpha if load is None else load,
         predict(Pooled(), dataclasses.replace(readout, alpha=alpha1)),
         predict(Attention(steps), readout),
         predicted(bayes, "test_error", bayes.numerical_error),
+        predicted(floor, "test_error", floor.numerical_error),
     )

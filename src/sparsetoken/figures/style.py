@@ -37,6 +37,7 @@ COLOURS = {
     "vectorized": "#009E73",
     "elementwise": "#CC79A7",
     "bayes": "#000000",
+    "floor": "#666666",
     "cosine": "#0072B2",
     "readout_cosine": "#D55E00",
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
+_LOADS = ("alpha", "alpha0", "alpha1")
 _DECADE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 
 
@@ -54,9 +55,21 @@ def draw(table: Table[Any], quantity: str, ax: Any) -> Any:
             ax.errorbar(at, line, np.atleast_2d(errors)[i], fmt="o", capsize=2, label=label)
     positive = x.min() > 0 and x.max() / x.min() >= _DECADE
     ax.set(xlabel=x_name, ylabel=name.replace("_", " "), xscale="log" if positive else "linear")
-    if len(shape) == 2:
+    floor = table.floor if name == "test_error" and x_name in _LOADS else None
+    if floor is not None:
+        _draw_floor(ax, x, floor().reshape(shape))
+    if len(shape) == 2 or floor is not None:
         ax.legend()
     return ax
+
+
+def _draw_floor(ax: Any, x: np.ndarray, floor: np.ndarray) -> None:
+    """Draw the test error of the best learner, once where several lines share it."""
+    drawn: list[np.ndarray] = []
+    for at, line in zip(np.atleast_2d(x), np.atleast_2d(floor), strict=True):
+        if not any(np.array_equal(line, other) for other in drawn):
+            ax.plot(at, line, "-.", color="0.4", label=None if drawn else "best learner")
+            drawn.append(line)
 
 
 def _along(table: Table[Any], shape: tuple[int, ...]) -> tuple[str, np.ndarray]:

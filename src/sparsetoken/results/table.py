@@ -35,14 +35,18 @@ class Table(Generic[Row]):
     shape : tuple of int
     rows : tuple of results
         In C order.
+    floor : callable or None
+        Computes, for each point in C order, the test error of the best learner from the same
+        samples, where that is known. It takes some seconds.
     """
 
     axes: Mapping[str, np.ndarray]
     shape: tuple[int, ...]
     rows: tuple[Row, ...]
+    floor: Callable[[], np.ndarray] | None = None
 
     def __getattr__(self, name: str) -> np.ndarray:
-        if not name.startswith("_") and name not in ("axes", "shape", "rows"):
+        if not name.startswith("_") and name not in ("axes", "shape", "rows", "floor"):
             columns = self.rows[0].to_dict()
             if name in columns:
                 values = [row.to_dict().get(name, np.nan) for row in self.rows]
@@ -104,6 +108,9 @@ class Table(Generic[Row]):
 
     def plot(self, quantity: str = "", ax: Any = None) -> Any:
         """Draw a quantity over the axes, and return the matplotlib Axes.
+
+        Under test errors over a load alpha it draws the floor, that of the best learner, if it
+        is known.
 
         Parameters
         ----------

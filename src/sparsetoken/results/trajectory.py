@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,8 @@ class _ByStep(Result):
     def plot(self, quantity: str = "test_error", ax: Any = None) -> Any:
         """Draw a quantity over the steps with its error, and return the matplotlib Axes.
 
+        Under the test error that theory predicts it draws the floor, that of the best learner.
+
         Parameters
         ----------
         quantity : str
@@ -134,6 +137,10 @@ class _ByStep(Result):
         columns = self.to_dict()
         values, errors = np.array(columns[quantity]), np.array(columns[f"{quantity}_error"])
         self._draw(ax, np.arange(len(values)), values, errors)
+        floor = getattr(self, "floor", None)
+        if quantity == "test_error" and floor is not None:
+            ax.axhline(floor()[0], linestyle="-.", color="0.4", label="best learner")
+            ax.legend()
         ax.set(xlabel="step", ylabel=quantity.replace("_", " "))
         return ax
 
@@ -157,6 +164,9 @@ class Trajectory(DescentPath, _ByStep):
         NO_LIMIT if the descent diverges: the steps before that are kept.
     advice : tuple of str
         What to know of the course, with a remedy.
+    floor : callable or None
+        Computes the test error of the best learner from the same samples, where it is known, as
+        an array of one number.
     """
 
     errors: DescentPath
@@ -164,6 +174,7 @@ class Trajectory(DescentPath, _ByStep):
     replicas: int
     status: Status
     advice: tuple[str, ...] = ()
+    floor: Callable[[], np.ndarray] | None = None
 
     def records(self) -> list[dict[str, Any]]:
         """Return the quantities of each step, their numerical errors as NAME_error."""

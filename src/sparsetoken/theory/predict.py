@@ -26,6 +26,7 @@ from sparsetoken.theory.curve import FIRST_POINTS, SolvedPoint, solve_along
 from sparsetoken.theory.dynamics import TOLERANCE as TOLERANCE_OF_DESCENT
 from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.floor import floor_of
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.learned_error import outcome_without_features
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
@@ -33,7 +34,7 @@ from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.theory.routes import on_route
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
-from sparsetoken.values import require_numbers
+from sparsetoken.values import broadcast, require_numbers
 
 __all__ = ["TOLERANCE", "IsotropicSetting", "predict", "predict_point", "predict_readouts"]
 
@@ -129,7 +130,8 @@ def predict(
             remedy = "A descent is followed on the problem of its training; give a readout."
             raise InvalidInput("test_problem", "None here", test_problem, remedy)
         allowed = TOLERANCE_OF_DESCENT if tolerance is None else tolerance
-        return descend(problem, model, tolerance=allowed)
+        course = descend(problem, model, tolerance=allowed)
+        return dataclasses.replace(course, floor=floor_of([(problem, model, None)]))
     readout = Readout() if readout is None else readout
     tolerance = TOLERANCE if tolerance is None else tolerance
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
@@ -140,7 +142,8 @@ def predict(
         lambda points: _predictions(points, test_problem, tolerance), problem, model, readout
     )
     if isinstance(found, Table):
-        return found
+        points = broadcast(problem, model, readout).points
+        return found if test_problem else dataclasses.replace(found, floor=floor_of(points))
     return _compared_with_pooling(found, problem, model, readout, test_problem)
 
 

@@ -7,7 +7,7 @@ import dataclasses
 from sparsetoken import simulation
 from sparsetoken.beyond.architectures import Architecture, trial_error
 from sparsetoken.beyond.network_training import Recipe
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, measured
 from sparsetoken.models import Attention, Model, Pooled
@@ -138,6 +138,7 @@ def steps_of(load: float) -> TwoSteps:
     return TwoSteps(load / 2, eta_q=ETA_Q)
 
 
+@version(2)
 def predict(load: float, tolerance: float) -> list[References]:
     """Predict the references; the readout of pooled has all samples."""
     sizes = {"load": load, "pooled_alpha1": load, "tolerance": tolerance}

@@ -1,57 +1,117 @@
-"""What is asked, what was found, and the numbers that the words need."""
+"""What is claimed, and the comparisons that bear on it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
-from sparsetoken.experiments.data_reuse.work import Profile, Trained
+from sparsetoken.experiments.data_reuse.work import FIT, Profile, Reused, Trained
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import one, select
-from sparsetoken.experiments.rules import observed
+from sparsetoken.experiments.rows import Measured, Predicted, one, select
+from sparsetoken.experiments.rules import ALLOWANCE, judge, share
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
+__all__ = ["CLAIMS", "TIMES", "compare_rows", "predicted_error", "summary"]
+
+REUSE, SPLITTING = "reuse-of-data", "reuse-or-splitting"
 
 CLAIMS = (
     Claim(
-        "reuse-of-data",
-        "The theory needs fresh data for the readout; does the same data for both, D0 = D1, "
-        "give a worse classifier?",
-        open=True,
+        REUSE,
+        "With the same data for query and readout, D0 = D1, test error and cosine of the query "
+        "have exact limits too: those of two steps and the fit as one descent on one data set.",
+    ),
+    Claim(
+        SPLITTING,
+        "Of a given number of samples, all of them used for both query and readout give a "
+        "smaller test error than half of them for each.",
     ),
 )
-QUANTITIES = {"test_error": "test_error", "cosine": "cosine", "excess": "test_error − fresh"}
+TIMES = {"reused": 1, "all twice": 2}
+"""How many times n0 samples an arm sees."""
 
 
 def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
-    """Report all that was measured."""
-    return [
-        observed(
-            "reuse-of-data",
-            quantity,
-            getattr(row, column),
-            curve=row.arm,
-            where=f"n₀/d = n₁/d = {row.load:g}, d = {profile.dimension}",
-            x=row.load,
-            key=column == "excess" and row.arm == "reused",
-        )
-        for row in select(rows, Trained)
-        for column, quantity in QUANTITIES.items()
-        if not (column == "excess" and row.arm == "fresh")
-    ]
+    """Return all comparisons."""
+    trained = [row for row in select(rows, Trained) if row.arm in TIMES]
+    found = [_judged(rows, row, name) for row in trained for name in ("test_error", "cosine")]
+    twice = select(trained, Trained, arm="all twice")
+    return [*found, *(_gained(rows, row) for row in twice), _always(rows, twice)]
+
+
+def _reused(rows: Sequence[Any], row: Trained) -> Reused:
+    return one(rows, Reused, alpha=TIMES[row.arm] * row.load)
+
+
+def predicted_error(rows: Sequence[Any], arm: str, load: float) -> Predicted:
+    """Return the predicted test error of an arm."""
+    if arm == "fresh":
+        return one(rows, References, load=load).attention
+    return one(rows, Reused, alpha=TIMES[arm] * load).test_error
+
+
+def _place(row: Trained) -> dict[str, Any]:
+    where = f"n₀/d = n₁/d = {row.load:g}, d = {row.test_error.dimension}"
+    return {"curve": row.arm, "where": where, "x": row.load}
+
+
+def _judged(rows: Sequence[Any], row: Trained, name: str) -> Comparison:
+    theory, found = getattr(_reused(rows, row), name), getattr(row, name)
+    key = name == "test_error" and row.arm == "reused"
+    return judge(REUSE, name, theory, found, **_place(row), key=key)
+
+
+def _difference(rows: Sequence[Any], row: Trained) -> Predicted:
+    """Return the predicted test error of an arm less that with fresh data."""
+    reused, fresh = (predicted_error(rows, arm, row.load) for arm in (row.arm, "fresh"))
+    status = reused.status if not reused.converged else fresh.status
+    return Predicted(reused.value - fresh.value, math.hypot(reused.error, fresh.error), status)
+
+
+def _gained(rows: Sequence[Any], row: Trained) -> Comparison:
+    # A difference of two test errors is off at finite d by as much as the larger one.
+    fresh = predicted_error(rows, "fresh", row.load).value
+    allowance = ALLOWANCE["test_error"] / row.excess.dimension * fresh
+    name = "test_error − fresh"
+    theory = _difference(rows, row)
+    return judge(SPLITTING, name, theory, row.excess, **_place(row), allowance=allowance)
+
+
+def _always(rows: Sequence[Any], twice: Sequence[Trained]) -> Comparison:
+    found = [_difference(rows, row) for row in twice]
+    true = [gap.value < -3 * gap.error for gap in found]
+    return share(
+        SPLITTING,
+        "loads where it is smaller by three errors",
+        true,
+        curve="theory",
+        where=f"{len(twice)} loads",
+        converged=all(gap.converged for gap in found),
+        key=True,
+    )
 
 
 def summary(
     profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
 ) -> dict[str, Any]:
-    """Return the rows that the words name, and how often the differences are clear."""
-    reused, twice = (select(rows, Trained, arm=arm) for arm in ("reused", "all twice"))
-    last = reused[-1].load
+    """Return predictions and measurements at each load."""
     return {
-        "reused": reused,
-        "references": one(rows, References, load=last),
-        "ends": select(rows, Trained, load=last),
-        "worse": sum(row.excess.value > 3 * row.excess.error for row in reused),
-        "better": sum(row.excess.value < -3 * row.excess.error for row in twice),
+        "steps": FIT,
+        "loads": [
+            {
+                "load": load,
+                "references": one(rows, References, load=load),
+                "arms": [_arm(rows, row) for row in select(rows, Trained, load=load)],
+            }
+            for load in profile.loads
+        ],
+        "gains": [
+            (row.load, _difference(rows, row), row.excess)
+            for row in select(rows, Trained, arm="all twice")
+        ],
     }
+
+
+def _arm(rows: Sequence[Any], row: Trained) -> tuple[str, Predicted, Measured]:
+    return row.arm, predicted_error(rows, row.arm, row.load), row.test_error

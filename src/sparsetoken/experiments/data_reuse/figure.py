@@ -9,9 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments import reference_lines as lines
-from sparsetoken.experiments.data_reuse.work import Trained
+from sparsetoken.experiments.data_reuse.claims import TIMES
+from sparsetoken.experiments.data_reuse.work import Reused, Trained
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import one, select, series
 from sparsetoken.figures import style
 
 __all__ = ["PICTURES", "draw"]
@@ -25,22 +26,30 @@ LOOKS = {
 
 
 def draw(rows: Sequence[Any]) -> Figure:
-    """Draw the test error (left) and its difference to fresh data (right)."""
+    """Draw the test error (left) and the cosine of the query (right)."""
     figure, (left, right) = style.new_figure(8.8, 4.2, 2)
-    lines.reference_lines(left, [(row.load, row) for row in select(rows, References)])
-    right.axhline(0, color="black", lw=0.8)
+    places = [(row.load, row) for row in select(rows, References)]
+    lines.reference_lines(left, places, ("pooled", "floor", "bayes"))
+    fresh = [(load, row.attention) for load, row in places]
+    style.predicted(left, fresh, LOOKS["fresh"][1])
     for arm in LOOKS:
-        _points(left, rows, arm, "test_error")
-        if arm != "fresh":
-            _points(right, rows, arm, "excess")
+        for axes, column in ((left, "test_error"), (right, "cosine")):
+            if arm in TIMES:
+                style.predicted(axes, _line(rows, arm, column), LOOKS[arm][1])
+            _points(axes, rows, arm, column)
     lines.error_axis(left, (0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     left.set_ylim(0.015, None)
     for axes in (left, right):
         style.load_axis(axes, {row.load for row in select(rows, Trained)})
     style.axis_text(left, x="load n₀/d = n₁/d", y="test error", title="test error")
-    style.axis_text(right, x="load n₀/d = n₁/d", y="", title="test error less that with fresh data")
+    style.axis_text(right, x="load n₀/d = n₁/d", y="", title="cosine of the query")
     lines.labelled_legend(figure)
     return figure
+
+
+def _line(rows: Sequence[Any], arm: str, column: str) -> list[tuple[float, Any]]:
+    loads = sorted(row.load for row in select(rows, Trained, arm=arm))
+    return [(x, getattr(one(rows, Reused, alpha=TIMES[arm] * x), column)) for x in loads]
 
 
 def _points(axes: Axes, rows: Sequence[Any], arm: str, column: str) -> None:

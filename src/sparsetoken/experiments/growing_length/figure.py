@@ -26,7 +26,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     figure, (left, middle, right) = style.new_figure(11.0, 4.2, 3)
     places = select(rows, Place)
     known = series(select(rows, Place, arm="growing"), "length", "references")
-    lines.reference_lines(left, known, ("pooled", "bayes"))
+    lines.reference_lines(left, known, ("pooled", "floor", "bayes"))
     right.axhline(0, color="black", lw=0.8)
     for arm in ARMS:
         _theory(left, middle, rows, arm)

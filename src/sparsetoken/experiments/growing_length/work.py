@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted
 from sparsetoken.models import Attention
@@ -131,6 +131,7 @@ def predict_long(shortest: int) -> list[LongCosine]:
     return [LongCosine(arm, L, predicted(align(arm, L), "cosine")) for arm in ARMS for L in lengths]
 
 
+@version(2)
 def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> list[Place]:
     """Predict, and simulate the test error in few trials and the cosine in many."""
     L = round(ratio * d)

@@ -1,71 +1,150 @@
-"""What is asked, what was found, and the numbers that the words need."""
+"""What is claimed, and the comparisons that bear on it."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.beyond.joint import STARTS
 from sparsetoken.experiments.claims import Claim, Comparison
-from sparsetoken.experiments.joint_training.work import RATE, AfterSteps, Profile
+from sparsetoken.experiments.joint_training.rows import QUANTITIES, AtStep, Followed
+from sparsetoken.experiments.joint_training.work import ETA_W, RATIOS, STARTS, Profile
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import select
-from sparsetoken.experiments.rules import observed
+from sparsetoken.experiments.rows import Predicted, one, select
+from sparsetoken.experiments.rules import ALLOWANCE, judge, share
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
+__all__ = ["CLAIMS", "Stop", "compare_rows", "stops", "summary"]
+
+DESCENT, STOPPING = "joint-descent", "early-stopping"
+CLEAR = 1e-3
+"""A rise of the predicted test error after its minimum that counts as one."""
 
 CLAIMS = (
     Claim(
-        "joint-training",
-        "Does gradient descent on query, readout and bias together beat the four stages on the "
-        "same data?",
-        open=True,
+        DESCENT,
+        "Gradient descent on query, readout and bias together, from zero or from random weights, "
+        "has an exact limit at every step: of test error, training loss and cosine of the query.",
+    ),
+    Claim(
+        STOPPING,
+        "Where the query moves as fast as the readout or faster, the test error of joint descent "
+        "has a minimum and rises again while the training loss falls: at the predicted step, by "
+        "the predicted height.",
     ),
 )
-QUANTITIES = ("test_error", "cosine", "sharpness", "objective", "gradient_norm")
+NAMES = {0.0: "from zero"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Stop:
+    """Where the predicted test error of a descent is least.
+
+    Attributes
+    ----------
+    ratio, start : float
+    best, last : AtStep
+        The course at its minimum, and at its end.
+    near : Followed
+        The measured step that is nearest to the minimum.
+    """
+
+    ratio: float
+    start: float
+    best: AtStep
+    last: AtStep
+    near: Followed
+
+    @property
+    def rises(self) -> bool:
+        """Whether the predicted test error rises again."""
+        return self.last.test_error.value - self.best.test_error.value > CLEAR
+
+
+def stops(rows: Sequence[Any]) -> list[Stop]:
+    """Return where each descent should stop."""
+    return [_stop(rows, ratio, start) for ratio in RATIOS for start in STARTS]
+
+
+def _stop(rows: Sequence[Any], ratio: float, start: float) -> Stop:
+    place = {"ratio": ratio, "start": start}
+    course = select(rows, AtStep, **place)
+    best = min(course, key=lambda row: row.test_error.value)
+    measured = select(rows, Followed, **place)
+    near = min(measured, key=lambda row: abs(row.step - best.step))
+    return Stop(ratio, start, best, course[-1], near)
 
 
 def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
-    """Report all that was measured."""
+    """Return all comparisons."""
+    judged = [_judged(rows, row, name) for row in select(rows, Followed) for name in QUANTITIES]
+    found = stops(rows)
+    risen = [_risen(rows, stop) for stop in found if stop.rises]
+    return [*judged, *risen, *_shares(rows, found)]
+
+
+def _place(row: Followed) -> dict[str, Any]:
+    size = row.test_error.dimension
+    return {
+        "curve": f"η_q/η_w = {row.ratio:g}",
+        "where": f"{_name(row.start)}, step {row.step}, d = {size}",
+        "x": float(row.step),
+        "group": _name(row.start),
+    }
+
+
+def _name(start: float) -> str:
+    return NAMES.get(start, "from random weights")
+
+
+def _at(rows: Sequence[Any], row: Followed) -> AtStep:
+    return one(rows, AtStep, ratio=row.ratio, start=row.start, step=row.step)
+
+
+def _judged(rows: Sequence[Any], row: Followed, name: str) -> Comparison:
+    theory = getattr(_at(rows, row), name)
+    key = name == "test_error" and row.rise.value == 0 and row.ratio == 1
+    return judge(DESCENT, name, theory, getattr(row, name), **_place(row), key=key)
+
+
+def _risen(rows: Sequence[Any], stop: Stop) -> Comparison:
+    """Compare the rise of the test error from the measured step nearest to the minimum."""
+    first, last = _at(rows, stop.near).test_error, stop.last.test_error
+    status = first.status if not first.converged else last.status
+    theory = Predicted(last.value - first.value, math.hypot(first.error, last.error), status)
+    # A difference of two test errors is off at finite d by as much as the larger one.
+    allowance = ALLOWANCE["test_error"] / stop.near.rise.dimension * last.value
+    place = _place(stop.near)
+    name = "test_error, last − stop"
+    return judge(STOPPING, name, theory, stop.near.rise, **place, allowance=allowance)
+
+
+def _shares(rows: Sequence[Any], found: Sequence[Stop]) -> list[Comparison]:
+    fast = [stop for stop in found if stop.ratio >= 1]
+    sound = all(row.test_error.converged for stop in fast for row in (stop.best, stop.last))
+    falling = [stop.near.fall.value > 3 * stop.near.fall.error for stop in fast]
+    where = f"{len(fast)} descents"
+    given: dict[str, Any] = {"where": where, "converged": sound}
+    rises = [stop.rises and stop.best.step > 0 for stop in fast]
     return [
-        observed(
-            "joint-training",
-            quantity,
-            getattr(row, quantity),
-            curve=row.start,
-            where=f"n₀/d = n₁/d = {row.load:g}, after {row.steps} steps, d = {profile.dimension}",
-            x=float(row.steps),
-            group=f"n₀/d = n₁/d = {row.load:g}",
-            key=quantity == "test_error" and row.steps == profile.steps[-1],
-        )
-        for row in select(rows, AfterSteps)
-        for quantity in QUANTITIES
+        share(STOPPING, "test error rises again", rises, curve="theory", key=True, **given),
+        share(STOPPING, "training loss still falls", falling, curve="simulation", **given),
     ]
 
 
 def summary(
     profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
 ) -> dict[str, Any]:
-    """Return the best and the last step of each descent, and how they stand to two steps."""
-    loads = [(known, _descents(rows, known.load)) for known in select(rows, References)]
-    cases = [(known.attention.value, case) for known, cases in loads for case in cases]
+    """Return the references, and where each descent should stop."""
     return {
-        "rate": RATE,
-        "loads": loads,
-        "cases": len(cases),
-        "above": sum(_excess(case["last"], level) > 3 for level, case in cases),
-        "below": sum(_excess(case["best"], level) < -3 for level, case in cases),
+        "references": one(rows, References),
+        "eta_w": ETA_W,
+        "stops": [(_name(stop.start), stop, _measured(rows, stop)) for stop in stops(rows)],
+        "random": max(STARTS),
     }
 
 
-def _descents(rows: Sequence[Any], load: float) -> list[dict[str, AfterSteps]]:
-    paths = [select(rows, AfterSteps, load=load, start=start) for start in STARTS]
-    return [
-        {"best": min(path, key=lambda row: row.test_error.value), "last": path[-1]}
-        for path in paths
-    ]
-
-
-def _excess(row: AfterSteps, level: float) -> float:
-    """Return by how many standard errors a test error is above a level."""
-    return (row.test_error.value - level) / row.test_error.error
+def _measured(rows: Sequence[Any], stop: Stop) -> Followed:
+    """Return the measured step with the least test error."""
+    course = select(rows, Followed, ratio=stop.ratio, start=stop.start)
+    return min(course, key=lambda row: row.test_error.value)

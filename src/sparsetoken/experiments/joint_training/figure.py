@@ -1,4 +1,4 @@
-"""Figure: test error and cosine along the joint descent."""
+"""Figure: test error, training loss and cosine along joint descents."""
 
 from __future__ import annotations
 
@@ -9,62 +9,46 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments import reference_lines as lines
-from sparsetoken.experiments.joint_training.work import AfterSteps
+from sparsetoken.experiments.joint_training.rows import QUANTITIES, AtStep, Followed
+from sparsetoken.experiments.joint_training.work import ALPHA, RATIOS, STARTS
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import select
 from sparsetoken.figures import style
 
 __all__ = ["PICTURES", "draw"]
 
-LOOKS = {
-    "small random weights": ("joint, small random start", "#009E73", "o"),
-    "two-step solution": ("joint, from the two-step solution", "#D55E00", "s"),
+COLOURS = dict(zip(RATIOS, ("#009E73", "#CC79A7", "#D55E00"), strict=True))
+LINES = dict(zip(STARTS, (("-", "o", "zero"), ("--", "s", "random")), strict=True))
+TITLES = {
+    "test_error": f"test error, n/d = {ALPHA:g}",
+    "training_loss": "training loss",
+    "cosine": "cosine of the query",
 }
-ZERO = 0.4
-"""Where step 0 stands on the logarithmic axis."""
 
 
 def draw(rows: Sequence[Any]) -> Figure:
-    """Draw the test error for each load, and the cosines of the query for all."""
-    known = select(rows, References)
-    figure, panels = style.new_figure(3.7 * (len(known) + 1), 4.2, len(known) + 1)
-    for axes, at, line in zip(panels, known, ("-", "--", ":"), strict=False):
-        path = select(rows, AfterSteps, load=at.load)
-        lines.reference_lines(axes, [(ZERO, at)])
-        _paths(axes, path, "test_error")
-        lines.error_axis(axes, (0.02, 0.05, 0.1, 0.2, 0.5))
-        axes.set_ylim(0.014, 0.6)
-        style.axis_text(axes, x="steps", y="", title=f"test error, n₀/d = n₁/d = {at.load:g}")
-        _paths(panels[-1], path, "cosine", line)
-        _name_load(panels[-1], path)
-    style.axis_text(panels[-1], x="steps", y="", title="cosine of the query, all loads")
-    for axes in panels:
-        _step_axis(axes, max(row.steps for row in select(rows, AfterSteps)))
-    lines.labelled_legend(figure)
+    """Draw the three quantities over the steps."""
+    figure, panels = style.new_figure(11.0, 4.4, 3)
+    for axes, name in zip(panels, QUANTITIES, strict=True):
+        for ratio in RATIOS:
+            for start in STARTS:
+                _descent(axes, rows, name, ratio, start)
+        style.axis_text(axes, x="steps", y="", title=TITLES[name])
+    known = [(row.load, row) for row in select(rows, References)]
+    lines.reference_lines(panels[0], known)
+    lines.error_axis(panels[0], (0.02, 0.03, 0.05, 0.1, 0.2, 0.5))
+    lines.labelled_legend(figure, ncols=5)
     return figure
 
 
-def _paths(axes: Axes, rows: Sequence[AfterSteps], column: str, line: str = "-") -> None:
-    for start, (label, colour, marker) in LOOKS.items():
-        path = [
-            (r.steps or ZERO, getattr(r, column)) for r in select(rows, AfterSteps, start=start)
-        ]
-        look = {"fmt": marker + line, "color": colour, "lw": 1.0, "ms": 4.5}
-        lines.labelled_points(axes, path, label=label, **look)
-
-
-def _name_load(axes: Axes, rows: Sequence[AfterSteps]) -> None:
-    first = select(rows, AfterSteps, start="two-step solution")[0]
-    place = (first.steps or ZERO, first.cosine.value)
-    look: dict[str, Any] = {"xytext": (-4, 5), "textcoords": "offset points", "ha": "right"}
-    axes.annotate(f"{first.load:g}", place, fontsize=8, **look)
-
-
-def _step_axis(axes: Axes, last: int) -> None:
-    axes.set_xscale("log")
-    ticks = [t for t in (1, 10, 100, 1000, 10000) if t <= last]
-    axes.set_xticks([ZERO, *ticks], ["0", *map(str, ticks)])
-    axes.minorticks_off()
+def _descent(axes: Axes, rows: Sequence[Any], name: str, ratio: float, start: float) -> None:
+    line, marker, label = LINES[start]
+    place = {"ratio": ratio, "start": start}
+    course = [(float(row.step), getattr(row, name)) for row in select(rows, AtStep, **place)]
+    points = [(float(row.step), getattr(row, name)) for row in select(rows, Followed, **place)]
+    style.predicted(axes, course, COLOURS[ratio], line)
+    look = {"fmt": marker, "color": COLOURS[ratio], "ms": 4.5}
+    lines.labelled_points(axes, points, label=f"$\\eta_q/\\eta_w$ = {ratio:g}, {label}", **look)
 
 
 PICTURES = {"joint_training": draw}

@@ -2,7 +2,13 @@
 
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.learning_curves.claims import CLAIMS, compare_rows, summary
-from sparsetoken.experiments.learning_curves.rows import Effect, OnLine, Simulated, Theory
+from sparsetoken.experiments.learning_curves.rows import (
+    BestLearner,
+    Effect,
+    OnLine,
+    Simulated,
+    Theory,
+)
 from sparsetoken.experiments.learning_curves.work import PROFILES, jobs
 
 __all__ = ["EXPERIMENT"]
@@ -12,7 +18,7 @@ EXPERIMENT = Experiment(
     title="Learning curves",
     claims=CLAIMS,
     profiles=PROFILES,
-    rows=(Theory, OnLine, Effect, Simulated),
+    rows=(Theory, OnLine, BestLearner, Effect, Simulated),
     jobs=jobs,
     compare=compare_rows,
     summary=summary,

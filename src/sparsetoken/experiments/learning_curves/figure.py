@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.learning_curves.rows import Effect, Simulated, Theory
+from sparsetoken.experiments.learning_curves.rows import BestLearner, Effect, Simulated, Theory
 from sparsetoken.experiments.learning_curves.work import MODELS
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
@@ -32,6 +32,9 @@ def draw(rows: Sequence[Any], loss: str) -> Figure:
             style.predicted(axes, line, style.COLOURS[model])
             style.measured(axes, points, style.COLOURS[model])
             shown += line + points
+        if quantity == "test_error":
+            floor = series(select(rows, BestLearner), "alpha1", quantity)
+            style.predicted(axes, floor, style.COLOURS["floor"], "-.")
         style.load_axis(axes, [x for x, _ in shown])
         if quantity == "training_loss" and loss == "logistic":
             axes.set_yscale("log")  # it never reaches 0
@@ -39,7 +42,8 @@ def draw(rows: Sequence[Any], loss: str) -> Figure:
             axes.set_ylim(0, None)
         name = quantity.replace("_", " ")
         style.axis_text(axes, x="α₁ = n₁ / d", y=name, title=f"{name}, {loss} loss")
-    style.legend(figure, [(model, style.COLOURS[model]) for model in MODELS], shown)
+    names = (*MODELS, "floor")
+    style.legend(figure, [(name, style.COLOURS[name]) for name in names], shown)
     return figure
 
 

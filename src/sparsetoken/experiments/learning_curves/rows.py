@@ -6,7 +6,7 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["QUANTITIES", "Effect", "OnLine", "Simulated", "Theory"]
+__all__ = ["QUANTITIES", "BestLearner", "Effect", "OnLine", "Simulated", "Theory"]
 
 QUANTITIES = ("test_error", "training_loss", "training_error", "auc")
 
@@ -65,5 +65,19 @@ class Effect:
 
     varied: str
     value: float
+    alpha1: float
+    test_error: Predicted
+
+
+@dataclasses.dataclass(frozen=True)
+class BestLearner:
+    """The floor under every learner on D0 and D1.
+
+    Attributes
+    ----------
+    alpha1 : float
+    test_error : Predicted
+    """
+
     alpha1: float
     test_error: Predicted

@@ -10,6 +10,7 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.learning_curves.rows import (
     QUANTITIES,
+    BestLearner,
     Effect,
     OnLine,
     Simulated,
@@ -21,6 +22,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.theory.oracle import learning_error
 
 __all__ = ["ALPHA0", "MODELS", "PROFILES", "Profile", "jobs"]
 
@@ -50,8 +52,8 @@ class Profile:
     tensors : float
         The alpha1 of attention repeated with real tensors.
     dimension : int
-    curve_points, effect_points : int
-        Points on a line of theory, and on a line for one choice of the query.
+    curve_points, effect_points, floor_points : int
+        Points on a line of theory, on a line for one choice of the query, and on the floor.
     alpha0s, sharpnesses : tuple of float
         The choices of the query.
     """
@@ -64,6 +66,7 @@ class Profile:
     dimension: int = 1000
     curve_points: int = 48
     effect_points: int = 7
+    floor_points: int = 9
     alpha0s: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 10.0)
     sharpnesses: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)
 
@@ -96,6 +99,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         found.append(
             Job(simulate, ("attention", loss, profile.tensors, *sizes), profile.trials / 2)
         )
+    found.append(Job(predict_floor, (*ends, profile.floor_points), 0.35 * profile.floor_points))
     few = (*ends, profile.effect_points)
     found += [Job(vary_alpha0, (alpha0, *few), 1.0) for alpha0 in profile.alpha0s]
     return found + [Job(vary_sharpness, (k, *few), 1.0) for k in profile.sharpnesses]
@@ -147,6 +151,12 @@ def predict_line(model: str, loss: str, low: float, high: float, points: int) ->
     alphas = _grid(low, high, points)
     found = predict(model_of(model, loss), loss, alphas, LINE)
     return [OnLine(model, loss, a, **_columns(p)) for a, p in zip(alphas, found, strict=True)]
+
+
+def predict_floor(low: float, high: float, points: int) -> list[BestLearner]:
+    """Predict the floor under every learner on D0 and D1."""
+    found = [(a, learning_error(PROBLEM, ALPHA0 + a)) for a in _grid(low, high, points)]
+    return [BestLearner(a, predicted(p, "test_error", p.numerical_error)) for a, p in found]
 
 
 def _columns(found: Prediction) -> dict[str, Predicted]:

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from sparsetoken.beyond.query_steps import steps_trial
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, averaged, averages
 from sparsetoken.simulation.seeds import seed_of
@@ -66,6 +66,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     return [Job(predict, (), 1.5), *(Job(train, (eta_q, *sizes), cost) for eta_q in SIZES)]
 
 
+@version(2)
 def predict() -> list[References]:
     """Predict the references, with the larger step size."""
     return [predict_references(PROBLEM, TwoSteps(ALPHA0, eta_q=SIZES[-1]), Readout(alpha=ALPHA1))]

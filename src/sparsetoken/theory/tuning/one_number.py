@@ -18,11 +18,11 @@ from sparsetoken.theory.predict import predict_point
 from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["BestBeta", "BestSplit", "best_beta", "best_split"]
+__all__ = ["BestBeta", "BestSplit", "best_beta", "best_split", "loads", "predicted", "steps_of"]
 
 _SCAN = 9
 _NEAR = 0.02  # in logit(share) or log(beta): the test error is flat to second order
-_LEAST_SHARE = 0.01
+LEAST_SHARE = 0.01
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,18 +101,18 @@ def best_split(
     InvalidInput
         If a value is outside its range.
     """
-    steps = _steps_of(problem, model, readout)
+    steps = steps_of(problem, model, readout)
     total = real("total (alpha0 + alpha1)", total, 1e-3, LARGEST_LOAD)
 
     def at(logit: float) -> Prediction:
-        alpha0, alpha1 = _loads(total, logit)
+        alpha0, alpha1 = loads(total, logit)
         trained = dataclasses.replace(steps, alpha=alpha0)
         fitted = dataclasses.replace(readout, alpha=alpha1)
-        return _predicted(problem, model, trained, fitted, tolerance)
+        return predicted(problem, model, trained, fitted, tolerance)
 
-    end = math.log(1 / _LEAST_SHARE - 1)
+    end = math.log(1 / LEAST_SHARE - 1)
     logit, prediction, status = _least(at, -end, end)
-    alpha0, alpha1 = _loads(total, logit)
+    alpha0, alpha1 = loads(total, logit)
     return BestSplit(alpha0 / total, alpha0, alpha1, prediction, status)
 
 
@@ -145,7 +145,7 @@ def best_beta(
     InvalidInput
         If a value is outside its range, or the query has no length (one token, no step).
     """
-    steps = _steps_of(problem, model, readout)
+    steps = steps_of(problem, model, readout)
     low = real("sharpness, low end", sharpness[0], 0.0, LARGEST_VALUE, open_low=True)
     high = real("sharpness, high end", sharpness[1], low, LARGEST_VALUE, open_low=True)
     unit = align_point(problem, dataclasses.replace(steps, beta=1.0)).sharpness
@@ -154,14 +154,14 @@ def best_beta(
 
     def at(log_beta: float) -> Prediction:
         trained = dataclasses.replace(steps, beta=math.exp(log_beta))
-        return _predicted(problem, model, trained, readout, tolerance)
+        return predicted(problem, model, trained, readout, tolerance)
 
     ends = (0.5 * math.log(k / unit) for k in (low, high))
     log_beta, prediction, status = _least(at, *ends)
     return BestBeta(math.exp(log_beta), unit * math.exp(2 * log_beta), prediction, status)
 
 
-def _steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> TwoSteps:
+def steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> TwoSteps:
     """Return the steps that find the query of a model, or raise `InvalidInput`."""
     require_numbers(problem, model, readout)
     entry_of(model)
@@ -171,7 +171,7 @@ def _steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> Tw
     return model.query
 
 
-def _predicted(
+def predicted(
     problem: SparseTokenProblem, model: Model, steps: TwoSteps, readout: Readout, tolerance: float
 ) -> Prediction:
     """Return the prediction with the query that these steps find."""
@@ -179,7 +179,8 @@ def _predicted(
     return predict_point(problem, queried, readout, tolerance)
 
 
-def _loads(total: float, logit: float) -> tuple[float, float]:
+def loads(total: float, logit: float) -> tuple[float, float]:
+    """Return alpha0 and alpha1 from their sum and the logit of the share of alpha0."""
     return total / (1 + math.exp(-logit)), total / (1 + math.exp(logit))
 
 

@@ -1,0 +1,97 @@
+"""What is claimed, and the comparisons that bear on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.rows import Predicted, one, select
+from sparsetoken.experiments.rules import judge, share
+from sparsetoken.experiments.training_floor.rows import Levels, MessagesPassed, Searched
+from sparsetoken.experiments.training_floor.work import DESCENT, ETA_Q, RIDGE, STAGES, Profile
+
+__all__ = ["CLAIMS", "compare_rows", "summary"]
+
+FLOOR, SHARE, SEARCH = "learning-floor", "loss-of-training", "best-training"
+
+CLAIMS = (
+    Claim(
+        FLOOR,
+        "The test error of the best learner from finite data has an exact limit, which approximate "
+        "message passing reaches.",
+    ),
+    Claim(
+        SHARE,
+        "Of what the four stages lose to the test that knows the signal, more than half is lost by "
+        "the training: the best learner from the same samples loses less than half of it.",
+    ),
+    Claim(
+        SEARCH,
+        "The best training of a search over the theory is worth as much with real tokens; one "
+        "descent on all samples comes nearer to the floor than the four stages at their best.",
+    ),
+)
+
+
+def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+    """Return all comparisons."""
+    passed = [_reached(rows, row) for row in select(rows, MessagesPassed)]
+    searched = [_verified(row) for row in select(rows, Searched)]
+    return [*passed, _lost(rows), *searched, _nearer(rows)]
+
+
+def _reached(rows: Sequence[Any], row: MessagesPassed) -> Comparison:
+    floor = one(rows, Levels, alpha=row.alpha).floor
+    where = f"n/d = {row.alpha:g}, d = {row.test_error.dimension}"
+    place: dict[str, Any] = {"curve": "message passing", "where": where, "x": row.alpha}
+    return judge(FLOOR, "test_error", floor, row.test_error, **place, key=True)
+
+
+def _verified(row: Searched) -> Comparison:
+    where = f"n/d = {row.alpha:g}, d = {row.measured.dimension}"
+    place: dict[str, Any] = {"curve": row.training, "where": where, "x": row.alpha}
+    key = row.training == DESCENT
+    return judge(SEARCH, "test_error", row.predicted, row.measured, **place, key=key)
+
+
+def _sound(values: Sequence[Predicted]) -> bool:
+    return all(value.converged for value in values)
+
+
+def _lost(rows: Sequence[Any]) -> Comparison:
+    levels = select(rows, Levels)
+    true = [
+        row.floor.value - row.bayes.value < 0.5 * (row.split.value - row.bayes.value)
+        for row in levels
+    ]
+    values = [value for row in levels for value in (row.split, row.floor, row.bayes)]
+    where = f"{len(levels)} loads"
+    name = "loads where the training loses more"
+    return share(SHARE, name, true, curve="theory", where=where, converged=_sound(values), key=True)
+
+
+def _nearer(rows: Sequence[Any]) -> Comparison:
+    descents = select(rows, Searched, training=DESCENT)
+    stages = [one(rows, Searched, training=STAGES, alpha=row.alpha) for row in descents]
+    true = [
+        row.predicted.value + 3 * row.predicted.error < other.predicted.value
+        for row, other in zip(descents, stages, strict=True)
+    ]
+    where = f"{len(descents)} loads"
+    name = "loads where one descent is better"
+    sound = _sound([row.predicted for row in (*descents, *stages)])
+    return share(SEARCH, name, true, curve="theory", where=where, converged=sound)
+
+
+def summary(
+    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
+) -> dict[str, Any]:
+    """Return the levels at each load, and what the searches found."""
+    return {
+        "eta_q": ETA_Q,
+        "ridge": RIDGE,
+        "levels": select(rows, Levels),
+        "searched": select(rows, Searched),
+        "passed": select(rows, MessagesPassed),
+    }

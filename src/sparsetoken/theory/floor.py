@@ -1,0 +1,81 @@
+"""The floor under learning curves: the best learner from the samples of all stages."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from jaxtyping import Float
+from scipy.interpolate import PchipInterpolator
+
+from sparsetoken.models import Model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import JointDescent, Readout, TwoSteps
+from sparsetoken.theory.oracle import learning_error
+from sparsetoken.tokens import Isotropic
+from sparsetoken.validation import LARGEST_LOAD
+
+__all__ = ["Floor", "floor_of"]
+
+Floor = Callable[[], Float[np.ndarray, " points"]]
+"""Computes the floor at each point; it takes some seconds, so only who draws it calls it."""
+
+_EXACT = 9  # loads of one problem; between them the floor is smooth
+_NODES = 64  # of the positions: the floor is then known to 1e-4 of its value, enough to draw it
+
+
+def floor_of(
+    points: Sequence[tuple[SparseTokenProblem, Model, Readout | None]],
+) -> Floor | None:
+    """Return what computes the floor under the test error at each point.
+
+    There is none where a query is given, which is knowledge from elsewhere, where positions are
+    not uniform, or where tokens are not isotropic.
+
+    Parameters
+    ----------
+    points : sequence of (problem, model, readout)
+        With numbers in all fields; no readout for a descent on all weights.
+    """
+    loads = [(problem, _load(model, readout)) for problem, model, readout in points]
+    if any(math.isnan(load) or not _known(problem) for problem, load in loads):
+        return None
+    return functools.partial(_floors, loads)
+
+
+def _known(problem: SparseTokenProblem) -> bool:
+    return problem.position_law is None and isinstance(problem.tokens, Isotropic)
+
+
+def _load(model: Model, readout: Readout | None) -> float:
+    """Return the samples of all stages over the dimension, nan where a query is given."""
+    query = model.query
+    first = 0.0 if query is None else math.nan
+    if isinstance(query, (TwoSteps, JointDescent)):
+        first = float(query.alpha)
+    return min(first + (0.0 if readout is None else float(readout.alpha)), LARGEST_LOAD)
+
+
+def _floors(loads: Sequence[tuple[SparseTokenProblem, float]]) -> Float[np.ndarray, " points"]:
+    alphas = np.array([alpha for _, alpha in loads])
+    found = np.empty(len(loads))
+    for problem in dict.fromkeys(problem for problem, _ in loads):
+        own = np.array([other == problem for other, _ in loads])
+        found[own] = _of_problem(problem, alphas[own])
+    return found
+
+
+def _of_problem(
+    problem: SparseTokenProblem, alphas: Float[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    known = np.unique(alphas)
+    if len(known) > _EXACT:
+        known = np.geomspace(known[0], known[-1], _EXACT)
+    values = [learning_error(problem, float(a), points=_NODES).test_error for a in known]
+    if len(known) == 1:
+        return np.full(len(alphas), values[0])
+    inside = np.clip(alphas, known[0], known[-1])
+    curve: np.ndarray = PchipInterpolator(np.log(known), values)(np.log(inside))
+    return curve

@@ -1,0 +1,82 @@
+"""The experiment of the floor from end to end, at a small size."""
+
+import dataclasses
+
+import pytest
+
+import sparsetoken as st
+from sparsetoken.experiments.references import PROBLEM
+from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.training_floor import EXPERIMENT, work
+from sparsetoken.experiments.training_floor.figure import draw
+from sparsetoken.experiments.training_floor.rows import Levels, MessagesPassed, Searched
+from sparsetoken.figures.style import styled
+
+PROFILE = work.Profile((2.0,), (2.0,), 8, 3, 60, 5, 2)
+
+
+@pytest.fixture(scope="module")
+def rows(rows_of):
+    return rows_of(EXPERIMENT, PROFILE, seed=4)
+
+
+def _changed(rows, kind, column, values, **wanted):
+    """Change one column of the rows of a class."""
+    return [
+        dataclasses.replace(row, **{column: dataclasses.replace(getattr(row, column), **values)})
+        if isinstance(row, kind) and all(getattr(row, k) == v for k, v in wanted.items())
+        else row
+        for row in rows
+    ]
+
+
+def _verdicts(rows, claim):
+    return [c.verdict for c in EXPERIMENT.compare(PROFILE, rows) if c.claim == claim]
+
+
+def test_the_levels_are_in_order(rows):
+    for row in select(rows, Levels):
+        assert row.bayes.value < row.floor.value < row.split.value < row.pooled.value
+        floor = st.oracle.learning_error(PROBLEM, row.alpha).test_error
+        assert row.floor.value == pytest.approx(floor)
+
+
+def test_no_search_is_below_the_floor_or_above_the_best_split(rows):
+    levels = one(rows, Levels, alpha=2.0)
+    for row in select(rows, Searched):
+        assert row.predicted.value > levels.floor.value
+    stages = one(rows, Searched, training=work.STAGES)
+    # Both are known to half of the tolerance.
+    assert stages.predicted.value <= levels.split.value + work.TOLERANCE
+
+
+def test_the_loss_of_the_training_holds_and_can_fail(rows):
+    assert _verdicts(rows, "loss-of-training") == ["holds"]
+    high = _changed(rows, Levels, "floor", {"value": 0.12})
+    assert _verdicts(high, "loss-of-training") == ["fails"]
+    stuck = _changed(rows, Levels, "split", {"status": "max_iterations"})
+    assert _verdicts(stuck, "loss-of-training") == ["not converged"]
+
+
+def test_messages_and_searches_are_judged(rows):
+    wrong = _changed(rows, MessagesPassed, "test_error", {"value": 0.45, "error": 1e-4})
+    assert _verdicts(wrong, "learning-floor") == ["fails"]
+    wrong = _changed(rows, Searched, "measured", {"value": 0.45, "error": 1e-4})
+    assert "fails" in _verdicts(wrong, "best-training")
+
+
+def test_one_descent_must_be_better_than_the_stages(rows):
+    near = _changed(rows, Searched, "predicted", {"value": 0.03}, training=work.DESCENT)
+    far = _changed(rows, Searched, "predicted", {"value": 0.3}, training=work.DESCENT)
+    assert _verdicts(near, "best-training")[-1] == "holds"
+    assert _verdicts(far, "best-training")[-1] == "fails"
+
+
+def test_the_words_and_the_figure_have_all_rows(rows, said_of):
+    words = said_of(EXPERIMENT, PROFILE, rows)
+    for row in select(rows, Searched):
+        assert row.numbers in words["result"]
+    assert "d = 60, 5 trials" in words["setting"]
+    with styled():
+        figure = draw(rows)
+    assert len(figure.legends[0].get_texts()) == 7
