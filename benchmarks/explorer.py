@@ -22,9 +22,9 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "tests" / "explorer"))
+sys.path.insert(0, str(HERE.parent / "tests"))
 
-from browsers import LAUNCH, chromium  # noqa: E402
+from explorer.browsers import LAUNCH, chromium  # noqa: E402
 
 SLIDERS = ("strength", "positive_rate", "alpha0", "ridge", "eta_q")
 RESTS = {"one by one": 0.4, "drag": 0.05}

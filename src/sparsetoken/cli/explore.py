@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from sparsetoken.cli.show import guarded, message, progress_bar, put_json
 
 __all__ = ["explore"]
 
+SWITCH = 5e-4  # seconds between threads
 _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
 
 
@@ -84,6 +86,8 @@ def _serve(listening: socket.socket, address: str, browser: bool, as_json: bool)
     needed("starlette", "to serve the page", "explore")
     from sparsetoken.explorer.server import create_app
 
+    # A thread that solves exactly shall not hold up one that answers a slider.
+    sys.setswitchinterval(SWITCH)
     app = create_app(listening.getsockname()[1])
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, limit_concurrency=64, server_header=False

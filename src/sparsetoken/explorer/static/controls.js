@@ -50,10 +50,11 @@ export class Controls {
     const field = element("input", { id, type: "number", min: parameter.low, max: parameter.high });
     field.step = parameter.whole ? 1 : "any";
     field.setAttribute("aria-describedby", `${id}-error`);
-    const most = values ? values.length - 1 : STEPS;
+    const places = values ?? (parameter.whole ? wholes(parameter) : undefined);
+    const most = places ? places.length - 1 : STEPS;
     const slider = element("input", { type: "range", min: 0, max: most, step: 1, id: `${id}-slider` });
     slider.setAttribute("aria-label", `${parameter.label} ${parameter.symbol}`);
-    const scale = values ? listed(values) : continuous(parameter);
+    const scale = places ? listed(places) : continuous(parameter);
     const tell = (value) => {
       const wrong = trouble(parameter, value, this.settings);
       error.textContent = wrong;
@@ -104,17 +105,24 @@ function group(form, name) {
 }
 
 function continuous(parameter) {
-  const { low, high, log, whole } = parameter;
+  const { low, high, log } = parameter;
   const [first, last] = log ? [Math.log(low), Math.log(high)] : [low, high];
   return {
     value(place) {
       const at = first + ((last - first) * place) / STEPS;
       const value = log ? Math.exp(at) : at;
-      if (whole) return Math.round(value);
       return Math.min(high, Math.max(low, Number(value.toPrecision(3))));
     },
     place: (value) => Math.round((((log ? Math.log(value) : value) - first) / (last - first)) * STEPS),
   };
+}
+
+/** Return the whole numbers that a slider stops at: all, or fewer and fewer as they grow. */
+function wholes({ low, high, log }) {
+  const values = [];
+  for (let value = low; value <= high; value = log ? Math.max(value + 1, Math.round(1.07 * value)) : value + 1) values.push(value);
+  if (values.at(-1) !== high) values.push(high);
+  return values;
 }
 
 function listed(values) {

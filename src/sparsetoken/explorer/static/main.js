@@ -220,11 +220,13 @@ function buildPresets() {
   }
 }
 
+function isAt(preset) {
+  const settings = { ...defaults().settings, ...preset.settings };
+  return Object.entries(settings).every(([name, value]) => state.settings[name] === value);
+}
+
 function pressed() {
-  for (const preset of boot.presets) {
-    const same = Object.entries({ ...defaults().settings, ...preset.settings }).every(([name, value]) => state.settings[name] === value);
-    $(`preset-${preset.name}`)?.setAttribute("aria-pressed", String(same));
-  }
+  for (const preset of boot.presets) $(`preset-${preset.name}`)?.setAttribute("aria-pressed", String(isAt(preset)));
   for (const tab of $("tabs").children) {
     const on = tab.id === `tab-${state.view}`;
     tab.setAttribute("aria-selected", String(on));
@@ -368,7 +370,8 @@ addEventListener("hashchange", () => {
   if (location.hash.replace(/^#/, "") !== written(state)) change(read(location.hash), { at_once: true });
 });
 $("version").textContent = boot.version;
-$("story").textContent = boot.presets[0].story;
+const shown = boot.presets.find((preset) => isAt(preset) && preset.view === state.view);
+$("story").textContent = (shown ?? boot.presets[0]).story;
 if (boot.grid) $("share").querySelector("[data-copy=address]").hidden = location.protocol === "file:";
 controls.show(state.settings);
 pressed();
