@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test test-shapes test-portable fuzz lint format bench clean
+.PHONY: help env reproduce test test-shapes test-portable fuzz lint format bench docs clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,14 @@ bench: $(READY) ## our way against the other way (results/bench.json), then the 
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/robustness.py
+	$(BIN)/python benchmarks/explorer.py
+
+SITE := $(OUT)/site
+
+docs: $(READY) ## build the documentation site (results/site); warnings are errors
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m sphinx -W --keep-going -q docs $(SITE)
+	@echo "Open $(SITE)/index.html"
 
 clean: ## remove what the other targets built
-	rm -rf $(VENV) $(OUT) .cache .mypy_cache .ruff_cache .pytest_cache build src/*.egg-info
+	rm -rf $(VENV) $(OUT) docs/examples docs/reference .cache .mypy_cache .ruff_cache .pytest_cache build src/*.egg-info

@@ -40,6 +40,7 @@ ALLOWED = {
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {*CORE, "theory", "simulation", "beyond", "figures"},
     "report": {*CORE, "sweep", "figures", "experiments"},
+    "explorer": {*CORE, "theory", "simulation"},
     "cli": {
         *CORE,
         "files",
@@ -53,6 +54,7 @@ ALLOWED = {
         "figures",
         "experiments",
         "report",
+        "explorer",
     },
     "__main__": {"cli"},
 }

@@ -15,6 +15,7 @@ import typer
 
 from sparsetoken.cli.cache import use_compilation_cache
 from sparsetoken.cli.diagnose import diagnose
+from sparsetoken.cli.explore import explore
 from sparsetoken.cli.fit import fit
 from sparsetoken.cli.forecast import forecast
 from sparsetoken.cli.plot import plot
@@ -51,6 +52,7 @@ COMMANDS = (
     diagnose,
     forecast,
     fit,
+    explore,
 )
 for command in COMMANDS:
     app.command()(command)

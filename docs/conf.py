@@ -1,0 +1,135 @@
+"""The documentation site: Markdown pages, an executed gallery, the reference from docstrings."""
+
+import importlib
+import os
+import re
+import sys
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "src"))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(HERE.parent / ".cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+import sparsetoken  # noqa: E402
+
+project = "sparsetoken"
+author = "the sparsetoken maintainers"
+version = release = sparsetoken.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "gallery/README.rst", "gallery/*.py"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache"]
+
+# The browser needs no network: MathJax is a file of this site.
+mathjax_path = "mathjax/tex-svg.js"
+html_static_path = ["_static"]
+html_theme = "pydata_sphinx_theme"
+html_title = "sparsetoken"
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_show_sphinx = False
+copyright = "the sparsetoken maintainers, MIT licence"
+
+autosummary_generate = True
+templates_path = ["_templates"]
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "examples",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "abort_on_example_error": True,
+    "matplotlib_animations": False,
+}
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+MODULES = {
+    "sparsetoken": "The names at the top.",
+    "sparsetoken.theory": "Predictions and what they are made of.",
+    "sparsetoken.theory.oracle": "What the best learner could do.",
+    "sparsetoken.theory.tuning": "The best split of the labels and the best temperature.",
+    "sparsetoken.simulation": "Experiments at finite dimension.",
+    "sparsetoken.models": "The classifiers as values.",
+    "sparsetoken.stages": "How weights are found.",
+    "sparsetoken.problem": "The task and the law of its tokens.",
+    "sparsetoken.losses": "Losses, built in and of your own.",
+    "sparsetoken.results": "What comes back.",
+    "sparsetoken.bags": "Bags in every form people have them.",
+    "sparsetoken.estimators": "Classifiers for scikit-learn.",
+    "sparsetoken.forecasting": "From a pilot to learning curves and advice.",
+    "sparsetoken.displays": "Pictures.",
+    "sparsetoken.sweep": "Grids of predictions and simulations.",
+    "sparsetoken.validation": "Errors.",
+    "sparsetoken.explorer": "The page on which the theory can be moved.",
+}
+
+
+def _write_reference() -> None:
+    """Write a page for each public module, with a table of its public names."""
+    folder, seen = HERE / "reference", set()
+    folder.mkdir(exist_ok=True)
+    lines = ["# Reference", "", "```{toctree}", ":maxdepth: 1", ""]
+    for name, summary in MODULES.items():
+        module = importlib.import_module(name)
+        members = [m for m in sorted(module.__all__) if _is_documented(module, m)]
+        members = [m for m in members if getattr(module, m) not in seen]
+        seen |= {getattr(module, m) for m in members}
+        text = f"{name}\n{'=' * len(name)}\n\n{summary}\n\n.. currentmodule:: {name}\n\n"
+        text += ".. autosummary::\n   :toctree: generated\n\n" + "".join(
+            f"   {member}\n" for member in members
+        )
+        _keep(folder / f"{name}.rst", text)
+        lines.append(name)
+    _keep(folder / "index.md", "\n".join([*lines, "```", ""]))
+
+
+def _is_documented(module: object, name: str) -> bool:
+    """Whether a name is a class or a function that says what it does: no module, no constant."""
+    member = getattr(module, name)
+    return callable(member) and bool(member.__doc__)
+
+
+def _keep(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+_write_reference()
+
+_QUOTED = re.compile(r"(``.*?``|`.*?`_?)")
+
+
+def _escape(app, what, name, obj, options, lines) -> None:
+    """Let bars and underscores of formulas in docstrings stand for themselves."""
+    for i, line in enumerate(lines):
+        parts = _QUOTED.split(line)
+        parts[::2] = [re.sub(r"(?<=\w)_(?!\w)", r"\\_", p).replace("|", r"\|") for p in parts[::2]]
+        lines[i] = "".join(parts)
+
+
+def setup(app) -> None:
+    """Escape docstrings before numpydoc reads them."""
+    app.connect("autodoc-process-docstring", _escape, priority=400)

@@ -1,0 +1,97 @@
+"""The page without a server: one file, with results on a grid inside."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sparsetoken.explorer.page import page
+from sparsetoken.explorer.settings import PARAMETERS, Settings
+from sparsetoken.explorer.views import numbers
+from sparsetoken.theory.oracle import learning_error
+from sparsetoken.theory.predict import predict_readouts
+from sparsetoken.theory.query import working_query
+
+__all__ = ["GRID", "export"]
+
+GRID: dict[str, tuple[float, ...]] = {
+    "length": (5, 10, 20),
+    "informative": (1, 2),
+    "strength": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
+    "alpha0": (0.3, 1.0, 3.0),
+}
+"""What can be moved on a static page."""
+LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
+MODELS = ("attention", "pooled", "vectorized", "floor")
+TOLERANCE = 2e-3
+
+
+def export(
+    folder: Path,
+    grid: dict[str, tuple[float, ...]] | None = None,
+    on_point: Callable[[int, int], None] = lambda done, of: None,
+) -> Path:
+    """Write the page with its results, and return its path.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is missing.
+    grid : dict, optional
+        Values of each of the parameters of `GRID`; by default those.
+    on_point : callable
+        Called as on_point(done, of) after each point.
+
+    Returns
+    -------
+    Path
+        ``index.html`` in the folder, which a browser opens without any server.
+    """
+    axes = GRID if grid is None else grid
+    points = [
+        Settings(dict(zip(axes, values, strict=True)))
+        for values in itertools.product(*axes.values())
+        if dict(zip(axes, values, strict=True))["informative"] <= values[0]
+    ]
+    found = {}
+    for done, settings in enumerate(points, start=1):
+        found["|".join(_text(settings[name]) for name in axes)] = _point(settings)
+        on_point(done, len(points))
+    content = {
+        "axes": {**axes, "alpha1": LOADS},
+        "fixed": {p.name: p.default for p in PARAMETERS if p.name not in axes},
+        "key": list(axes),
+        "loads": LOADS,
+        "models": MODELS,
+        "tolerance": TOLERANCE,
+        "presets": ["default"],
+        "points": found,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "index.html"
+    path.write_text(page(content), encoding="utf-8")
+    return path
+
+
+def _text(value: float) -> str:
+    """Return a number as JavaScript writes it."""
+    return f"{value:g}"
+
+
+def _point(settings: Settings) -> dict[str, Any]:
+    problem = settings.problem()
+    found: dict[str, Any] = {}
+    for name in MODELS[:3]:
+        readouts = [settings.readout(alpha) for alpha in LOADS]
+        results = predict_readouts(problem, settings.model(name), readouts, TOLERANCE)
+        found[name] = [round(p.test_error, 5) if p.status.converged else None for p in results]
+    floors = {alpha: learning_error(problem, alpha, points=256) for alpha in LOADS[::3]}
+    found["floor"] = [
+        round(floors[alpha].test_error, 5) if alpha in floors else None for alpha in LOADS
+    ]
+    query = working_query(problem, settings.model("attention"))
+    assert query is not None
+    found["query"] = [round(query.cosine, 4), round(query.sharpness, 4)]
+    return dict(numbers(found))

@@ -1,0 +1,140 @@
+// The form: a slider and a field for each number, a list for each word.
+
+import { boot, trouble } from "explorer/state.js";
+
+const STEPS = 200;
+const CLOSED = new Set(["Tokens", "Descent on all weights"]);
+
+export class Controls {
+  /** Build the form; `onChange(name, value)` is called for legal values alone. */
+  constructor(form, onChange) {
+    this.onChange = onChange;
+    this.rows = new Map();
+    this.settings = {};
+    const grid = boot.grid?.axes;
+    const groups = new Map();
+    for (const parameter of boot.parameters) {
+      if (grid && !(parameter.name in grid)) continue;
+      if (!groups.has(parameter.group)) groups.set(parameter.group, group(form, parameter.group));
+      groups.get(parameter.group).append(this.row(parameter, grid?.[parameter.name]));
+    }
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  row(parameter, values) {
+    const row = element("div", { className: "control" });
+    const id = `p-${parameter.name}`;
+    const label = element("label", { htmlFor: id, textContent: parameter.label + " " });
+    label.append(element("span", { className: "symbol", textContent: parameter.symbol }));
+    label.title = parameter.help;
+    const error = element("span", { className: "error", id: `${id}-error` });
+    error.setAttribute("role", "alert");
+    const parts = parameter.choices.length
+      ? this.words(parameter, id)
+      : this.number(parameter, id, error, values);
+    row.append(label, ...parts.elements, error);
+    this.rows.set(parameter.name, { ...parts, error });
+    return row;
+  }
+
+  words(parameter, id) {
+    const list = element("select", { id });
+    for (const word of parameter.choices) {
+      list.append(element("option", { value: word, textContent: word.replaceAll("_", " ") }));
+    }
+    list.addEventListener("change", () => this.onChange(parameter.name, list.value));
+    return { elements: [list], show: (value) => { list.value = value; } };
+  }
+
+  number(parameter, id, error, values) {
+    const field = element("input", { id, type: "number", min: parameter.low, max: parameter.high });
+    field.step = parameter.whole ? 1 : "any";
+    field.setAttribute("aria-describedby", `${id}-error`);
+    const places = values ?? (parameter.whole ? wholes(parameter) : undefined);
+    const most = places ? places.length - 1 : STEPS;
+    const slider = element("input", { type: "range", min: 0, max: most, step: 1, id: `${id}-slider` });
+    slider.setAttribute("aria-label", `${parameter.label} ${parameter.symbol}`);
+    const scale = places ? listed(places) : continuous(parameter);
+    const tell = (value) => {
+      const wrong = trouble(parameter, value, this.settings);
+      error.textContent = wrong;
+      field.setAttribute("aria-invalid", String(Boolean(wrong)));
+      if (!wrong) this.onChange(parameter.name, value);
+    };
+    slider.addEventListener("input", () => tell(scale.value(Number(slider.value))));
+    field.addEventListener("input", () => {
+      const value = field.value.trim() === "" ? NaN : Number(field.value);
+      tell(values && !Number.isNaN(value) ? scale.value(scale.place(value)) : value);
+    });
+    const show = (value) => {
+      slider.value = scale.place(value);
+      slider.setAttribute("aria-valuetext", brief(value));
+      if (document.activeElement !== field || Number(field.value) === value) field.value = brief(value);
+      error.textContent = "";
+      field.setAttribute("aria-invalid", "false");
+    };
+    return { elements: [field, slider], show, field, slider };
+  }
+
+  /** Show settings, and hide what plays no part in them. */
+  show(settings) {
+    this.settings = settings;
+    for (const [name, row] of this.rows) row.show(settings[name]);
+    const given = settings.query === "given";
+    for (const name of ["cosine", "sharpness"]) this.enable(name, given);
+    for (const name of ["alpha0", "eta_w", "eta_b", "eta_q"]) this.enable(name, !given);
+  }
+
+  enable(name, on) {
+    const row = this.rows.get(name);
+    if (row) row.elements[0].parentElement.hidden = !on;
+  }
+}
+
+function group(form, name) {
+  if (CLOSED.has(name)) {
+    const box = element("details", { className: "group" });
+    box.append(element("summary", { textContent: name }));
+    form.append(box);
+    return box;
+  }
+  const box = element("fieldset");
+  box.append(element("legend", { textContent: name }));
+  form.append(box);
+  return box;
+}
+
+function continuous(parameter) {
+  const { low, high, log } = parameter;
+  const [first, last] = log ? [Math.log(low), Math.log(high)] : [low, high];
+  return {
+    value(place) {
+      const at = first + ((last - first) * place) / STEPS;
+      const value = log ? Math.exp(at) : at;
+      return Math.min(high, Math.max(low, Number(value.toPrecision(3))));
+    },
+    place: (value) => Math.round((((log ? Math.log(value) : value) - first) / (last - first)) * STEPS),
+  };
+}
+
+/** Return the whole numbers that a slider stops at: all, or fewer and fewer as they grow. */
+function wholes({ low, high, log }) {
+  const values = [];
+  for (let value = low; value <= high; value = log ? Math.max(value + 1, Math.round(1.07 * value)) : value + 1) values.push(value);
+  if (values.at(-1) !== high) values.push(high);
+  return values;
+}
+
+function listed(values) {
+  const nearest = (value) => values.reduce((best, v, i) => (Math.abs(v - value) < Math.abs(values[best] - value) ? i : best), 0);
+  return { value: (place) => values[place], place: nearest };
+}
+
+export function brief(value) {
+  return typeof value === "number" ? String(Number(value.toPrecision(4))) : value;
+}
+
+export function element(kind, properties = {}) {
+  return Object.assign(document.createElement(kind), properties);
+}
+

@@ -1,0 +1,108 @@
+// What can be taken away: Python, a command line, CSV.
+
+import { defaults } from "explorer/state.js";
+
+const TWO_STEPS = { alpha0: "alpha", eta_w: "eta_w", eta_b: "eta_b", eta_q: "eta_q", beta: "beta" };
+const covariance = (s) => s.spectrum > 0 || s.bag_effect > 0;
+
+/** Return Python source that computes what a view shows. */
+export function python({ settings: s, view, axis }) {
+  const lines = ["import numpy as np", "import sparsetoken as st", ""];
+  let tokens = "";
+  if (covariance(s)) {
+    lines.push(`within = np.arange(1, 101) ** -${float(s.spectrum)}`, "within /= within.mean()");
+    const between = s.bag_effect > 0 ? `, ${float(s.bag_effect)} * within` : "";
+    lines.push(`tokens = st.TokenCovariance(within${between}, signal=np.full(100, 0.1))`);
+    tokens = ", tokens=tokens";
+  }
+  lines.push(`problem = st.SparseTokenProblem(${s.length}, ${s.informative}, ${float(s.strength)}, ${float(s.positive_rate)}${tokens})`);
+  const steps = Object.entries(TWO_STEPS).map(([from, to]) => `${to}=${float(s[from])}`).join(", ");
+  const trained = `st.TwoSteps(${steps}, loss="${s.loss}")`;
+  const query = s.query === "given" ? `st.Query(${float(s.cosine)}, ${float(s.sharpness)})` : trained;
+  lines.push(`query = ${query}`);
+  lines.push(...BODY[view](s, axis, trained));
+  return lines.join("\n") + "\n";
+}
+
+const float = (value) => (Number.isInteger(value) ? `${value}.0` : String(value));
+const readout = (s, alpha) => `readout = st.Readout("${s.loss}", ridge=${s.ridge}, alpha=${alpha})`;
+const MODELS = "st.Attention(query), st.Pooled(), st.Vectorized()";
+const PHASE = {
+  strength: ["strength", "np.linspace(1, 8, 12)"],
+  positive_rate: ["positive_rate", "np.linspace(0.05, 0.95, 12)"],
+  length: ["length", "np.unique(np.geomspace(2, 60, 12).round()).astype(int)"],
+};
+
+const BODY = {
+  curves: (s) => [
+    readout(s, "np.geomspace(0.25, 10, 21)"),
+    `for model in (${MODELS}):`,
+    "    print(model.name, st.predict(problem, model, readout, tolerance=1e-3).test_error)",
+  ],
+  phase(s, axis, trained) {
+    const lines = ["import dataclasses", readout(s, "np.geomspace(0.25, 10, 12)")];
+    const many = axis === "alpha0";
+    const [field, values] = many ? ["alpha", "np.geomspace(0.05, 20, 12)"] : PHASE[axis];
+    lines.push(`for value in ${values}:`);
+    if (axis === "length") lines.push(`    if value < ${s.informative}:`, "        continue", "    value = int(value)");
+    if (many && s.query !== "given") lines.push(`    query = dataclasses.replace(${trained}, ${field}=value)`, "    at = problem");
+    else lines.push(`    at = ${many ? "problem" : `dataclasses.replace(problem, ${field}=value)`}`);
+    lines.push(`    for model in (${MODELS}):`);
+    lines.push("        print(value, model.name, st.predict(at, model, readout, tolerance=5e-3).test_error)");
+    return lines;
+  },
+  alignment: (s, _, trained) => [
+    "import dataclasses",
+    `steps = dataclasses.replace(${trained}, alpha=np.geomspace(0.05, 100, 25))`,
+    "print(st.align(problem, steps).cosine)",
+  ],
+  capacity: () => [
+    `for model in (${MODELS}):`,
+    "    print(model.name, st.capacity(problem, model, tolerance=1e-2).capacity)",
+  ],
+  descent: (s) => [
+    `steps = st.JointDescent(alpha=${float(s.alpha1)}, steps=${s.descent_steps}, eta_w=${float(s.descent_eta_w)}, `
+      + `eta_q=${float(s.descent_eta_q)}, beta=${float(s.beta)}, loss="${s.loss}")`,
+    "course = st.predict(problem, st.Attention(steps), tolerance=5e-3)",
+    "print(course.test_error, course.best_step)",
+  ],
+  bag: (s) => (s.query === "given" ? ["print(query)"] : ["print(st.align(problem, query).query)"]),
+};
+
+const TASK = { length: "length", informative: "informative", strength: "strength", "positive-rate": "positive_rate" };
+const STEPS = { alpha0: "alpha0", "eta-w": "eta_w", "eta-b": "eta_b", "eta-q": "eta_q", beta: "beta" };
+const GIVEN = { cosine: "cosine", sharpness: "sharpness" };
+
+/** Return the command that computes what a view shows, or why there is none. */
+export function command({ settings: s, view }) {
+  if (covariance(s)) return "# Tokens of a covariance have no options on the command line; copy as Python.\n";
+  const plain = defaults().settings;
+  const told = (options) => Object.entries(options).map(([option, name]) => ` --${option} ${s[name]}`).join("");
+  const query = s.query === "given" ? told(GIVEN) : told(STEPS);
+  const loss = s.loss === plain.loss ? "" : ` --loss ${s.loss}`;
+  const task = told(TASK);
+  const lines = {
+    curves: ["attention", "pooled", "vectorized"].map((model) => `sparsetoken predict ${model}${task}${query}${loss}${told({ ridge: "ridge", alpha1: "alpha1" })}`),
+    capacity: ["attention", "pooled", "vectorized"].map((model) => `sparsetoken capacity ${model}${task}${query}${loss}`),
+    alignment: [`sparsetoken align${task}${told(STEPS)}${loss}`],
+    descent: [`sparsetoken descend${task}${told({ alpha: "alpha1", steps: "descent_steps", "eta-w": "descent_eta_w", "eta-q": "descent_eta_q", beta: "beta" })}${loss}`],
+  };
+  lines.bag = lines.alignment;
+  lines.phase = lines.curves;
+  return lines[view].join("\n") + "\n";
+}
+
+/** Return a table as CSV. */
+export function csv({ columns, rows }) {
+  const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+  return [columns, ...rows].map((row) => row.map(cell).join(",")).join("\n") + "\n";
+}
+
+/** Give a file to the user. */
+export function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}

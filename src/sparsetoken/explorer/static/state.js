@@ -1,0 +1,64 @@
+// What is shown: the settings, the view and its axis. It lives in the address.
+
+export const boot = JSON.parse(document.getElementById("boot").textContent);
+export const parameters = new Map(boot.parameters.map((p) => [p.name, p]));
+export const VIEWS = {
+  curves: "Learning curves",
+  phase: "Who wins where",
+  alignment: "Alignment",
+  capacity: "Capacity",
+  descent: "Descent",
+  bag: "One bag",
+};
+export const AXES = {
+  strength: "signal strength θ",
+  positive_rate: "rate of positives π",
+  alpha0: "labels for the query n₀/d",
+  length: "tokens in a bag L",
+};
+
+export function defaults() {
+  return {
+    settings: Object.fromEntries(boot.parameters.map((p) => [p.name, p.default])),
+    view: "curves",
+    axis: "strength",
+  };
+}
+
+/** Return what is wrong with a value, or "". */
+export function trouble(parameter, value, settings) {
+  const { label, low, high } = parameter;
+  if (parameter.choices.length) return parameter.choices.includes(value) ? "" : `${label}: unknown word`;
+  if (typeof value !== "number" || !Number.isFinite(value)) return `A number from ${low} to ${high} is needed.`;
+  if (parameter.whole && !Number.isInteger(value)) return `A whole number from ${low} to ${high} is needed.`;
+  if (value < low || value > high) return `From ${low} to ${high}, please.`;
+  if (parameter.name === "informative" && value > settings.length) return `At most L = ${settings.length}.`;
+  return "";
+}
+
+/** Return the state that an address holds; what it holds wrongly has its default. */
+export function read(hash) {
+  const state = defaults();
+  const given = new URLSearchParams(hash.replace(/^#/, ""));
+  if (given.get("view") in VIEWS) state.view = given.get("view");
+  if (given.get("axis") in AXES) state.axis = given.get("axis");
+  for (const parameter of boot.parameters) {
+    const text = given.get(parameter.name);
+    if (text === null) continue;
+    const value = parameter.choices.length ? text : text.trim() === "" ? NaN : Number(text);
+    if (!trouble(parameter, value, state.settings)) state.settings[parameter.name] = value;
+  }
+  if (state.settings.informative > state.settings.length) state.settings.informative = 1;
+  return state;
+}
+
+/** Return the part of the address that stands for a state: what differs from the defaults. */
+export function written(state) {
+  const plain = defaults();
+  const parts = new URLSearchParams();
+  for (const key of ["view", "axis"]) if (state[key] !== plain[key]) parts.set(key, state[key]);
+  for (const [name, value] of Object.entries(state.settings)) {
+    if (value !== plain.settings[name]) parts.set(name, String(value));
+  }
+  return parts.toString();
+}

@@ -1,0 +1,330 @@
+// One object for each view: it takes events, and describes what they show.
+
+import { AXES, boot } from "explorer/state.js";
+import { svg, svgOfLines, escaped } from "explorer/picture.js";
+
+const LOADS = { label: "labelled bags per dimension, n₁/d", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
+const name = (model) => boot.look[model][0];
+const paint = (model) => boot.look[model][1];
+
+export function percent(value) {
+  if (value < 0.0005) return "less than 0.05%";
+  return `${(100 * value).toPrecision(value < 0.1 ? 2 : 3)}%`;
+}
+
+/** Return the value of a curve at a load, between its points if need be. */
+export function valueAt(rows, alpha) {
+  const exact = rows.find((row) => row.alpha === alpha);
+  if (exact) return exact.test_error;
+  const after = rows.findIndex((row) => row.alpha > alpha);
+  if (after <= 0) return undefined;
+  const [a, b] = [rows[after - 1], rows[after]];
+  const t = Math.log(alpha / a.alpha) / Math.log(b.alpha / a.alpha);
+  return a.test_error + t * (b.test_error - a.test_error);
+}
+
+/** Return coarse curves as rows, one for each load. */
+export function asRows(curves) {
+  return Object.fromEntries(Object.entries(curves).map(([model, c]) => [
+    model, c.alpha.map((alpha, i) => ({ alpha, test_error: c.test_error[i] })),
+  ]));
+}
+
+class View {
+  constructor(state) {
+    this.state = structuredClone(state);
+    this.notes = [];
+  }
+
+  event(event) {
+    if (event.kind === "refused") this.notes.push(`Without ${name(event.model)}: ${event.message}`);
+  }
+
+  svg() {
+    return svgOfLines(this.figure());
+  }
+
+  /** Return the table of the numbers: names of columns, and rows. */
+  table() {
+    return { columns: [], rows: [] };
+  }
+}
+
+export class Curves extends View {
+  coarse = {};
+  exact = {};
+  simulated = new Map();
+
+  event(event) {
+    super.event(event);
+    if (event.kind === "curve") {
+      const short = event.rows.filter((row) => row.status !== "converged" && row.status !== "tolerance_not_reached");
+      if (short.length) this.notes.push(`${name(event.model)}: ${short.length} points did not converge and are left out.`);
+      const rough = event.rows.filter((row) => row.status === "tolerance_not_reached");
+      if (rough.length) {
+        const worst = Math.max(...rough.map((row) => row.numerical_error));
+        this.notes.push(`${name(event.model)}: ${rough.length} points are known to ±${(2 * worst).toPrecision(1)} only.`);
+      }
+      this.exact[event.model] = event.rows.filter((row) => row.test_error !== null);
+    }
+    if (event.kind === "simulated") this.simulated.set(`${event.model} ${event.alpha}`, event);
+  }
+
+  rows(model) {
+    return this.exact[model] ?? this.coarse[model];
+  }
+
+  figure() {
+    const series = [];
+    for (const model of Object.keys(boot.look)) {
+      const rows = this.rows(model);
+      if (!rows?.length) continue;
+      const rough = !this.exact[model];
+      series.push({
+        name: name(model), colour: paint(model), smooth: true,
+        dash: rough ? [7, 5] : model === "floor" ? [2, 3] : undefined,
+        xs: rows.map((row) => row.alpha), ys: rows.map((row) => row.test_error),
+      });
+    }
+    for (const model of ["attention", "pooled"]) {
+      const points = [...this.simulated.values()].filter((p) => p.model === model);
+      if (!points.length) continue;
+      series.push({
+        name: `${name(model)}, simulated`, colour: paint(model), points: true,
+        xs: points.map((p) => p.alpha), ys: points.map((p) => p.mean),
+        errors: points.map((p) => p.standard_error ?? 0),
+      });
+    }
+    return {
+      title: "Test error: the share of new bags that are misjudged", x: LOADS,
+      y: { label: "test error", low: 0, high: 0.52 },
+      mark: this.state.settings.alpha1, series,
+    };
+  }
+
+  summary() {
+    const [attention, pooled] = [this.rows("attention"), this.rows("pooled")];
+    if (!attention?.length || !pooled?.length) return "";
+    const wins = pooled.map((row) => [row.alpha, row.test_error - (valueAt(attention, row.alpha) ?? row.test_error)]);
+    const ahead = wins.filter(([, gain]) => gain > 0.002).map(([alpha]) => alpha);
+    if (!ahead.length) return "At no load shown is attention better than mean pooling.";
+    const behind = wins.filter(([, gain]) => gain < -0.002);
+    if (!behind.length) return "At every load shown attention is at least as good as mean pooling.";
+    return `Attention is better from ${ahead[0].toPrecision(2)} to ${ahead.at(-1).toPrecision(2)} labels per dimension.`;
+  }
+
+  table() {
+    const rows = Object.entries(this.exact).flatMap(([model, points]) => points.map((p) => [model, p.alpha, p.test_error, p.numerical_error, "theory"]));
+    for (const p of this.simulated.values()) rows.push([p.model, p.alpha, p.mean, p.standard_error, `simulation d=${p.dimension}, ${p.trials} trials`]);
+    return { columns: ["model", "alpha1", "test_error", "error", "source"], rows };
+  }
+}
+
+const CLASSES = ["attention", "pooled", "vectorized"];
+
+export class Phase extends View {
+  rows = [];
+
+  event(event) {
+    super.event(event);
+    if (event.kind === "axes") this.axes = event;
+    if (event.kind === "row") this.rows.push(event);
+  }
+
+  cells() {
+    return this.rows.flatMap((row) => this.axes.x.map((alpha, i) => {
+      const errors = CLASSES.map((model) => row[model][i]);
+      if (errors.some((e) => e === null)) return { alpha, value: row.value };
+      const order = [0, 1, 2].sort((a, b) => errors[a] - errors[b]);
+      const [best, next] = order;
+      return { alpha, value: row.value, errors, best: CLASSES[best], gain: errors[next] - errors[best] };
+    }));
+  }
+
+  svg(dark = false) {
+    if (!this.axes) return svg(760, 440, "");
+    const { x, y, axis } = this.axes;
+    const [left, top, width, height] = [84, 58, 650, 330];
+    const [w, h] = [width / x.length, height / y.length];
+    const front = dark ? "currentColor" : "#1d2329";
+    const parts = [];
+    for (const cell of this.cells()) {
+      const i = x.indexOf(cell.alpha);
+      const j = y.indexOf(cell.value);
+      const box = `x="${left + i * w}" y="${top + height - (j + 1) * h}" width="${w - 1}" height="${h - 1}"`;
+      if (!cell.best) {
+        parts.push(`<rect ${box} fill="none" stroke="#888"><title>not converged</title></rect>`);
+        continue;
+      }
+      const depth = 0.15 + 0.85 * Math.min(1, cell.gain / 0.2);
+      const text = `${name(cell.best)} wins by ${percent(cell.gain)} (n₁/d = ${cell.alpha.toPrecision(2)}, ${Number(cell.value.toPrecision(3))}: `
+        + CLASSES.map((model, k) => `${name(model)} ${percent(cell.errors[k])}`).join(", ") + ")";
+      parts.push(`<rect ${box} fill="${cell.gain < 0.002 ? "#999999" : paint(cell.best)}" fill-opacity="${cell.gain < 0.002 ? 0.25 : depth.toFixed(3)}"><title>${escaped(text)}</title></rect>`);
+    }
+    x.forEach((alpha, i) => {
+      if (i % 2 === 0) parts.push(`<text x="${left + (i + 0.5) * w}" y="${top + height + 17}" text-anchor="middle">${Number(alpha.toPrecision(2))}</text>`);
+    });
+    y.forEach((value, j) => {
+      parts.push(`<text x="${left - 6}" y="${top + height - (j + 0.5) * h + 4}" text-anchor="end">${Number(value.toPrecision(2))}</text>`);
+    });
+    CLASSES.forEach((model, k) => {
+      parts.push(`<rect x="${left + 180 * k}" y="30" width="14" height="14" fill="${paint(model)}"/><text x="${left + 180 * k + 20}" y="42">${name(model)} wins</text>`);
+    });
+    parts.push(`<text x="${left + 650}" y="42" text-anchor="end">grey: a tie</text>`);
+    parts.push(`<text x="${left + width / 2}" y="${top + height + 40}" text-anchor="middle">${LOADS.label}</text>`);
+    parts.push(`<text transform="translate(22 ${top + height / 2}) rotate(-90)" text-anchor="middle">${AXES[axis]}</text>`);
+    const here = this.here(left, top, width, height);
+    if (here) parts.push(here);
+    const text = svg(760, 440, parts.join(""), front);
+    return dark ? text.replace('<rect width="100%" height="100%" fill="#ffffff"/>', "") : text;
+  }
+
+  /** Return a ring at the present settings. */
+  here(left, top, width, height) {
+    const { x, y, axis } = this.axes;
+    const place = (values, value) => {
+      const after = values.findIndex((v) => v >= value);
+      if (after < 0 || value < values[0]) return undefined;
+      const before = Math.max(0, after - 1);
+      const t = after === before ? 0 : (value - values[before]) / (values[after] - values[before]);
+      return (before + t + 0.5) / values.length;
+    };
+    const i = place(x, this.state.settings.alpha1);
+    const j = place(y, this.state.settings[axis]);
+    if (i === undefined || j === undefined) return "";
+    return `<circle cx="${left + i * width}" cy="${top + height - j * height}" r="7" fill="none" stroke="currentColor" stroke-width="2.5"><title>You are here</title></circle>`;
+  }
+
+  title() {
+    return `Which model errs least; the stronger the colour, the larger its lead (full at 20 points)`;
+  }
+
+  summary() {
+    const cells = this.cells().filter((cell) => cell.best && cell.gain >= 0.002);
+    if (!cells.length) return "";
+    const won = CLASSES.map((model) => `${name(model)} ${cells.filter((cell) => cell.best === model).length}`);
+    return `Places won: ${won.join(", ")}, of ${this.cells().length}. The ring is where you are.`;
+  }
+
+  table() {
+    const rows = this.cells().filter((cell) => cell.best).map((cell) => [cell.alpha, cell.value, ...cell.errors, cell.best]);
+    return { columns: ["alpha1", this.axes?.axis ?? "", ...CLASSES, "best"], rows };
+  }
+}
+
+export class Alignment extends View {
+  points = [];
+
+  event(event) {
+    super.event(event);
+    if (event.kind === "alignment") this.points = [...this.points, event].sort((a, b) => a.alpha0 - b.alpha0);
+  }
+
+  figure() {
+    const xs = this.points.map((p) => p.alpha0);
+    const cosines = this.points.map((p) => p.cosine);
+    return {
+      title: "Does the query turn towards the signal?",
+      x: { label: "labelled bags per dimension for the query, n₀/d", short: "n₀/d", log: true, range: [0.045, 110], ticks: [0.1, 1, 10, 100] },
+      y: { label: "cosine with the signal", low: Math.min(0, ...cosines) < 0 ? -1 : 0, high: 1.02 },
+      mark: this.state.settings.query === "given" ? null : this.state.settings.alpha0,
+      series: [
+        { name: "query", colour: "#0072B2", xs, ys: cosines },
+        ...(this.points.every((p) => p.readout_cosine !== undefined)
+          ? [{ name: "readout after its first step", colour: "#D55E00", xs, ys: this.points.map((p) => p.readout_cosine) }]
+          : []),
+      ],
+    };
+  }
+
+  summary() {
+    const last = this.points.at(-1);
+    if (!last) return "";
+    if (last.cosine < -0.01) return "The query turns away from the signal: more data make it worse.";
+    const near = this.points.find((p) => p.cosine >= 0.9);
+    return near ? `A cosine of 0.9 needs ${near.alpha0.toPrecision(2)} labelled bags per dimension.` : "The cosine stays below 0.9 in this range.";
+  }
+
+  table() {
+    return { columns: ["alpha0", "cosine", "sharpness"], rows: this.points.map((p) => [p.alpha0, p.cosine, p.sharpness]) };
+  }
+}
+
+export class Capacity extends View {
+  found = [];
+
+  event(event) {
+    super.event(event);
+    if (event.kind !== "capacity") return;
+    if (event.capacity === null) this.notes.push(`${name(event.model)}: ${event.status}.`);
+    else this.found.push(event);
+  }
+
+  svg(dark = false) {
+    const front = dark ? "currentColor" : "#1d2329";
+    const most = Math.max(1, ...this.found.map((f) => f.capacity));
+    const parts = this.found.map((f, i) => {
+      const y = 40 + 58 * i;
+      const width = (440 * Math.log1p(f.capacity)) / Math.log1p(most);
+      return `<text x="210" y="${y + 22}" text-anchor="end">${name(f.model)}</text><rect x="220" y="${y}" width="${width}" height="34" fill="${paint(f.model)}"/><text x="${228 + width}" y="${y + 22}">${f.capacity.toPrecision(3)}</text>`;
+    });
+    const text = svg(760, 60 + 58 * Math.max(4, this.found.length), parts.join(""), front);
+    return dark ? text.replace('<rect width="100%" height="100%" fill="#ffffff"/>', "") : text;
+  }
+
+  title() {
+    return "Up to how many labelled bags per dimension the training set can be fitted without a mistake (bars on a logarithmic scale)";
+  }
+
+  summary() {
+    const load = this.state.settings.alpha1;
+    const fit = this.found.filter((f) => f.capacity > load).map((f) => name(f.model));
+    if (!this.found.length) return "";
+    return fit.length ? `With n₁/d = ${Number(load.toPrecision(3))} these fit their training set exactly: ${fit.join(", ")}.` : "None of them can fit this training set exactly.";
+  }
+
+  table() {
+    return { columns: ["model", "capacity", "numerical_error", "status"], rows: this.found.map((f) => [f.model, f.capacity, f.numerical_error, f.status]) };
+  }
+}
+
+export class Descent extends View {
+  event(event) {
+    super.event(event);
+    if (event.kind !== "descent") return;
+    this.found = event;
+    if (event.message && !event.coarse) this.notes = [event.message];
+  }
+
+  figure() {
+    const f = this.found ?? { test_error: [], training_loss: [], cosine: [], coarse: true };
+    const xs = f.test_error.map((_, i) => i);
+    const dash = f.coarse ? [7, 5] : undefined;
+    return {
+      title: "Gradient descent on query, readout and bias together",
+      x: { label: "step", short: "step", log: false },
+      y: { label: "test error, training loss, cosine", low: Math.min(0, ...f.cosine), high: Math.max(1, ...f.training_loss) * 1.03 },
+      mark: f.best_step,
+      series: [
+        { name: "test error", colour: "#0072B2", dash, xs, ys: f.test_error },
+        { name: "training loss", colour: "#E69F00", dash, xs, ys: f.training_loss },
+        { name: "cosine of query and signal", colour: "#009E73", dash, xs, ys: f.cosine },
+      ],
+    };
+  }
+
+  summary() {
+    const f = this.found;
+    if (!f) return "";
+    const [best, last] = [f.test_error[f.best_step], f.test_error.at(-1)];
+    const stop = last > best * 1.02 ? `then it rises to ${percent(last)}: stop early.` : "and stays there.";
+    return `The test error is least after step ${f.best_step}, ${percent(best)}, ${stop}`;
+  }
+
+  table() {
+    const f = this.found;
+    const rows = (f?.test_error ?? []).map((error, i) => [i, error, f.training_loss[i], f.cosine[i]]);
+    return { columns: ["step", "test_error", "training_loss", "cosine"], rows };
+  }
+}
+

@@ -1,0 +1,296 @@
+"""The page in a real browser: every control, every view, and what can go wrong."""
+
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from explorer.browsers import INSTALL, LAUNCH, chromium
+from sparsetoken.explorer import PARAMETERS
+
+sync_api = pytest.importorskip("playwright.sync_api")
+expect = sync_api.expect
+pytestmark = pytest.mark.skipif(chromium() is None, reason=f"no browser: {INSTALL}")
+expect.set_options(timeout=60_000)  # a busy machine; nothing is judged by time
+
+
+def start():
+    command = [sys.executable, "-m", "sparsetoken", "explore", "--port", "0", "--json"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    text = ""
+    while not text.rstrip().endswith("}"):
+        text += server.stdout.readline()
+    return server, json.loads(text)["url"]
+
+
+def end(server):
+    server.terminate()
+    server.communicate()
+
+
+@pytest.fixture(scope="module")
+def address():
+    server, url = start()
+    yield url
+    end(server)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    found = context.new_page()
+    errors = []
+    found.on("pageerror", lambda error: errors.append(error))
+    yield found
+    context.close()
+    assert not errors
+
+
+def drawn(page):
+    """Wait until the learning curves of the present settings are there, quick or exact."""
+    expect(page.locator("#verdict b")).to_be_visible()
+
+
+def test_a_newcomer_finds_when_attention_beats_pooling(page, address):
+    """The path of docs/explorer.md."""
+    page.goto(address)
+    expect(page.locator("#verdict")).to_contain_text("attention wins")
+    page.locator("#p-alpha0").fill("0.05")
+    expect(page.locator("#verdict")).to_contain_text("mean pooling wins")
+    page.locator("#p-alpha0").fill("3")
+    expect(page.locator("#verdict")).to_contain_text("attention wins")
+    page.locator("#preset-loses").click()
+    expect(page.locator("#summary")).to_contain_text("mean pooling")
+    expect(page.locator("#plot rect").first).to_be_visible()
+    page.locator("#tab-bag").click()
+    expect(page.locator("#summary")).to_contain_text("of the weight")
+
+
+def test_every_control_changes_the_address_and_a_reload_keeps_it(page, address):
+    page.goto(f"{address}#query=given")
+    drawn(page)
+    for box in page.locator("details.group > summary").all():
+        box.click()
+    hidden = {"alpha0", "eta_w", "eta_b", "eta_q"}  # a given query needs no steps
+    for parameter in PARAMETERS:
+        name = parameter.name
+        if name in hidden or name == "query":
+            continue
+        if parameter.choices:
+            page.locator(f"#p-{name}").select_option(parameter.choices[1])
+        else:
+            page.locator(f"#p-{name}-slider").focus()
+            page.keyboard.press("ArrowRight")
+            value = float(page.locator(f"#p-{name}").input_value())
+            assert parameter.default < value < parameter.high
+        expect(page).to_have_url(re.compile(f"[#&]{name}="))
+    values = [page.locator(f"#p-{p.name}").input_value() for p in PARAMETERS]
+    page.reload()
+    drawn(page)
+    assert [page.locator(f"#p-{p.name}").input_value() for p in PARAMETERS] == values
+
+
+def test_wrong_input_is_told_and_changes_nothing(page, address):
+    page.goto(address)
+    drawn(page)
+    before = page.locator("#verdict").inner_text()
+    for name, wrong in (
+        ("strength", "-3"),
+        ("strength", ""),
+        ("length", "2.5"),
+        ("informative", "11"),
+    ):
+        page.locator(f"#p-{name}").fill(wrong)
+        expect(page.locator(f"#p-{name}-error")).not_to_be_empty()
+        expect(page.locator(f"#p-{name}")).to_have_attribute("aria-invalid", "true")
+        page.locator(f"#p-{name}").fill({"strength": "5", "length": "10", "informative": "1"}[name])
+        expect(page.locator(f"#p-{name}-error")).to_be_empty()
+    page.goto(f"{address}#strength=-3&loss=nothing&view=none&length=1e9&else=1")
+    expect(page.locator("#verdict")).to_have_text(re.compile(re.escape(before[:40])))
+
+
+@pytest.mark.parametrize("view", ["curves", "phase", "alignment", "capacity", "descent", "bag"])
+def test_every_view_shows_its_numbers_as_text_too(page, address, view):
+    small = "length=3&alpha1=1&loss=square&descent_steps=3&query=given"
+    page.goto(f"{address}#{small}")
+    drawn(page)
+    page.locator(f"#tab-{view}").click()
+    expect(page.locator("#progress")).to_have_text("")
+    expect(page.locator("#summary")).not_to_be_empty()
+    expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
+    page.locator("#numbers summary").click()
+    assert page.locator("#table tr").count() > 3
+    page.locator("[data-copy=csv]").click()
+    lines = page.locator("#text").input_value().splitlines()
+    assert len(lines) == page.locator("#table tr").count()
+    for kind in ("svg", "png"):
+        with page.expect_download() as download:
+            page.locator(f"[data-save={kind}]").click()
+        start_of_file = download.value.path().read_bytes()[:8]
+        assert start_of_file.startswith(b"<svg" if kind == "svg" else b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "state", ["", "#query=given&loss=square", "#bag_effect=1&spectrum=0.5", "#view=alignment"]
+)
+def test_copied_python_says_what_the_page_says(page, address, state):
+    page.goto(address + state)
+    drawn(page)
+    page.locator("[data-copy=python]").click()
+    source = page.locator("#text").input_value()
+    names = {}
+    exec(source.replace("np.geomspace(0.25, 10, 21)", "2.0"), names)
+    if "readout" in names:
+        import sparsetoken as st
+
+        error = st.predict(
+            names["problem"], st.Attention(names["query"]), names["readout"]
+        ).test_error
+        expect(page.locator("#verdict")).not_to_contain_text("quick")
+        said = float(
+            re.search(r"attention misjudges ([\d.]+)%", page.locator("#verdict").inner_text())[1]
+        )
+        assert said == pytest.approx(100 * error, rel=0.06)  # two digits are shown
+    page.locator("[data-copy=command]").click()
+    assert page.locator("#text").input_value().startswith(("sparsetoken ", "# Tokens"))
+
+
+def test_a_hundred_quick_moves_end_with_the_last(page, address):
+    page.goto(address)
+    drawn(page)
+    last = page.evaluate("""async () => {
+      const slider = document.getElementById("p-strength-slider");
+      for (let i = 0; i < 100; i += 1) {
+        slider.value = 40 + i;
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      return document.getElementById("p-strength").value;
+    }""")
+    assert float(last) == pytest.approx(139 * 12 / 200, abs=0.01)
+    expect(page.locator("#verdict")).not_to_contain_text("quick")
+    said = page.locator("#verdict").inner_text()
+    page.goto(f"{address}#strength={last}")
+    page.reload()
+    expect(page.locator("#verdict")).to_have_text(said)
+
+
+def test_two_tabs_do_not_disturb_each_other(page, address):
+    other = page.context.new_page()
+    page.goto(address)
+    other.goto(f"{address}#alpha0=0.05")
+    expect(page.locator("#verdict")).to_contain_text("attention wins")
+    expect(other.locator("#verdict")).to_contain_text("mean pooling wins")
+
+
+def test_a_simulation_streams_and_can_be_stopped(page, address):
+    page.goto(f"{address}#length=3")
+    drawn(page)
+    page.locator("#trials").fill("1")
+    page.locator("#run").click()
+    expect(page.locator("#simulated")).to_contain_text("whole number")
+    page.locator("#trials").fill("64")
+    page.locator("#dimension").fill("60")
+    page.locator("#run").click()
+    expect(page.locator("#simulated")).to_contain_text("of 512 trials")
+    page.locator("#stop").click()
+    expect(page.locator("#simulated")).to_contain_text("Stopped")
+    expect(page.locator("#run")).to_be_visible()
+    page.locator("#trials").fill("2")
+    page.locator("#run").click()
+    expect(page.locator("#simulated")).to_contain_text("16 of 16 trials")
+
+
+def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(browser):
+    server, url = start()
+    page = browser.new_page()
+    page.goto(url)
+    drawn(page)
+    end(server)
+    page.locator("#p-strength").fill("4")
+    expect(page.locator("#notes")).to_contain_text("server")
+    page.close()
+
+
+def test_keyboard_and_screen_reader_find_everything(page, address):
+    page.goto(address)
+    drawn(page)
+    page.locator("#tab-curves").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#tab-phase")).to_be_focused()
+    expect(page.locator("#tab-phase")).to_have_attribute("aria-selected", "true")
+    nameless = page.evaluate("""() => [
+      ...document.querySelectorAll("input, select, button, textarea")]
+      .filter((e) => !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim()))
+      .map((e) => e.outerHTML)""")
+    assert nameless == []
+    assert page.locator("[role=status]").count() >= 3
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1400, "dark")])
+def test_nothing_is_cut_off_and_text_can_be_read(browser, address, width, scheme):
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.goto(address)
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    colours = page.evaluate("""() => ["color", "backgroundColor"].map((c) =>
+      getComputedStyle(document.body)[c].match(/\\d+/g).slice(0, 3).map(Number))""")
+    assert contrast(*colours) > 7  # WCAG level AAA
+    page.close()
+
+
+def contrast(one, other):
+    """The ratio of the relative luminances, as WCAG 2 defines it."""
+
+    def luminance(rgb):
+        c = np.array(rgb) / 255
+        linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_weights_of_a_bag_are_those_of_the_library(page, address):
+    from sparsetoken.attention import softmax_weights
+
+    page.goto(f"{address}#view=bag&query=given&cosine=0.7&sharpness=1.5")
+    drawn(page)
+    page.locator("[data-copy=csv]").click()
+    rows = [line.split(",") for line in page.locator("#text").input_value().splitlines()[1:]]
+    scores, weights = np.array([[float(row[2]), float(row[3])] for row in rows]).T
+    assert softmax_weights(1.5 * scores[None])[0] == pytest.approx(weights)
+    page.locator("#turn-cosine").fill("-0.5")
+    expect(page).to_have_url(re.compile("cosine=-0.5"))
+    expect(page.locator("#caption")).to_contain_text("-0.50")
+    before = page.locator("#summary").inner_text()
+    page.locator("#another").click()
+    expect(page.locator("#summary")).not_to_have_text(before)
+    page.locator("#kind").click()
+    expect(page.locator("#caption")).to_contain_text("negative")
+
+
+def test_the_exported_page_works_from_a_file(page, tmp_path):
+    from sparsetoken.explorer.export import export
+
+    grid = {"length": (5, 10), "informative": (1,), "strength": (5.0,), "alpha0": (1.0,)}
+    page.goto(export(tmp_path, grid).as_uri())
+    expect(page.locator("#verdict")).to_contain_text("attention wins")
+    before = page.locator("#verdict").inner_text()
+    page.locator("#p-length-slider").fill("0")
+    expect(page.locator("#verdict")).not_to_have_text(before)
+    for view in ("phase", "alignment", "bag"):
+        page.locator(f"#tab-{view}").click()
+        expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
+    expect(page.locator("#tab-descent")).to_have_count(0)

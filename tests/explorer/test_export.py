@@ -1,0 +1,39 @@
+"""The page that needs no server."""
+
+import json
+import re
+
+import pytest
+
+from sparsetoken.explorer.export import export
+from sparsetoken.explorer.settings import Settings
+from sparsetoken.theory import predict_readouts
+
+GRID = {"length": (5, 10), "informative": (1, 6), "strength": (5.0,), "alpha0": (1.0,)}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    seen = []
+    path = export(tmp_path_factory.mktemp("site") / "new", GRID, lambda *at: seen.append(at))
+    assert seen == [(i, 3) for i in range(1, 4)]  # not the one with R > L
+    return path.read_text(encoding="utf-8")
+
+
+def test_nothing_is_fetched(text):
+    found = re.findall(r'(?:src|href)="([^"]*)"', text)
+    assert set(found) <= {"data:,", "#result"}
+    assert "@import" not in text
+    assert "/static/" not in text
+
+
+def test_results_are_those_of_predict(text):
+    boot = json.loads(re.search(r'id="boot">(.*?)</script>', text, re.S)[1])
+    grid = boot["grid"]
+    point = grid["points"]["10|1|5|1"]
+    settings = Settings({})
+    readouts = [settings.readout(alpha) for alpha in grid["loads"]]
+    for name in ("attention", "pooled"):
+        exact = predict_readouts(settings.problem(), settings.model(name), readouts, 1e-3)
+        errors = [p.test_error for p in exact]
+        assert point[name] == pytest.approx(errors, abs=grid["tolerance"] + 1e-3)

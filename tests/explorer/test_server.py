@@ -1,0 +1,192 @@
+"""The server without a browser: what it answers, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.explorer import Settings
+from sparsetoken.explorer.server import LONGEST, create_app
+from sparsetoken.theory import predict_readouts
+
+testclient = pytest.importorskip("starlette.testclient")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with testclient.TestClient(create_app(8765), base_url="http://127.0.0.1:8765") as found:
+        yield found
+
+
+def events(answer):
+    assert answer.status_code == 200
+    found = [json.loads(line) for line in answer.text.splitlines()]
+    assert found.pop() == {"kind": "end"}
+    return found
+
+
+def test_the_page_and_its_files_are_served_with_a_policy(client):
+    page = client.get("/")
+    assert page.status_code == 200
+    assert "When does attention beat pooling?" in page.text
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert "unsafe" not in page.headers["content-security-policy"]
+    for name in ("main.js", "style.css", "vendor/uplot/uPlot.esm.js", "vendor/uplot/LICENSE"):
+        assert client.get(f"/static/{name}").status_code == 200
+    assert client.get("/static/../server.py").status_code == 404
+    assert client.get("/static/%2e%2e/server.py").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1:80", "127.0.0.1", "", "localhost.evil:8765"]
+)
+def test_other_hosts_are_refused(client, host):
+    assert client.get("/", headers={"Host": host}).status_code == 421
+    answer = client.post("/api/coarse", json={}, headers={"Host": host})
+    assert answer.status_code == 421
+
+
+@pytest.mark.parametrize("host", ["localhost:8765", "[::1]:8765", "127.0.0.1:8765"])
+def test_the_names_of_this_machine_are_answered(client, host):
+    assert client.get("/", headers={"Host": host}).status_code == 200
+
+
+def test_other_origins_are_refused(client):
+    answer = client.post("/api/coarse", json={}, headers={"Origin": "http://evil.example"})
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "JSON object"),
+        (b"[]", "JSON object"),
+        (b"\xff", "JSON object"),
+        (b"[" * 4000, "JSON object"),
+        (b'{"settings": 3}', "settings"),
+        (b'{"else": 3}', "key of the body"),
+        (b'{"settings": {"length": 1000000000}}', "length"),
+        (b'{"settings": {"strength": NaN}}', "strength"),
+        (b'{"settings": {"loss": "x"}}', "loss"),
+        (b" " * (LONGEST + 1), "at most"),
+    ],
+)
+def test_wrong_bodies_are_refused_with_a_reason(client, content, said):
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/api/coarse", content=content, headers=headers)
+    assert answer.status_code == 400
+    assert said in answer.json()["error"]
+
+
+def test_forms_of_other_sites_and_unknown_views_are_refused(client):
+    assert client.post("/api/coarse", data={"a": "b"}).status_code == 400
+    assert client.post("/api/view/nothing", json={}).status_code == 400
+    assert client.post("/api/view/curves", json={"axis": "strength"}).status_code == 400
+    assert client.post("/api/view/phase", json={"axis": "nothing"}).text.count("error") == 1
+    assert client.get("/api/coarse").status_code == 405
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square"])
+def test_coarse_curves_are_near_the_exact_ones(client, loss):
+    """Also after moves, which start from the curve before."""
+    for strength in (3.0, 3.2, 6.0):
+        values = {"strength": strength, "loss": loss}
+        curves = client.post("/api/coarse", json={"settings": values}).json()["curves"]
+        settings = Settings(values)
+        for name, curve in curves.items():
+            readouts = [settings.readout(alpha) for alpha in curve["alpha"]]
+            exact = predict_readouts(settings.problem(), settings.model(name), readouts, 1e-3)
+            errors = [p.test_error for p in exact]
+            # Few nodes and a last step of 3% leave a tenth of what the eye sees on the page.
+            assert curve["test_error"] == pytest.approx(errors, abs=5e-3)
+
+
+def test_exact_curves_are_those_of_predict(client):
+    found = events(
+        client.post("/api/view/curves", json={"settings": {"strength": 4.0, "alpha1": 3.0}})
+    )
+    curves = {event["model"]: event["rows"] for event in found if event["kind"] == "curve"}
+    assert set(curves) == {
+        "attention",
+        "pooled",
+        "vectorized",
+        "elementwise",
+        "hard_attention",
+        "floor",
+    }
+    (here,) = (row for row in curves["attention"] if row["alpha"] == 3.0)
+    problem = st.SparseTokenProblem(strength=4.0)
+    model = st.Attention(st.TwoSteps(alpha=1.0))
+    exact = st.predict(problem, model, st.Readout(ridge=1e-2, alpha=3.0)).test_error
+    assert here["test_error"] == pytest.approx(exact, abs=1e-3)  # the tolerance of the page
+    for row in curves["floor"]:  # of as many labels
+        others = [r for name in ("pooled", "vectorized") for r in curves[name]]
+        same = [r["test_error"] for r in others if r["alpha"] == row["alpha"]]
+        assert all(error > row["test_error"] - 1e-3 for error in same)
+    query = found[0]
+    assert query["kind"] == "query"
+    assert query["cosine"] == pytest.approx(st.align(problem, model.query).cosine)
+
+
+def test_a_bag_effect_refuses_what_theory_does_not_know(client):
+    values = {"bag_effect": 1.0, "alpha1": 0.25, "length": 4}
+    found = events(client.post("/api/view/capacity", json={"settings": values}))
+    assert {event["kind"] for event in found} == {"capacity", "refused"}
+
+
+def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
+    from sparsetoken.explorer import views
+
+    monkeypatch.setattr(views, "CELLS", 4)
+    monkeypatch.setitem(views.PHASE_AXES, "positive_rate", np.array([0.2, 0.5, 0.7]))
+    values = {"query": "given", "loss": "square", "ridge": 1.0, "length": 3, "strength": 4.0}
+    found = events(
+        client.post("/api/view/phase", json={"settings": values, "axis": "positive_rate"})
+    )
+    axes, rows = found[0], [event for event in found if event["kind"] == "row"]
+    assert [row["value"] for row in rows] == axes["y"] == [0.2, 0.5, 0.7]
+    errors = np.array([row["pooled"] for row in rows])
+    assert errors.shape == (len(axes["y"]), len(axes["x"]))
+    settings = Settings({**values, "positive_rate": 0.5})
+    readouts = [settings.readout(alpha) for alpha in axes["x"]]
+    exact = predict_readouts(settings.problem(), settings.model("pooled"), readouts)
+    assert errors[1] == pytest.approx([p.test_error for p in exact], abs=5e-3)  # its tolerance
+
+
+def test_a_query_that_turns_away_is_told(client):
+    values = {"informative": 3, "positive_rate": 0.06, "strength": 2.0, "alpha0": 2.0}
+    found = events(client.post("/api/view/alignment", json={"settings": values}))
+    assert all(event["cosine"] < 0 for event in found)
+    (told,) = events(client.post("/api/view/query", json={"settings": values}))
+    assert "turns away" in told["advice"][0]
+
+
+def test_a_simulation_is_that_of_simulate(client):
+    options = {"dimension": 40, "trials": 3, "seed": 5, "settings": {"query": "given"}}
+    found = events(client.post("/api/simulate", json=options))
+    assert [event["done"] for event in found] == list(range(1, 1 + found[-1]["of"]))
+    last = [e for e in found if e["model"] == "pooled" and e["alpha"] == 1.0][-1]
+    direct = st.simulate(
+        st.SparseTokenProblem(), st.Pooled(), st.Readout(alpha=1.0), dimension=40, trials=3, seed=5
+    )
+    assert last["mean"] == pytest.approx(direct.mean.test_error)
+    assert last["standard_error"] == pytest.approx(direct.standard_error.test_error)
+    assert found[0]["standard_error"] is None
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"dimension": 10**9}, {"trials": 1}, {"seed": -1}, {"trials": "8"}]
+)
+def test_sizes_of_a_simulation_are_limited(client, wrong):
+    (event,) = events(client.post("/api/simulate", json=wrong))
+    assert event["kind"] == "error"
+    assert next(iter(wrong)) in event["message"]
+
+
+def test_a_descent_that_diverges_says_so(client):
+    values = {"descent_eta_w": 10.0, "descent_eta_q": 30.0, "descent_steps": 3, "length": 3}
+    values |= {"loss": "hinge"}
+    (event,) = events(client.post("/api/view/descent", json={"settings": values}))
+    assert event["kind"] == "error"
+    assert "slope is continuous" in event["message"]
