@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import get_args
+from typing import Any, NamedTuple, get_args
 
+import numpy as np
+
+from sparsetoken.bags import Bags
 from sparsetoken.estimators.parameters import (
     Auto,
     ClassWeight,
@@ -13,7 +16,11 @@ from sparsetoken.estimators.parameters import (
     Training,
     auto_or_real,
 )
-from sparsetoken.estimators.query_classifier import QueryClassifier
+from sparsetoken.estimators.query_classifier import QueryClassifier, Trained
+from sparsetoken.estimators.token_features import token_transformers
+from sparsetoken.estimators.token_transformer import TokenTransformer
+from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.sharpness import standard_errors
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice, integer
@@ -91,6 +98,14 @@ class AttentionClassifier(QueryClassifier):
         it, the standard assumption of multiple-instance learning. Then only ``likelihood`` with
         c > 0 is fitted, at sharpness 2 or more if it is automatic, and never mean pooling;
         tokens that speak for the first class count as any other token.
+    token_features : None, "auto" or transformer
+        What is made of each token before all else, for signals that are not linear in tokens:
+        nothing, or what a transformer of scikit-learn makes, such as ``Nystroem()``, fitted to
+        a sample of tokens without labels (`TokenTransformer`). Query and readout then act on
+        that. ``auto`` also fits with up to 400 features of a Gaussian kernel, of tokens as
+        given and of scaled ones, and takes those of least left-out loss if they gain more than
+        one standard error over the tokens themselves: three fits, and memory for the features
+        of each, at most 1 GB in float32; with more tokens there are fewer features, down to 50.
     n_tokens : int, optional
         Tokens in each row of a 2-D input; by default a row is one token.
     random_state : int, RandomState or None
@@ -128,6 +143,8 @@ class AttentionClassifier(QueryClassifier):
         for bags that the query has not seen; nan for ``joint``. Negative for a query of tokens
         of the first class. Without signal its standard deviation is about 1.5, not 1, as folds
         share bags (measured on noise).
+    token_transformer_ : TokenTransformer or None
+        What makes features of tokens.
     n_features_in_ : int
         d, or n_tokens * d.
 
@@ -184,6 +201,7 @@ class AttentionClassifier(QueryClassifier):
         standardize: bool = True,
         class_weight: ClassWeight = None,
         presence: Presence = "free",
+        token_features: Any = None,
         n_tokens: int | None = None,
         random_state: RandomState = None,
     ) -> None:
@@ -199,6 +217,7 @@ class AttentionClassifier(QueryClassifier):
         self.standardize = standardize
         self.class_weight = class_weight
         self.presence = presence
+        self.token_features = token_features
         self.n_tokens = n_tokens
         self.random_state = random_state
 
@@ -220,3 +239,39 @@ class AttentionClassifier(QueryClassifier):
             legal = "a smooth loss (logistic, square, squared_hinge) for training='joint'"
             raise InvalidInput("loss", legal, loss.name)
         return options
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        options, tried = self._options(loss), []
+        transformers = token_transformers(
+            self.token_features, bags, self.standardize, self.random_state
+        )
+        for one in transformers:
+            made = bags if one is None else one.transform(bags)
+            tried.append(_Tried(one, made, self._trained(made, targets, loss, options)))
+        best = tried[0] if len(tried) == 1 else _simplest(tried, targets)
+        self.token_transformer_ = best.transformer
+        self._keep(best.found, best.bags, options, targets.weight)
+
+    def _read(self, X: Any) -> Bags:
+        bags = super()._read(X)
+        return self.token_transformer_.transform(bags) if self.token_transformer_ else bags
+
+
+class _Tried(NamedTuple):
+    """A transformer of tokens, what it made of the bags, and what was trained on that."""
+
+    transformer: TokenTransformer | None
+    bags: Bags
+    found: Trained
+
+
+def _simplest(tried: list[_Tried], targets: Targets) -> _Tried:
+    """Return the one of least left-out loss; the first unless that gains a standard error."""
+    losses = [one.found.left_out() for one in tried]
+    samples = targets.problems()[0]
+    known = [one for one in losses if one is not None]
+    if len(known) < len(losses):
+        legal = "None or a transformer where there are no left-out losses"
+        raise InvalidInput("token_features", legal, "auto", "training='joint' computes none.")
+    best = int(np.argmin([samples.share @ one for one in known]))
+    return tried[best if standard_errors(known[0] - known[best], samples) > 1 else 0]

@@ -25,7 +25,7 @@ from sparsetoken.fitting.training import TRAININGS, AttentionFit, Options, train
 from sparsetoken.losses import Loss
 from sparsetoken.validation import choice, integer
 
-__all__ = ["QueryClassifier"]
+__all__ = ["QueryClassifier", "Trained"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,6 +34,20 @@ class _Tokens:
 
     weights: Float[np.ndarray, "N K"]
     values: Float[np.ndarray, "N K"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trained:
+    """A fit for each class, and the scale of the tokens that it acts on."""
+
+    fits: list[AttentionFit]
+    scaling: Standardization
+
+    def left_out(self) -> Float[np.ndarray, " n"] | None:
+        """Return the mean over the classes of the left-out losses; None if not computed."""
+        losses = [fit.readout.left_out for fit in self.fits]
+        known = [one for one in losses if one is not None]
+        return np.mean(known, axis=0) if len(known) == len(losses) else None
 
 
 class QueryClassifier(BagClassifier):
@@ -62,6 +76,10 @@ class QueryClassifier(BagClassifier):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         options = self._options(loss)
+        self._keep(self._trained(bags, targets, loss, options), bags, options, targets.weight)
+
+    def _trained(self, bags: Bags, targets: Targets, loss: Loss, options: Options) -> Trained:
+        """Train one problem for each class."""
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
         if "auto" in (ridge, options.temperature):
             require_smooth(loss)
@@ -69,10 +87,7 @@ class QueryClassifier(BagClassifier):
         features = BagFeatures(bags, scaling, self._activation)
         rng = check_random_state(self.random_state)
         tasks = [Task(features, samples, loss, ridge) for samples in targets.problems()]
-        fits = [train(task, options, rng) for task in tasks]
-        self._keep(fits, scaling, bags.dtype)
-        self.token_range_ = self._range(bags)
-        self._warn(fits, options, bags, targets.weight)
+        return Trained([train(task, options, rng) for task in tasks], scaling)
 
     def _options(self, loss: Loss) -> Options:
         """Check the parameters."""
@@ -86,7 +101,11 @@ class QueryClassifier(BagClassifier):
             steps=step_sizes(self.step_sizes),
         )
 
-    def _keep(self, fits: list[AttentionFit], scaling: Standardization, dtype: np.dtype) -> None:
+    def _keep(
+        self, found: Trained, bags: Bags, options: Options, weight: Float[np.ndarray, " n"]
+    ) -> None:
+        """Set the fitted attributes, and warn of what is wrong."""
+        fits, scaling, dtype = found.fits, found.scaling, bags.dtype
         self.query_ = np.stack([scaling.coefficients(fit.q) for fit in fits]).astype(dtype)
         self.query_offset_ = np.array([scaling.offset(fit.q) for fit in fits], dtype)
         readouts = [fit.readout for fit in fits]
@@ -101,6 +120,8 @@ class QueryClassifier(BagClassifier):
         self.evidence_ = np.array([fit.evidence for fit in fits])
         self.attention_pvalue_ = np.array([fit.pvalue for fit in fits])
         self.likelihood_ = np.array([fit.likelihood for fit in fits], dtype)
+        self.token_range_ = self._range(bags)
+        self._warn(fits, options, bags, weight)
 
     def _warn(
         self,
