@@ -96,7 +96,7 @@ class AttentionClassifier(QueryClassifier):
     presence : str
         ``free``, or ``strict``: a bag is of the second class only through a token that speaks for
         it, the standard assumption of multiple-instance learning. Then only ``likelihood`` with
-        c > 0 is fitted, at sharpness 2 or more if it is automatic, and never mean pooling;
+        c > 0 is fitted, at sharpness 4 or 8 if it is automatic, and never mean pooling;
         tokens that speak for the first class count as any other token.
     token_features : None, "auto" or transformer
         What is made of each token before all else, for signals that are not linear in tokens:

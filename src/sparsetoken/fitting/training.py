@@ -32,7 +32,7 @@ QUERIES: dict[str, tuple[str, ...]] = {
 }
 TRAININGS = tuple(QUERIES)
 INVERSE_TEMPERATURE = ("four_stage", "reuse")  # trainings whose temperature is the paper's beta
-SHARP = tuple(k for k in GRID if k >= 2)  # a token that speaks against counts for nothing
+SHARP = (4.0, 8.0)  # a token that speaks against counts for nothing
 VANISHING = ("relu", "tanh")  # activations that are 0 at 0: with sharpness 0 nothing is left
 
 
