@@ -42,11 +42,11 @@ def run(work: Work) -> dict[str, Any]:
     data = load(work.folder, name)
     test = data.folds[repeat] == fold
     model = METHODS[method](random_state=10 * repeat + fold)
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # the table tells how good the query was
         model.fit(data.bags[~test], data.y[~test])
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     row = {"set": name, "method": method, "repeat": repeat, "fold": fold}
     return {**row, **data.scores(model, test), "seconds": round(seconds, 3)}
 
@@ -63,14 +63,14 @@ def read(out: Path) -> dict[Job, dict[str, Any]]:
     return {key(row): row for row in rows}
 
 
-def complete(out: Path, jobs: list[Job], folder: Path) -> dict[Job, dict[str, Any]]:
-    """Run the jobs that the file lacks, two at a time; append each as it ends."""
+def complete(out: Path, jobs: list[Job], folder: Path, workers: int) -> dict[Job, dict[str, Any]]:
+    """Run the jobs that the file lacks; append each as it ends."""
     done = read(out)
     missing = [Work(folder, job) for job in jobs if job not in done]
     if out.exists():
         out.write_text("".join(json.dumps(row) + "\n" for row in done.values()))
     out.parent.mkdir(parents=True, exist_ok=True)
-    with out.open("a") as file, Pool(2, threadpool_limits, (1,)) as pool:
+    with out.open("a") as file, Pool(workers, threadpool_limits, (1,)) as pool:
         for row in progress(pool.imap_unordered(run, missing), len(missing)):
             file.write(json.dumps(row) + "\n")
             file.flush()
@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--repeats", nargs="+", type=int, choices=REPEATS, default=REPEATS)
+    parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
     absent = [name for name in asked.sets if not (asked.data / f"{name}.npz").exists()]
     if absent:
@@ -103,7 +104,7 @@ def main() -> None:
     # Whole repeats first: a run that was stopped has something to show of every set.
     grid = itertools.product(asked.repeats, asked.sets, asked.methods, FOLDS)
     jobs = [(name, method, repeat, fold) for repeat, name, method, fold in grid]
-    done = complete(asked.out, jobs, asked.data)
+    done = complete(asked.out, jobs, asked.data, asked.workers)
     print(tables([done[job] for job in jobs]))
 
 

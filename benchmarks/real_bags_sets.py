@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import log_loss, roc_auc_score
 
 from sparsetoken.bags import Bags
 
@@ -47,15 +47,17 @@ class RealSet(NamedTuple):
     true: np.ndarray | None
 
     def scores(self, model: Any, test: np.ndarray) -> dict[str, Any]:
-        """Return accuracy and AUC on the test bags, and how often the top token is true."""
+        """Return accuracy, AUC and log-loss of the test bags, and how often the top token is true."""
         bags, y = self.bags[test], self.y[test]
         row = {
             "accuracy": float(np.mean(model.predict(bags) == y)),
             "auc": float(roc_auc_score(y, model.decision_function(bags))),
+            "log_loss": float(log_loss(y, model.predict_proba(bags)[:, 1])),
         }
         if hasattr(model, "sharpness_"):
             row["sharpness"] = round(float(model.sharpness_[0]), 3)
             row["query"] = str(model.query_kind_[0])
+            row["pvalue"] = float(model.attention_pvalue_[0])
         if self.true is not None and hasattr(model, "top_tokens"):
             row.update(self._localised(model, test))
         return row

@@ -11,9 +11,10 @@ from scipy.stats import ttest_ind
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import as_bags
 from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.fitting.linear_fit import LinearFit
 from sparsetoken.fitting.queries import evidence
 from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose
+from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose, simplest, tried
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import Task
 from sparsetoken.losses import get_loss
@@ -43,9 +44,11 @@ def equal(y: np.ndarray) -> Samples:
     return Samples(2.0 * y - 1, np.ones(len(y)), np.ones(len(y)))
 
 
-def chosen(bags: list, y: np.ndarray, candidates: list[Candidate]) -> Choice:
-    """Choose among candidates, with the readout of the mean token to fall back to."""
-    return choose(Task(features(bags), equal(y), LOGISTIC, "auto"), candidates, GRID)
+def chosen(bags: list, y: np.ndarray, candidates: list[Candidate]) -> Choice | None:
+    """Choose among candidates; None is the readout of the mean token."""
+    task = Task(features(bags), equal(y), LOGISTIC, "auto")
+    choices = tried(task, candidates, GRID, task.mean_fit.ridge)
+    return choose(task, choices, pvalue=0.0)
 
 
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
@@ -61,8 +64,9 @@ def test_features_are_weighted_sums_of_scaled_tokens(activation: str) -> None:
 
 def test_scores_that_find_the_token_are_used_sharply() -> None:
     bags, y, scores = drawn(1, 4.0)
-    found = chosen(bags, y, [Candidate("good", scores)])
-    assert found.candidate.kind == "good"
+    found = chosen(bags, y, [Candidate("two_step", scores)])
+    assert found is not None
+    assert found.candidate.kind == "two_step"
     assert found.sharpness >= 1
     assert found.fit.w[0] == np.abs(found.fit.w).max()
 
@@ -70,9 +74,11 @@ def test_scores_that_find_the_token_are_used_sharply() -> None:
 def test_the_better_candidate_is_taken_whatever_the_order() -> None:
     bags, y, scores = drawn(2, 4.0)
     noise = np.random.default_rng(2).standard_normal(len(scores))
-    both = [Candidate("good", scores), Candidate("noise", noise)]
+    both = [Candidate("two_step", scores), Candidate("tied", noise)]
     first, second = chosen(bags, y, both), chosen(bags, y, both[::-1])
-    assert first.candidate.kind == second.candidate.kind == "good"
+    assert first is not None
+    assert second is not None
+    assert first.candidate.kind == second.candidate.kind == "two_step"
     assert first.sharpness == second.sharpness
 
 
@@ -82,21 +88,45 @@ def test_noise_falls_back_to_the_mean_token() -> None:
     for seed in range(20):
         bags, y, scores = drawn(seed, 0.0)
         noise = np.random.default_rng(100 + seed).standard_normal(len(scores))
-        fallen += chosen(bags, y, [Candidate("noise", noise)]).sharpness == 0
+        fallen += chosen(bags, y, [Candidate("tied", noise)]) is None
     assert fallen >= 14  # 18 of 20 here; 14 of 20 at a chance of 0.85 has probability 0.98
 
 
-def test_a_gain_within_one_standard_error_is_not_taken() -> None:
+def test_a_gain_within_one_standard_error_or_a_large_pvalue_is_not_taken() -> None:
     bags, y, scores = drawn(3, 4.0)
-    best = chosen(bags, y, [Candidate("good", scores)])
+    best = chosen(bags, y, [Candidate("two_step", scores)])
+    assert best is not None
     losses = best.fit.left_out
     jump = np.where(np.arange(len(y)) == 0, len(y) * 0.1, 0.0)  # mean 0.1, standard error 0.0994
-    for gain, sharpness in [(jump - 0.01, 0.0), (jump + 0.01, best.sharpness)]:
+    for gain, pvalue, taken in [(-0.01, 0.0, False), (0.01, 0.0, True), (0.01, 0.05, False)]:
         task = Task(features(bags), equal(y), LOGISTIC, best.fit.ridge)
+        pooled = dataclasses.replace(best.fit, left_out=losses + jump + gain)
         # A cached property: put in the place of the fit to the mean token.
-        task.__dict__["unsharpened_fit"] = dataclasses.replace(best.fit, left_out=losses + gain)
-        found = choose(task, [Candidate("good", scores)], GRID)
-        assert found.sharpness == sharpness
+        task.__dict__["unsharpened_fit"] = pooled
+        assert (choose(task, [best], pvalue) is best) == taken
+
+
+def test_attention_must_beat_likelihood_pooling_by_a_standard_error() -> None:
+    bags, y, scores = drawn(3, 4.0)
+    best = chosen(bags, y, [Candidate("two_step", scores)])
+    assert best is not None
+    plain = Candidate("likelihood", scores)
+    jump = np.where(np.arange(len(y)) == 0, len(y) * 0.1, 0.0)  # mean 0.1, standard error 0.0994
+    for gain, kind in [(-0.01, "likelihood"), (0.01, "two_step")]:
+        losses = best.fit.left_out + jump + gain
+        fit = LinearFit(np.ones(1), 0.0, 0.1, losses)
+        found = simplest([best, Choice(plain, 1.0, fit)], equal(y))
+        assert found is not None
+        assert found.candidate.kind == kind
+
+
+def test_likelihood_pooling_of_the_wrong_direction_is_not_taken() -> None:
+    _, y, scores = drawn(3, 4.0)
+    fit = LinearFit(-np.ones(1), 0.0, 0.1, np.zeros(len(y)))
+    wrong = Choice(Candidate("likelihood", scores), 1.0, fit)
+    assert simplest([wrong], equal(y)) is None
+    right = Choice(Candidate("likelihood", scores, sign=-1.0), 1.0, fit)
+    assert simplest([right], equal(y)) is right
 
 
 def test_evidence_is_the_statistic_of_welch() -> None:

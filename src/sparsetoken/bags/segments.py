@@ -12,7 +12,14 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
-__all__ = ["segment_max", "segment_mean", "segment_softmax", "segment_sum", "weighted_sum"]
+__all__ = [
+    "segment_log_mean_exp",
+    "segment_max",
+    "segment_mean",
+    "segment_softmax",
+    "segment_sum",
+    "weighted_sum",
+]
 
 
 def segment_softmax(
@@ -34,6 +41,16 @@ def segment_softmax(
     weights = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes))
     weights /= np.repeat(np.add.reduceat(weights, starts), sizes)
     return weights
+
+
+def segment_log_mean_exp(
+    scores: Float[np.ndarray, " N"], offsets: Int[np.ndarray, " bounds"]
+) -> Float[np.ndarray, " bounds-1"]:
+    """Return log mean exp of the scores of each bag; no score is too large."""
+    starts, sizes = offsets[:-1], np.diff(offsets)
+    top = np.maximum.reduceat(scores, starts)
+    total = np.add.reduceat(np.exp(scores - np.repeat(top, sizes)), starts)
+    return top + np.log(total / sizes).astype(scores.dtype, copy=False)
 
 
 def weighted_sum(

@@ -8,6 +8,7 @@ from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.elementwise import ElementwiseAttentionClassifier
 from sparsetoken.estimators.linear import PooledLinearClassifier, VectorizedLinearClassifier
 from sparsetoken.estimators.query_warning import QueryWarning
+from sparsetoken.estimators.token_transformer import TokenTransformer
 from sparsetoken.estimators.transformers import BagPooling, TokenPCA, TokenScaler
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "QueryWarning",
     "TokenPCA",
     "TokenScaler",
+    "TokenTransformer",
     "VectorizedLinearClassifier",
 ]

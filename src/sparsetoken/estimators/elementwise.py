@@ -36,6 +36,7 @@ class ElementwiseAttentionClassifier(QueryClassifier):
     ----------
     token_offset_ : array of shape (K,)
     classes_, query_, query_offset_, coef_, intercept_, sharpness_, query_kind_, ridge_, evidence_
+    attention_pvalue_, token_range_
         As for `AttentionClassifier`.
     n_features_in_ : int
         d, or n_tokens * d.
@@ -75,7 +76,7 @@ class ElementwiseAttentionClassifier(QueryClassifier):
 
     def _options(self, loss: Loss) -> Options:
         choice("activation", self.activation, ACTIVATIONS)
-        if self.training == "joint":
+        if self.training in ("joint", "likelihood"):
             remedy = "AttentionClassifier has it."
-            raise InvalidInput("training", "another than joint", self.training, remedy)
+            raise InvalidInput("training", "another than this", self.training, remedy)
         return super()._options(loss)

@@ -13,7 +13,7 @@ from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.base import BagClassifier
 from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import choose_ridge
+from sparsetoken.fitting.linear_fit import calibrated, choose_ridge
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
@@ -49,6 +49,9 @@ class _LinearClassifier(BagClassifier):
         scaling = Standardization.of(rows, targets.weight, self.standardize)
         F = BagFeatures(rows, scaling).means
         fits = [choose_ridge(F, samples, loss, ridge) for samples in targets.problems()]
+        if ridge == "auto":
+            problems = zip(fits, targets.problems(), strict=True)
+            fits = [calibrated(fit, samples, loss) for fit, samples in problems]
         self._keep_readouts(fits, scaling, bags.dtype)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:

@@ -14,6 +14,7 @@ __all__ = [
     "Activation",
     "Auto",
     "ClassWeight",
+    "Presence",
     "RandomState",
     "Training",
     "auto_or_real",
@@ -23,8 +24,9 @@ __all__ = [
 Auto = Literal["auto"]
 Activation = Literal["erf", "sigmoid", "tanh", "relu", "linear", "exp"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
+Presence = Literal["free", "strict"]
 RandomState = int | np.random.RandomState | None
-Training = Literal["auto", "tied", "cross_fit", "four_stage", "reuse", "joint"]
+Training = Literal["auto", "likelihood", "tied", "cross_fit", "four_stage", "reuse", "joint"]
 
 
 def auto_or_real(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -24,7 +25,7 @@ from sparsetoken.fitting.training import TRAININGS, AttentionFit, Options, train
 from sparsetoken.losses import Loss
 from sparsetoken.validation import choice, integer
 
-__all__ = ["QueryClassifier"]
+__all__ = ["QueryClassifier", "Trained"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -33,6 +34,20 @@ class _Tokens:
 
     weights: Float[np.ndarray, "N K"]
     values: Float[np.ndarray, "N K"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Trained:
+    """A fit for each class, and the scale of the tokens that it acts on."""
+
+    fits: list[AttentionFit]
+    scaling: Standardization
+
+    def left_out(self) -> Float[np.ndarray, " n"] | None:
+        """Return the mean over the classes of the left-out losses; None if not computed."""
+        losses = [fit.readout.left_out for fit in self.fits]
+        known = [one for one in losses if one is not None]
+        return np.mean(known, axis=0) if len(known) == len(losses) else None
 
 
 class QueryClassifier(BagClassifier):
@@ -52,6 +67,8 @@ class QueryClassifier(BagClassifier):
     query_: np.ndarray
     query_offset_: np.ndarray
     token_offset_: np.ndarray
+    likelihood_: np.ndarray
+    token_range_: np.ndarray
 
     @property
     def _activation(self) -> str:
@@ -59,6 +76,10 @@ class QueryClassifier(BagClassifier):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         options = self._options(loss)
+        self._keep(self._trained(bags, targets, loss, options), bags, options, targets.weight)
+
+    def _trained(self, bags: Bags, targets: Targets, loss: Loss, options: Options) -> Trained:
+        """Train one problem for each class."""
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
         if "auto" in (ridge, options.temperature):
             require_smooth(loss)
@@ -66,9 +87,7 @@ class QueryClassifier(BagClassifier):
         features = BagFeatures(bags, scaling, self._activation)
         rng = check_random_state(self.random_state)
         tasks = [Task(features, samples, loss, ridge) for samples in targets.problems()]
-        fits = [train(task, options, rng) for task in tasks]
-        self._keep(fits, scaling, bags.dtype)
-        self._warn(fits, options, bags, targets.weight)
+        return Trained([train(task, options, rng) for task in tasks], scaling)
 
     def _options(self, loss: Loss) -> Options:
         """Check the parameters."""
@@ -82,7 +101,11 @@ class QueryClassifier(BagClassifier):
             steps=step_sizes(self.step_sizes),
         )
 
-    def _keep(self, fits: list[AttentionFit], scaling: Standardization, dtype: np.dtype) -> None:
+    def _keep(
+        self, found: Trained, bags: Bags, options: Options, weight: Float[np.ndarray, " n"]
+    ) -> None:
+        """Set the fitted attributes, and warn of what is wrong."""
+        fits, scaling, dtype = found.fits, found.scaling, bags.dtype
         self.query_ = np.stack([scaling.coefficients(fit.q) for fit in fits]).astype(dtype)
         self.query_offset_ = np.array([scaling.offset(fit.q) for fit in fits], dtype)
         readouts = [fit.readout for fit in fits]
@@ -95,6 +118,10 @@ class QueryClassifier(BagClassifier):
         self.sharpness_ = np.array([fit.sharpness for fit in fits])
         self.query_kind_ = np.array([fit.kind for fit in fits])
         self.evidence_ = np.array([fit.evidence for fit in fits])
+        self.attention_pvalue_ = np.array([fit.pvalue for fit in fits])
+        self.likelihood_ = np.array([fit.likelihood for fit in fits], dtype)
+        self.token_range_ = self._range(bags)
+        self._warn(fits, options, bags, weight)
 
     def _warn(
         self,
@@ -120,6 +147,8 @@ class QueryClassifier(BagClassifier):
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         tokens = self._tokens(bags)
         sums = np.add.reduceat(tokens.weights * tokens.values, bags.offsets[:-1])
+        if self.likelihood_.any():
+            sums -= self._in(bags, self.likelihood_) * _divergence(tokens.weights, bags)
         return sums + self._in(bags, self.intercept_)
 
     def attention_weights(self, X: Any) -> list[np.ndarray]:
@@ -162,9 +191,28 @@ class QueryClassifier(BagClassifier):
 
     def _tokens(self, bags: Bags) -> _Tokens:
         """Return weights and values of all tokens, in one pass over them."""
-        both = bags.tokens @ self._in(bags, np.concatenate([self.query_, self.coef_])).T
-        K = len(self.query_)
+        both, K = self._products(bags), len(self.query_)
+        # A token unlike all of training says no more than the most telling one there.
+        np.clip(both, *self._in(bags, self.token_range_), out=both)
         scores = both[:, :K] + self._in(bags, self.query_offset_)
         weights = [pooling_weights(column, bags, self._activation) for column in scores.T]
         values = both[:, K:] + self._in(bags, self.token_offset_)
         return _Tokens(np.stack(weights, axis=1), values)
+
+    def _products(self, bags: Bags) -> Float[np.ndarray, "N 2K"]:
+        """Return the products of the tokens with queries and readouts."""
+        return bags.tokens @ self._in(bags, np.concatenate([self.query_, self.coef_])).T
+
+    def _range(self, bags: Bags) -> Float[np.ndarray, "2 2K"]:
+        """Return the least and the largest of these products."""
+        both = self._products(bags)
+        return np.stack([both.min(axis=0), both.max(axis=0)])
+
+
+def _divergence(weights: Float[np.ndarray, "N K"], bags: Bags) -> Float[np.ndarray, "n K"]:
+    """Return the divergence of the weights of each bag from equal ones.
+
+    With a the softmax of scores u, log mean exp(u) = <a, u> - sum_l a_l log(L a_l).
+    """
+    sizes = np.repeat(bags.sizes, bags.sizes).astype(weights.dtype)[:, None]
+    return np.add.reduceat(xlogy(weights, weights * sizes), bags.offsets[:-1])

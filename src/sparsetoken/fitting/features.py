@@ -11,6 +11,7 @@ from jaxtyping import Float, Shaped
 from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean, segment_softmax, weighted_sum
+from sparsetoken.fitting import moments
 from sparsetoken.fitting.standardization import Standardization
 
 __all__ = ["BagFeatures", "pooling_weights"]
@@ -53,6 +54,13 @@ class BagFeatures:
     def means(self) -> Float[np.ndarray, "n d"]:
         """The mean standardised token of each bag."""
         return self.standardization.weighted_sums(segment_mean(self.bags.tokens, self.bags.offsets))
+
+    @functools.cached_property
+    def token_variance(self) -> float:
+        """The mean variance of the columns of the tokens, in the scale of the fit."""
+        tokens = self.bags.tokens
+        variance = moments.variance(tokens, moments.mean(tokens))
+        return float((variance / np.square(self.standardization.scale)).mean()) or 1.0
 
     def pooled(self, scores: Float[np.ndarray, " N"]) -> Float[np.ndarray, "n d"]:
         """Return the sums of the standardised tokens, weighted by what their scores say."""

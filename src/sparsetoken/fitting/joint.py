@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_softmax
-from sparsetoken.fitting import moments
+from sparsetoken.fitting.projection import Projection
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
@@ -67,24 +67,9 @@ class JointProblem:
     query_ridge: float
 
     @functools.cached_property
-    def centre(self) -> Float[np.ndarray, " d"]:
-        """The mean of the tokens, in their dtype. Far from it float32 products lose digits."""
-        return moments.mean(self.bags.tokens).astype(self.bags.dtype)
-
-    def projected(self, directions: Float[np.ndarray, "d k"]) -> Float[np.ndarray, "k N"]:
-        """Return the products of the tokens, less the centre, with directions of z."""
-        tokens = self.bags.tokens
-        raw = (directions / self.standardization.scale[:, None]).astype(tokens.dtype)
-        found = np.empty((raw.shape[1], len(tokens)), tokens.dtype)
-        for rows in moments.chunks(tokens):
-            found[:, rows] = ((tokens[rows] - self.centre) @ raw).T
-        return found
-
-    def _summed(self, weights: Float[np.ndarray, "k N"]) -> Float[np.ndarray, "k d"]:
-        """Return the weighted sums of the tokens less the centre."""
-        tokens = self.bags.tokens
-        parts = (weights[:, rows] @ (tokens[rows] - self.centre) for rows in moments.chunks(tokens))
-        return sum(parts, np.zeros((len(weights), tokens.shape[1])))
+    def projection(self) -> Projection:
+        """The tokens as a linear map."""
+        return Projection(self.bags, self.standardization)
 
     def value_and_gradient(self, at: Joint) -> tuple[float, Joint]:
         """Return the objective and its exact gradient; the tokens are read twice.
@@ -92,18 +77,18 @@ class JointProblem:
         With a the softmax, u = Z w, m = <a, u> and h = s l'(y, m + b), the gradient in w is
         sum h Z^T a + ridge w, in q sum h Z^T (a * (u - m)) + query_ridge q, in b sum h.
         """
-        bags, scaling, dtype = self.bags, self.standardization, self.bags.dtype
+        bags, tokens, dtype = self.bags, self.projection, self.bags.dtype
         starts, sizes = bags.offsets[:-1], bags.sizes
-        t, u = self.projected(np.stack([at.q, at.w], axis=1))
+        t, u = tokens.projected(np.stack([at.q, at.w], axis=1))
         a = segment_softmax(t, bags.offsets)
         m = np.add.reduceat(a * u, starts)
-        moved = (self.centre - scaling.mean) / scaling.scale
+        moved = tokens.moved
         z = m.astype(np.float64) + moved @ at.w + at.b
         y, share = self.samples.y, self.samples.share
         h = share * np.asarray(self.loss.slope(y, z))
         on_w = a * np.repeat(h, sizes).astype(dtype)
         on_q = on_w * (u - np.repeat(m, sizes))
-        dq, dw = self._summed(np.stack([on_q, on_w])) / scaling.scale
+        dq, dw = tokens.summed(np.stack([on_q, on_w]))
         dw += h.sum() * moved
         value = share @ np.asarray(self.loss.value(y, z))
         value += 0.5 * (self.ridge * at.w @ at.w + self.query_ridge * at.q @ at.q)

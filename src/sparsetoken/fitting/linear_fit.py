@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
+from scipy.optimize import minimize_scalar
 
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
@@ -16,7 +17,7 @@ from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.numerics.leave_one_out import leave_one_out
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["LinearFit", "choose_ridge", "fit_weighted", "require_smooth"]
+__all__ = ["LinearFit", "calibrated", "choose_ridge", "fit_weighted", "require_smooth"]
 
 TOLERANCE = 1e-8
 SEARCH_TOLERANCE = 1e-5  # of fits whose left-out loss is only compared
@@ -44,12 +45,15 @@ class LinearFit:
     left_out : array of shape (n,), optional
         The loss of each sample when one copy of it is left out of the fit; None where it was
         not computed, as for a loss without a second derivative.
+    left_out_scores : array of shape (n,), optional
+        The scores that have these losses.
     """
 
     w: Float[np.ndarray, " m"]
     b: float
     ridge: float
     left_out: Float[np.ndarray, " n"] | None = None
+    left_out_scores: Float[np.ndarray, " n"] | None = None
 
     def left_out_loss(self, samples: Samples) -> float:
         """Return the weighted mean of the left-out losses; nan if they were not computed."""
@@ -127,7 +131,7 @@ def _fit_and_leave_out(
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scores = _one_copy_left_out(scores, fit.scores, samples, loss)
         losses = np.nan_to_num(loss.value(y, scores), nan=np.inf, posinf=np.inf)
-    return LinearFit(fit.w, fit.b, ridge, losses)
+    return LinearFit(fit.w, fit.b, ridge, losses, scores)
 
 
 def _weighted(samples: Samples, loss: Loss) -> _WeightedLoss:
@@ -195,6 +199,24 @@ def choose_ridge(
 
     best = best_of(DECADES if around is None else (0.0,))
     return tried[best_of((best - 0.5, best + 0.5))]
+
+
+def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
+    """Shrink the scores so that left-out samples have the least loss; classes do not change.
+
+    A ridge of least left-out loss is too small as often as too large, and scores of new samples
+    are then larger than they can stand for. Scores are never made larger. The factor is
+    that of least mean loss of the left-out scores.
+    """
+    scores = fit.left_out_scores
+    if scores is None or not np.isfinite(scores).all():
+        return fit
+
+    def mean_loss(factor: float) -> float:
+        return float(samples.share @ np.asarray(loss.value(samples.y, factor * scores)))
+
+    factor = float(minimize_scalar(mean_loss, bounds=(0.0, 1.0), method="bounded").x)
+    return dataclasses.replace(fit, w=factor * fit.w, b=factor * fit.b)
 
 
 def _mean_variance(features: Float[np.ndarray, "n m"], samples: Samples) -> float:

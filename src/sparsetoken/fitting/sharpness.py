@@ -1,4 +1,4 @@
-"""How sharp to pool: a grid of sharpnesses, compared by their left-out losses."""
+"""How to pool, and how sharply: a grid of sharpnesses, compared by their left-out losses."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from sparsetoken.fitting.likelihood import likelihood_fit
 from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import Task
 
-__all__ = ["GRID", "Candidate", "Choice", "choose", "gain"]
+__all__ = [
+    "GRID",
+    "LEVEL",
+    "Candidate",
+    "Choice",
+    "best",
+    "choose",
+    "gain",
+    "simplest",
+    "standard_errors",
+    "tried",
+]
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # besides 0; in units of 1 / standard deviation of the scores
+
+LEVEL = 0.05  # of the test of attention: on pure noise attention stays off in 95% of fits
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -24,15 +38,21 @@ class Candidate:
     Attributes
     ----------
     kind : str
-        Of the query: ``tied`` or ``two_step``.
+        ``tied`` or ``two_step``, the query of attention, or ``likelihood``.
     scores : array of shape (N,)
         Of each token, as a query gives them that has not seen its bag.
+    query : array of shape (d,), optional
+        That of all bags, of sharpness 1.
+    length : float
+        What it was divided by.
     sign : float
         1, or -1 for the opposite query, which shares the array of scores.
     """
 
     kind: str
     scores: Float[np.ndarray, " N"]
+    query: Float[np.ndarray, " d"] = dataclasses.field(default_factory=lambda: np.zeros(0))
+    length: float = 1.0
     sign: float = 1.0
 
     def sharpened(self, k: float) -> Float[np.ndarray, " N"]:
@@ -42,37 +62,83 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Choice:
-    """A candidate, a sharpness, and the readout of the features that they make."""
+    """A candidate, a sharpness, and the readout of what they make of the bags.
+
+    That of ``likelihood`` is the slope and intercept of one number for each bag.
+    """
 
     candidate: Candidate
     sharpness: float
     fit: LinearFit
 
+    def loss(self, samples: Samples) -> float:
+        """Return the left-out loss; infinite for likelihood pooling of the wrong direction.
 
-def choose(task: Task, candidates: Sequence[Candidate], grid: Iterable[float]) -> Choice:
-    """Return the candidate and the sharpness of least left-out loss, if that beats pooling.
+        With a slope of the other sign the tokens that weigh most would speak for the class
+        that lacks them.
+        """
+        if self.candidate.kind == "likelihood" and self.fit.w[0] * self.candidate.sign <= 0:
+            return np.inf
+        return self.fit.left_out_loss(samples)
 
-    It must beat sharpness 0 by more than one standard error of the difference, bag by bag;
-    else sharpness 0 is chosen. An opposite query must beat the others by as much.
-    Sharpnesses of the grid are > 0.
+
+def tried(
+    task: Task, candidates: Iterable[Candidate], grid: Iterable[float], around: float | None = None
+) -> list[Choice]:
+    """Return every candidate at every sharpness; ridges are searched around a given one."""
+    ks, found = list(grid), []
+    for one in candidates:
+        for k in ks:
+            scores = one.sharpened(k)
+            if one.kind == "likelihood":
+                fit = likelihood_fit(scores, task)
+            else:
+                F = task.features.pooled(scores)
+                fit = choose_ridge(F, task.samples, task.loss, task.ridge, around)
+            found.append(Choice(one, k, fit))
+    return found
+
+
+def best(choices: Iterable[Choice], samples: Samples) -> Choice | None:
+    """Return the choice of least left-out loss.
+
+    An opposite query must beat the others by more than one standard error.
     """
-    pooled, samples, ks = task.unsharpened_fit, task.samples, list(grid)
-    around = pooled.ridge if pooled.w.any() else None  # a readout of zeros has no best ridge
 
-    def tried(one: Candidate, k: float) -> Choice:
-        F = task.features.pooled(one.sharpened(k))
-        return Choice(one, k, choose_ridge(F, samples, task.loss, task.ridge, around))
+    def least(sign: float) -> Choice | None:
+        losses = [one for one in every if one.candidate.sign == sign and one.loss(samples) < np.inf]
+        return min(losses, key=lambda one: one.loss(samples), default=None)
 
-    def best(sign: float) -> Choice | None:
-        choices = [tried(one, k) for one in candidates if one.sign == sign for k in ks]
-        return min(choices, key=lambda one: one.fit.left_out_loss(samples), default=None)
-
-    found, opposite = best(1.0), best(-1.0)
+    every = list(choices)
+    found, opposite = least(1.0), least(-1.0)
     if found is None or (opposite and gain(opposite.fit, found.fit, samples) > 1):
-        found = opposite
-    if found is not None and gain(found.fit, pooled, samples) > 1:
-        return found
-    return Choice(candidates[0], 0.0, pooled)
+        return opposite or found
+    return found
+
+
+def simplest(choices: Sequence[Choice], samples: Samples) -> Choice | None:
+    """Return the best of likelihood pooling, unless attention is better.
+
+    Attention has twice as many weights: it must gain more than one standard error.
+    """
+    groups = ("likelihood",), ("tied", "two_step")
+    plain, attention = (
+        best([one for one in choices if one.candidate.kind in kinds], samples) for kinds in groups
+    )
+    if plain is None or (attention and gain(attention.fit, plain.fit, samples) > 1):
+        return attention or plain
+    return plain
+
+
+def choose(task: Task, choices: Sequence[Choice], pvalue: float) -> Choice | None:
+    """Return the simplest of least left-out loss, or None where mean pooling does.
+
+    It must beat mean pooling by more than one standard error of the difference, bag by bag, and
+    the p-value of the test of attention must be below 0.05.
+    """
+    found = simplest(choices, task.samples)
+    clear = found is not None and gain(found.fit, task.unsharpened_fit, task.samples) > 1
+    return found if clear and pvalue < LEVEL else None
 
 
 def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:
@@ -82,7 +148,11 @@ def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:
     """
     if fit.left_out is None or other.left_out is None:
         return float("nan")
+    return standard_errors(other.left_out - fit.left_out, samples)
+
+
+def standard_errors(gains: Float[np.ndarray, " n"], samples: Samples) -> float:
+    """Return the weighted mean of what each bag gains, in its standard errors."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        gains = other.left_out - fit.left_out
         mean = samples.share @ gains
         return float(mean / np.sqrt(samples.variance_share @ np.square(gains - mean)))

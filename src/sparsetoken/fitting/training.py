@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from sparsetoken.fitting.attention_test import attention_pvalue
+from sparsetoken.fitting.candidates import cross_fitted, with_opposites
 from sparsetoken.fitting.folds import fold_numbers, split_in_two
 from sparsetoken.fitting.joint import Joint, JointProblem, lowest
-from sparsetoken.fitting.linear_fit import LinearFit
-from sparsetoken.fitting.queries import Queries, StepSizes, evidence, find_queries, unit_queries
-from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose, gain
+from sparsetoken.fitting.linear_fit import LinearFit, calibrated
+from sparsetoken.fitting.queries import StepSizes, evidence, find_queries, unit_queries
+from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, best, choose, gain, tried
 from sparsetoken.fitting.split import advised_share
 from sparsetoken.fitting.task import Task
 
 __all__ = ["TRAININGS", "AttentionFit", "Options", "train"]
 
-QUERIES = {
-    "auto": ("tied", "two_step"),
+QUERIES: dict[str, tuple[str, ...]] = {
+    "auto": ("likelihood", "tied", "two_step"),
+    "likelihood": ("likelihood",),
     "tied": ("tied",),
     "cross_fit": ("two_step",),
     "reuse": ("two_step",),
@@ -28,6 +32,7 @@ QUERIES = {
 }
 TRAININGS = tuple(QUERIES)
 INVERSE_TEMPERATURE = ("four_stage", "reuse")  # trainings whose temperature is the paper's beta
+SHARP = (4.0, 8.0)  # a token that speaks against counts for nothing
 VANISHING = ("relu", "tanh")  # activations that are 0 at 0: with sharpness 0 nothing is left
 
 
@@ -42,6 +47,7 @@ class Options:
     n_restarts: int
     n_folds: int
     steps: StepSizes
+    strict: bool = False
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,7 +60,7 @@ class AttentionFit:
         With the sharpness in it.
     readout : LinearFit
     kind : str
-        Of the query: tied, two_step or joint; mean where none is used.
+        Of the query: tied, two_step, likelihood or joint; mean where none is used.
     sharpness : float
         Standard deviation of the token scores.
     evidence : float
@@ -64,6 +70,10 @@ class AttentionFit:
         measured.
     failure : str
         Where the search for the weights did not converge; empty where it did.
+    pvalue : float
+        Of attention against mean pooling, as `attention_pvalue` has it; nan if not measured.
+    likelihood : float
+        c of a score c log mean exp(<q, z>) + b, for which the readout is c q; 0 for attention.
     """
 
     q: Float[np.ndarray, " d"]
@@ -73,6 +83,8 @@ class AttentionFit:
     evidence: float = np.nan
     gain: float = np.nan
     failure: str = ""
+    pvalue: float = np.nan
+    likelihood: float = 0.0
 
 
 def train(task: Task, options: Options, rng: np.random.RandomState) -> AttentionFit:
@@ -98,8 +110,11 @@ def _four_stage(task: Task, options: Options, rng: np.random.RandomState) -> Att
         split = advised_share(task.features.means, sizes, samples, task.loss, options.steps)
     first = split_in_two(samples.y, split, rng)
     found = find_queries(task, "two_step", [first], options.steps)
-    scores = found.scores[np.repeat(~first, sizes), 0]
-    return _fitted(task.take(~first), options, {"two_step": found}, {"two_step": scores})
+    unseen = found.scores[np.repeat(~first, sizes), 0]
+    candidates = [Candidate("two_step", unseen, found.Q[:, 0], float(found.length[0]))]
+    # Bags are often sorted by class: dealt out in turn, each fold has both.
+    folds = np.arange(np.count_nonzero(~first)) % options.n_folds
+    return _fitted(task.take(~first), options, candidates, folds)
 
 
 def _cross_fit(task: Task, options: Options, rng: np.random.RandomState) -> AttentionFit:
@@ -109,81 +124,94 @@ def _cross_fit(task: Task, options: Options, rng: np.random.RandomState) -> Atte
     Here all bags serve for query and readout, and features are as those of new bags.
     """
     folds = fold_numbers(task.samples.y, options.n_folds, rng)
-    subsets = [folds != j for j in range(folds.max() + 1)]
-    subsets.append(np.ones(len(folds), dtype=bool))
     kinds = QUERIES[options.training]
-    queries = {kind: find_queries(task, kind, subsets, options.steps) for kind in kinds}
-    fold_of_token = np.repeat(folds, task.bags.sizes)[:, None]
-    unseen = {
-        kind: np.take_along_axis(found.scores, fold_of_token, axis=1)[:, 0]
-        for kind, found in queries.items()
-    }
-    return _fitted(task, options, queries, unseen)
+    if task.features.activation != "softmax" or not task.loss.smooth:
+        kinds = tuple(kind for kind in kinds if kind != "likelihood")
+    candidates = cross_fitted(task, kinds, options.steps, folds)
+    return _fitted(task, options, candidates, folds)
 
 
 def _fitted(
-    task: Task,
-    options: Options,
-    queries: dict[str, Queries],
-    unseen: dict[str, Float[np.ndarray, " N"]],
+    task: Task, options: Options, candidates: list[Candidate], folds: Int[np.ndarray, " n"]
 ) -> AttentionFit:
-    """Choose query and sharpness, and fit the readout of the features they make.
-
-    Of the queries of each kind the last is the one to keep; `unseen` has the scores of the tokens
-    by queries of that kind that have not seen their bags.
-    """
-    candidates = _candidates(unseen, options)
-    if isinstance(options.temperature, str):
-        choice = choose(task, candidates, GRID)
+    """Choose query and sharpness, and fit the readout of the features they make."""
+    pooled, samples, automatic = task.unsharpened_fit, task.samples, options.temperature == "auto"
+    # ``tied`` with a temperature that is a number scores a bag by the tokens that speak for the
+    # second class; all else looks for the token in both classes.
+    if options.strict:
+        candidates = [one for one in candidates if one.kind == "likelihood" and one.sign > 0]
+    elif automatic or options.training != "tied":
+        candidates = with_opposites(candidates, "tied")
+    choices = _choices(task, options, candidates)
+    pvalue = attention_pvalue(choices, pooled, samples, folds)
+    if options.strict:
+        found, otherwise = best(choices, samples), _constant(task)
     else:
-        ks = {kind: _sharpness(found, options) for kind, found in queries.items()}
-        choice = _best_at(task, candidates, ks)
-    kind, sign, k, fit = choice.candidate.kind, choice.candidate.sign, choice.sharpness, choice.fit
-    kept = queries[kind]
+        found = choose(task, choices, pvalue) if automatic else _given(task, choices)
+        otherwise = pooled
+    if found is None:
+        none = AttentionFit(np.zeros(task.bags.dimension), otherwise, candidates[0].kind, 0.0)
+        one = candidates[0]
+        seen = one.sign * evidence(one.scores, task.bags, samples)
+        fit = calibrated(otherwise, samples, task.loss) if task.ridge == "auto" else otherwise
+        return dataclasses.replace(none, readout=fit, evidence=seen, gain=0.0, pvalue=pvalue)
+    return _with_readout(task, options, found, pvalue)
+
+
+def _with_readout(task: Task, options: Options, found: Choice, pvalue: float) -> AttentionFit:
+    """Return a choice as weights that act on tokens, its probabilities calibrated."""
+    one, k, fit, samples = found.candidate, found.sharpness, found.fit, task.samples
+    q = one.sign * k * one.query
+    likelihood = one.kind == "likelihood"
     if options.training == "reuse":
-        seen = Candidate(kind, kept.scores[:, -1])
-        fit = task.fit(task.features.pooled(seen.sharpened(k)))
+        seen = unit_queries(task, one.query[:, None]).scores[:, 0]
+        readout = task.fit(task.features.pooled(seen * seen.dtype.type(k)))
+    else:
+        readout = calibrated(fit, samples, task.loss) if task.ridge == "auto" else fit
+    slope = float(readout.w[0]) if likelihood else 0.0
     return AttentionFit(
-        q=sign * k * kept.Q[:, -1],
-        readout=fit,
-        kind=kind,
+        q=q,
+        readout=dataclasses.replace(readout, w=slope * q) if likelihood else readout,
+        kind=one.kind,
         sharpness=k,
-        evidence=sign * evidence(unseen[kind], task.bags, task.samples),
-        gain=gain(choice.fit, task.unsharpened_fit, task.samples) if k else 0.0,
+        evidence=one.sign * evidence(one.scores, task.bags, samples),
+        gain=gain(fit, task.unsharpened_fit, samples) if k else 0.0,
+        pvalue=pvalue,
+        likelihood=slope,
     )
 
 
-def _candidates(unseen: dict[str, Float[np.ndarray, " N"]], options: Options) -> list[Candidate]:
-    """Return the scores to choose from.
-
-    The token may be in either class, so that the readout of the mean token is tried as a query
-    in both directions. Only ``tied`` with a temperature that is a number takes it as it is: a
-    bag is then scored by the tokens that speak for the second class.
-    """
-    found = [Candidate(kind, scores) for kind, scores in unseen.items()]
-    if options.training == "tied" and not isinstance(options.temperature, str):
-        return found
-    return found + [dataclasses.replace(one, sign=-1.0) for one in found if one.kind == "tied"]
+def _constant(task: Task) -> LinearFit:
+    """Return the readout that knows of no token: the log odds of the classes."""
+    plus = float(task.samples.share @ (task.samples.y > 0))
+    return LinearFit(np.zeros(task.bags.dimension), math.log(plus / (1 - plus)), 0.0)
 
 
-def _best_at(task: Task, candidates: list[Candidate], sharpness: dict[str, float]) -> Choice:
-    """Return the candidate of least left-out loss, each at its given sharpness."""
+def _choices(task: Task, options: Options, candidates: list[Candidate]) -> list[Choice]:
+    """Return each candidate at each sharpness of the grid, or at the given temperature."""
+    if isinstance(options.temperature, str):
+        pooled = task.unsharpened_fit
+        around = pooled.ridge if pooled.w.any() else None  # a readout of zeros has no best ridge
+        return tried(task, candidates, SHARP if options.strict else GRID, around)
     if not task.loss.smooth:  # it has no left-out losses: then the first is taken
         candidates = candidates[:1]
-    choices = []
-    for one in candidates:
-        k = sharpness[one.kind]
-        choices.append(Choice(one, k, task.fit(task.features.pooled(one.sharpened(k)))))
-    return min(choices, key=lambda choice: choice.fit.left_out_loss(task.samples))
+    return [
+        choice for one in candidates for choice in tried(task, [one], [_sharpness(one, options)])
+    ]
 
 
-def _sharpness(found: Queries, options: Options) -> float:
+def _given(task: Task, choices: list[Choice]) -> Choice:
+    """Return the choice of least left-out loss at a given temperature."""
+    return min(choices, key=lambda choice: choice.loss(task.samples))
+
+
+def _sharpness(one: Candidate, options: Options) -> float:
     """Return the standard deviation of the token scores that a given temperature means."""
     temperature = float(options.temperature)
     if options.training not in INVERSE_TEMPERATURE:
         return temperature
     # beta stands in the softmax, and in the gradient by which the query is found.
-    return temperature**2 * float(found.length[-1])
+    return temperature**2 * one.length
 
 
 def _joint(task: Task, options: Options, rng: np.random.RandomState) -> AttentionFit:
@@ -200,6 +228,6 @@ def _joint(task: Task, options: Options, rng: np.random.RandomState) -> Attentio
     directions = rng.standard_normal((len(q), options.n_restarts))
     starts = [q, *unit_queries(task, directions).Q.T]
     end = lowest(problem, [Joint(start, known.w, known.b) for start in starts])
-    spread = task.spread(problem.projected(end.at.q[:, None])[0])
+    spread = task.spread(problem.projection.projected(end.at.q[:, None])[0])
     readout = LinearFit(end.at.w, end.at.b, ridge)
     return AttentionFit(end.at.q, readout, "joint", spread, failure=end.failure)

@@ -1,0 +1,148 @@
+"""Any transformer of scikit-learn, applied to the tokens of bags."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.sparse import issparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from sparsetoken.bags import Bags
+from sparsetoken.estimators.inputs import read_bags
+from sparsetoken.estimators.parameters import RandomState
+from sparsetoken.fitting import moments
+from sparsetoken.validation import InvalidInput, integer
+
+__all__ = ["TokenTransformer", "sampled_tokens"]
+
+
+class TokenTransformer(  # type: ignore[call-arg]
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
+    """Apply a transformer of scikit-learn to each token of bags.
+
+    It is fitted to a sample of tokens with as many of each bag, as far as bags have them, and
+    applied chunk by chunk: tokens may be a memory map larger than the memory, if what is made of
+    them is not. The output is `Bags`, or a table if the input was one.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Such as ``StandardScaler()``, ``PCA(20)`` or ``Nystroem(n_components=300)``; it maps each
+        row by itself. It is cloned.
+    max_tokens : int
+        About how many tokens it is fitted to; all if there are not more.
+    random_state : int, RandomState or None
+        Of the sample.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        Fitted.
+    n_features_in_ : int
+        d.
+
+    Notes
+    -----
+    A supervised transformer, such as PLS, gets the label of its bag for each token. What it
+    learned of labels is then in the tokens: choices of a classifier behind it by left-out loss
+    are too hopeful, though tests of the whole pipeline are not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.kernel_approximation import Nystroem
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sparsetoken import AttentionClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(300) % 2
+    >>> bags = rng.standard_normal((300, 8, 3))
+    >>> bags[labels == 1, 0] *= 4 / np.linalg.norm(bags[labels == 1, 0], axis=1)[:, None]
+    >>> tokens = TokenTransformer(Nystroem(n_components=50, random_state=0), random_state=0)
+    >>> model = make_pipeline(tokens, AttentionClassifier(random_state=0))
+    >>> model.fit(bags, labels).score(bags, labels) > 0.9  # a linear score cannot tell a radius
+    True
+    """
+
+    def __init__(
+        self, transformer: Any, max_tokens: int = 20000, random_state: RandomState = None
+    ) -> None:
+        self.transformer = transformer
+        self.max_tokens = max_tokens
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the transformer to tokens of bags in any form, with the labels of their bags.
+
+        Raises
+        ------
+        InvalidInput
+            If the transformer has no fit or no transform, or max_tokens is below 1.
+        """
+        most = integer("max_tokens", self.max_tokens, 1)
+        if not (hasattr(self.transformer, "fit") and hasattr(self.transformer, "transform")):
+            legal = "an estimator with fit and transform"
+            raise InvalidInput("transformer", legal, type(self.transformer).__name__)
+        bags = read_bags(self, X, reset=True).bags
+        rows = sampled_tokens(bags, most, check_random_state(self.random_state))
+        labels = None
+        if y is not None:
+            bag_of_row = np.searchsorted(bags.offsets, rows, side="right") - 1
+            labels = column_or_1d(y)[bag_of_row]
+        self.transformer_ = clone(self.transformer).fit(bags.tokens[rows], labels)
+        self._n_features_out = self._made(bags.tokens[:1]).shape[1]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the bags with transformed tokens; float32 tokens stay float32."""
+        check_is_fitted(self)
+        reading = read_bags(self, X, reset=False)
+        tokens = reading.bags.tokens
+        found = np.empty((len(tokens), self._n_features_out), tokens.dtype)
+        for rows in moments.chunks(tokens):
+            found[rows] = self._made(tokens[rows])
+        return found if reading.rows else reading.bags.with_tokens(found)
+
+    def _made(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
+        made = self.transformer_.transform(tokens)
+        array = np.asarray(made.toarray() if issparse(made) else made)
+        if array.ndim != 2 or len(array) != len(tokens):
+            legal = "one that makes a row of each row"
+            raise InvalidInput("transformer", legal, f"{len(tokens)} rows to {array.shape}")
+        return array
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def sampled_tokens(bags: Bags, most: int, rng: np.random.RandomState) -> Int[np.ndarray, " m"]:
+    """Return the rows, in order, of about so many tokens: as many of each bag, or all it has."""
+    if len(bags.tokens) <= most:
+        return np.arange(len(bags.tokens))
+    each = _even_share(bags.sizes, most)
+    order = np.lexsort(
+        (rng.random_sample(len(bags.tokens)), np.repeat(np.arange(len(bags)), bags.sizes))
+    )
+    place = np.arange(len(bags.tokens)) - np.repeat(bags.offsets[:-1], bags.sizes)
+    return np.sort(order[place < each])
+
+
+def _even_share(sizes: Int[np.ndarray, " n"], most: int) -> int:
+    """Return the largest number of tokens of a bag for which all bags give at most `most`."""
+    low, high = 1, int(sizes.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if np.minimum(sizes, middle).sum() <= most else (low, middle - 1)
+    return low

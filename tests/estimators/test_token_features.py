@@ -1,0 +1,151 @@
+"""Transformers of tokens: pipelines, memory maps, balanced samples, signals of a radius."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from sparsetoken import AttentionClassifier
+from sparsetoken.bags import Bags, as_bags
+from sparsetoken.estimators import TokenTransformer
+from sparsetoken.estimators.token_transformer import sampled_tokens
+from sparsetoken.validation import InvalidInput
+
+
+def radius(seed: int, n: int = 200) -> tuple[Bags, np.ndarray]:
+    """Return bags of 8 tokens; in the second class one of them is far out, in any direction."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    X = rng.standard_normal((n, 8, 2))
+    angle = rng.uniform(0, 2 * np.pi, n)
+    X[y == 1, 0] = 4.5 * np.stack([np.cos(angle), np.sin(angle)], axis=1)[y == 1]
+    return as_bags(X), y
+
+
+def ragged(seed: int = 0) -> Bags:
+    rng = np.random.default_rng(seed)
+    return as_bags([rng.standard_normal((size, 4)) for size in rng.integers(1, 9, 30)])
+
+
+@pytest.mark.parametrize(
+    "transformer", [StandardScaler(), PCA(1), Nystroem(n_components=3, random_state=0)], ids=str
+)
+def test_scikit_learn_finds_nothing_wrong(transformer: object) -> None:
+    check_estimator(TokenTransformer(transformer), on_skip=None)
+
+
+def test_tokens_are_transformed_one_by_one() -> None:
+    bags = ragged()
+    model = TokenTransformer(PCA(2)).fit(bags)
+    made = model.transform(bags)
+    assert isinstance(made, Bags)
+    np.testing.assert_array_equal(made.offsets, bags.offsets)
+    expected = PCA(2).fit_transform(bags.tokens)
+    np.testing.assert_allclose(np.abs(made.tokens), np.abs(expected), atol=1e-10)
+    assert list(model.get_feature_names_out()) == ["tokentransformer0", "tokentransformer1"]
+
+
+def test_the_sample_has_as_many_tokens_of_each_bag_as_it_can() -> None:
+    bags = as_bags([np.zeros((size, 1)) for size in (1, 2, 50, 100)])
+    rows = sampled_tokens(bags, 23, np.random.RandomState(0))
+    counts = np.histogram(rows, bins=[*bags.offsets[:-1], 1000])[0]
+    assert counts.tolist() == [1, 2, 10, 10]
+    assert len(np.unique(rows)) == len(rows)
+    assert np.ptp(rows[3:13]) > 10  # not the first ten
+    assert len(sampled_tokens(bags, 153, np.random.RandomState(0))) == 153
+
+
+def test_labels_of_bags_reach_the_transformer() -> None:
+    class Keeps(StandardScaler):
+        def fit(self, X, y=None):
+            self.labels_ = y
+            return super().fit(X)
+
+    bags = ragged()
+    y = np.arange(len(bags)) % 3
+    model = TokenTransformer(Keeps()).fit(bags, y)
+    np.testing.assert_array_equal(model.transformer_.labels_, np.repeat(y, bags.sizes))
+
+
+def test_a_memory_map_gives_the_same(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).standard_normal((40, 5, 3)).astype(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    model = TokenTransformer(StandardScaler()).fit(mapped)
+    made = model.transform(mapped)
+    np.testing.assert_array_equal(made.tokens, model.transform(X).tokens)
+    assert made.dtype == np.float32
+
+
+def test_what_is_no_transformer_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="transformer must be an estimator with fit and"):
+        TokenTransformer("scale").fit(ragged())
+    with pytest.raises(InvalidInput, match="max_tokens must be"):
+        TokenTransformer(PCA(1), max_tokens=0).fit(ragged())
+    with pytest.raises(NotFittedError):
+        TokenTransformer(PCA(1)).transform(ragged())
+
+
+def test_sparse_results_become_dense() -> None:
+    tokens = np.arange(12.0).reshape(-1, 1) % 3
+    made = TokenTransformer(OneHotEncoder()).fit_transform(as_bags([tokens, tokens[:5]]))
+    np.testing.assert_array_equal(made.tokens.argmax(axis=1), [*tokens[:, 0], *tokens[:5, 0]])
+
+
+def test_kernels_are_found_where_a_linear_score_cannot_tell() -> None:
+    (bags, y), (test, y_test) = radius(0), radius(1, 400)
+    plain = AttentionClassifier(random_state=0).fit(bags, y)
+    model = AttentionClassifier(token_features="auto", random_state=0).fit(bags, y)
+    assert plain.token_transformer_ is None
+    assert model.token_transformer_ is not None
+    # Right in .97 and .6 here; the error of a share of 400 is .025.
+    assert model.score(test, y_test) > plain.score(test, y_test) + 0.2
+    top = np.array([one[0] for one in model.top_tokens(test[y_test == 1])])
+    assert (top == 0).mean() > 0.9
+    pipeline = make_pipeline(
+        TokenTransformer(Nystroem(n_components=60, random_state=0)),
+        AttentionClassifier(random_state=0),
+    )
+    assert pipeline.fit(bags, y).score(test, y_test) > plain.score(test, y_test) + 0.2
+
+
+def test_tokens_as_they_are_stay_where_kernels_do_not_gain() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((80, 6, 5)), np.arange(80) % 2
+    X[y == 1, 0, 0] += 5
+    model = AttentionClassifier(token_features="auto", random_state=0).fit(X, y)
+    assert model.token_transformer_ is None
+    assert model.query_.shape == (1, 5)
+
+
+def test_a_transformer_is_fitted_and_used_for_new_bags() -> None:
+    bags, y = radius(0)
+    model = AttentionClassifier(token_features=PCA(1), random_state=0).fit(bags, y)
+    assert model.query_.shape == (1, 1)
+    assert model.n_features_in_ == 2
+    assert model.decision_function(bags[:3]).shape == (3,)
+
+
+def test_automatic_features_need_left_out_losses() -> None:
+    bags, y = radius(0)
+    with pytest.raises(InvalidInput, match=r"token_features must be None or a transformer.*joint"):
+        AttentionClassifier("joint", token_features="auto", random_state=0).fit(bags, y)
+    with pytest.raises(InvalidInput, match="token_features must be None, 'auto' or"):
+        AttentionClassifier(token_features="kernel").fit(bags, y)
+
+
+def test_three_classes_choose_features_together() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((120, 5, 2)), np.arange(120) % 3
+    X[y > 0, 0] *= 6
+    X[y == 2, 0] = 12
+    model = AttentionClassifier(token_features="auto", random_state=0).fit(X, y)
+    assert model.decision_function(X).shape == (120, 3)
