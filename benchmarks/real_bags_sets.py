@@ -47,7 +47,7 @@ class RealSet(NamedTuple):
     true: np.ndarray | None
 
     def scores(self, model: Any, test: np.ndarray) -> dict[str, Any]:
-        """Return accuracy, AUC and log-loss of the test bags, and how often the top token is true."""
+        """Return accuracy, AUC and log-loss on test bags, and how often the top token is true."""
         bags, y = self.bags[test], self.y[test]
         row = {
             "accuracy": float(np.mean(model.predict(bags) == y)),
