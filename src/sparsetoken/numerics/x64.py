@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 import jax
+import numpy as np
 
 __all__ = ["with_x64"]
 
@@ -15,11 +16,14 @@ _T = TypeVar("_T")
 
 
 def with_x64(function: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Run a function with float64 enabled in JAX; the global setting stays as it is."""
+    """Run a function with float64 enabled in JAX, and with underflow to 0 in NumPy.
+
+    The global settings stay as they are.
+    """
 
     @functools.wraps(function)
     def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), np.errstate(under="ignore"):
             return function(*args, **kwargs)
 
     return wrapped

@@ -227,6 +227,7 @@ class TrialPlan:
         assert isinstance(engine, TensorEngine)
         return last_query(engine, self.model, steps, self.memory_budget)
 
+    @np.errstate(under="ignore")
     def run(self, trial: int) -> Trial:
         """Run one trial; its seed is a function of the setting and its number."""
         engine, trained, design = self.draw(trial)

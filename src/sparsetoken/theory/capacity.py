@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
+
 from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Capacity, Status, StatusCode, Table, over_arrays
@@ -52,6 +54,7 @@ def capacity(
     )
 
 
+@np.errstate(under="ignore")
 def capacity_point(problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4) -> Capacity:
     """Return `capacity` at a single point."""
     query = working_query(problem, model)

@@ -52,6 +52,7 @@ class BayesError:
     status: Status
 
 
+@np.errstate(under="ignore")
 def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesError:
     """Return the Bayes error with the signal direction known.
 

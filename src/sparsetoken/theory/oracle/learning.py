@@ -59,6 +59,7 @@ class LearningError(Result):
     status: Status
 
 
+@np.errstate(under="ignore")
 def learning_error(
     problem: SparseTokenProblem, alpha: float, *, points: int = 1024
 ) -> LearningError:

@@ -69,6 +69,7 @@ class Candidate(NamedTuple):
     check: float
 
 
+@np.errstate(under="ignore")
 def best_error(
     problem: SparseTokenProblem, model: Model, *, sharpness: float | None = None
 ) -> Representation:
@@ -150,6 +151,7 @@ def best_test(
     return min([*found, _always(problem, sharpness or 0.0)], key=lambda test: test.error)
 
 
+@np.errstate(under="ignore")
 def error_of_test(model: Model, problem: SparseTokenProblem, test: Candidate) -> float:
     """Return the error of a given test, found at another strength, in `problem`."""
     pi, theta, R, L = problem.letters

@@ -84,6 +84,7 @@ def checked_lengths(lengths: Sequence[int], informative: int = 1) -> tuple[int, 
     return checked
 
 
+@np.errstate(under="ignore")
 def critical_strength(
     model: Model | None,
     length: int,

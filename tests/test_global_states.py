@@ -1,0 +1,60 @@
+"""What a caller has set for NumPy, JAX or warnings changes no result and ends no call."""
+
+import math
+import warnings
+
+import jax
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken import theory
+
+PROBLEM = st.SparseTokenProblem(6, 2, 5.0)
+FAR = st.SparseTokenProblem(6, 1, 60.0)  # its weights and its errors underflow
+SHARP = st.Attention(st.Query(1.0, 8.0))
+STEPS = st.Attention(st.TwoSteps())
+DESCENT = st.Attention(st.JointDescent(alpha=3, steps=2, eta_w=1, eta_q=4))
+
+
+def bags():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 4, 3)), np.arange(40) % 2
+    X[y == 1, 2, 0] += 5
+    return X, y
+
+
+def simulated(loss, engine):
+    readout = st.Readout(loss, 1e-2, 2.0)
+    return st.simulate(FAR, SHARP, readout, dimension=40, trials=1, engine=engine).mean.auc
+
+
+CALLS = {
+    "predict": lambda: st.predict(PROBLEM, STEPS, st.Readout("hinge", 1e-2, 2.0)).auc,
+    "predict far": lambda: st.predict(FAR, SHARP, st.Readout("logistic", 1e-2, 9.0)).auc,
+    "predict inf": lambda: st.predict(PROBLEM, STEPS, st.Readout(alpha=math.inf)).test_error,
+    "exp": lambda: st.predict(PROBLEM, st.Elementwise(st.Query(0.9, 3.0), "exp")).test_error,
+    "align": lambda: st.align(st.SparseTokenProblem(6, 1, 1e-300)).cosine,
+    "capacity": lambda: st.capacity(FAR, SHARP, tolerance=0.1).capacity,
+    "descend": lambda: theory.descend(PROBLEM, DESCENT, tolerance=0.5).norm_q[-1],
+    "bayes": lambda: st.oracle.bayes_error(FAR).test_error,
+    "floor": lambda: st.oracle.learning_error(FAR, 2.0).cosine,
+    "tensors": lambda: simulated("square", "tensors"),
+    "reduced": lambda: simulated("logistic", "reduced"),
+    "fit": lambda: (
+        st.AttentionClassifier(random_state=0).fit(*bags()).decision_function(bags()[0][:1]).item()
+    ),
+    "elementwise": lambda: (
+        st.ElementwiseAttentionClassifier(random_state=0).fit(*bags()).intercept_.item()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_the_same_result_in_any_state(name):
+    plain = CALLS[name]()
+    with np.errstate(all="raise"), jax.numpy_dtype_promotion("strict"):
+        assert CALLS[name]() == plain
+    with warnings.catch_warnings(), jax.enable_x64(True):
+        warnings.simplefilter("error")
+        assert CALLS[name]() == plain
