@@ -346,6 +346,7 @@ def test_tables_and_plots():
         (HardAttention(JOINT), "attention or elementwise"),
         (Elementwise(JOINT, "relu"), "activation"),
         (Attention(dataclasses.replace(JOINT, steps=20000)), "length"),
+        (Attention(dataclasses.replace(JOINT, steps=90000)), "steps of a descent"),
     ],
 )
 def test_bad_models(model, word):
