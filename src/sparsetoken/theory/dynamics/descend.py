@@ -120,7 +120,7 @@ def _plan(problem: SparseTokenProblem, model: Model) -> Plan:
     most = rows_of_all // rows
     if most < 1:
         remedy = "Memory grows with the steps that move w or q; take fewer of them, or simulate."
-        legal = f"at most {(rows_of_all // problem.length - 3) // 2} that move both weights"
+        legal = f"at most {(rows_of_all // problem.length - 3) // 4} that move both weights"
         raise InvalidInput("steps of a descent", legal, descent.steps, remedy)
     raise InvalidInput(
         "length (L) of a descent",
