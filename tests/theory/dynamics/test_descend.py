@@ -345,7 +345,8 @@ def test_tables_and_plots():
         (Attention(TwoSteps()), "JointDescent"),
         (HardAttention(JOINT), "attention or elementwise"),
         (Elementwise(JOINT, "relu"), "activation"),
-        (Attention(dataclasses.replace(JOINT, steps=20000)), "length"),
+        (Attention(dataclasses.replace(JOINT, steps=15000)), "length"),
+        (Attention(dataclasses.replace(JOINT, steps=90000)), "steps of a descent"),
     ],
 )
 def test_bad_models(model, word):

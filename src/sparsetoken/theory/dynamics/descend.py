@@ -116,7 +116,12 @@ def _plan(problem: SparseTokenProblem, model: Model) -> Plan:
     for size in _SIZES:
         if 4 * size * problem.length * rows * 8 <= _BYTES:
             return Plan(problem, model, descent, size)
-    most = _BYTES // (4 * _SIZES[-1] * 8 * rows)
+    rows_of_all = _BYTES // (4 * _SIZES[-1] * 8)
+    most = rows_of_all // rows
+    if most < 1:
+        remedy = "Memory grows with the steps that move w or q; take fewer of them, or simulate."
+        legal = f"at most {(rows_of_all // problem.length - 3) // 4} that move both weights"
+        raise InvalidInput("steps of a descent", legal, descent.steps, remedy)
     raise InvalidInput(
         "length (L) of a descent",
         f"at most {most} with {descent.steps} steps",
