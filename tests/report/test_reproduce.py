@@ -76,6 +76,8 @@ def test_files(written):
         "reproduce.sqlite",
         "alignment.png",
         "capacity.png",
+        "z_values.png",
+        "data/figure.z_values.csv",
         "data/figure.alignment.csv",
         "data/figure.capacity.csv",
         "data/alignment.Theory.csv",
