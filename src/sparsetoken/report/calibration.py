@@ -29,7 +29,8 @@ class Scatter:
         With the allowance and without it.
     clean : tuple of float
         Without it, of those whose allowance is below the standard error: finite dimension
-        hardly moves them, and they should look standard normal.
+        hardly moves them, and they should look standard normal. A z of exactly 0 is that of a
+        one-sided comparison, and is left out.
     """
 
     z: tuple[float, ...]
@@ -77,7 +78,7 @@ def scatter_of(comparisons: Iterable[Comparison]) -> Scatter:
     return Scatter(
         tuple(c.z for c in judged),
         tuple(c.raw_z for c in judged),
-        tuple(c.raw_z for c in judged if c.allowance <= c.standard_error),
+        tuple(c.raw_z for c in judged if c.allowance <= c.standard_error and c.raw_z),
     )
 
 
