@@ -16,9 +16,9 @@ from sparsetoken.cli.app import app
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.alignment.rows import Simulated, Theory
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.rows import one
+from sparsetoken.experiments.rows import Measured, one
 from sparsetoken.report import reproduce
-from sparsetoken.report.text import maths, number, words
+from sparsetoken.report.text import change, maths, number, plus_minus, words
 from sparsetoken.validation import InvalidInput
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -76,6 +76,8 @@ def test_files(written):
         "reproduce.sqlite",
         "alignment.png",
         "capacity.png",
+        "z_values.png",
+        "data/figure.z_values.csv",
         "data/figure.alignment.csv",
         "data/figure.capacity.csv",
         "data/alignment.Theory.csv",
@@ -433,3 +435,12 @@ def test_rows_whose_columns_changed_without_a_version_are_one_message(
     assert found.exit_code == 1
     (message,) = _messages(found)
     assert "Remove" in message
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(0.002, "0.043 ± 0.002"), (0.00004, "0.04321 ± 0.00004"), (0.0, "0.043 ± 0.000")],
+)
+def test_an_error_that_is_not_0_is_never_written_as_0(error, text):
+    assert plus_minus(Measured(0.04321, error, 100, 8), 3) == text
+    assert change(Measured(0.04321, error, 100, 8), 3) == f"+{text}"

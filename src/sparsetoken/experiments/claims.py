@@ -80,6 +80,8 @@ class Comparison:
     key : bool
         Whether it stands for its claim in the table that opens the report.
     group, experiment : str
+    raw_z : float
+        z without an allowance for finite dimension; nan where z is.
     """
 
     claim: str
@@ -100,6 +102,7 @@ class Comparison:
     key: bool = False
     group: str = ""
     experiment: str = ""
+    raw_z: float = math.nan
 
     @property
     def evidence(self) -> str:

@@ -103,8 +103,12 @@ def judge(
         allowance = ALLOWANCE[quantity] / found.dimension * abs(size)
     difference = found.value - theory.value
     excess = max(abs(difference) - allowance, 0.0)
-    t = _ratio(excess, math.hypot(found.error, theory.error))
-    z = math.copysign(normal_score(t, found.trials - 1), difference)
+    scale = math.hypot(found.error, theory.error)
+
+    def score(size: float) -> float:
+        return math.copysign(normal_score(_ratio(size, scale), found.trials - 1), difference)
+
+    z = score(excess)
     sound = theory.converged and found.converged
     return Comparison(
         claim=claim,
@@ -116,6 +120,7 @@ def judge(
         numerical_error=theory.error,
         allowance=allowance,
         z=z,
+        raw_z=score(abs(difference)),
         verdict=_verdict(sound, abs(z) <= LARGEST_Z),
         key=key,
         group=group,

@@ -158,8 +158,9 @@ def _of_collection(names: tuple[str, str, str], collection: Any) -> Iterator[Mar
     values = np.asarray(collection.get_array(), dtype=float)
     if isinstance(collection, QuadMesh):
         edges = np.asarray(collection.get_coordinates(), dtype=float)
-        middles = (edges[:-1, :-1] + edges[1:, 1:]) / 2
-        for (x, y), value in zip(middles.reshape(-1, 2), np.ravel(values), strict=True):
+        smooth = values.size == edges.size // 2  # values at corners, not in cells
+        where = edges if smooth else (edges[:-1, :-1] + edges[1:, 1:]) / 2
+        for (x, y), value in zip(where.reshape(-1, 2), np.ravel(values), strict=True):
             yield from _mark(names, "map", "cell", x, y, value=float(value))
     elif isinstance(collection, PathCollection):
         for (x, y), value in zip(

@@ -25,11 +25,14 @@ from sparsetoken.experiments.claims import (
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.rules import ALLOWANCE, RULE
 from sparsetoken.experiments.sources import KINDS, PAPER, source_of
+from sparsetoken.report.calibration import draw_scatter, scatter_of, shifts
 from sparsetoken.report.figure_data import places
 from sparsetoken.report.pictures import Picture, picture, pictures_of
 from sparsetoken.report.text import FILTERS, words
 
-__all__ = ["Section", "page", "section", "words_of"]
+__all__ = ["SCATTER", "Section", "page", "scatter_picture", "section", "words_of"]
+
+SCATTER = "z_values"
 
 MARKS = (
     "Lines: theory. Points: simulation, mean and one standard error; an error bar smaller than the "
@@ -77,6 +80,13 @@ def section(experiment: Experiment, profile: str, rows: Sequence[Any]) -> Sectio
         for name, draw in pictures_of(experiment).items()
     }
     return Section(experiment, findings(experiment.claims, comparisons), said, drawn)
+
+
+def scatter_picture(sections: Sequence[Section]) -> Picture:
+    """Draw how the comparisons of all sections with simulations scatter."""
+    found = [c for s in sections for finding in s.findings for c in finding.comparisons]
+    title = "Histogram of z over all comparisons with a simulation, beside the standard normal law."
+    return picture(SCATTER, draw_scatter, scatter_of(found), title)
 
 
 def _title(caption: Markup) -> str:
@@ -132,6 +142,7 @@ def page(
     facts: Mapping[str, str],
     profile: str,
     skipped: Sequence[Experiment] = (),
+    scatter: Picture | None = None,
 ) -> str:
     """Return the page as HTML.
 
@@ -143,8 +154,13 @@ def page(
     profile : str
     skipped : sequence of Experiment
         Those whose optional packages are not installed.
+    scatter : Picture, optional
+        As `scatter_picture` returns it, which draws it by default.
     """
     found = [finding for s in sections for finding in s.findings]
+    comparisons = [c for finding in found for c in finding.comparisons]
+    scatter = scatter or scatter_picture(sections)
+    pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
     sizes = [abs(c.z) for f in found for c in f.comparisons if not math.isnan(c.z)]
     parts = (
         ("The theory, checked", [s for s in sections if not s.experiment.open]),
@@ -167,7 +183,10 @@ def page(
             kinds=KINDS,
             paper=PAPER,
             source_of=source_of,
-            data={n: places(p.marks) for s in sections for n, p in s.pictures.items()},
+            data={name: places(picture.marks) for name, picture in pictures.items()},
+            scatter=scatter,
+            spread=scatter_of(comparisons),
+            shifts=shifts(comparisons),
             profile=profile,
             skipped=skipped,
         )

@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from markupsafe import escape
@@ -18,7 +18,7 @@ from sparsetoken.report.figure_data import Mark, marks_of
 
 __all__ = ["Draw", "Picture", "picture", "pictures_of"]
 
-Draw = Callable[[Sequence[Any]], Figure]
+Draw = Callable[[Any], Figure]
 """A pure function of rows."""
 
 
@@ -46,7 +46,7 @@ class Picture:
     marks: list[tuple[Mark, tuple[float, float]]]
 
 
-def picture(name: str, draw: Draw, rows: Sequence[Any], title: str = "") -> Picture:
+def picture(name: str, draw: Draw, rows: Any, title: str = "") -> Picture:
     """Draw a figure, whose title says for those who do not see it what it shows."""
     with style.styled(name):
         figure = draw(rows)

@@ -21,8 +21,8 @@ from sparsetoken.experiments.sources import source_of
 from sparsetoken.report.figure_data import table
 from sparsetoken.report.files import STORE, writable_folder, write_files
 from sparsetoken.report.origin import origin
-from sparsetoken.report.page import Section, page, section
-from sparsetoken.report.pictures import pictures_of
+from sparsetoken.report.page import SCATTER, Section, page, scatter_picture, section
+from sparsetoken.report.pictures import Picture, pictures_of
 from sparsetoken.report.tables import row_tables, trial_table
 from sparsetoken.sweep import JobPlan, Store, run
 from sparsetoken.sweep.batch import package_version
@@ -169,7 +169,8 @@ def reproduce(
     """
     chosen, skipped = chosen_experiments(names, profile)
     seed = integer("seed", seed, 0)
-    pictures = [f"{name}.png" for experiment in chosen for name in pictures_of(experiment)]
+    drawn = [name for experiment in chosen for name in pictures_of(experiment)]
+    pictures = [f"{name}.png" for name in (*drawn, SCATTER)]
     folder = writable_folder(out, ("report.html", "claims.json", *pictures))
     facts, start = _facts(profile, seed), time.monotonic()
     jobs = {experiment.name: experiment.plan(profile, seed) for experiment in chosen}
@@ -179,8 +180,9 @@ def reproduce(
     if resumed:
         facts["taken from earlier runs"] = f"{resumed} of {pieces} pieces of work"
     sections = [section(experiment, profile, rows[experiment.name]) for experiment in chosen]
-    files = _files(sections, rows, facts)
-    files["report.html"] = page(sections, facts, profile, skipped).encode()
+    scatter = scatter_picture(sections)
+    files = _files(sections, scatter, rows, facts)
+    files["report.html"] = page(sections, facts, profile, skipped, scatter).encode()
     write_files(folder, files)
     found = tuple(f for s in sections for f in s.findings)
     return Reproduction(
@@ -242,11 +244,15 @@ class _Progress:
 
 
 def _files(
-    sections: Sequence[Section], rows: Mapping[str, Sequence[Any]], facts: Mapping[str, str]
+    sections: Sequence[Section],
+    scatter: Picture,
+    rows: Mapping[str, Sequence[Any]],
+    facts: Mapping[str, str],
 ) -> dict[str, bytes]:
     """Return the files of a report but for the page."""
     files: dict[str, bytes] = {}
-    for name, picture in (item for s in sections for item in s.pictures.items()):
+    drawn = [item for s in sections for item in s.pictures.items()]
+    for name, picture in [*drawn, (SCATTER, scatter)]:
         files[f"{name}.png"] = picture.png
         files[f"data/figure.{name}.csv"] = table(mark for mark, _ in picture.marks).encode()
     files |= {f"data/{name}": text.encode() for name, text in row_tables(rows).items()}

@@ -128,7 +128,14 @@ def _shares(rows: Sequence[Any], found: Sequence[Stop]) -> list[Comparison]:
     rises = [stop.rises and stop.best.step > 0 for stop in fast]
     return [
         share(STOPPING, "test error rises again", rises, curve="theory", key=True, **given),
-        share(STOPPING, "training loss still falls", falling, curve="simulation", **given),
+        share(
+            STOPPING,
+            "training loss still falls",
+            falling,
+            curve="simulation",
+            engine="tensors",
+            **given,
+        ),
     ]
 
 

@@ -47,7 +47,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
 
 
 def _load(alpha1: float) -> str:
-    return f"α₁ = {alpha1:g}"
+    return "α₁ = ∞" if math.isinf(alpha1) else f"α₁ = {alpha1:g}"
 
 
 def _judged(claim: str, rows: Sequence[Any], alpha1: float) -> list[Comparison]:
