@@ -252,8 +252,8 @@ class AttentionClassifier(QueryClassifier):
         self.token_transformer_ = best.transformer
         self._keep(best.found, best.bags, options, targets.weight)
 
-    def _read(self, X: Any) -> Bags:
-        bags = super()._read(X)
+    def _read(self, X: Any, mask: Any = None) -> Bags:
+        bags = super()._read(X, mask)
         return self.token_transformer_.transform(bags) if self.token_transformer_ else bags
 
 
