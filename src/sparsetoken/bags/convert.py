@@ -65,6 +65,8 @@ def as_bags(
     """
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise InvalidInput("dtype", "float32 or float64", dtype)
+    if issparse(X):
+        raise TypeError("X is sparse; bags are dense. Use X.toarray().")
     refuse_others(X)
     if isinstance(X, Bags) or is_list_of_bags(X):
         _refuse_layout(mask, n_tokens)
@@ -82,11 +84,7 @@ def refuse_others(X: Any) -> None:
     ------
     InvalidInput
         For dicts, strings, and iterators such as generators.
-    TypeError
-        For sparse matrices.
     """
-    if issparse(X):
-        raise TypeError("X is sparse; bags are dense. Use X.toarray().")
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
     if isinstance(X, Mapping):
         remedy = "Give list(X.values()), with labels in the same order."

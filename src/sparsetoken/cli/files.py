@@ -151,11 +151,12 @@ def read_unlabelled(path: Path, bag: str, columns: str = "") -> IdentifiedBags:
     ending = _checked_path(path)
     with _readable(path):
         if ending != ".npz":
-            frame = _pandas().read_parquet(path)
+            frame = _frame(path)
             others = [str(name) for name in frame.columns if name != bag]
             names = _named(columns, others) if columns else _features(frame, others)
             single = len(names) == 1 and _of_vectors(frame[names[0]])
             return from_frame(frame, bag=bag, columns=names[0] if single else names)
+        _check_archive(path)
         with np.load(path, allow_pickle=False) as stored:
             X = _array(stored, "X", path)
             if columns:
@@ -286,14 +287,18 @@ def _named(columns: str, names: list[str]) -> list[str]:
     return wanted
 
 
+def _check_archive(path: Path) -> None:
+    with zipfile.ZipFile(path) as packed:
+        _check_unpacked(path, sum(member.file_size for member in packed.infolist()))
+
+
 def _from_arrays(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
     import numpy as np
 
     from sparsetoken.bags import as_bags, from_long
     from sparsetoken.validation import InvalidInput
 
-    with zipfile.ZipFile(path) as packed:
-        _check_unpacked(path, sum(member.file_size for member in packed.infolist()))
+    _check_archive(path)
     with np.load(path, allow_pickle=False) as stored:
         label = _label_name(path, stored.files, label, "y")
         X = _array(stored, "X", path)
@@ -327,16 +332,21 @@ def _array(stored: Any, name: str, path: Path) -> np.ndarray:
     return stored[name]
 
 
-def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
-    from sparsetoken.bags import from_frame, token_order
-    from sparsetoken.validation import InvalidInput
-
+def _frame(path: Path) -> Any:
+    """Return a Parquet file as a frame, unless it would fill the memory."""
     pandas = _pandas()
     told = importlib.import_module("pyarrow.parquet").read_metadata(path)
     groups = [told.row_group(i) for i in range(told.num_row_groups)]
     cells = 8 * told.num_rows * told.num_columns  # a repeated value may be packed to nothing
     _check_unpacked(path, max(cells, sum(group.total_byte_size for group in groups)))
-    frame = pandas.read_parquet(path)
+    return pandas.read_parquet(path)
+
+
+def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
+    from sparsetoken.bags import from_frame, token_order
+    from sparsetoken.validation import InvalidInput
+
+    frame = _frame(path)
     default = next((name for name in LABELS if name in frame.columns), "label")
     label = _label_name(path, list(frame.columns), label, default)
     for name in (bag, label):

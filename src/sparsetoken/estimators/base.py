@@ -56,6 +56,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     class_weight: ClassWeight
     n_tokens: int | None
     classes_: np.ndarray
+    n_bags_: int
     coef_: np.ndarray
     intercept_: np.ndarray
     ridge_: np.ndarray
@@ -94,7 +95,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
             warnings.warn(padded, PaddingWarning, stacklevel=2)
         _check_rows(reading, y)
         targets = read_targets(bags, y, sample_weight, self.class_weight)
-        self.classes_ = targets.classes
+        self.classes_, self.n_bags_ = targets.classes, int(targets.used.sum())
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)
@@ -131,9 +132,12 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     def predict_proba(self, X: Any, mask: Any = None) -> Float[np.ndarray, "n K"]:
         """Return probabilities (n, n_classes), for the logistic loss only.
 
-        For more than two classes, those of one-vs-rest divided by their sum.
+        Of a model of n bags they are (n p + 1) / (n + 2), p = 1 / (1 + exp(-score)): n bags
+        cannot tell that a probability is below 1 / (n + 2). For more than two classes, those of
+        one-vs-rest divided by their sum.
         """
-        chances = expit(self.decision_function(X, mask))
+        n = self.n_bags_
+        chances = (n * expit(self.decision_function(X, mask)) + 1) / (n + 2)
         if chances.ndim == 1:
             return np.stack([1 - chances, chances], axis=1)
         total = chances.sum(axis=1, keepdims=True)
