@@ -41,7 +41,7 @@ def _logistic(classifier: BagClassifier) -> bool:
 
 def _check_rows(reading: Reading, y: Any) -> None:
     """Say what a table is taken for where it has not as many rows as there are labels."""
-    found = np.shape(y)[:1]
+    found = np.asarray(y).shape[:1]
     if reading.rows and found and found[0] != len(reading.bags):
         got = f"a table of {len(reading.bags)} rows and {found[0]} labels"
         remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."
@@ -136,8 +136,8 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         cannot tell that a probability is below 1 / (n + 2). For more than two classes, those of
         one-vs-rest divided by their sum.
         """
-        n = self.n_bags_
-        chances = (n * expit(self.decision_function(X, mask)) + 1) / (n + 2)
+        chances, n = expit(self.decision_function(X, mask)), self.n_bags_
+        chances = (n * chances + 1) / (n + 2)
         if chances.ndim == 1:
             return np.stack([1 - chances, chances], axis=1)
         total = chances.sum(axis=1, keepdims=True)
