@@ -139,7 +139,7 @@ def test_what_are_no_numbers_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="X is sparse"):
         as_bags(csr_array(np.eye(3)))
     with pytest.raises(TypeError, match="must be a string or a real number"):
-        as_bags({"a": 1})
+        as_bags(np.array([[{"a": 1}]]))
 
 
 @pytest.mark.parametrize(

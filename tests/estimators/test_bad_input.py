@@ -1,6 +1,7 @@
 """Every kind of bad input has one clear message."""
 
 import re
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +16,8 @@ from sparsetoken import (
     PooledLinearClassifier,
     VectorizedLinearClassifier,
 )
-from sparsetoken.bags import Bags, as_bags, from_long
+from sparsetoken.bags import Bags, as_bags
+from sparsetoken.estimators import PaddingWarning
 from sparsetoken.validation import InvalidInput
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -79,9 +81,60 @@ def test_masks_of_other_shape_and_bags_of_padding_only() -> None:
         as_bags(X, mask)
 
 
-def test_bag_ids_that_do_not_stand_together() -> None:
-    with pytest.raises(InvalidInput, match="contiguous: all rows of a bag together"):
-        from_long(np.ones((4, 2)), ["a", "b", "b", "a"])
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ({"a": np.ones((2, 2))}, r"got 'a dict'. Give list\(X.values\(\)\)"),
+        ((np.ones((2, 2)) for _ in range(3)), r"got 'a generator'. Give list\(X\)"),
+        ("a text", "got 'str'. Embed texts first"),
+        (["a text", "another"], "got 'str'. Embed texts first"),
+        ([["two", "texts"], ["one"]], "got 'str'. Embed texts first"),
+    ],
+)
+def test_what_is_no_array(X: object, message: str) -> None:
+    for act in (as_bags, lambda x: AttentionClassifier().fit(x, [0, 1])):
+        with pytest.raises(InvalidInput, match=message):
+            act(X)
+
+
+def test_a_table_of_tokens_is_told_from_a_table_of_bags() -> None:
+    with pytest.raises(InvalidInput, match=r"a table of 6 rows and 3 labels.*from_long"):
+        AttentionClassifier().fit(np.ones((6, 2)), [0, 1, 0])
+    with pytest.raises(InvalidInput, match="mask must be None for a table"):
+        AttentionClassifier().fit(np.ones((4, 2)), [0, 1, 0, 1], mask=np.ones((4, 2), bool))
+
+
+@by_model
+def test_a_mask_in_fit_and_later(cube: Cube, model: BaseEstimator) -> None:
+    X, y = cube
+    mask = np.ones(X.shape[:2], bool)
+    mask[:, 2] = False  # the vectorised classifier needs bags of one size
+    fitted, plain = (clone(model).set_params(**_seed(model)) for _ in range(2))
+    fitted.fit(X, y, mask=mask)
+    plain.fit(X[:, :2], y)
+    np.testing.assert_array_equal(
+        fitted.decision_function(X, mask), plain.decision_function(X[:, :2])
+    )
+    np.testing.assert_array_equal(fitted.predict(X, mask=mask), plain.predict(X[:, :2]))
+    np.testing.assert_array_equal(fitted.predict_proba(X, mask), plain.predict_proba(X[:, :2]))
+
+
+def _seed(model: BaseEstimator) -> dict:
+    return {"random_state": 0} if "random_state" in model.get_params() else {}
+
+
+def test_zero_padding_is_told() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 4, 3)), np.arange(20) % 2
+    X[3:9, 2:] = 0
+    with pytest.warns(PaddingWarning, match="6 of 20 bags end in tokens of zeros.*mask="):
+        PooledLinearClassifier().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PooledLinearClassifier().fit(X, y, mask=X.any(axis=2))
+        PooledLinearClassifier().fit(list(X[:, :2]), y)
+        X[:, 3] = 0  # of all bags: not padding
+        PooledLinearClassifier().fit(X, y)
 
 
 @by_model

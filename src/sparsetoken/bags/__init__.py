@@ -14,6 +14,7 @@ from sparsetoken.bags.long_form import (
     read_parquet,
     to_frame,
     to_long,
+    token_order,
     write_parquet,
 )
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
@@ -31,5 +32,6 @@ __all__ = [
     "separating_columns",
     "to_frame",
     "to_long",
+    "token_order",
     "write_parquet",
 ]

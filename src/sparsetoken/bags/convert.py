@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["as_bags", "as_floats", "check_finite", "is_list_of_bags"]
+__all__ = ["as_bags", "as_floats", "check_finite", "is_list_of_bags", "refuse_others"]
 
 _CHUNK = 1 << 20  # values looked at together
 
@@ -67,6 +67,7 @@ def as_bags(
         raise InvalidInput("dtype", "float32 or float64", dtype)
     if issparse(X):
         raise TypeError("X is sparse; bags are dense. Use X.toarray().")
+    refuse_others(X)
     if isinstance(X, Bags) or is_list_of_bags(X):
         _refuse_layout(mask, n_tokens)
         bags = X if isinstance(X, Bags) else _from_list(X)
@@ -74,6 +75,28 @@ def as_bags(
         check_finite(bags)
         return bags
     return _from_array(as_floats(X, dtype), mask, n_tokens)
+
+
+def refuse_others(X: Any) -> None:
+    """Refuse what is neither an array nor a list, with what to do instead.
+
+    Raises
+    ------
+    InvalidInput
+        For dicts, strings, and iterators such as generators.
+    """
+    legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
+    if isinstance(X, Mapping):
+        remedy = "Give list(X.values()), with labels in the same order."
+        raise InvalidInput("X", legal, f"a {type(X).__name__}", remedy)
+    if isinstance(X, Iterator):
+        raise InvalidInput("X", legal, f"a {type(X).__name__}", "Give list(X).")
+    first = X[0] if isinstance(X, list | tuple) and X else X
+    while isinstance(first, list | tuple) and first:
+        first = first[0]
+    if isinstance(first, str | bytes):
+        remedy = "Embed texts first, so that each token is a vector of numbers."
+        raise InvalidInput("X", legal, type(first).__name__, remedy)
 
 
 def is_list_of_bags(X: Any) -> bool:

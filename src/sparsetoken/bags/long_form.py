@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_floats, check_finite
@@ -25,6 +25,7 @@ __all__ = [
     "read_parquet",
     "to_frame",
     "to_long",
+    "token_order",
     "write_parquet",
 ]
 
@@ -62,18 +63,18 @@ def from_long(tokens: Any, bag_ids: Any) -> IdentifiedBags:
     ----------
     tokens : array of shape (N, d)
     bag_ids : array of shape (N,)
-        Ints or strings; the rows of a bag stand together.
+        Ints or strings, in any order. Where the rows of a bag do not stand together, tokens
+        are copied, sorted once; `token_order` says where each went.
 
     Returns
     -------
     IdentifiedBags
-        In the order of the rows.
+        In the order in which ids first appear; tokens of a bag keep theirs.
 
     Raises
     ------
     InvalidInput
-        If the rows of a bag do not stand together, an id is missing, the lengths differ, or a
-        value is NaN or infinite.
+        If an id is missing, the lengths differ, or a value is NaN or infinite.
     """
     rows, ids = as_floats(tokens, name="tokens"), np.asarray(bag_ids)
     if rows.ndim != 2 or not rows.size:
@@ -81,8 +82,11 @@ def from_long(tokens: Any, bag_ids: Any) -> IdentifiedBags:
     if ids.shape != rows.shape[:1]:
         raise InvalidInput("bag_ids", f"one for each of {len(rows)} tokens", f"shape {ids.shape}")
     _check_present(ids)
-    starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
-    _check_runs(ids[starts], starts)
+    starts = _starts(ids)
+    if len(set(ids[starts].tolist())) < len(starts):
+        order = token_order(ids)
+        rows, ids = rows[order], ids[order]
+        starts = _starts(ids)
     bags = Bags(rows, np.append(starts, len(rows)))
     check_finite(bags)
     return IdentifiedBags(bags, ids[starts])
@@ -103,14 +107,36 @@ def _is_missing(x: Any) -> bool:
     return not isinstance(same, bool | np.bool_) or not same  # NA == NA is NA
 
 
-def _check_runs(names: np.ndarray, starts: np.ndarray) -> None:
-    seen = set()
-    for name, start in zip(names.tolist(), starts.tolist(), strict=True):
-        if name in seen:
-            legal = "contiguous: all rows of a bag together"
-            remedy = "Sort the rows by bag first; a stable sort keeps the order of tokens."
-            raise InvalidInput("bag_ids", legal, f"bag {name!r} again in row {start}", remedy)
-        seen.add(name)
+def _starts(ids: np.ndarray) -> np.ndarray:
+    """Return the rows at which another bag begins."""
+    return np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
+
+
+def token_order(bag_ids: Any) -> Int[np.ndarray, " N"]:
+    """Return the rows in the order in which `from_long` lays tokens out.
+
+    Bags are in the order in which their ids first appear, and tokens of a bag in that of their
+    rows: token j of the flat array is row ``token_order(bag_ids)[j]``.
+
+    Parameters
+    ----------
+    bag_ids : array of shape (N,)
+        Ints or strings, in any order.
+
+    Raises
+    ------
+    InvalidInput
+        If an id is missing.
+
+    Examples
+    --------
+    >>> token_order(["b", "a", "b"]).tolist()
+    [0, 2, 1]
+    """
+    ids = np.asarray(bag_ids)
+    _check_present(ids)
+    number: dict[Any, int] = {}
+    return np.argsort([number.setdefault(x, len(number)) for x in ids.tolist()], kind="stable")
 
 
 def to_long(bags: Bags, ids: Any = None) -> LongForm:
@@ -137,16 +163,16 @@ def to_long(bags: Bags, ids: Any = None) -> LongForm:
 def from_frame(
     frame: pandas.DataFrame, *, bag: str = "bag", columns: str | Sequence[str] | None = None
 ) -> IdentifiedBags:
-    """Return bags from a pandas frame with one row for each token.
+    """Return bags from a pandas or polars frame with one row for each token.
 
     Labels are one for each bag: ``frame.groupby(bag, sort=False)["label"].first()`` has them
     in the order of the bags.
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    frame : pandas.DataFrame or polars.DataFrame
     bag : str
-        The column of bag ids. The rows of a bag stand together.
+        The column of bag ids, in any order.
     columns : list of str, or str, optional
         The columns of the embedding, or the one column that holds it as a list. The default
         is all but `bag`.
@@ -156,10 +182,16 @@ def from_frame(
     InvalidInput
         If a column is not there or not of numbers, and as `from_long`.
     """
+    if type(frame).__module__.partition(".")[0] == "polars":
+        frame = frame.to_pandas()
+    if bag not in frame.columns:
+        legal = "one of " + ", ".join(map(str, frame.columns))
+        remedy = "bag= names the column that says which bag a token is of."
+        raise InvalidInput("column of bag ids", legal, bag, remedy)
     if columns is None:
         columns = [name for name in frame.columns if name != bag]
     named = [columns] if isinstance(columns, str) else list(columns)
-    for name in [bag, *named]:
+    for name in named:
         if name not in frame.columns:
             legal = "one of " + ", ".join(map(str, frame.columns))
             raise InvalidInput("column", legal, name)

@@ -22,6 +22,7 @@ from sparsetoken.cli.plot import plot
 from sparsetoken.cli.represent import represent
 from sparsetoken.cli.reproduce import reproduce
 from sparsetoken.cli.results import results
+from sparsetoken.cli.saved import score
 from sparsetoken.cli.simulate import simulate
 from sparsetoken.cli.sweep import sweep
 from sparsetoken.cli.theory import align, capacity, predict
@@ -53,6 +54,7 @@ COMMANDS = (
     forecast,
     fit,
     explore,
+    score,
 )
 for command in COMMANDS:
     app.command()(command)

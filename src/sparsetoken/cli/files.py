@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     import numpy as np
 
-    from sparsetoken.bags import Bags
+    from sparsetoken.bags import Bags, IdentifiedBags
 
 __all__ = [
     "BagColumn",
@@ -24,9 +24,11 @@ __all__ = [
     "File",
     "LabelColumn",
     "LabelledBags",
+    "Positive",
     "Seed",
     "columns_told",
     "read_bags",
+    "read_unlabelled",
     "separating",
     "warn_of",
 ]
@@ -57,6 +59,15 @@ Columns = Annotated[
         show_default=False,
         help="Columns of the tokens, with commas between: names in a Parquet file, numbers from 0 "
         "for .npz. By default all of numbers but bag ids and labels.",
+    ),
+]
+Positive = Annotated[
+    str,
+    typer.Option(
+        "--positive",
+        metavar="LABEL",
+        show_default=False,
+        help="The label that counts as True, the second class; all others are False.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Of all that is random, at least 0.")]
@@ -90,7 +101,9 @@ class LabelledBags(NamedTuple):
     left_out: list[str]
 
 
-def read_bags(path: Path, label: str, bag: str, columns: str = "") -> LabelledBags:
+def read_bags(
+    path: Path, label: str, bag: str, columns: str = "", positive: str = ""
+) -> LabelledBags:
     """Read bags and labels.
 
     Parameters
@@ -102,6 +115,8 @@ def read_bags(path: Path, label: str, bag: str, columns: str = "") -> LabelledBa
     bag : str
     columns : str
         Names with commas between; "" for all columns of numbers but bag ids and labels.
+    positive : str
+        The label that counts as True; labels are then True or False. "" keeps them.
 
     Raises
     ------
@@ -109,6 +124,52 @@ def read_bags(path: Path, label: str, bag: str, columns: str = "") -> LabelledBa
         If the file is missing or of another kind, lacks an array or a column, holds both label
         and y while none is named, or does not hold bags with one label each.
     """
+    ending = _checked_path(path)
+    with _readable(path):
+        read = _from_arrays if ending == ".npz" else _from_parquet
+        data = read(path, label, bag, columns)
+    return _against_rest(data, positive) if positive else data
+
+
+def read_unlabelled(path: Path, bag: str, columns: str = "") -> IdentifiedBags:
+    """Read bags that need no labels; columns named label and y are no tokens.
+
+    Parameters
+    ----------
+    path, bag, columns
+        As for `read_bags`.
+
+    Raises
+    ------
+    InvalidInput
+        As for `read_bags`, but for labels.
+    """
+    import numpy as np
+
+    from sparsetoken.bags import IdentifiedBags, as_bags, from_frame, from_long
+
+    ending = _checked_path(path)
+    with _readable(path):
+        if ending != ".npz":
+            frame = _frame(path)
+            others = [str(name) for name in frame.columns if name != bag]
+            names = _named(columns, others) if columns else _features(frame, others)
+            single = len(names) == 1 and _of_vectors(frame[names[0]])
+            return from_frame(frame, bag=bag, columns=names[0] if single else names)
+        _check_archive(path)
+        with np.load(path, allow_pickle=False) as stored:
+            X = _array(stored, "X", path)
+            if columns:
+                numbers = [str(i) for i in range(X.shape[-1])]
+                X = X[..., [int(name) for name in _named(columns, numbers)]]
+            if X.ndim == 3:
+                bags = as_bags(X, stored["mask"] if "mask" in stored.files else None)
+                return IdentifiedBags(bags, np.arange(len(bags)))
+            return from_long(X, _array(stored, bag, path))
+
+
+def _checked_path(path: Path) -> str:
+    """Return the ending of a file that is there and of a kind that is read."""
     from sparsetoken.validation import InvalidInput
 
     ending = path.suffix.lower()
@@ -116,10 +177,19 @@ def read_bags(path: Path, label: str, bag: str, columns: str = "") -> LabelledBa
         raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path))
     if not path.is_file():
         raise InvalidInput("FILE", "a file that is there", str(path))
-    with _readable(path):
-        if ending == ".npz":
-            return _from_arrays(path, label, bag, columns)
-        return _from_parquet(path, label, bag, columns)
+    return ending
+
+
+def _against_rest(data: LabelledBags, positive: str) -> LabelledBags:
+    import numpy as np
+
+    from sparsetoken.validation import InvalidInput
+
+    labels = [str(label) for label in data.y.tolist()]
+    if positive not in labels:
+        legal = f"one of the labels {_some(sorted(set(labels)))}"
+        raise InvalidInput("--positive", legal, positive)
+    return data._replace(y=np.array([label == positive for label in labels]))
 
 
 def columns_told(data: LabelledBags) -> str:
@@ -217,14 +287,18 @@ def _named(columns: str, names: list[str]) -> list[str]:
     return wanted
 
 
+def _check_archive(path: Path) -> None:
+    with zipfile.ZipFile(path) as packed:
+        _check_unpacked(path, sum(member.file_size for member in packed.infolist()))
+
+
 def _from_arrays(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
     import numpy as np
 
     from sparsetoken.bags import as_bags, from_long
     from sparsetoken.validation import InvalidInput
 
-    with zipfile.ZipFile(path) as packed:
-        _check_unpacked(path, sum(member.file_size for member in packed.infolist()))
+    _check_archive(path)
     with np.load(path, allow_pickle=False) as stored:
         label = _label_name(path, stored.files, label, "y")
         X = _array(stored, "X", path)
@@ -258,16 +332,21 @@ def _array(stored: Any, name: str, path: Path) -> np.ndarray:
     return stored[name]
 
 
-def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
-    from sparsetoken.bags import from_frame
-    from sparsetoken.validation import InvalidInput
-
+def _frame(path: Path) -> Any:
+    """Return a Parquet file as a frame, unless it would fill the memory."""
     pandas = _pandas()
     told = importlib.import_module("pyarrow.parquet").read_metadata(path)
     groups = [told.row_group(i) for i in range(told.num_row_groups)]
     cells = 8 * told.num_rows * told.num_columns  # a repeated value may be packed to nothing
     _check_unpacked(path, max(cells, sum(group.total_byte_size for group in groups)))
-    frame = pandas.read_parquet(path)
+    return pandas.read_parquet(path)
+
+
+def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
+    from sparsetoken.bags import from_frame, token_order
+    from sparsetoken.validation import InvalidInput
+
+    frame = _frame(path)
     default = next((name for name in LABELS if name in frame.columns), "label")
     label = _label_name(path, list(frame.columns), label, default)
     for name in (bag, label):
@@ -275,6 +354,8 @@ def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBag
             got = "columns " + ", ".join(map(str, frame.columns[:20]))
             remedy = "--label and --bag name the columns of labels and bag ids."
             raise InvalidInput(f"FILE {path.name}", f"with a column {name}", got, remedy)
+    order = token_order(frame[bag].to_numpy())
+    frame = frame.iloc[order]
     others = [str(name) for name in frame.columns if name not in (bag, label)]
     features = _named(columns, others) if columns else _features(frame, others)
     single = len(features) == 1 and _of_vectors(frame[features[0]])
@@ -284,7 +365,7 @@ def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBag
         features = [f"{features[0]}[{i}]" for i in range(bags.dimension)]
     rows = frame[label].to_numpy()
     y = rows[bags.offsets[:-1]]
-    _check_constant(rows, bags, ids, label)
+    _check_constant(rows, bags, ids, label, order)
     y = _checked(bags, y, ids, f"column {label}")
     return LabelledBags(bags, y, ids, features, left_out)
 
@@ -323,7 +404,9 @@ def _pandas() -> Any:
     return module
 
 
-def _check_constant(rows: np.ndarray, bags: Bags, ids: np.ndarray, label: str) -> None:
+def _check_constant(
+    rows: np.ndarray, bags: Bags, ids: np.ndarray, label: str, order: np.ndarray
+) -> None:
     import numpy as np
 
     from sparsetoken.validation import InvalidInput
@@ -333,7 +416,7 @@ def _check_constant(rows: np.ndarray, bags: Bags, ids: np.ndarray, label: str) -
     if np.any(differs):
         row = int(np.argmax(differs))
         name = ids[int(np.searchsorted(bags.offsets, row, side="right")) - 1]
-        got = f"two labels in bag {name}, the second in row {row}"
+        got = f"two labels in bag {name}, the second in row {order[row]}"
         raise InvalidInput(f"column {label}", "one label for each bag", got)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ def fit(
     label: f.LabelColumn = "",
     bag: f.BagColumn = "bag",
     columns: f.Columns = "",
+    positive: f.Positive = "",
     model: Annotated[
         str, typer.Option("--model", help="attention, pooled, vectorized or elementwise.")
     ] = "attention",
@@ -60,7 +62,7 @@ def fit(
     integer("--seed", seed, 0)
     if out is not None:
         require_place("--out", out, file)
-    data = f.read_bags(file, label, bag, columns)
+    data = f.read_bags(file, label, bag, columns, positive)
     splits = _splits(data.y, folds, test_size, seed)
     fitted = _estimator(model, seed).fit(data.bags, data.y)
     scores = {model: _scores(_estimator(model, seed), data, splits)}
@@ -137,12 +139,25 @@ def _summary(values: np.ndarray) -> dict[str, float]:
 
 def _fitted(estimator: Any) -> dict[str, Any]:
     """Return ridge, sharpness and kind of query of each class, where there are such."""
-    names = {"ridge": "ridge_", "sharpness": "sharpness_", "query": "query_kind_"}
-    return {
-        name: getattr(estimator, attribute).tolist()
+    names = {
+        "ridge": "ridge_",
+        "sharpness": "sharpness_",
+        "query": "query_kind_",
+        "attention_pvalue": "attention_pvalue_",
+    }
+    found: dict[str, Any] = {
+        name: _numbers(getattr(estimator, attribute))
         for name, attribute in names.items()
         if hasattr(estimator, attribute)
     }
+    if hasattr(estimator, "summary"):
+        found["summary"] = estimator.summary()
+    return found
+
+
+def _numbers(values: np.ndarray) -> list[Any]:
+    """Return a list in which what was not measured is None: JSON has no nan."""
+    return [None if value != value else value for value in values.tolist()]
 
 
 def _top_tokens(estimator: Any, data: f.LabelledBags) -> list[dict[str, Any]]:
@@ -155,13 +170,11 @@ def _top_tokens(estimator: Any, data: f.LabelledBags) -> list[dict[str, Any]]:
     scores = scores if scores.ndim == 1 else scores[:, -1]
     best = np.argsort(-scores, kind="stable")[:SHOWN_BAGS]
     few = data.bags[best]
-    rows = zip(
-        data.ids[best],
-        data.y[best],
-        estimator.top_tokens(few, SHOWN_TOKENS),
-        estimator.attention_weights(few),
-        strict=True,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the summary says whether attention is off
+        top = estimator.top_tokens(few, SHOWN_TOKENS)
+    weights = estimator.attention_weights(few)
+    rows = zip(data.ids[best], data.y[best], top, weights, strict=True)
     return [_of_bag(name, label, order, weights) for name, label, order, weights in rows]
 
 
@@ -200,6 +213,8 @@ def _show(values: dict[str, Any]) -> None:
     for name in ("sharpness", "query", "ridge"):
         if name in values:
             put(f"{name}: {', '.join(_short(x) for x in values[name])}")
+    if "summary" in values:
+        put(values["summary"])
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)
         tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)

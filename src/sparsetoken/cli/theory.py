@@ -5,9 +5,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
+import typer
+
+from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
+from sparsetoken.cli.saved import predictions
 from sparsetoken.cli.show import finish, guarded, message, put_json, put_table
 
 __all__ = ["align", "capacity", "on_device", "predict", "tell"]
@@ -79,12 +84,28 @@ def predict(
     fit: o.ReadoutOptions,
     tolerance: o.Tolerance = 1e-4,
     device: o.Device = None,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            show_default=False,
+            help="Bags (.npz or Parquet): then MODEL is a file that `fit --out` saved, and the "
+            "class of each bag is printed.",
+        ),
+    ] = None,
+    bag: f.BagColumn = "bag",
+    columns: f.Columns = "",
     as_json: o.AsJson = False,
 ) -> None:
     """Predict errors, loss, AUC and overlaps of a trained classifier.
 
+    With a FILE it predicts the classes of its bags by a saved model instead.
+
     Example: [cyan]sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 2[/]
     """
+    if file is not None:
+        predictions(Path(model), file, bag, columns, as_json)
+        return
     from sparsetoken import theory
 
     classifier, readout = training.model(model), fit.readout(training.loss)

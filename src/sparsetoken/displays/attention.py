@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -40,6 +41,8 @@ class AttentionDisplay:
         Where tokens are known to matter.
     names : list of str, optional
         What is written beside each bag; by default its number, from 0.
+    note : str
+        What is written below the bags.
 
     Attributes
     ----------
@@ -55,6 +58,7 @@ class AttentionDisplay:
     top_tokens: Sequence[Int[np.ndarray, " _"]]
     true_tokens: Sequence[Bool[np.ndarray, " _"]] | None = None
     names: Sequence[str] | None = None
+    note: str = ""
 
     @classmethod
     def from_estimator(
@@ -101,13 +105,17 @@ class AttentionDisplay:
         """
         model, bags = _with_attention(estimator, X)
         k = integer("k", k, 0)
-        weights, top = model.attention_weights(bags), model.top_tokens(bags, max(k, 1))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the note says that attention is off
+            weights, top = model.attention_weights(bags), model.top_tokens(bags, max(k, 1))
+        column = 0
         if len(model.classes_) > 2:
             column = _column(model.classes_, target)
             weights, top = [w[:, column] for w in weights], [t[:, column] for t in top]
         top = [t[:k] for t in top]
+        note = "attention is off: all weights are equal" if _is_off(model, column) else ""
         return cls.from_predictions(
-            weights, top_tokens=top, true_tokens=true_tokens, names=names, ax=ax
+            weights, top_tokens=top, true_tokens=true_tokens, names=names, note=note, ax=ax
         )
 
     @classmethod
@@ -118,6 +126,7 @@ class AttentionDisplay:
         top_tokens: Any = None,
         true_tokens: Any = None,
         names: Sequence[str] | None = None,
+        note: str = "",
         ax: Axes | None = None,
     ) -> Self:
         """Draw weights of tokens.
@@ -128,6 +137,8 @@ class AttentionDisplay:
             One for each bag, at most 30 of them.
         top_tokens : list of int arrays, optional
             Positions to mark; by default the one of largest weight.
+        note : str
+            What is written below the bags.
         true_tokens, names, ax
             As for `from_estimator`.
 
@@ -149,6 +160,7 @@ class AttentionDisplay:
             top_tokens=[_checked_positions(i, t, len(checked[i])) for i, t in enumerate(top)],
             true_tokens=true_tokens,
             names=names,
+            note=note,
         )
         return display.plot(ax)
 
@@ -197,7 +209,8 @@ class AttentionDisplay:
         span = (largest - least) or 1.0
         self.axes_[0].set_xlim(-0.7, longest - 0.3)
         self.axes_[0].set_ylim(least - 0.06 * span, largest + 0.22 * span)
-        self.axes_[-1].set_xlabel("token (its place in the bag)")
+        label = "token (its place in the bag)"
+        self.axes_[-1].set_xlabel(f"{label}\n{self.note}" if self.note else label)
         marks = [Line2D([], [], marker="s", ls="", color=COLOURS["attention"], label="weight")]
         if any(len(top) for top in self.top_tokens):
             marks.append(Line2D([], [], marker=TIP, ls="", color="black", label="top token"))
@@ -214,6 +227,12 @@ class AttentionDisplay:
 def _adds_up(weights: np.ndarray) -> bool:
     """Whether weights are of a softmax, for which equal ones are 1 / L."""
     return bool((weights >= 0).all() and abs(weights.sum() - 1) < SLACK)
+
+
+def _is_off(model: Any, column: int) -> bool:
+    """Whether a fitted classifier says that it does not attend."""
+    sharpness = getattr(model, "sharpness_", None)
+    return sharpness is not None and float(sharpness[column]) == 0
 
 
 def _with_attention(estimator: Any, X: Any) -> tuple[Any, Any]:

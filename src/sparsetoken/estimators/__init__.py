@@ -1,11 +1,12 @@
 """Estimators in the manner of scikit-learn for bags of embeddings.
 
-Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. To give a mask,
-convert once: ``as_bags(X, mask)``.
+Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. Classifiers take a
+mask in fit and predict; elsewhere convert once: ``as_bags(X, mask)``.
 """
 
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.elementwise import ElementwiseAttentionClassifier
+from sparsetoken.estimators.inputs import PaddingWarning
 from sparsetoken.estimators.linear import PooledLinearClassifier, VectorizedLinearClassifier
 from sparsetoken.estimators.query_warning import QueryWarning
 from sparsetoken.estimators.token_transformer import TokenTransformer
@@ -15,6 +16,7 @@ __all__ = [
     "AttentionClassifier",
     "BagPooling",
     "ElementwiseAttentionClassifier",
+    "PaddingWarning",
     "PooledLinearClassifier",
     "QueryWarning",
     "TokenPCA",

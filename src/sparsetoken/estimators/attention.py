@@ -145,6 +145,8 @@ class AttentionClassifier(QueryClassifier):
         share bags (measured on noise).
     token_transformer_ : TokenTransformer or None
         What makes features of tokens.
+    n_bags_ : int
+        How many bags it was fitted to.
     n_features_in_ : int
         d, or n_tokens * d.
 
@@ -252,8 +254,8 @@ class AttentionClassifier(QueryClassifier):
         self.token_transformer_ = best.transformer
         self._keep(best.found, best.bags, options, targets.weight)
 
-    def _read(self, X: Any) -> Bags:
-        bags = super()._read(X)
+    def _read(self, X: Any, mask: Any = None) -> Bags:
+        bags = super()._read(X, mask)
         return self.token_transformer_.transform(bags) if self.token_transformer_ else bags
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +15,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.inputs import check_magnitude, read_bags
+from sparsetoken.estimators.inputs import (
+    PaddingWarning,
+    Reading,
+    check_magnitude,
+    read_bags,
+    told_padding,
+)
 from sparsetoken.estimators.labels import read_targets
 from sparsetoken.estimators.parameters import Auto, ClassWeight
 from sparsetoken.fitting.linear_fit import LinearFit
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss, get_loss
+from sparsetoken.validation import InvalidInput
 
 __all__ = ["BagClassifier"]
 
@@ -31,6 +39,15 @@ def _logistic(classifier: BagClassifier) -> bool:
     raise AttributeError("predict_proba needs loss='logistic'")
 
 
+def _check_rows(reading: Reading, y: Any) -> None:
+    """Say what a table is taken for where it has not as many rows as there are labels."""
+    found = np.asarray(y).shape[:1]
+    if reading.rows and found and found[0] != len(reading.bags):
+        got = f"a table of {len(reading.bags)} rows and {found[0]} labels"
+        remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."
+        raise InvalidInput("X", "one bag of one token in each row of a table", got, remedy)
+
+
 class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     """A classifier of bags; the classes below it fit scores, and score."""
 
@@ -39,11 +56,12 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     class_weight: ClassWeight
     n_tokens: int | None
     classes_: np.ndarray
+    n_bags_: int
     coef_: np.ndarray
     intercept_: np.ndarray
     ridge_: np.ndarray
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> Self:
         """Fit to bags and one label each.
 
         Parameters
@@ -55,6 +73,14 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         sample_weight : array of shape (n,), optional
             How often each bag counts, >= 0: a bag of weight 2 is two bags, also where an
             automatic choice leaves one out.
+        mask : bool array of shape (n, L), optional
+            True where there is a token and False where there is padding, for an array of shape
+            (n, L, d).
+
+        Warns
+        -----
+        PaddingWarning
+            If bags of one size seem to be filled up with tokens of zeros.
 
         Raises
         ------
@@ -63,9 +89,13 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
             dimensions or lengths do not match, there is one class only, or a parameter is out
             of range.
         """
-        bags = read_bags(self, X, reset=True, n_tokens=self.n_tokens).bags
+        reading = read_bags(self, X, reset=True, n_tokens=self.n_tokens, mask=mask)
+        bags = reading.bags
+        if padded := told_padding(bags):
+            warnings.warn(padded, PaddingWarning, stacklevel=2)
+        _check_rows(reading, y)
         targets = read_targets(bags, y, sample_weight, self.class_weight)
-        self.classes_ = targets.classes
+        self.classes_, self.n_bags_ = targets.classes, int(targets.used.sum())
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)
@@ -88,31 +118,34 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         """Return the scores; K = 1 for two classes."""
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, mask: Any = None) -> np.ndarray:
         """Return scores (n,) of the second class, or (n, n_classes) for more than two."""
-        scores = self._scores(self._read(X))
+        scores = self._scores(self._read(X, mask))
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, mask: Any = None) -> np.ndarray:
         """Return the class of the largest score, an array of shape (n,)."""
-        scores = self.decision_function(X)
+        scores = self.decision_function(X, mask)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
 
     @available_if(_logistic)
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "n K"]:
+    def predict_proba(self, X: Any, mask: Any = None) -> Float[np.ndarray, "n K"]:
         """Return probabilities (n, n_classes), for the logistic loss only.
 
-        For more than two classes, those of one-vs-rest divided by their sum.
+        Of a model of n bags they are (n p + 1) / (n + 2), p = 1 / (1 + exp(-score)): n bags
+        cannot tell that a probability is below 1 / (n + 2). For more than two classes, those of
+        one-vs-rest divided by their sum.
         """
-        chances = expit(self.decision_function(X))
+        chances, n = expit(self.decision_function(X, mask)), self.n_bags_
+        chances = (n * chances + 1) / (n + 2)
         if chances.ndim == 1:
             return np.stack([1 - chances, chances], axis=1)
         total = chances.sum(axis=1, keepdims=True)
         return chances / np.maximum(total, np.finfo(chances.dtype).tiny)
 
-    def _read(self, X: Any) -> Bags:
+    def _read(self, X: Any, mask: Any = None) -> Bags:
         check_is_fitted(self)
-        return read_bags(self, X, reset=False, n_tokens=self.n_tokens).bags
+        return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask).bags
 
     def _logits(self, X: Any, shift: np.ndarray) -> list[np.ndarray]:
         """Return <x_l, w> + shift of each token."""

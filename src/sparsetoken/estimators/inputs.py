@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.bags.convert import is_list_of_bags
+from sparsetoken.bags.convert import is_list_of_bags, refuse_others
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Reading", "check_magnitude", "read_bags"]
+__all__ = ["PaddingWarning", "Reading", "check_magnitude", "read_bags", "told_padding"]
 
 LARGEST = {4: 1e12, 8: 1e100}  # bytes of a value: products of three stay finite
 
@@ -31,8 +31,20 @@ class Reading(NamedTuple):
     rows: bool
 
 
+class PaddingWarning(UserWarning):
+    """Bags seem to be filled up with zeros, which count as tokens.
+
+    Give a mask, or silence it with ``warnings.simplefilter("ignore", PaddingWarning)``.
+    """
+
+
 def read_bags(
-    estimator: BaseEstimator, X: Any, *, reset: bool, n_tokens: int | None = None
+    estimator: BaseEstimator,
+    X: Any,
+    *,
+    reset: bool,
+    n_tokens: int | None = None,
+    mask: Any = None,
 ) -> Reading:
     """Read the input of an estimator, and set or check ``n_features_in_``.
 
@@ -47,18 +59,23 @@ def read_bags(
         True in fit; False later, where another d than that of fit is refused.
     n_tokens : int, optional
         Tokens in each row of a table; ``n_features_in_`` is then n_tokens * d.
+    mask : bool array of shape (n, L), optional
+        True where there is a token, for arrays of shape (n, L, d).
 
     Raises
     ------
     ValueError, TypeError
         As scikit-learn for tables, as `as_bags` else; and for another d than in fit.
     """
+    refuse_others(X)
     rows = _is_table(X)
+    if rows and mask is not None:
+        raise InvalidInput("mask", "None for a table", type(mask).__name__, "X has no tokens.")
     if rows:
         kinds = [np.float64, np.float32]
         table = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
         return Reading(as_bags(table, n_tokens=n_tokens), rows)
-    bags = as_bags(X)
+    bags = as_bags(X, mask)
     # No names of columns here: this drops those of an earlier fit, or warns that they are missed.
     validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
     _check_dimension(estimator, bags.dimension, reset, n_tokens or 1)
@@ -78,6 +95,24 @@ def check_magnitude(bags: Bags) -> None:
     if largest > most or 0 < largest < 1 / most:
         legal = f"{bags.dtype} tokens of which the largest is between {1 / most:g} and {most:g}"
         raise InvalidInput("X", legal, f"largest absolute value {largest:.3g}", "Scale the tokens.")
+
+
+def told_padding(bags: Bags) -> str:
+    """Return what to say of bags of one size that end in tokens of zeros; "" if none do.
+
+    Two bags or more must end so, but not all: a token that is zero in every bag is of another
+    cause.
+    """
+    if bags.common_size in (None, 1):
+        return ""
+    last = ~bags.tokens[bags.offsets[1:] - 1].any(axis=1)
+    count = int(np.count_nonzero(last))
+    if not 2 <= count < len(bags):
+        return ""
+    return (
+        f"{count} of {len(bags)} bags end in tokens of zeros, which count as tokens. If they are "
+        "padding, give mask=, True where there is a token."
+    )
 
 
 def _is_table(X: Any) -> bool:

@@ -11,11 +11,12 @@ from jaxtyping import Float
 from scipy.special import xlogy
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.base import BagClassifier
 from sparsetoken.estimators.parameters import Auto, RandomState, Training, auto_or_real, step_sizes
-from sparsetoken.estimators.query_warning import QueryWarning, complaint
+from sparsetoken.estimators.query_warning import QueryWarning, complaint, told
 from sparsetoken.fitting.features import BagFeatures, pooling_weights
 from sparsetoken.fitting.linear_fit import require_smooth
 from sparsetoken.fitting.samples import Targets
@@ -169,14 +170,34 @@ class QueryClassifier(BagClassifier):
     def top_tokens(self, X: Any, k: int = 1) -> list[np.ndarray]:
         """Return the positions of the k tokens of most weight in each bag, the first the heaviest.
 
-        Equal weights are ordered by logit: with sharpness 0 all weights are equal. Bags of fewer
-        than k tokens give all of them.
+        Equal weights are ordered by logit. Bags of fewer than k tokens give all of them.
+
+        Warns
+        -----
+        QueryWarning
+            If attention is off (`sharpness_` is 0) for all classes: all weights are equal, and
+            the first token is that of the largest logit.
         """
         k, bags = integer("k", k, 1), self._read(X)
+        if not self.sharpness_.any() and bags.sizes.max() > 1:
+            warnings.warn(self.summary(), QueryWarning, stacklevel=2)
         tokens, bounds = self._tokens(bags), zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
         keys = [(tokens.values[a:b], tokens.weights[a:b]) for a, b in bounds]
         orders = [np.lexsort(key, axis=0)[::-1][:k] for key in keys]
         return [order[:, 0] if len(self.query_) == 1 else order for order in orders]
+
+    def summary(self) -> str:
+        """Say in a line for each class whether attention is on, and what speaks for it."""
+        check_is_fitted(self)
+        names = self.classes_[1:] if len(self.query_) == 1 else self.classes_
+        columns = zip(
+            names.tolist(),
+            self.query_kind_.tolist(),
+            self.sharpness_.tolist(),
+            self.attention_pvalue_.tolist(),
+            strict=True,
+        )
+        return "\n".join(told(*column) for column in columns)
 
     def effective_tokens(self, X: Any) -> np.ndarray:
         """Return (sum a)^2 / sum a^2, the number of tokens that count: (n,) or (n, n_classes)."""

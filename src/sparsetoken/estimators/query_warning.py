@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sparsetoken.fitting.training import AttentionFit, Options
 
-__all__ = ["QueryWarning", "complaint"]
+__all__ = ["QueryWarning", "complaint", "told"]
 
 UNIFORM = 0.98  # share of the tokens that count: above it the weights are as good as uniform
 HARM = 2.0  # standard errors by which pooling is better
@@ -46,6 +48,18 @@ def complaint(fit: AttentionFit, options: Options, share: float) -> str:
             "Raise temperature or set it 'auto'; with training='joint' lower query_ridge."
         )
     return ""
+
+
+def told(label: Any, kind: str, sharpness: float, pvalue: float) -> str:
+    """Return one line on the attention of a class against the others."""
+    chance = "" if pvalue != pvalue else f"; p = {pvalue:.2g} against mean pooling"
+    if sharpness == 0:
+        return (
+            f"Class {label}: attention is off, all tokens weigh the same{chance}. Its top tokens "
+            "are those of the largest logit."
+        )
+    name = {"likelihood": "likelihood pooling"}.get(kind, f"attention ({kind} query)")
+    return f"Class {label}: {name} of sharpness {sharpness:.2g}{chance}."
 
 
 def _of_evidence(evidence: float) -> str:
