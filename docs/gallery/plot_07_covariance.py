@@ -14,13 +14,13 @@ import sparsetoken as st
 d = 100
 spectrum = np.arange(1, d + 1) ** -0.8
 spectrum /= spectrum.mean()
-signal = np.full(d, d**-0.5)
+flat, signal = np.ones(d), np.full(d, d**-0.5)
 whitened_strength = 5.0 * np.sqrt(np.sum(signal**2 / spectrum))
 tokens = {
     "isotropic": (st.Isotropic(), 5.0),
     "steep spectrum": (st.TokenCovariance(spectrum, signal=signal), 5.0),
     "the same, whitened": (st.Isotropic(), whitened_strength),
-    "with a bag effect": (st.TokenCovariance(spectrum, spectrum, signal=signal), 5.0),
+    "isotropic, bag effect": (st.TokenCovariance(flat, flat, signal=signal), 5.0),
 }
 readout = st.Readout("square", ridge=1e-2)
 attention = st.Attention(st.TwoSteps(alpha=1.0, eta_q=7.0, loss="square"))

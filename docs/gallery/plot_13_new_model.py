@@ -9,6 +9,7 @@ the largest scores share the weight.
 import dataclasses
 from typing import ClassVar
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsetoken as st
@@ -47,7 +48,12 @@ class Sampler(QueriedSampler):
 register(ModelEntry(TopTwo, theory=law, simulation=Sampler, summary="the two largest scores"))
 
 problem = st.SparseTokenProblem(length=6, strength=4.0)
-model = TopTwo(st.Query(cosine=0.8, sharpness=1.0))
-print("theory", st.predict(problem, model).test_error)
-found = st.simulate(problem, model, dimension=200, trials=4)
-print("simulation", found.mean.test_error, "±", found.standard_error.test_error)
+cosines = np.array([0.4, 0.6, 0.8, 0.95])
+fig, ax = plt.subplots(layout="constrained")
+for kind in (TopTwo, st.Attention):
+    model = kind(st.Query(cosine=cosines, sharpness=1.0))
+    st.predict(problem, model, tolerance=5e-3).plot(ax=ax)
+    ax.lines[-1].set_label(kind.name)
+    st.simulate(problem, model, dimension=100, trials=4).plot(ax=ax)
+ax.set(xlabel="cosine of query and signal", ylabel="test error")
+ax.legend()
