@@ -56,4 +56,3 @@ def test_presets_are_legal_and_models_look_as_in_the_figures():
     assert set(LOOK) - {"floor"} <= set(MODELS)
     for name in set(LOOK) & set(COLOURS):
         assert LOOK[name][1] == COLOURS[name]
-    assert LOOK["floor"][1] == COLOURS["bayes"]
