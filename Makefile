@@ -67,7 +67,7 @@ bench: $(READY) ## our way against the other way (results/bench.json), then the 
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/agreement.py
 	$(BIN)/python benchmarks/robustness.py
-	$(BIN)/python benchmarks/explorer.py
+	$(BIN)/python benchmarks/explorer_latency.py
 
 SITE := $(OUT)/site
 

@@ -103,7 +103,27 @@ def _write_reference() -> None:
         )
         _keep(folder / f"{name}.rst", text)
         lines.append(name)
+    _write_claims(folder)
     _keep(folder / "index.md", "\n".join([*lines, "```", ""]))
+
+
+def _write_claims(folder: Path) -> None:
+    """Write the claims that ``sparsetoken reproduce`` compares with simulations."""
+    from sparsetoken.experiments import EXPERIMENTS
+
+    lines = ["# The claims", "", "What `sparsetoken reproduce NAME` compares with simulations."]
+    for experiment in EXPERIMENTS.values():
+        lines += [
+            "",
+            f"## {experiment.title}",
+            "",
+            f"`sparsetoken reproduce {experiment.name}`",
+            "",
+        ]
+        for claim in experiment.claims:
+            text = re.sub(r"([_*|])", r"\\\1", claim.text)
+            lines.append(f"- {text}" + (" *(open: by experiment)*" if claim.open else ""))
+    _keep(folder / "claims.md", "\n".join([*lines, ""]))
 
 
 def _is_documented(module: object, name: str) -> bool:
@@ -130,6 +150,20 @@ def _escape(app, what, name, obj, options, lines) -> None:
         lines[i] = "".join(parts)
 
 
+def _add_returns(app, what, name, obj, options, lines) -> None:
+    """Say what comes back where the first sentence alone says it, from the annotation."""
+    kind = getattr(obj, "__annotations__", {}).get("return")
+    if what not in ("function", "method") or kind in (None, "None") or "Returns" in lines:
+        return
+    if "Yields" in lines:
+        return
+    places = [lines.index(title) for title in ("Raises", "Examples") if title in lines]
+    at = min(places, default=len(lines))
+    text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
+    lines[at:at] = ["", "Returns", "-------", text, ""]
+
+
 def setup(app) -> None:
-    """Escape docstrings before numpydoc reads them."""
+    """Prepare docstrings before numpydoc reads them."""
+    app.connect("autodoc-process-docstring", _add_returns, priority=300)
     app.connect("autodoc-process-docstring", _escape, priority=400)

@@ -288,10 +288,20 @@ def make_model(
     **options
         Fields of any model, such as ``activation``; those that this one lacks play no part.
 
+    Returns
+    -------
+    Model
+
     Raises
     ------
     InvalidInput
         If the name is unknown, an option is a field of no model, or a value is illegal.
+
+    Examples
+    --------
+    >>> from sparsetoken.models import make_model
+    >>> make_model("pooled")
+    Pooled()
     """
     entry = MODELS[choice("model", name, MODELS)]
     known = {option for other in MODELS.values() for option in other.options}

@@ -120,10 +120,14 @@ def test_exact_curves_are_those_of_predict(client):
     model = st.Attention(st.TwoSteps(alpha=1.0))
     exact = st.predict(problem, model, st.Readout(ridge=1e-2, alpha=3.0)).test_error
     assert here["test_error"] == pytest.approx(exact, abs=1e-3)  # the tolerance of the page
-    for row in curves["floor"]:  # of as many labels
+    for row in curves["floor"]:
         others = [r for name in ("pooled", "vectorized") for r in curves[name]]
         same = [r["test_error"] for r in others if r["alpha"] == row["alpha"]]
         assert all(error > row["test_error"] - 1e-3 for error in same)
+    first = curves["floor"][0]
+    labels = first["alpha"] + 1.0  # of readout and query
+    least = st.oracle.learning_error(problem, labels, points=256).test_error
+    assert first["test_error"] == pytest.approx(least)
     query = found[0]
     assert query["kind"] == "query"
     assert query["cosine"] == pytest.approx(st.align(problem, model.query).cosine)

@@ -9,8 +9,7 @@ from typing import Any
 
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PARAMETERS, Settings
-from sparsetoken.explorer.views import numbers
-from sparsetoken.theory.oracle import learning_error
+from sparsetoken.explorer.views import floor, numbers
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import working_query
 
@@ -87,7 +86,7 @@ def _point(settings: Settings) -> dict[str, Any]:
         readouts = [settings.readout(alpha) for alpha in LOADS]
         results = predict_readouts(problem, settings.model(name), readouts, TOLERANCE)
         found[name] = [round(p.test_error, 5) if p.status.converged else None for p in results]
-    floors = {alpha: learning_error(problem, alpha, points=256) for alpha in LOADS[::3]}
+    floors = {alpha: floor(settings, alpha, 256) for alpha in LOADS[::3]}
     found["floor"] = [
         round(floors[alpha].test_error, 5) if alpha in floors else None for alpha in LOADS
     ]

@@ -8,6 +8,6 @@ LOOK = {
     "vectorized": ("all tokens side by side", "#009E73"),
     "elementwise": ("elementwise attention", "#CC79A7"),
     "hard_attention": ("attention to the top token", "#D55E00"),
-    "floor": ("floor: no learner does better", "#000000"),
+    "floor": ("floor: no learner does better", "#666666"),
 }
-"""Words and colour of each curve; dark pages draw black as white."""
+"""Words and colour of each curve; dark pages draw the grey lighter."""

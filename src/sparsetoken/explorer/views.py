@@ -5,6 +5,7 @@ A stream is a generator: whoever no longer wants it stops asking, and nothing mo
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,12 +18,12 @@ from sparsetoken.simulation.trial import Setting, TrialPlan
 from sparsetoken.theory import descend
 from sparsetoken.theory.alignment import align_point
 from sparsetoken.theory.capacity import capacity_point
-from sparsetoken.theory.oracle import learning_error
+from sparsetoken.theory.oracle import LearningError, learning_error
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
-__all__ = ["VIEWS", "Events", "numbers", "simulation"]
+__all__ = ["VIEWS", "Events", "floor", "numbers", "simulation"]
 
 Events = Iterator[dict[str, Any]]
 
@@ -89,11 +90,24 @@ def curves(settings: Settings) -> Events:
     yield from _floor(settings)
 
 
+def floor(settings: Settings, alpha1: float, points: int) -> LearningError:
+    """Return the least error of any learner that has the labels of query and readout.
+
+    A query that is given may know of the signal what no labels told; then it is the error with
+    the signal known.
+    """
+    if settings["query"] == "given":
+        oracle = learning_error(settings.problem(), LARGEST_LOAD, points=points)
+        return dataclasses.replace(oracle, test_error=oracle.oracle_error)
+    labels = alpha1 + settings["alpha0"]
+    return learning_error(settings.problem(), labels, points=points)
+
+
 def _floor(settings: Settings) -> Events:
     rows = []
     try:
         for alpha in FLOOR_LOADS:
-            found = learning_error(settings.problem(), alpha, points=FLOOR_POINTS)
+            found = floor(settings, alpha, FLOOR_POINTS)
             rows.append(
                 {
                     "alpha": alpha,

@@ -19,10 +19,20 @@ _BUILT_IN: dict[str, Loss] = {
 def get_loss(loss: Loss | str) -> Loss:
     """Return the built-in loss of that name; a `Loss` is returned as it is.
 
+    Returns
+    -------
+    Loss
+
     Raises
     ------
     InvalidInput
         If no loss has that name, or a loss of one's own has the name of a built-in one.
+
+    Examples
+    --------
+    >>> from sparsetoken.losses import get_loss
+    >>> float(get_loss("square").value(1.0, 0.5))
+    0.125
     """
     if not isinstance(loss, Loss):
         remedy = "A loss of your own is given as an object: see CustomLoss."

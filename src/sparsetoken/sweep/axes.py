@@ -52,7 +52,18 @@ def listed(name: str, values: Sequence[Any]) -> Axis:
 
 
 def linear(name: str, start: float, stop: float, points: int) -> Axis:
-    """Return an axis with equal steps from start to stop, both included."""
+    """Return an axis with equal steps from start to stop, both included.
+
+    Returns
+    -------
+    Axis
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import linear
+    >>> linear("strength", 1, 3, 3).names
+    ('strength',)
+    """
     where = f"axes.{name}"
     start, stop, points = _ends(where, start, stop, points)
     steps = [start + (stop - start) * i / (points - 1) for i in range(points)]

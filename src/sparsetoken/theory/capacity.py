@@ -43,10 +43,22 @@ def capacity(
     tolerance : float
         Relative error of the capacity that is acceptable, in (0, 1).
 
+    Returns
+    -------
+    Capacity or Table
+        Use it only if ``status.converged``.
+
     Raises
     ------
     InvalidInput
         If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> round(st.capacity(problem, st.Pooled()).capacity, 3)
+    2.95
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     return over_arrays(

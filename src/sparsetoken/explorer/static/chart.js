@@ -10,9 +10,9 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** Return the colour of a series: what is black on paper is white on a dark page. */
+/** Return the colour of a series: what is grey on paper is a lighter grey on a dark page. */
 export function ink(hex) {
-  return hex === "#000000" ? colour("--front") : hex;
+  return hex === "#666666" ? colour("--soft") : hex;
 }
 
 export class LineChart {

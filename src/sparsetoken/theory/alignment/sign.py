@@ -106,10 +106,22 @@ def small_step_margin(problem: SparseTokenProblem) -> float:
     Equation: small-step-condition. For small steps, and a loss with l'(-1, 0) =
     -l'(1, 0), the query turns towards the signal if and only if it is > 0.
 
+    Returns
+    -------
+    float
+        Above 0 where the query turns towards the signal.
+
     Raises
     ------
     InvalidInput
         If a field of the problem holds an array.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> st.theory.small_step_margin(problem) > 0
+    True
     """
     require_numbers(problem)
     isotropic_only(problem.tokens, "The condition of small steps")

@@ -57,6 +57,13 @@ def align(
     -------
     Alignment or Table
         Cosine 0 and norm 0 when q2 = 0 (one token, or no step).
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> round(st.align(problem, st.TwoSteps(alpha=1.0)).cosine, 2)
+    0.88
     """
     return over_arrays(lambda points: [align_point(*point) for point in points], problem, steps)
 

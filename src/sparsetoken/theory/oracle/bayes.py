@@ -70,10 +70,22 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
         Nodes for each scramble, a power of two. Used if 1 < R < L; for R = 1 the law
         of the sum is found on a lattice, and for R = L it is normal.
 
+    Returns
+    -------
+    BayesError
+        Use it only if ``status.converged``.
+
     Raises
     ------
     InvalidInput
         If `points` is below 1, L above 2^20, or a field of the problem holds an array.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> round(st.oracle.bayes_error(problem).test_error, 4)
+    0.0178
     """
     integer("points", points, 1)
     require_numbers(problem)

@@ -83,10 +83,22 @@ def learning_error(
     points : int
         Nodes for each scramble, a power of two.
 
+    Returns
+    -------
+    LearningError
+        Use it only if ``status.converged``.
+
     Raises
     ------
     InvalidInput
         If a value is outside its range, L above 2^20, or a field of the problem holds an array.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> round(st.oracle.learning_error(problem, alpha=0.5).test_error, 3)
+    0.029
     """
     require_numbers(problem)
     check_length(problem.length)

@@ -1,6 +1,6 @@
 """The explorer in a real browser: its start, and how long a move of a slider takes to show.
 
-    python benchmarks/explorer.py [--moves 100] [--out results/explorer.json]
+    python benchmarks/explorer_latency.py [--moves 100] [--out results/explorer.json]
 
 A move is an input event of a slider; it has shown when the learning curves of that state, or of
 a newer one, have been drawn and the frame is there. Moves come one by one, after rests in which
