@@ -3,7 +3,6 @@
 import json
 import sys
 
-import joblib
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +11,7 @@ from sparsetoken import diagnose, forecast
 from sparsetoken.bags import as_bags, write_parquet
 from sparsetoken.cli.app import app
 from sparsetoken.cli.files import read_bags
+from sparsetoken.estimators.saving import load, save
 
 
 def run(*arguments):
@@ -184,32 +184,33 @@ def test_three_classes(tmp_path):
 def test_the_saved_model_is_the_one_fitted_to_all_bags(dense, data, tmp_path):
     from sparsetoken.estimators import AttentionClassifier
 
-    out = tmp_path / "model.joblib"
+    out = tmp_path / "model.skops"
     found = run("fit", dense, "--folds", 2, "--out", out, "--seed", 1)
     assert found.exit_code == 0, found.stderr
-    assert "model.joblib" in "".join(found.stdout.split())
+    assert "model.skops" in "".join(found.stdout.split())
     expected = AttentionClassifier(random_state=1).fit(*data)
-    loaded = joblib.load(out)
+    loaded = load(out)
     assert np.array_equal(loaded.decision_function(data[0]), expected.decision_function(data[0]))
     assert [p.name for p in tmp_path.iterdir() if "part" in p.name] == []
 
 
 def test_a_write_that_fails_loses_nothing(dense, tmp_path, monkeypatch):
-    out = tmp_path / "model.joblib"
+    out = tmp_path / "model.skops"
     out.write_bytes(b"an older model")
 
-    def full(value, stream):
-        stream.write(b"half of it")
+    def full(path, content):
+        with path.open("wb") as stream:
+            stream.write(content[:10])
         raise OSError("no space left")
 
-    monkeypatch.setattr(joblib, "dump", full)
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
     found = run("fit", dense, "--folds", 2, "--out", out, "--json")
     assert found.exit_code == 2
     assert json.loads(found.stdout)["saved"] is None  # the scores are there
     assert "no space left" in found.stderr
     assert [line.split(":")[0] for line in found.stderr.splitlines()] == ["Warning", "Error"]
     assert out.read_bytes() == b"an older model"
-    assert {p.name for p in tmp_path.iterdir()} == {"dense.npz", "model.joblib"}
+    assert {p.name for p in tmp_path.iterdir()} == {"dense.npz", "model.skops"}
 
 
 def _npz(path, **arrays):
@@ -381,7 +382,7 @@ def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
         ("fit", ["--test-size", 1.5], "--test-size"),
         ("fit", ["--test-size", 0.01], "--test-size"),
         ("fit", ["--seed", -1], "--seed"),
-        ("fit", ["--out", "no/such/folder/model.joblib"], "--out"),
+        ("fit", ["--out", "no/such/folder/model.skops"], "--out"),
         ("fit", ["--label", "z"], "array z"),
         ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
         ("diagnose", ["--columns", "1,1"], "different ones of"),
@@ -458,9 +459,9 @@ def test_what_would_fill_the_memory_is_not_unpacked(kind, tmp_path, monkeypatch)
 
 
 def test_a_saved_model_is_scored_and_predicts(data, dense, tmp_path):
-    out = tmp_path / "model.joblib"
+    out = tmp_path / "model.skops"
     assert run("fit", dense, "--folds", 2, "--out", out).exit_code == 0
-    model = joblib.load(out)
+    model = load(out)
     new = tmp_path / "new.npz"
     X, y = data[0][::-1], data[1][::-1]
     np.savez(new, X=X, y=y)
@@ -480,7 +481,7 @@ def test_a_saved_model_is_scored_and_predicts(data, dense, tmp_path):
 
 def test_a_model_of_a_parquet_file_predicts_without_labels(parquet, tmp_path):
     pandas = pytest.importorskip("pandas")
-    out = tmp_path / "model.joblib"
+    out = tmp_path / "model.skops"
     assert run("fit", parquet, "--model", "pooled", "--folds", 2, "--out", out).exit_code == 0
     pandas.read_parquet(parquet).drop(columns="label").to_parquet(parquet, index=False)
     rows = json.loads(run("predict", out, parquet, "--json").stdout)["predictions"]
@@ -489,7 +490,7 @@ def test_a_model_of_a_parquet_file_predicts_without_labels(parquet, tmp_path):
 
 
 def test_one_label_against_the_rest(data, tmp_path):
-    path, out = tmp_path / "three.npz", tmp_path / "model.joblib"
+    path, out = tmp_path / "three.npz", tmp_path / "model.skops"
     y = np.where(data[1] == 1, "z", np.where(np.arange(60) % 4, "a", "b"))
     np.savez(path, X=data[0], y=y)
     found = run("fit", path, "--folds", 2, "--positive", "a", "--out", out, "--json")
@@ -503,7 +504,7 @@ def test_one_label_against_the_rest(data, tmp_path):
 
 @pytest.mark.parametrize("content", [None, b"no pickle"])
 def test_what_is_no_saved_model(content, dense, tmp_path):
-    path = tmp_path / "model.joblib"
+    path = tmp_path / "model.skops"
     if content is not None:
         path.write_bytes(content)
     for command in ("score", "predict"):
@@ -511,8 +512,16 @@ def test_what_is_no_saved_model(content, dense, tmp_path):
         assert found.exit_code == 2
         assert len(found.stderr.splitlines()) == 1
         assert "MODEL must be" in found.stderr
-    joblib.dump({"a": 1}, path)
+    save({"a": 1}, path)
     assert "a classifier of bags" in run("score", path, dense).stderr
+
+
+def test_a_pickle_is_loaded_on_demand_alone(dense, tmp_path):
+    out = tmp_path / "model.joblib"
+    assert run("fit", dense, "--model", "pooled", "--folds", 2, "--out", out).exit_code == 0
+    for command in ("score", "predict"):
+        assert "--trust-pickle" in run(command, out, dense).stderr
+        assert run(command, out, dense, "--trust-pickle").exit_code == 0
 
 
 def test_the_text_of_a_fit_says_whether_attention_is_on(dense, tmp_path):

@@ -26,6 +26,7 @@ __all__ = [
     "LabelledBags",
     "Positive",
     "Seed",
+    "TrustPickle",
     "columns_told",
     "read_bags",
     "read_unlabelled",
@@ -68,6 +69,14 @@ Positive = Annotated[
         metavar="LABEL",
         show_default=False,
         help="The label that counts as True, the second class; all others are False.",
+    ),
+]
+TrustPickle = Annotated[
+    bool,
+    typer.Option(
+        "--trust-pickle",
+        help="Load MODEL even if it is a pickle, which can run any code: only if you trust its "
+        "author.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Of all that is random, at least 0.")]

@@ -11,7 +11,7 @@ import typer
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
 from sparsetoken.cli.show import guarded, message, put, put_json
-from sparsetoken.files import require_place, written_whole
+from sparsetoken.files import require_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +42,12 @@ def fit(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="File for the model fitted to all bags (joblib).")
+        Path | None,
+        typer.Option(
+            "--out",
+            help="File for the model fitted to all bags. Loading it runs no code, unless it ends "
+            "in .joblib or .pkl: then a pickle is written.",
+        ),
     ] = None,
     seed: f.Seed = 0,
     as_json: o.AsJson = False,
@@ -52,7 +57,7 @@ def fit(
     Standard errors are the standard deviation over folds over the root of their number. They
     leave out that folds share training bags.
 
-    Example: [cyan]sparsetoken fit bags.npz --model attention --out model.joblib[/]
+    Example: [cyan]sparsetoken fit bags.npz --model attention --out model.skops[/]
     """
     from sparsetoken.models import MODELS
     from sparsetoken.validation import choice, integer
@@ -191,11 +196,10 @@ def _of_bag(name: Any, label: Any, order: np.ndarray, weights: np.ndarray) -> di
 
 def _saved(estimator: Any, out: Path) -> str:
     """Write the model whole or not at all; return what went wrong."""
-    import joblib  # type: ignore[import-untyped]
+    from sparsetoken.estimators.saving import save
 
     try:
-        with written_whole(out) as aside, aside.open("wb") as stream:
-            joblib.dump(estimator, stream)
+        save(estimator, out)
     except OSError as error:
         return f"{out} was not written ({error}). Name another file with --out."
     return ""

@@ -21,7 +21,7 @@ def score(
         typer.Argument(
             metavar="MODEL",
             show_default=False,
-            help="A model that `fit --out` saved. Loading one runs code: only from who you trust.",
+            help="A model that `fit --out` saved.",
         ),
     ],
     file: f.File,
@@ -29,18 +29,19 @@ def score(
     bag: f.BagColumn = "bag",
     columns: f.Columns = "",
     positive: f.Positive = "",
+    trust_pickle: f.TrustPickle = False,
     as_json: o.AsJson = False,
 ) -> None:
     """Score a saved model on labelled bags: accuracy, AUC and log-loss.
 
-    Example: [cyan]sparsetoken score model.joblib new.npz[/]
+    Example: [cyan]sparsetoken score model.skops new.npz[/]
     """
     from sklearn.metrics import log_loss, roc_auc_score
 
     from sparsetoken.validation import InvalidInput
 
     data = f.read_bags(file, label, bag, columns, positive)
-    estimator = _loaded(model)
+    estimator = _loaded(model, trust_pickle)
     classes = estimator.classes_
     unknown = sorted({str(y) for y in data.y.tolist()} - {str(c) for c in classes.tolist()})
     if unknown:
@@ -65,7 +66,9 @@ def score(
         put_table(f"Score of {model}", {k: v for k, v in values.items() if v is not None})
 
 
-def predictions(model: Path, file: Path, bag: str, columns: str, as_json: bool) -> None:
+def predictions(
+    model: Path, file: Path, bag: str, columns: str, trust_pickle: bool, as_json: bool
+) -> None:
     """Print the class of each bag of a file, and its probability where the model has one.
 
     Raises
@@ -74,7 +77,7 @@ def predictions(model: Path, file: Path, bag: str, columns: str, as_json: bool) 
         If a file cannot be read, or the model is for bags of another dimension.
     """
     named = f.read_unlabelled(file, bag, columns)
-    estimator = _loaded(model)
+    estimator = _loaded(model, trust_pickle)
     found = estimator.predict(named.bags).tolist()
     chances: list[Any] = [None] * len(found)
     if hasattr(estimator, "predict_proba"):
@@ -92,20 +95,13 @@ def predictions(model: Path, file: Path, bag: str, columns: str, as_json: bool) 
         put(f"{row['bag']},{row['label']},{chance}")
 
 
-def _loaded(path: Path) -> Any:
+def _loaded(path: Path, trust_pickle: bool) -> Any:
     """Return a saved classifier; it says itself if bags are of another dimension."""
-    import joblib  # type: ignore[import-untyped]
-
     from sparsetoken.estimators.base import BagClassifier
+    from sparsetoken.estimators.saving import load
     from sparsetoken.validation import InvalidInput
 
-    if not path.is_file():
-        raise InvalidInput("MODEL", "a file that is there", str(path))
-    try:
-        estimator = joblib.load(path)
-    except Exception as error:  # a broken pickle raises whatever it likes
-        remedy = f"It cannot be loaded ({type(error).__name__})."
-        raise InvalidInput("MODEL", "saved by `sparsetoken fit --out`", str(path), remedy) from None
+    estimator = load(path, trust_pickle=trust_pickle)
     if not isinstance(estimator, BagClassifier):
         legal = "a classifier of bags"
         raise InvalidInput("MODEL", legal, type(estimator).__name__, "`fit --out` saves one.")

@@ -95,6 +95,7 @@ def predict(
     ] = None,
     bag: f.BagColumn = "bag",
     columns: f.Columns = "",
+    trust_pickle: f.TrustPickle = False,
     as_json: o.AsJson = False,
 ) -> None:
     """Predict errors, loss, AUC and overlaps of a trained classifier.
@@ -104,7 +105,7 @@ def predict(
     Example: [cyan]sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 2[/]
     """
     if file is not None:
-        predictions(Path(model), file, bag, columns, as_json)
+        predictions(Path(model), file, bag, columns, trust_pickle, as_json)
         return
     from sparsetoken import theory
 

@@ -92,7 +92,7 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
         return _harmless(path)
     if not trust_pickle:
         legal = "a file that runs no code when it is read, as save writes"
-        remedy = "If it is a pickle from someone you trust, allow it: trust_pickle=True."
+        remedy = "A pickle from someone you trust: trust_pickle=True, or --trust-pickle."
         raise InvalidInput("MODEL", legal, str(path), remedy)
     import joblib
 
