@@ -145,8 +145,8 @@ class AttentionClassifier(QueryClassifier):
         share bags (measured on noise).
     token_transformer_ : TokenTransformer or None
         What makes features of tokens.
-    n_bags_ : int
-        How many bags it was fitted to.
+    n_bags_ : float
+        How many bags it was fitted to: the sum of their sample weights.
     n_features_in_ : int
         d, or n_tokens * d.
 
