@@ -4,7 +4,6 @@ from typing import get_args
 
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.decomposition import PCA
 from sklearn.utils.estimator_checks import check_estimator
 
 from sparsetoken import (
@@ -22,7 +21,7 @@ CLASSIFIERS = [
     PooledLinearClassifier(ridge=0.1, loss="hinge", class_weight="balanced"),
     VectorizedLinearClassifier(),
     AttentionClassifier(),
-    AttentionClassifier("likelihood", token_features=PCA(1)),
+    AttentionClassifier("likelihood"),
     AttentionClassifier(presence="strict"),
     AttentionClassifier("joint", loss="square", standardize=False),
     AttentionClassifier("four_stage", temperature=1.0, split=0.5, ridge=0.1),

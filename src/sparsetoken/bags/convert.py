@@ -86,7 +86,7 @@ def refuse_others(X: Any) -> None:
         For dicts, strings, and iterators such as generators.
     """
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not issparse(X):  # some sparse arrays are dicts
         remedy = "Give list(X.values()), with labels in the same order."
         raise InvalidInput("X", legal, f"a {type(X).__name__}", remedy)
     if isinstance(X, Iterator):

@@ -101,7 +101,7 @@ class AttentionClassifier(QueryClassifier):
     token_features : None, "auto" or transformer
         What is made of each token before all else, for signals that are not linear in tokens:
         nothing, or what a transformer of scikit-learn makes, such as ``Nystroem()``, fitted to
-        a sample of tokens without labels (`TokenTransformer`). Query and readout then act on
+        a sample of tokens without labels or weights (`TokenTransformer`). Query and readout then act on
         that. ``auto`` also fits with up to 400 features of a Gaussian kernel, of tokens as
         given and of scaled ones, and takes those of least left-out loss if they gain more than
         one standard error over the tokens themselves: three fits, and memory for the features
@@ -145,8 +145,8 @@ class AttentionClassifier(QueryClassifier):
         share bags (measured on noise).
     token_transformer_ : TokenTransformer or None
         What makes features of tokens.
-    n_bags_ : int
-        How many bags it was fitted to.
+    n_bags_ : float
+        How many bags it was fitted to: the sum of their sample weights.
     n_features_in_ : int
         d, or n_tokens * d.
 

@@ -56,7 +56,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     class_weight: ClassWeight
     n_tokens: int | None
     classes_: np.ndarray
-    n_bags_: int
+    n_bags_: float
     coef_: np.ndarray
     intercept_: np.ndarray
     ridge_: np.ndarray
@@ -95,7 +95,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
             warnings.warn(padded, PaddingWarning, stacklevel=2)
         _check_rows(reading, y)
         targets = read_targets(bags, y, sample_weight, self.class_weight)
-        self.classes_, self.n_bags_ = targets.classes, int(targets.used.sum())
+        self.classes_, self.n_bags_ = targets.classes, float(targets.weight.sum())
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)

@@ -87,8 +87,8 @@ class PooledLinearClassifier(_LinearClassifier):
     intercept_ : array of shape (1,) or (n_classes,)
     ridge_ : array of shape (1,) or (n_classes,)
         The ridge in use.
-    n_bags_ : int
-        How many bags it was fitted to.
+    n_bags_ : float
+        How many bags it was fitted to: the sum of their sample weights.
     n_features_in_ : int
         d, or n_tokens * d.
 
@@ -138,8 +138,8 @@ class VectorizedLinearClassifier(_LinearClassifier):
         The ridge in use.
     bag_size_ : int
         L.
-    n_bags_ : int
-        How many bags it was fitted to.
+    n_bags_ : float
+        How many bags it was fitted to: the sum of their sample weights.
     n_features_in_ : int
         d, or n_tokens * d.
     """

@@ -120,7 +120,7 @@ def _ridges(task: Task) -> Float[np.ndarray, " r"]:
     """Return d / (n strength^2): the prior that token scores have that standard deviation."""
     if not isinstance(task.ridge, str):
         return np.array([task.ridge])
-    n, d = task.features.means.shape
+    n, d = float(task.samples.copies.sum()), task.bags.dimension
     strengths = STRENGTHS[:1] if n > MANY * d else STRENGTHS
     return task.features.token_variance * d / (n * np.square(strengths))
 
