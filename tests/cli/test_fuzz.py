@@ -40,6 +40,7 @@ QUICK = {
     "diagnose": ["missing.npz"],
     "forecast": ["missing.npz"],
     "fit": ["missing.npz"],
+    "score": ["missing.skops", "missing.npz"],
 }
 COMMANDS = typer.main.get_command(app).commands
 

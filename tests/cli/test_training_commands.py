@@ -81,7 +81,7 @@ def test_floor_keys():
         (["descend", "--loss", "hinge"], "loss"),
         (["descend", "--start-product", 1], "start_product"),
         (["descend", "--momentum", 1], "momentum"),
-        (["descend", "--steps", 90000], "length"),
+        (["descend", "--steps", 90000], "steps of a descent"),
         (["descend", "--model", "pooled"], "JointDescent"),
         (["descend", "--workers", 0], "workers"),
         (["descend", "--steps", 1, "--trials", 0], "trials"),

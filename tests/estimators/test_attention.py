@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sparsetoken import AttentionClassifier, ElementwiseAttentionClassifier
 from sparsetoken.bags import Bags
+from sparsetoken.estimators import QueryWarning
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 RIDGE, STEPS = 0.02, (2.0, 0.3, 20.0)
@@ -145,7 +146,9 @@ def test_without_sharpness_tokens_are_ordered_by_logit(draw: Draw) -> None:
     model = AttentionClassifier(temperature=0.0).fit(bags, y)
     assert model.sharpness_.tolist() == [0]
     assert model.query_kind_.tolist() == ["mean"]
-    tops, logits = model.top_tokens(bags), model.token_logits(bags)
+    with pytest.warns(QueryWarning, match="attention is off"):
+        tops = model.top_tokens(bags)
+    logits = model.token_logits(bags)
     for top, u, a in zip(tops, logits, model.attention_weights(bags), strict=True):
         np.testing.assert_allclose(a, 1 / len(u), rtol=1e-12)
         assert top[0] == u.argmax()
