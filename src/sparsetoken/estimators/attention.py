@@ -102,10 +102,11 @@ class AttentionClassifier(QueryClassifier):
         What is made of each token before all else, for signals that are not linear in tokens:
         nothing, or what a transformer of scikit-learn makes, such as ``Nystroem()``, fitted to
         a sample of tokens without labels or weights (`TokenTransformer`). Query and readout
-        then act on that. ``auto`` also fits with up to 400 features of a Gaussian kernel, of tokens as
-        given and of scaled ones, and takes those of least left-out loss if they gain more than
-        one standard error over the tokens themselves: three fits, and memory for the features
-        of each, at most 1 GB in float32; with more tokens there are fewer features, down to 50.
+        then act on that. ``auto`` also fits with up to 400 features of a Gaussian kernel, of
+        tokens as given and of scaled ones, and takes those of least left-out loss if they gain
+        more than one standard error over the tokens themselves: three fits, and memory for the
+        features of each, at most 1 GB in float32; with more tokens there are fewer features,
+        down to 50.
     n_tokens : int, optional
         Tokens in each row of a 2-D input; by default a row is one token.
     random_state : int, RandomState or None

@@ -25,6 +25,7 @@ __all__ = ["LikelihoodProblem", "likelihood_fit", "likelihood_queries"]
 STRENGTHS = (4.5, 1.5, 0.5)  # of the prior of v, in deviations of a token; a decade of the ridge
 MANY = 5  # bags per dimension beyond which the weakest ridge is as good as any
 STEPS, TOLERANCE = 40, 1e-4  # of a direction that is only compared by left-out loss
+LEAST_STEPS, WORK = 8, 2e10  # products in all steps: about ten seconds; with more, fewer steps
 FLAT = 1e-3  # ridge of slope and intercept, in units of the variance of the pooled scores
 
 Subsets = Sequence[Bool[np.ndarray, " n"]]
@@ -109,8 +110,10 @@ def likelihood_queries(
         task.loss,
     )
     start = np.concatenate([starts, np.zeros((1, len(subsets)))]).T
+    work = float(task.bags.tokens.size * len(problem.ridges))
+    steps = int(np.clip(WORK / work, LEAST_STEPS, STEPS))
     found = descend_together(
-        problem.value_and_gradient, np.tile(start, (len(ridges), 1)), STEPS, TOLERANCE
+        problem.value_and_gradient, np.tile(start, (len(ridges), 1)), steps, TOLERANCE
     )
     groups = np.split(found.points[:, :-1], len(ridges))
     return [unit_queries(task, group.T) for group in groups]
