@@ -123,7 +123,8 @@ def _ridges(task: Task) -> Float[np.ndarray, " r"]:
     """Return d / (n strength^2): the prior that token scores have that standard deviation."""
     if not isinstance(task.ridge, str):
         return np.array([task.ridge])
-    n, d = float(task.samples.copies.sum()), task.bags.dimension
+    # A sample of weight 2 is two samples, one of less than 1 is one.
+    n, d = float(np.maximum(task.samples.copies, 1.0).sum()), task.bags.dimension
     strengths = STRENGTHS[:1] if n > MANY * d else STRENGTHS
     return task.features.token_variance * d / (n * np.square(strengths))
 
