@@ -13,6 +13,7 @@ from sparsetoken import theory
 PROBLEM = st.SparseTokenProblem(6, 2, 5.0)
 FAR = st.SparseTokenProblem(6, 1, 60.0)  # its weights and its errors underflow
 SHARP = st.Attention(st.Query(1.0, 8.0))
+EXPONENTIAL = st.Elementwise(st.Query(0.9, 3.0), "exp")
 STEPS = st.Attention(st.TwoSteps())
 DESCENT = st.Attention(st.JointDescent(alpha=3, steps=2, eta_w=1, eta_q=4))
 
@@ -33,9 +34,9 @@ CALLS = {
     "predict": lambda: st.predict(PROBLEM, STEPS, st.Readout("hinge", 1e-2, 2.0)).auc,
     "predict far": lambda: st.predict(FAR, SHARP, st.Readout("logistic", 1e-2, 9.0)).auc,
     "predict inf": lambda: st.predict(PROBLEM, STEPS, st.Readout(alpha=math.inf)).test_error,
-    "exp": lambda: st.predict(PROBLEM, st.Elementwise(st.Query(0.9, 3.0), "exp")).test_error,
+    "exp": lambda: st.predict(PROBLEM, EXPONENTIAL, tolerance=0.1).test_error,
     "align": lambda: st.align(st.SparseTokenProblem(6, 1, 1e-300)).cosine,
-    "capacity": lambda: st.capacity(FAR, SHARP, tolerance=0.1).capacity,
+    "capacity": lambda: st.capacity(PROBLEM, STEPS, tolerance=0.1).capacity,
     "descend": lambda: theory.descend(PROBLEM, DESCENT, tolerance=0.5).norm_q[-1],
     "bayes": lambda: st.oracle.bayes_error(FAR).test_error,
     "floor": lambda: st.oracle.learning_error(FAR, 2.0).cosine,
