@@ -1,6 +1,7 @@
-"""What reproduce tells of its progress where there is no terminal."""
+"""What commands tell of their progress where there is no terminal."""
 
-from sparsetoken.cli.reproduce import ProgressLines
+from sparsetoken.cli import progress
+from sparsetoken.cli.progress import ProgressLines
 
 
 class _Clock:
@@ -14,10 +15,10 @@ class _Clock:
 def _told(capsys, steps):
     """Return the lines that steps of (seconds, share) give."""
     clock = _Clock()
-    progress = ProgressLines(clock)
+    tell = ProgressLines(clock, share=0.05)
     for seconds, share in steps:
         clock.now = seconds
-        progress("capacity", share * 200, 200)
+        tell("capacity", share * 200, 200)
     found = capsys.readouterr()
     assert found.out == ""
     return found.err.splitlines()
@@ -41,3 +42,18 @@ def test_the_time_left_follows_the_speed_so_far(capsys):
 def test_work_of_earlier_runs_is_not_taken_for_speed(capsys):
     lines = _told(capsys, [(0, 0.5), (10, 0.6)])
     assert lines == ["50 % done (capacity)", "60 % done, about 40 s left (capacity)"]
+
+
+def test_a_log_gets_lines_with_the_time_left(capsys, monkeypatch):
+    clock = _Clock()
+    monkeypatch.setattr(progress, "ProgressLines", lambda: ProgressLines(clock))
+    with progress.progress_bar() as bar:
+        task = bar.add_task("trials", total=None)
+        bar.update(task, description="starting")  # nothing is known of the total
+        bar.update(task, total=40, description="trials")
+        for _ in range(40):
+            clock.now += 1.5
+            bar.advance(task)
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 5
+    assert told[2] == "52 % done, about 28 s left (trials)"

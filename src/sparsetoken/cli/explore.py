@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, progress_bar, put_json
+from sparsetoken.cli.progress import progress_bar
+from sparsetoken.cli.show import guarded, message, put_json
 
 __all__ = ["explore"]
 

@@ -10,7 +10,8 @@ import typer
 
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, progress_bar, put, put_json
+from sparsetoken.cli.progress import progress_bar
+from sparsetoken.cli.show import guarded, message, put, put_json
 
 __all__ = ["counting", "forecast"]
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, progress_bar, put, put_json
+from sparsetoken.cli.progress import progress_bar
+from sparsetoken.cli.show import guarded, message, put, put_json
 
 if TYPE_CHECKING:
     from sparsetoken.theory.oracle.strength import CriticalStrength

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sparsetoken.cli import options as o
+from sparsetoken.cli.progress import ProgressLines, progress_bar
 from sparsetoken.cli.running import Cluster, executor_of, one_message
-from sparsetoken.cli.show import guarded, message, progress_bar, put_json, put_table
+from sparsetoken.cli.show import guarded, message, put_json, put_table
 
 if TYPE_CHECKING:
     from sparsetoken.report import Reproduction
@@ -102,48 +102,9 @@ def told_progress() -> Iterator[Callable[[str, float, float], None]]:
     """Return what tells of progress: a bar on a terminal, lines with the time left elsewhere."""
     with progress_bar(counts=False) as bar:
         if bar.disable:
-            yield ProgressLines()
+            yield ProgressLines(share=0.05)
             return
         task = bar.add_task("experiments", total=None)
         yield lambda name, done, total: bar.update(
             task, description=name, completed=done, total=total
         )
-
-
-class ProgressLines:
-    """Writes a line to standard error after each twentieth of the work, or ten seconds.
-
-    Parameters
-    ----------
-    clock : callable
-        Seconds.
-    """
-
-    SHARE, SECONDS = 0.05, 10.0
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._last = self._start = clock()
-        self._shown = 0.0
-        self._begun: float | None = None
-
-    def __call__(self, name: str, done: float, total: float) -> None:
-        """Tell that so much of the total cost is done."""
-        now, share = self._clock(), done / total
-        if self._begun is None:  # what earlier runs did says nothing of the speed of this one
-            self._start, self._begun = now, share
-        if share - self._shown < self.SHARE - 1e-9 and now - self._last < self.SECONDS:
-            return
-        self._last, self._shown = now, share
-        message(f"{100 * share:.0f} % done{self._left(now, share, self._begun)} ({name})")
-
-    def _left(self, now: float, share: float, begun: float) -> str:
-        if share <= begun or share >= 1:
-            return ""
-        seconds = (now - self._start) * (1 - share) / (share - begun)
-        return f", about {_duration(seconds)} left"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -13,18 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
-from rich.text import Text
 
 if TYPE_CHECKING:
     from sparsetoken.results import Status
@@ -34,7 +23,6 @@ __all__ = [
     "guarded",
     "message",
     "printable",
-    "progress_bar",
     "put",
     "put_json",
     "put_table",
@@ -137,31 +125,3 @@ def _text(value: Any) -> str:
     if not math.isfinite(value):
         return "-" if math.isnan(value) else str(value)
     return f"{value:.3g}" if 0 < abs(value) < 1e-3 else f"{value:.6g}"
-
-
-class _Rate(ProgressColumn):
-    """Finished pieces of work per second."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text("" if speed is None else f"{speed:.2g}/s", style="progress.data.speed")
-
-
-def progress_bar(*, counts: bool = True) -> Progress:
-    """Return a progress bar on standard error, with rate and time left.
-
-    It is silent where standard error is not a terminal, such as a log file.
-    """
-    console = Console(stderr=True)
-    rate: tuple[ProgressColumn, ...] = (MofNCompleteColumn(), _Rate()) if counts else ()
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        *rate,
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-        transient=True,
-    )

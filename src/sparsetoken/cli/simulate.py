@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import finish, guarded, message, progress_bar, put_json, put_table
+from sparsetoken.cli.progress import progress_bar
+from sparsetoken.cli.show import finish, guarded, message, put_json, put_table
 from sparsetoken.cli.theory import on_device, tell
 
 if TYPE_CHECKING:

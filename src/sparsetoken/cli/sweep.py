@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sparsetoken.cli import options as o
+from sparsetoken.cli.progress import progress_bar
 from sparsetoken.cli.running import Cluster, executor_of, one_message
-from sparsetoken.cli.show import guarded, message, progress_bar, put_json, put_table
+from sparsetoken.cli.show import guarded, message, put_json, put_table
 
 if TYPE_CHECKING:
     from sparsetoken.sweep import Counts, Grid

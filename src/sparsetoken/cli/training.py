@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import finish, guarded, message, progress_bar, put_json, put_table
+from sparsetoken.cli.progress import progress_bar
+from sparsetoken.cli.show import finish, guarded, message, put_json, put_table
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
