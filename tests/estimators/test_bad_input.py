@@ -320,3 +320,20 @@ def test_losses_that_some_choices_exclude(cube: Cube) -> None:
     fitted = PooledLinearClassifier(loss="square").fit(*cube)
     with pytest.raises(AttributeError, match="predict_proba"):
         fitted.predict_proba(cube[0])
+
+
+@pytest.mark.parametrize("kind", [AttentionClassifier, PooledLinearClassifier])
+def test_nothing_that_is_given_is_ignored(kind) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 4, 3)), np.arange(20) % 2
+    masked = np.ma.array(X, mask=X > 2)
+    with pytest.raises(InvalidInput, match="without masked values"):
+        kind().fit(masked, y)
+    with pytest.raises(InvalidInput, match="bag 1 must be an array without masked"):
+        kind().fit([X[0], np.ma.array(X[1], mask=X[1] > 0), *X[2:]], y)
+    with pytest.raises(InvalidInput, match="n_tokens = 7"):
+        kind(n_tokens=7).fit(X, y)
+    with pytest.raises(InvalidInput, match="standardize must be True or False"):
+        kind(standardize="no").fit(X, y)
+    assert kind(n_tokens=4).fit(X, y).predict(X.reshape(20, 12)).shape == (20,)
+    assert kind().fit(np.ma.array(X), y).predict(X).shape == (20,)

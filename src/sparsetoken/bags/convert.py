@@ -83,8 +83,9 @@ def refuse_others(X: Any) -> None:
     Raises
     ------
     InvalidInput
-        For dicts, strings, and iterators such as generators.
+        For dicts, strings, iterators such as generators, and arrays with masked values.
     """
+    _refuse_masked("X", X)
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
     if isinstance(X, Mapping) and not issparse(X):  # some sparse arrays are dicts
         remedy = "Give list(X.values()), with labels in the same order."
@@ -97,6 +98,13 @@ def refuse_others(X: Any) -> None:
     if isinstance(first, str | bytes):
         remedy = "Embed texts first, so that each token is a vector of numbers."
         raise InvalidInput("X", legal, type(first).__name__, remedy)
+
+
+def _refuse_masked(name: str, X: Any) -> None:
+    count = int(np.ma.count_masked(X)) if isinstance(X, np.ma.MaskedArray) else 0
+    if count:
+        remedy = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
+        raise InvalidInput(name, "an array without masked values", f"{count} of them", remedy)
 
 
 def is_list_of_bags(X: Any) -> bool:
@@ -131,6 +139,7 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
     TypeError
         If values are not numbers.
     """
+    _refuse_masked(name, X)
     legal = "an array of real numbers"
     try:
         array = np.asarray(X)

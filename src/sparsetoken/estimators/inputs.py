@@ -76,6 +76,10 @@ def read_bags(
         table = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
         return Reading(as_bags(table, n_tokens=n_tokens), rows)
     bags = as_bags(X, mask)
+    if n_tokens is not None and (bags.sizes != n_tokens).any():
+        legal = f"bags of n_tokens = {n_tokens} tokens"
+        sizes = f"{bags.sizes.min()} to {bags.sizes.max()} tokens"
+        raise InvalidInput("X", legal, sizes, "n_tokens is for flattened tables: leave it out.")
     # No names of columns here: this drops those of an earlier fit, or warns that they are missed.
     validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
     _check_dimension(estimator, bags.dimension, reset, n_tokens or 1)

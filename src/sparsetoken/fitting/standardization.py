@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.fitting import moments
+from sparsetoken.validation import InvalidInput
 
 __all__ = ["Standardization"]
 
@@ -29,7 +30,15 @@ class Standardization:
 
     @classmethod
     def of(cls, bags: Bags, weight: Float[np.ndarray, " n"], standardize: bool) -> Standardization:
-        """Learn mean and scale of the columns, or return those that change nothing."""
+        """Learn mean and scale of the columns, or return those that change nothing.
+
+        Raises
+        ------
+        InvalidInput
+            If `standardize` is neither True nor False.
+        """
+        if not isinstance(standardize, (bool, np.bool_)):
+            raise InvalidInput("standardize", "True or False", standardize)
         d = bags.dimension
         if not standardize:
             return cls(np.zeros(d), np.ones(d))
