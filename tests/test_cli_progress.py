@@ -15,7 +15,7 @@ class _Clock:
 def _told(capsys, steps):
     """Return the lines that steps of (seconds, share) give."""
     clock = _Clock()
-    tell = ProgressLines(clock, share=0.05)
+    tell = ProgressLines(clock, seconds=10.0, share=0.05)
     for seconds, share in steps:
         clock.now = seconds
         tell("capacity", share * 200, 200)
@@ -52,8 +52,8 @@ def test_a_log_gets_lines_with_the_time_left(capsys, monkeypatch):
         bar.update(task, description="starting")  # nothing is known of the total
         bar.update(task, total=40, description="trials")
         for _ in range(40):
-            clock.now += 1.5
+            clock.now += 4.0
             bar.advance(task)
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 5
-    assert told[2] == "52 % done, about 28 s left (trials)"
+    assert told[2] == "60 % done, about 1 min 04 s left (trials)"

@@ -111,7 +111,6 @@ def test_the_forecast_as_json(long, data):
 def test_the_text_of_a_forecast(long):
     found = run("forecast", long)
     assert found.exit_code == 0
-    assert "fits" not in found.stderr  # no bar where standard error is no terminal
     for words in ("Columns of the tokens: 5", "90% interval", "240", "AttentionClassifier"):
         assert words in found.stdout
 

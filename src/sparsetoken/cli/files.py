@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import lzma
-import zipfile
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    import numpy as np
+from sparsetoken.cli.readers import (
+    PARQUET,
+    SHOWN,
+    LabelledBags,
+    array_of,
+    check_archive,
+    features_of,
+    frame_of,
+    from_arrays,
+    from_parquet,
+    named,
+    of_vectors,
+    readable,
+    some,
+)
 
-    from sparsetoken.bags import Bags, IdentifiedBags
+if TYPE_CHECKING:
+    from sparsetoken.bags import IdentifiedBags
 
 __all__ = [
     "BagColumn",
@@ -81,34 +89,6 @@ TrustPickle = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Of all that is random, at least 0.")]
 
-PARQUET = (".parquet", ".pq")
-LABELS = ("label", "y")
-SHOWN = 8  # columns named
-LARGEST_SHARE = 0.5  # of the memory of the machine, for what a file unpacks to
-
-# What NumPy, zipfile and pyarrow raise for files that are damaged, encrypted or of odd content.
-UNREADABLE = (
-    EOFError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    lzma.LZMAError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
-class LabelledBags(NamedTuple):
-    """Bags, the label and the id of each, and the names of the columns of the tokens."""
-
-    bags: Bags
-    y: np.ndarray
-    ids: np.ndarray
-    columns: list[str]
-    left_out: list[str]
-
 
 def read_bags(
     path: Path, label: str, bag: str, columns: str = "", positive: str = ""
@@ -134,8 +114,8 @@ def read_bags(
         and y while none is named, or does not hold bags with one label each.
     """
     ending = _checked_path(path)
-    with _readable(path):
-        read = _from_arrays if ending == ".npz" else _from_parquet
+    with readable(path):
+        read = from_arrays if ending == ".npz" else from_parquet
         data = read(path, label, bag, columns)
     return _against_rest(data, positive) if positive else data
 
@@ -158,23 +138,23 @@ def read_unlabelled(path: Path, bag: str, columns: str = "") -> IdentifiedBags:
     from sparsetoken.bags import IdentifiedBags, as_bags, from_frame, from_long
 
     ending = _checked_path(path)
-    with _readable(path):
+    with readable(path):
         if ending != ".npz":
-            frame = _frame(path)
+            frame = frame_of(path)
             others = [str(name) for name in frame.columns if name != bag]
-            names = _named(columns, others) if columns else _features(frame, others)
-            single = len(names) == 1 and _of_vectors(frame[names[0]])
+            names = named(columns, others) if columns else features_of(frame, others)
+            single = len(names) == 1 and of_vectors(frame[names[0]])
             return from_frame(frame, bag=bag, columns=names[0] if single else names)
-        _check_archive(path)
+        check_archive(path)
         with np.load(path, allow_pickle=False) as stored:
-            X = _array(stored, "X", path)
+            X = array_of(stored, "X", path)
             if columns:
                 numbers = [str(i) for i in range(X.shape[-1])]
-                X = X[..., [int(name) for name in _named(columns, numbers)]]
+                X = X[..., [int(name) for name in named(columns, numbers)]]
             if X.ndim == 3:
                 bags = as_bags(X, stored["mask"] if "mask" in stored.files else None)
                 return IdentifiedBags(bags, np.arange(len(bags)))
-            return from_long(X, _array(stored, bag, path))
+            return from_long(X, array_of(stored, bag, path))
 
 
 def _checked_path(path: Path) -> str:
@@ -196,7 +176,7 @@ def _against_rest(data: LabelledBags, positive: str) -> LabelledBags:
 
     labels = [str(label) for label in data.y.tolist()]
     if positive not in labels:
-        legal = f"one of the labels {_some(sorted(set(labels)))}"
+        legal = f"one of the labels {some(sorted(set(labels)))}"
         raise InvalidInput("--positive", legal, positive)
     return data._replace(y=np.array([label == positive for label in labels]))
 
@@ -206,7 +186,7 @@ def columns_told(data: LabelledBags) -> str:
     used = f"Columns of the tokens: {len(data.columns)}"
     if len(data.columns) <= SHOWN:
         used += f" ({', '.join(data.columns)})"
-    return used + (f"; left out: {_some(data.left_out)}" if data.left_out else "")
+    return used + (f"; left out: {some(data.left_out)}" if data.left_out else "")
 
 
 def separating(data: LabelledBags) -> list[dict[str, Any]]:
@@ -235,212 +215,6 @@ def warn_of(found: list[dict[str, Any]]) -> None:
     ]
     if told:
         message(
-            f"Warning: by itself each of these tells the classes apart: {_some(told)}. If one is "
+            f"Warning: by itself each of these tells the classes apart: {some(told)}. If one is "
             "an id, a time or an order of collection, it leaks the label: --columns leaves it out."
         )
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
-
-
-@contextlib.contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn what the readers say of a broken file or of odd values into one message."""
-    from sparsetoken.validation import InvalidInput
-
-    try:
-        yield
-    except InvalidInput:
-        raise
-    except UNREADABLE as error:
-        reason = " ".join(str(error).split())
-        if "pickle" in reason:
-            reason = (
-                "It holds Python objects, or no arrays. Save X (tokens, d) with bag; y as text."
-            )
-        raise InvalidInput("FILE", "of bags and labels that can be read", str(path), reason) from (
-            None
-        )
-
-
-def _check_unpacked(path: Path, size: int) -> None:
-    """Refuse a file that would fill the memory, before it is unpacked."""
-    from sparsetoken.sweep.processes import memory_share
-    from sparsetoken.validation import InvalidInput
-
-    largest = int(LARGEST_SHARE * memory_share(1))
-    if size > largest:
-        legal = f"that unpacks to at most {largest / 1e9:.1f} GB, half of the memory"
-        remedy = "Take fewer bags or tokens, or fit in Python with Bags over a memory map."
-        raise InvalidInput(f"FILE {path.name}", legal, f"{size / 1e9:.1f} GB", remedy)
-
-
-def _label_name(path: Path, names: list[str], label: str, default: str) -> str:
-    from sparsetoken.validation import InvalidInput
-
-    if not label and all(name in names for name in LABELS):
-        remedy = "--label says which holds the labels; the other is left out."
-        raise InvalidInput(f"FILE {path.name}", "with one of label and y", "both", remedy)
-    return label or default
-
-
-def _named(columns: str, names: list[str]) -> list[str]:
-    """Return the names in a list with commas between."""
-    from sparsetoken.validation import InvalidInput
-
-    wanted = [name.strip() for name in columns.split(",")]
-    if len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
-        raise InvalidInput("--columns", f"different ones of {_some(names)}", columns)
-    return wanted
-
-
-def _check_archive(path: Path) -> None:
-    with zipfile.ZipFile(path) as packed:
-        _check_unpacked(path, sum(member.file_size for member in packed.infolist()))
-
-
-def _from_arrays(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
-    import numpy as np
-
-    from sparsetoken.bags import as_bags, from_long
-    from sparsetoken.validation import InvalidInput
-
-    _check_archive(path)
-    with np.load(path, allow_pickle=False) as stored:
-        label = _label_name(path, stored.files, label, "y")
-        X = _array(stored, "X", path)
-        y = _array(stored, label, path)
-        if X.ndim == 3:
-            bags = as_bags(X, stored["mask"] if "mask" in stored.files else None)
-            ids = np.arange(len(bags))
-        else:
-            bags, ids = from_long(X, _array(stored, bag, path))
-            if ids.dtype.kind in "iu" and (np.diff(ids) < 0).any():
-                remedy = "Labels are in the order of the ids: sort the tokens by id."
-                raise InvalidInput(f"array {bag}", "ids that rise", "ids that fall", remedy)
-    if y.shape != (len(bags),):
-        raise InvalidInput(f"array {label}", f"one label for each of {len(bags)} bags", y.shape)
-    names = [str(i) for i in range(bags.dimension)]
-    if columns:
-        wanted = _named(columns, names)
-        bags = bags.with_tokens(np.ascontiguousarray(bags.tokens[:, [int(i) for i in wanted]]))
-        names = wanted
-    return LabelledBags(bags, _checked(bags, y, ids, f"array {label}"), ids, names, [])
-
-
-def _array(stored: Any, name: str, path: Path) -> np.ndarray:
-    from sparsetoken.validation import InvalidInput
-
-    if name not in stored.files:
-        legal = f"with an array {name}"
-        got = "arrays " + ", ".join(stored.files)
-        remedy = "--label and --bag name other arrays than y and bag."
-        raise InvalidInput(f"FILE {path.name}", legal, got, remedy)
-    return stored[name]
-
-
-def _frame(path: Path) -> Any:
-    """Return a Parquet file as a frame, unless it would fill the memory."""
-    pandas = _pandas()
-    told = importlib.import_module("pyarrow.parquet").read_metadata(path)
-    groups = [told.row_group(i) for i in range(told.num_row_groups)]
-    cells = 8 * told.num_rows * told.num_columns  # a repeated value may be packed to nothing
-    _check_unpacked(path, max(cells, sum(group.total_byte_size for group in groups)))
-    return pandas.read_parquet(path)
-
-
-def _from_parquet(path: Path, label: str, bag: str, columns: str) -> LabelledBags:
-    from sparsetoken.bags import from_frame, token_order
-    from sparsetoken.validation import InvalidInput
-
-    frame = _frame(path)
-    default = next((name for name in LABELS if name in frame.columns), "label")
-    label = _label_name(path, list(frame.columns), label, default)
-    for name in (bag, label):
-        if name not in frame.columns:
-            got = "columns " + ", ".join(map(str, frame.columns[:20]))
-            remedy = "--label and --bag name the columns of labels and bag ids."
-            raise InvalidInput(f"FILE {path.name}", f"with a column {name}", got, remedy)
-    order = token_order(frame[bag].to_numpy())
-    frame = frame.iloc[order]
-    others = [str(name) for name in frame.columns if name not in (bag, label)]
-    features = _named(columns, others) if columns else _features(frame, others)
-    single = len(features) == 1 and _of_vectors(frame[features[0]])
-    bags, ids = from_frame(frame, bag=bag, columns=features[0] if single else features)
-    left_out = [name for name in others if name not in features]
-    if single:
-        features = [f"{features[0]}[{i}]" for i in range(bags.dimension)]
-    rows = frame[label].to_numpy()
-    y = rows[bags.offsets[:-1]]
-    _check_constant(rows, bags, ids, label, order)
-    y = _checked(bags, y, ids, f"column {label}")
-    return LabelledBags(bags, y, ids, features, left_out)
-
-
-def _features(frame: Any, names: list[str]) -> list[str]:
-    """Return the columns of numbers, or the one of vectors; never a second label."""
-    from sparsetoken.validation import InvalidInput
-
-    names = [name for name in names if name not in LABELS]
-    vectors = [name for name in names if _of_vectors(frame[name])]
-    numbers = [name for name in names if getattr(frame[name].dtype, "kind", "O") in "biuf"]
-    if not vectors and numbers:
-        return numbers
-    if len(vectors) == 1 and not numbers:
-        return vectors
-    legal = "with columns of numbers, or one column of vectors"
-    got = f"numbers: {_some(numbers) or 'none'}; vectors: {_some(vectors) or 'none'}"
-    raise InvalidInput("FILE", legal, got, "--columns names the columns of the tokens.")
-
-
-def _of_vectors(column: Any) -> bool:
-    first = next((value for value in column if value is not None), None)
-    return hasattr(first, "__len__") and not isinstance(first, (str, bytes))
-
-
-def _pandas() -> Any:
-    from sparsetoken.validation import InvalidInput
-
-    for name in ("pyarrow", "pandas"):
-        try:
-            module = importlib.import_module(name)
-        except ImportError:
-            remedy = "pip install 'sparsetoken[data]'."
-            legal = "installed to read Parquet files"
-            raise InvalidInput("pandas and pyarrow", legal, f"no {name}", remedy) from None
-    return module
-
-
-def _check_constant(
-    rows: np.ndarray, bags: Bags, ids: np.ndarray, label: str, order: np.ndarray
-) -> None:
-    import numpy as np
-
-    from sparsetoken.validation import InvalidInput
-
-    differs = rows != np.repeat(rows[bags.offsets[:-1]], bags.sizes)
-    differs &= rows == rows  # missing labels are told of later
-    if np.any(differs):
-        row = int(np.argmax(differs))
-        name = ids[int(np.searchsorted(bags.offsets, row, side="right")) - 1]
-        got = f"two labels in bag {name}, the second in row {order[row]}"
-        raise InvalidInput(f"column {label}", "one label for each bag", got)
-
-
-def _checked(bags: Bags, y: np.ndarray, ids: np.ndarray, name: str) -> np.ndarray:
-    """Return the labels; check that they are there and of at least two classes."""
-    import numpy as np
-
-    from sparsetoken.estimators.labels import read_targets
-    from sparsetoken.validation import InvalidInput
-
-    missing = [label is None or label != label for label in y.tolist()]
-    if any(missing):
-        first = ids[int(np.argmax(missing))]
-        raise InvalidInput(name, "without missing labels", f"none for bag {first}")
-    if y.dtype == object:  # strings, of a frame
-        y = np.array(y.tolist())
-    read_targets(bags, y, None, None)
-    return y

@@ -81,22 +81,26 @@ class _Lines(Progress):
 
 
 class ProgressLines:
-    """Writes a line to standard error after ten seconds, or after each share of the work.
+    """Writes a line to standard error now and then, with the time left.
 
     Parameters
     ----------
     clock : callable
         Seconds.
+    seconds : float
+        From one line to the next.
     share : float
-        After which a line comes sooner; by default none does.
+        Of the work, after which a line comes sooner; by default none does.
     """
 
-    SECONDS = 10.0
-
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, share: float = math.inf
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        seconds: float = 30.0,
+        share: float = math.inf,
     ) -> None:
-        self._clock, self._share = clock, share
+        self._clock, self._seconds, self._share = clock, seconds, share
         self._last = self._start = clock()
         self._shown = 0.0
         self._begun: float | None = None
@@ -106,7 +110,7 @@ class ProgressLines:
         now, share = self._clock(), done / total
         if self._begun is None:  # what earlier runs did says nothing of the speed of this one
             self._start, self._begun = now, share
-        if share - self._shown < self._share - 1e-9 and now - self._last < self.SECONDS:
+        if share - self._shown < self._share - 1e-9 and now - self._last < self._seconds:
             return
         self._last, self._shown = now, share
         message(f"{100 * share:.0f} % done{self._left(now, share, self._begun)} ({name})")

@@ -102,7 +102,7 @@ def told_progress() -> Iterator[Callable[[str, float, float], None]]:
     """Return what tells of progress: a bar on a terminal, lines with the time left elsewhere."""
     with progress_bar(counts=False) as bar:
         if bar.disable:
-            yield ProgressLines(share=0.05)
+            yield ProgressLines(seconds=10.0, share=0.05)
             return
         task = bar.add_task("experiments", total=None)
         yield lambda name, done, total: bar.update(
