@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from sparsetoken.cli.app import app
 
 CASES = int(os.environ.get("FUZZ_CASES", "8"))
-LONGEST = 20  # seconds, after which a command that was let in is stopped: it is no failure
+LONGEST = 60  # seconds, after which a command that was let in is stopped: it is no failure
 
 # Arguments with which a command is quick; what is drawn comes after them and wins.
 QUICK = {
