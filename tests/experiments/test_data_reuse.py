@@ -1,10 +1,9 @@
 """The data-reuse experiment from end to end, at a small size."""
 
-import dataclasses
-
 import pytest
 
 import sparsetoken as st
+from experiments.changed_rows import changed
 from sparsetoken.beyond.reuse import reuse_trial
 from sparsetoken.experiments.data_reuse import EXPERIMENT, work
 from sparsetoken.experiments.data_reuse.figure import draw
@@ -21,16 +20,6 @@ PROFILE = work.Profile((2.0,), 40, 5, 2)
 @pytest.fixture(scope="module")
 def rows(rows_of):
     return rows_of(EXPERIMENT, PROFILE, seed=4)
-
-
-def _changed(rows, kind, column, values, **wanted):
-    """Change one column of the rows of a class."""
-    return [
-        dataclasses.replace(row, **{column: dataclasses.replace(getattr(row, column), **values)})
-        if isinstance(row, kind) and all(getattr(row, k) == v for k, v in wanted.items())
-        else row
-        for row in rows
-    ]
 
 
 def _verdicts(rows, claim):
@@ -64,15 +53,15 @@ def test_theory_has_converged_and_both_claims_hold(rows):
 
 
 def test_the_claims_can_fail(rows):
-    wrong = _changed(rows, Reused, "test_error", {"value": 0.4})
+    wrong = changed(rows, Reused, "test_error", {"value": 0.4})
     assert "fails" in _verdicts(wrong, "reuse-of-data")
     assert "fails" in _verdicts(wrong, "reuse-or-splitting")
-    better = _changed(rows, References, "attention", {"value": 0.01})
+    better = changed(rows, References, "attention", {"value": 0.01})
     assert "fails" in _verdicts(better, "reuse-or-splitting")
 
 
 def test_what_did_not_converge_never_holds(rows):
-    stuck = _changed(rows, Reused, "test_error", {"status": "no_limit"})
+    stuck = changed(rows, Reused, "test_error", {"status": "no_limit"})
     assert "not converged" in _verdicts(stuck, "reuse-of-data")
     assert set(_verdicts(stuck, "reuse-or-splitting")) == {"not converged"}
 

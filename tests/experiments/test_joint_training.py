@@ -1,10 +1,9 @@
 """The joint-training experiment from end to end, at a small size."""
 
-import dataclasses
-
 import pytest
 
 import sparsetoken as st
+from experiments.changed_rows import changed
 from sparsetoken.experiments.joint_training import EXPERIMENT, claims, work
 from sparsetoken.experiments.joint_training.figure import draw
 from sparsetoken.experiments.joint_training.rows import AtStep, Followed
@@ -21,16 +20,6 @@ FAST = {"ratio": 4.0, "start": 0.0}
 @pytest.fixture(scope="module")
 def rows(rows_of):
     return rows_of(EXPERIMENT, PROFILE, seed=4)
-
-
-def _changed(rows, kind, column, values, **wanted):
-    """Change one column of the rows of a class."""
-    return [
-        dataclasses.replace(row, **{column: dataclasses.replace(getattr(row, column), **values)})
-        if isinstance(row, kind) and all(getattr(row, k) == v for k, v in wanted.items())
-        else row
-        for row in rows
-    ]
 
 
 def _verdicts(rows, claim):
@@ -58,25 +47,25 @@ def test_rows_are_means_over_trials(rows):
 
 def test_the_limit_holds_and_a_wrong_one_fails(rows):
     assert set(_verdicts(rows, "joint-descent")) == {"holds"}
-    wrong = _changed(rows, AtStep, "training_loss", {"value": 0.1}, **FAST)
+    wrong = changed(rows, AtStep, "training_loss", {"value": 0.1}, **FAST)
     assert "fails" in _verdicts(wrong, "joint-descent")
 
 
 def test_a_descent_that_diverges_never_holds(rows):
-    stuck = _changed(rows, AtStep, "test_error", {"status": "no_limit"})
+    stuck = changed(rows, AtStep, "test_error", {"status": "no_limit"})
     assert "not converged" in _verdicts(stuck, "joint-descent")
     assert "not converged" in _verdicts(stuck, "early-stopping")
 
 
 def test_the_stop_is_where_the_predicted_error_is_least(rows):
-    low = _changed(rows, AtStep, "test_error", {"value": 0.01}, **FAST, step=5)
+    low = changed(rows, AtStep, "test_error", {"value": 0.01}, **FAST, step=5)
     (stop,) = (s for s in claims.stops(low) if (s.ratio, s.start) == (4.0, 0.0))
     assert (stop.best.step, stop.near.step) == (5, 4)
     assert stop.rises
 
 
 def test_early_stopping_fails_where_nothing_rises(rows):
-    flat = _changed(rows, AtStep, "test_error", {"value": 0.2})
+    flat = changed(rows, AtStep, "test_error", {"value": 0.2})
     assert "fails" in _verdicts(flat, "early-stopping")
 
 

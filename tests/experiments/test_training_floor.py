@@ -1,10 +1,9 @@
 """The experiment of the floor from end to end, at a small size."""
 
-import dataclasses
-
 import pytest
 
 import sparsetoken as st
+from experiments.changed_rows import changed
 from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.experiments.training_floor import EXPERIMENT, work
@@ -18,16 +17,6 @@ PROFILE = work.Profile((2.0,), (2.0,), 8, 3, 60, 5, 2)
 @pytest.fixture(scope="module")
 def rows(rows_of):
     return rows_of(EXPERIMENT, PROFILE, seed=4)
-
-
-def _changed(rows, kind, column, values, **wanted):
-    """Change one column of the rows of a class."""
-    return [
-        dataclasses.replace(row, **{column: dataclasses.replace(getattr(row, column), **values)})
-        if isinstance(row, kind) and all(getattr(row, k) == v for k, v in wanted.items())
-        else row
-        for row in rows
-    ]
 
 
 def _verdicts(rows, claim):
@@ -52,22 +41,22 @@ def test_no_search_is_below_the_floor_or_above_the_best_split(rows):
 
 def test_the_loss_of_the_training_holds_and_can_fail(rows):
     assert _verdicts(rows, "loss-of-training") == ["holds"]
-    high = _changed(rows, Levels, "floor", {"value": 0.12})
+    high = changed(rows, Levels, "floor", {"value": 0.12})
     assert _verdicts(high, "loss-of-training") == ["fails"]
-    stuck = _changed(rows, Levels, "split", {"status": "max_iterations"})
+    stuck = changed(rows, Levels, "split", {"status": "max_iterations"})
     assert _verdicts(stuck, "loss-of-training") == ["not converged"]
 
 
 def test_messages_and_searches_are_judged(rows):
-    wrong = _changed(rows, MessagesPassed, "test_error", {"value": 0.45, "error": 1e-4})
+    wrong = changed(rows, MessagesPassed, "test_error", {"value": 0.45, "error": 1e-4})
     assert _verdicts(wrong, "learning-floor") == ["fails"]
-    wrong = _changed(rows, Searched, "measured", {"value": 0.45, "error": 1e-4})
+    wrong = changed(rows, Searched, "measured", {"value": 0.45, "error": 1e-4})
     assert "fails" in _verdicts(wrong, "best-training")
 
 
 def test_one_descent_must_be_better_than_the_stages(rows):
-    near = _changed(rows, Searched, "predicted", {"value": 0.03}, training=work.DESCENT)
-    far = _changed(rows, Searched, "predicted", {"value": 0.3}, training=work.DESCENT)
+    near = changed(rows, Searched, "predicted", {"value": 0.03}, training=work.DESCENT)
+    far = changed(rows, Searched, "predicted", {"value": 0.3}, training=work.DESCENT)
     assert _verdicts(near, "best-training")[-1] == "holds"
     assert _verdicts(far, "best-training")[-1] == "fails"
 
