@@ -82,9 +82,10 @@ class DeviceProducts:
         return jax.device_put(value, self._device)
 
     def _product(self, D: Any, v: np.ndarray, bias: float) -> tuple[np.ndarray, float]:
-        moving = self._put((v.astype(np.float32), np.float32(bias)))
-        total, last = _compiled()(self._F, D, *moving)
-        return np.asarray(total), float(last)
+        # One array each way: on a GPU the journey takes longer than the product.
+        moving = self._put(np.append(v, bias).astype(np.float32))
+        found = np.asarray(_compiled()(self._F, D, moving))
+        return found[:-1], float(found[-1])
 
 
 @functools.cache
@@ -93,9 +94,9 @@ def _compiled() -> Callable[..., Any]:
     import jax.numpy as jnp
 
     @jax.jit
-    def product(F: Any, D: Any, v: Any, bias: Any) -> Any:
+    def product(F: Any, D: Any, moving: Any) -> Any:
         # A GPU would otherwise round to TF32, ten bits, which is too rough for a direction.
-        u = (jnp.matmul(F, v, precision="highest") + bias) * D
-        return jnp.matmul(u, F, precision="highest"), u.sum()
+        u = (jnp.matmul(F, moving[:-1], precision="highest") + moving[-1]) * D
+        return jnp.append(jnp.matmul(u, F, precision="highest"), u.sum())
 
     return product
