@@ -13,7 +13,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
 from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.score_grid import FINE, PLAIN, GridShape, ScoreGrid
+from sparsetoken.theory.score_grid import FINE, MIDDLE, PLAIN, GridShape, ScoreGrid, ScoreGrids
 
 __all__ = ["NodeSums", "Potential", "worthwhile"]
 
@@ -75,7 +75,7 @@ class Potential:
         self.sqrt_alpha = math.sqrt(alpha / law.weights_per_dimension)
         self.size = 5 if math.isfinite(alpha) else 3
         self._points = _Points(law)
-        self._shapes = worthwhile(law, loss)
+        self._grids = ScoreGrids(law, worthwhile(law, loss))
         self._last: _Evaluation | None = None
 
     def at(self, alpha: float) -> Potential:
@@ -106,8 +106,8 @@ class Potential:
         return self._last.sums
 
     def _node_sums(self, x: np.ndarray, mu: float) -> NodeSums:
-        for shape in self._shapes:
-            sums = self._grid_sums(self._points.grid(shape), x, mu)
+        for grid in self._grids:
+            sums = self._grid_sums(grid, x, mu)
             if sums is not None:
                 return sums
         return self._direct_sums(x, mu)
@@ -120,7 +120,7 @@ class Potential:
         y, m, C = (np.concatenate(parts) for parts in zip(*(v.rows for v in views), strict=True))
         T, v = self._widths(C, x)
         s = smoothed_rows(self.loss, y, m, T, v + mu)
-        if not grid.resolves(s.reshape(len(s), len(views), -1, s.shape[2])):
+        if not self._grids.resolves(grid, s.reshape(len(s), len(views), -1, s.shape[2])):
             return None
         C = np.broadcast_to(C[:, None], m.shape)
         moments = np.concatenate([view.moments for view in views], axis=-1)
@@ -198,17 +198,10 @@ class Potential:
 
 
 class _Points:
-    """What sums over a law need at every readout: its nodes one by one, or moved to a grid."""
+    """What sums over the nodes of a law need at every readout."""
 
     def __init__(self, law: FeatureLaw) -> None:
         self._law = law
-        self._grids: dict[GridShape, ScoreGrid] = {}
-
-    def grid(self, shape: GridShape) -> ScoreGrid:
-        """Return the law on a grid."""
-        if shape not in self._grids:
-            self._grids[shape] = ScoreGrid(self._law, shape)
-        return self._grids[shape]
 
     @functools.cached_property
     def moments(self) -> np.ndarray:
@@ -222,7 +215,7 @@ def worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
     """Return the grids that may resolve the means at less work than a sum over nodes."""
     shapes = []
     if loss.integrates and law.C.size > _MANY and law.C.all():  # log C
-        shapes.append(PLAIN)
+        shapes += [PLAIN, MIDDLE]
     if loss.integrates and law.C.size > (_MANY if loss.strip > 0 else _VERY_MANY):
         shapes.append(FINE)
     return shapes

@@ -10,7 +10,7 @@ and Hessian ask for.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,8 +18,9 @@ from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["FINE", "PLAIN", "ClassView", "GridShape", "ScoreGrid"]
+__all__ = ["FINE", "MIDDLE", "PLAIN", "ClassView", "GridShape", "ScoreGrid", "ScoreGrids"]
 
+Values = Float[np.ndarray, "functions classes lengths scores"]
 _CHUNK = 1024  # nodes whose polynomials fit into a cache
 _FEW = 2**16  # nodes whose products are kept: 25 MB of products
 _RESOLVED = 1e-6
@@ -37,6 +38,7 @@ class GridShape(NamedTuple):
 
 
 PLAIN = GridShape(32, 16, np.log, np.exp)
+MIDDLE = GridShape(48, 24, np.log, np.exp)
 FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
 
 
@@ -72,7 +74,7 @@ class ScoreGrid:
     ----------
     law : FeatureLaw
     shape : GridShape
-        `PLAIN` is for laws whose lengths are all > 0.
+        `PLAIN` and `MIDDLE` are for laws whose lengths are all > 0.
     """
 
     def __init__(self, law: FeatureLaw, shape: GridShape = PLAIN) -> None:
@@ -88,11 +90,11 @@ class ScoreGrid:
             return None
         return [one.view(a) for one in self._classes]
 
-    def resolves(self, values: Float[np.ndarray, "functions classes lengths scores"]) -> bool:
-        """Return whether functions with these values at the points are known between them.
+    def resolved_by(self, values: Values, shape: GridShape) -> bool:
+        """Return whether so many points know functions, with these values here, between them.
 
-        Their last Chebyshev coefficients must be below 1e-6 of the largest; the mean over
-        a law is then far closer.
+        Their Chebyshev coefficients from the last two of that shape on must be below 1e-6 of
+        the largest; the mean over a law is then far closer.
         """
         to_scores, to_lengths = (
             _to_coefficients(self.shape.scores),
@@ -101,10 +103,44 @@ class ScoreGrid:
         coefficients = np.abs(to_lengths.T @ values @ to_scores)
         largest = coefficients.max(axis=(1, 2, 3))
         last = np.maximum(
-            coefficients[:, :, -2:].max(axis=(1, 2, 3)),
-            coefficients[:, :, :, -2:].max(axis=(1, 2, 3)),
+            coefficients[:, :, shape.lengths - 2 :].max(axis=(1, 2, 3)),
+            coefficients[:, :, :, shape.scores - 2 :].max(axis=(1, 2, 3)),
         )
         return bool(np.all(last <= _RESOLVED * largest))
+
+
+class ScoreGrids:
+    """Grids of one law, the coarser first.
+
+    Readouts follow one another closely, so that a grid which was too coarse for the last one is
+    not tried again until a finer grid shows that it would do.
+
+    Parameters
+    ----------
+    law : FeatureLaw
+    shapes : sequence of GridShape
+    """
+
+    def __init__(self, law: FeatureLaw, shapes: Sequence[GridShape]) -> None:
+        self._law, self._shapes = law, tuple(shapes)
+        self._grids: dict[GridShape, ScoreGrid] = {}
+        self._first = 0
+
+    def __iter__(self) -> Iterator[ScoreGrid]:
+        """Iterate over the grids that are worth a trial."""
+        for shape in self._shapes[self._first :]:
+            if shape not in self._grids:
+                self._grids[shape] = ScoreGrid(self._law, shape)
+            yield self._grids[shape]
+
+    def resolves(self, grid: ScoreGrid, values: Values) -> bool:
+        """Return whether a grid knows functions with these values at its points between them."""
+        here = self._shapes.index(grid.shape)
+        if not grid.resolved_by(values, grid.shape):
+            return False
+        coarser = (grid.resolved_by(values, shape) for shape in self._shapes[:here])
+        self._first = next((i for i, enough in enumerate(coarser) if enough), here)
+        return True
 
 
 class _Moments(NamedTuple):

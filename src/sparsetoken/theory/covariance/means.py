@@ -13,7 +13,7 @@ from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
 from sparsetoken.theory.covariance.nodes import FeatureNodes
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.potential import worthwhile
-from sparsetoken.theory.score_grid import ScoreGrid
+from sparsetoken.theory.score_grid import ScoreGrid, ScoreGrids
 
 __all__ = ["LossMeans", "ReadoutState"]
 
@@ -77,7 +77,7 @@ class LossMeans:
         self.nodes, self.loss = nodes, loss
         self._squares = nodes.C**2
         law = _on_a_grid(nodes)
-        self._grids = [] if law is None else [ScoreGrid(law, s) for s in worthwhile(law, loss)]
+        self._grids = ScoreGrids(law, worthwhile(law, loss)) if law is not None else None
 
     @functools.cached_property
     def _products(self) -> np.ndarray:
@@ -97,7 +97,7 @@ class LossMeans:
         return self.nodes.a @ state.p + state.b, T, V
 
     def _points(self, state: ReadoutState, mu: float) -> _Points:
-        for grid in self._grids:
+        for grid in self._grids or ():
             found = self._grid_points(grid, state, mu)
             if found is not None:
                 return found
@@ -113,7 +113,8 @@ class LossMeans:
         squares = np.column_stack([C**2, np.tile(self._squares[0, 0, 1:], (len(C), 1))])
         T, V = self._spread(squares, state, mu)
         s = smoothed_rows(self.loss, y, m, T, V)
-        if not grid.resolves(s.reshape(len(s), len(views), -1, s.shape[2])):
+        assert self._grids is not None
+        if not self._grids.resolves(grid, s.reshape(len(s), len(views), -1, s.shape[2])):
             return None
         moments = np.concatenate([view.moments for view in views], axis=-1)
         at = np.repeat(squares, m.shape[1], axis=0).T
