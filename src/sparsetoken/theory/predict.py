@@ -27,11 +27,13 @@ from sparsetoken.theory.dynamics import TOLERANCE as TOLERANCE_OF_DESCENT
 from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.floor import floor_of
+from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.learned_error import outcome_without_features
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.theory.routes import on_route
+from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import broadcast, require_numbers
@@ -247,9 +249,18 @@ class IsotropicSetting:
             for place, point in zip(places, solved, strict=True):
                 found[place] = _prediction(point, stages[place], tolerance)
         return [
-            dataclasses.replace(found[place], query=self.query, advice=self.advice)
-            for place in range(len(readouts))
+            dataclasses.replace(
+                found[place], query=self.query, advice=self._advice(found[place], readout)
+            )
+            for place, readout in enumerate(readouts)
         ]
+
+    def _advice(self, found: Prediction, readout: Readout) -> tuple[str, ...]:
+        if not found.status.converged or self.first_law.featureless:
+            return self.advice
+        law = self.first_law if self.tested == self.problem else self._test_laws(FIRST_POINTS)
+        scores = ScoreLaw.of(law.coarse(), found.overlaps)
+        return (*self.advice, *imbalance_advice(scores, readout, self.problem.positive_rate))
 
     def _stage(self, readout: Readout) -> Stage:
         if readout.ridge > 0 or self.first_law.featureless:
