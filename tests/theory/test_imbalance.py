@@ -1,6 +1,6 @@
 """A large ridge at finite dimension: the chance imbalance of the classes decides.
 
-Equation: class-imbalance.
+Equations: class-imbalance.
 """
 
 import dataclasses
