@@ -18,6 +18,7 @@ from sparsetoken.results import (
     Status,
     StatusCode,
     Table,
+    Trajectories,
     Trajectory,
     over_arrays,
 )
@@ -68,7 +69,7 @@ def predict(
     *,
     test_problem: SparseTokenProblem | None = None,
     tolerance: float | None = None,
-) -> Prediction | Table[Prediction] | Trajectory: ...
+) -> Prediction | Table[Prediction] | Trajectory | Trajectories[Trajectory]: ...
 
 
 @with_x64
@@ -79,7 +80,7 @@ def predict(
     *,
     test_problem: SparseTokenProblem | None = None,
     tolerance: float | None = None,
-) -> Prediction | Table[Prediction] | Trajectory:
+) -> Prediction | Table[Prediction] | Trajectory | Trajectories[Trajectory]:
     """Predict what a trained classifier is worth, as n0, n1, d -> infinity.
 
     With a query that is a `JointDescent` and no readout it is the course of the descent on
@@ -116,7 +117,7 @@ def predict(
 
     Returns
     -------
-    Prediction or Table, or Trajectory
+    Prediction or Table, or Trajectory or Trajectories
         Use it only if ``status.converged``. At ridge 0 and on the threshold the status is
         NO_LIMIT. Its field `advice` says what is wrong with the query; that attention loses
         to pooling is found for single points whose query is trained, not in tables.
@@ -141,7 +142,8 @@ def predict(
             raise InvalidInput("test_problem", "None here", test_problem, remedy)
         allowed = TOLERANCE_OF_DESCENT if tolerance is None else tolerance
         course = descend(problem, model, tolerance=allowed)
-        return dataclasses.replace(course, floor=floor_of([(problem, model, None)]))
+        points = broadcast(problem, model).points
+        return dataclasses.replace(course, floor=floor_of([(*point, None) for point in points]))
     readout = Readout() if readout is None else readout
     tolerance = TOLERANCE if tolerance is None else tolerance
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
