@@ -88,7 +88,11 @@ class QueryClassifier(BagClassifier):
         features = BagFeatures(bags, scaling, self._activation)
         rng = check_random_state(self.random_state)
         tasks = [Task(features, samples, loss, ridge) for samples in targets.problems()]
-        return Trained([train(task, options, rng) for task in tasks], scaling)
+        fits = []
+        for task in tasks:
+            fits.append(train(task, options, rng))
+            options.told(1.0, "done")
+        return Trained(fits, scaling)
 
     def _options(self, loss: Loss) -> Options:
         """Check the parameters."""
@@ -120,6 +124,7 @@ class QueryClassifier(BagClassifier):
         self.query_kind_ = np.array([fit.kind for fit in fits])
         self.evidence_ = np.array([fit.evidence for fit in fits])
         self.attention_pvalue_ = np.array([fit.pvalue for fit in fits])
+        self.signal_pvalue_ = np.array([fit.signal for fit in fits])
         self.likelihood_ = np.array([fit.likelihood for fit in fits], dtype)
         self.token_range_ = self._range(bags)
         self._warn(fits, options, bags, weight)
@@ -195,6 +200,7 @@ class QueryClassifier(BagClassifier):
             self.query_kind_.tolist(),
             self.sharpness_.tolist(),
             self.attention_pvalue_.tolist(),
+            self.signal_pvalue_.tolist(),
             strict=True,
         )
         return "\n".join(told(*column) for column in columns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from sparsetoken.fitting.sharpness import (
     simplest,
     tried,
 )
+from sparsetoken.fitting.signal_test import either_pvalue, signal_pvalue
 from sparsetoken.fitting.split import advised_share
 from sparsetoken.fitting.task import Task
 
@@ -57,6 +59,7 @@ class Options:
     n_folds: int
     steps: StepSizes
     strict: bool = False
+    told: Callable[[float, str], None] = lambda share, what: None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -81,6 +84,9 @@ class AttentionFit:
         Where the search for the weights did not converge; empty where it did.
     pvalue : float
         Of attention against mean pooling, as `attention_pvalue` has it; nan if not measured.
+    signal : float
+        p-value of labels that have nothing to do with tokens, from the test of attention and
+        that of `signal_pvalue`; nan if not measured.
     likelihood : float
         c of a score c log mean exp(<q, z>) + b, for which the readout is c q; 0 for attention.
     refused : AttentionFit, optional
@@ -95,6 +101,7 @@ class AttentionFit:
     gain: float = np.nan
     failure: str = ""
     pvalue: float = np.nan
+    signal: float = np.nan
     likelihood: float = 0.0
     refused: AttentionFit | None = None
 
@@ -140,6 +147,7 @@ def _cross_fit(task: Task, options: Options, rng: np.random.RandomState) -> Atte
     if task.features.activation != "softmax" or not task.loss.smooth:
         kinds = tuple(kind for kind in kinds if kind != "likelihood")
     candidates = cross_fitted(task, kinds, options.steps, folds)
+    options.told(0.6, "queries found")
     return _fitted(task, options, candidates, folds)
 
 
@@ -155,11 +163,13 @@ def _fitted(
     elif automatic or options.training != "tied":
         candidates = with_opposites(candidates, "tied")
     choices = _choices(task, options, candidates)
+    options.told(0.9, "sharpnesses compared")
     pvalue = attention_pvalue(choices, pooled, samples, folds)
+    signal = either_pvalue(pvalue, signal_pvalue(task))
     if options.strict:
         found, otherwise = best(choices, samples), _constant(task)
     else:
-        found = choose(task, choices, pvalue) if automatic else _given(task, choices)
+        found = choose(task, choices, signal) if automatic else _given(task, choices)
         otherwise = pooled
     if found is None:
         none = AttentionFit(np.zeros(task.bags.dimension), otherwise, candidates[0].kind, 0.0)
@@ -167,14 +177,20 @@ def _fitted(
         seen = one.sign * evidence(one.scores, task.bags, samples)
         fit = calibrated(otherwise, samples, task.loss) if task.ridge == "auto" else otherwise
         second = None if options.strict else simplest(choices, samples)
-        refused = None if second is None else _with_readout(task, options, second, pvalue)
+        refused = None if second is None else _with_readout(task, options, second)
         return dataclasses.replace(
-            none, readout=fit, evidence=seen, gain=0.0, pvalue=pvalue, refused=refused
+            none,
+            readout=fit,
+            evidence=seen,
+            gain=0.0,
+            pvalue=pvalue,
+            signal=signal,
+            refused=refused,
         )
-    return _with_readout(task, options, found, pvalue)
+    return dataclasses.replace(_with_readout(task, options, found), pvalue=pvalue, signal=signal)
 
 
-def _with_readout(task: Task, options: Options, found: Choice, pvalue: float) -> AttentionFit:
+def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
     """Return a choice as weights that act on tokens, its probabilities calibrated."""
     one, k, fit, samples = found.candidate, found.sharpness, found.fit, task.samples
     q = one.sign * k * one.query
@@ -192,7 +208,6 @@ def _with_readout(task: Task, options: Options, found: Choice, pvalue: float) ->
         sharpness=k,
         evidence=one.sign * evidence(one.scores, task.bags, samples),
         gain=gain(fit, task.unsharpened_fit, samples) if k else 0.0,
-        pvalue=pvalue,
         likelihood=slope,
     )
 
