@@ -1,6 +1,7 @@
 """The verdict rule, case by case."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from sparsetoken.experiments.claims import (
     largest_z,
     verdict_of,
 )
+from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS, Shift
 from sparsetoken.experiments.rows import Measured, Predicted
 from sparsetoken.experiments.rules import (
-    ALLOWANCE,
     LARGEST_Z,
     compare,
     judge,
@@ -26,26 +27,59 @@ from sparsetoken.experiments.rules import (
 
 THEORY = Predicted(0.1)
 MEASURED = Measured(0.1, 0.001, 1000, 1001)
-ALLOWED = ALLOWANCE["test_error"] / 1000 * 0.1
+ALLOWED = 0.005
+SHIFT = Shift(mean=2.0, error=3.0, spread=4.0)  # 0.0002 +- 0.0005 of 0.1 at d = 1000
 
 
 def _verdict(theory=None, **changes):
     measured = dataclasses.replace(MEASURED, **changes)
-    return judge("learned-error", "test_error", theory or THEORY, measured)
+    bounded = {"shift": NO_SHIFT, "bound": ALLOWED}
+    return judge("learned-error", "test_error", theory or THEORY, measured, **bounded)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_a_difference_within_the_allowance_has_z_0(sign):
+def test_a_difference_within_a_bound_has_z_0(sign):
     assert _verdict(value=0.1 + sign * 0.9 * ALLOWED).z == 0
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_beyond_the_allowance_z_counts_standard_errors(sign):
+def test_beyond_a_bound_z_counts_standard_errors(sign):
     found = _verdict(value=0.1 + sign * (ALLOWED + 0.002))
     assert found.z == pytest.approx(sign * 2, rel=0.01)
     assert found.verdict == "holds"
     assert _verdict(value=0.1 + sign * (ALLOWED + 0.0039)).verdict == "holds"
     assert _verdict(value=0.1 + sign * (ALLOWED + 0.0042)).verdict == "fails"
+
+
+def test_the_shift_of_finite_dimension_moves_and_widens_what_is_expected():
+    def found(value):
+        measured = dataclasses.replace(MEASURED, value=value)
+        return judge("learned-error", "test_error", THEORY, measured, shift=SHIFT)
+
+    middle = found(0.1 + 0.0002)
+    assert (middle.shift, middle.shift_error) == (pytest.approx(0.0002), pytest.approx(0.0005))
+    assert middle.z == pytest.approx(0, abs=1e-9)
+    # The scale is the root of 0.001^2 + 0.0005^2; without the shift it is 0.001.
+    off = found(0.1 + 0.0002 + 2 * math.hypot(0.001, 0.0005))
+    assert off.z == pytest.approx(2, rel=0.01)
+    assert off.raw_z == pytest.approx(0.2 + 2 * math.hypot(1, 0.5), rel=0.01)
+
+
+def test_the_shift_of_a_quantity_is_that_measured_elsewhere_unless_another_is_given():
+    found = judge("learned-error", "test_error", THEORY, MEASURED)
+    used = SHIFTS["test_error"]
+    assert found.shift == pytest.approx(used.mean * 0.1 / 1000)
+    assert found.shift_error == pytest.approx(used.deviation * 0.1 / 1000)
+    larger = judge("learned-error", "test_error", THEORY, MEASURED, size=0.4)
+    assert larger.shift_error == pytest.approx(4 * found.shift_error)
+
+
+def test_few_trials_count_for_less_unless_the_shift_outweighs_their_error():
+    few = dataclasses.replace(MEASURED, value=0.104, trials=4)
+    alone = judge("learned-error", "test_error", THEORY, few, shift=NO_SHIFT)
+    assert alone.z == pytest.approx(normal_score(4.0, 3))
+    wide = judge("learned-error", "test_error", THEORY, few, shift=Shift(0.0, 0.0, 30.0))
+    assert wide.z == pytest.approx(0.004 / math.hypot(0.001, 0.003), rel=0.02)
 
 
 def test_a_correct_theory_seldom_fails_a_whole_report():
@@ -73,7 +107,7 @@ def test_one_trial_proves_nothing():
     assert _verdict(error=float("nan"), trials=1).verdict == "fails"
 
 
-def test_without_any_error_only_the_allowance_counts():
+def test_without_any_error_only_the_bound_counts():
     assert _verdict(error=0.0).verdict == "holds"
     assert _verdict(error=0.0, value=0.2).verdict == "fails"
 
@@ -109,9 +143,9 @@ def test_the_largest_z_passes_over_what_has_none():
     assert largest_z([]) == 0.0
 
 
-def test_the_allowance_of_an_auc_is_relative_to_what_is_missing_to_1():
-    found = judge("score-law", "auc", Predicted(0.99), MEASURED)
-    assert found.allowance == pytest.approx(ALLOWANCE["auc"] / 1000 * 0.01)
+def test_the_shift_of_an_auc_is_relative_to_what_is_missing_to_1():
+    found = judge("score-law", "auc", Predicted(0.99), MEASURED, shift=SHIFT)
+    assert found.shift == pytest.approx(SHIFT.mean / 1000 * 0.01)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sparsetoken.experiments.claims import FAILS, verdict_of
 from sparsetoken.experiments.finite_size import EXPERIMENT, work
 from sparsetoken.experiments.finite_size.claims import Shrinkage, shrinkage
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
-from sparsetoken.experiments.rows import Measured, Predicted
+from sparsetoken.experiments.rows import Measured, Predicted, select
 from sparsetoken.report.page import words_of
 
 TINY = work.Profile(40, 6, dimensions=(40, 80))
@@ -25,14 +25,20 @@ def test_from_jobs_to_words(rows, said_of):
     assert "d = 40, 80, with trials" in words["setting"]
     assert "training loss: c/d with c =" in words["result"]
     comparisons = EXPERIMENT.compare(TINY, rows)
-    assert [c.quantity for c in comparisons] == list(work.QUANTITIES) * 2
+    assert [c.quantity for c in comparisons] == list(work.QUANTITIES)
+    assert all("d = 40, 80, carried to infinity" in c.where for c in comparisons)
     # At d = 1000 there are 40 and 6 trials, elsewhere as many more as d is smaller.
-    assert [c.trials for c in comparisons] == [1000, 150, 150, 500, 75, 75]
+    trials = {(row.quantity, row.found.trials) for row in select(rows, Simulated)}
+    assert trials == {
+        ("cosine", 1000),
+        ("cosine", 500),
+        *((name, n) for name in work.QUANTITIES[1:] for n in (150, 75)),
+    }
 
 
 def test_a_wrong_number_fails(rows):
     wrong = [
-        dataclasses.replace(row, found=dataclasses.replace(row.found, value=2.0))
+        dataclasses.replace(row, found=dataclasses.replace(row.found, value=2.0 + row.found.value))
         if isinstance(row, Simulated)
         else row
         for row in rows

@@ -40,11 +40,16 @@ def test_no_search_is_below_the_floor_or_above_the_best_split(rows):
 
 
 def test_the_loss_of_the_training_holds_and_can_fail(rows):
-    assert _verdicts(rows, "loss-of-training") == ["holds"]
+    # Five trials at d = 60 decide nothing: what they would measure at a large d is put in.
+    rows = changed(rows, MessagesPassed, "test_error", {"value": 0.021})
+    rows = changed(rows, Searched, "measured", {"value": 0.04}, training=work.STAGES)
+    assert _verdicts(rows, "loss-of-training") == ["holds", "holds"]
     high = changed(rows, Levels, "floor", {"value": 0.12})
-    assert _verdicts(high, "loss-of-training") == ["fails"]
+    assert _verdicts(high, "loss-of-training") == ["fails", "holds"]
+    high = changed(rows, MessagesPassed, "test_error", {"value": 0.12})
+    assert _verdicts(high, "loss-of-training") == ["holds", "fails"]
     stuck = changed(rows, Levels, "split", {"status": "max_iterations"})
-    assert _verdicts(stuck, "loss-of-training") == ["not converged"]
+    assert _verdicts(stuck, "loss-of-training") == ["not converged", "holds"]
 
 
 def test_messages_and_searches_are_judged(rows):

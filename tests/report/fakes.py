@@ -16,7 +16,11 @@ def alignment():
         rows.append(alignment_rows.Theory(x, *map(Predicted, values)))
         rows.append(alignment_rows.Simulated(x, *map(_measured, values)))
     tensors = (_measured(value, "tensors") for value in values)
-    return [*rows, alignment_rows.Simulated(x, *tensors), alignment_rows.OtherSteps(4, 0.0, 1.0)]
+    return [
+        *rows,
+        alignment_rows.Simulated(x, *tensors),
+        alignment_rows.OtherSteps("computed", 4, 0.0, 1.0),
+    ]
 
 
 def capacity():

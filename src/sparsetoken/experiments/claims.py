@@ -70,7 +70,7 @@ class Comparison:
     x : float
         Where on the curve.
     theory, measured, standard_error, numerical_error, allowance, z : float
-        nan where there is none.
+        nan where there is none. The allowance is a bound below which a difference does not count.
     dimension, trials : int
         Of a simulation, else 0.
     engine : str
@@ -81,7 +81,9 @@ class Comparison:
         Whether it stands for its claim in the table that opens the report.
     group, experiment : str
     raw_z : float
-        z without an allowance for finite dimension; nan where z is.
+        z without a shift of finite dimension, and without an allowance; nan where z is.
+    shift, shift_error : float
+        What finite dimension is expected to add, and the standard deviation of that.
     """
 
     claim: str
@@ -103,6 +105,8 @@ class Comparison:
     group: str = ""
     experiment: str = ""
     raw_z: float = math.nan
+    shift: float = 0.0
+    shift_error: float = 0.0
 
     @property
     def evidence(self) -> str:

@@ -16,10 +16,10 @@ from sparsetoken.experiments.claims import (
     NOT_CONVERGED,
     Comparison,
 )
+from sparsetoken.experiments.finite_dimension import SHIFTS, Shift, scale_of
 from sparsetoken.experiments.rows import Measured, Predicted
 
 __all__ = [
-    "ALLOWANCE",
     "LARGEST_Z",
     "RULE",
     "compare",
@@ -28,25 +28,6 @@ __all__ = [
     "observed",
     "share",
 ]
-
-ALLOWANCE = {
-    "cosine": 3.0,
-    "readout_cosine": 3.0,
-    "test_error": 10.0,
-    "training_loss": 20.0,
-    "training_error": 20.0,
-    "auc": 10.0,
-    "threshold": 3.0,
-    "separable": 0.0,
-}
-"""c in the allowance c/d, relative to the predicted value, by quantity.
-
-c is a round number of the size of the largest |c| measured at d = 250 in four settings of the
-learning curves: cosine 1.6 +- 0.2, test error 9 +- 4, training loss 22 +- 9; and in thresholds
-with 40 features: 1.6 +- 0.4. The readout's cosine has the c of the query's, training error that
-of training loss, and 1 - AUC that of test error. For a threshold, d is the number of features;
-shares of the two engines have the same law at any d, so c is 0.
-"""
 
 LARGEST_Z = 4.0
 """Largest |z| at which a comparison with a simulation holds.
@@ -58,14 +39,18 @@ fails one of them in 2.5 % of reports.
 
 RULE = (
     "A claim holds when all its comparisons hold. A comparison with a simulation holds when "
-    f"|z| ≤ {LARGEST_Z:g} after an allowance for finite dimension: with the difference "
-    "D = measured − theory and the allowance a, usually (c/d) · |theory|, "
-    "t = max(|D| − a, 0) / √(standard error² + numerical error²), with the sign of D; z is the "
-    "normal quantile with the tail chance of t under Student’s law with trials − 1 degrees of "
-    "freedom. The bound allows for the number of comparisons: each exceeds it by chance once in "
-    f"{1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} times. A comparison of "
-    "two computed numbers holds when they differ by no more than the allowance and three "
-    "numerical errors; its section says where that allowance comes from. "
+    f"|z| ≤ {LARGEST_Z:g}. With the difference D = measured − theory, "
+    "t = (D − shift) / √(standard error² + numerical error² + shift error²). The shift is what "
+    "finite dimension is expected to add, c/d of the theory, with c as simulations of other "
+    "settings at several d measure it, without the theory; its error is the spread of c between "
+    "settings. Where simulations at several d are carried to infinite dimension, there is no "
+    "shift. z is the normal quantile with the tail chance of t under Student’s law, with the "
+    "degrees of freedom of Welch and Satterthwaite. A few comparisons have a bound below which "
+    "a difference does not count, such as the price of a ridge that is not 0; their section says "
+    "where it comes from. The limit of |z| allows for the number of comparisons: each exceeds it "
+    f"by chance once in {1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} times. A comparison of "
+    "two computed numbers holds when they differ by no more than the bound and three "
+    "numerical errors. "
     "A claim about order or sign is judged by the share of cases in which it is "
     "true. A computation that did not converge never holds."
 )
@@ -81,7 +66,9 @@ def judge(
     where: str = "",
     x: float = math.nan,
     group: str = "",
-    allowance: float | None = None,
+    shift: Shift | None = None,
+    size: float | None = None,
+    bound: float = 0.0,
     key: bool = False,
 ) -> Comparison:
     """Compare a simulated number with the theory at the same place.
@@ -93,22 +80,18 @@ def judge(
     theory : Predicted
     found : Measured
     x : float
-    allowance : float, optional
-        Largest difference that is put down to finite dimension; that of `ALLOWANCE` by
-        default.
+    shift : Shift, optional
+        The c of finite dimension; by default that of the quantity in `SHIFTS`.
+    size : float, optional
+        What the shift is relative to; by default `scale_of` the theory.
+    bound : float
+        A difference up to this does not count; the reason stands beside the call.
     key : bool
     """
-    if allowance is None:
-        size = 1 - theory.value if quantity == "auc" else theory.value
-        allowance = ALLOWANCE[quantity] / found.dimension * abs(size)
+    c = SHIFTS[quantity] if shift is None else shift
+    per = (scale_of(quantity, theory.value) if size is None else size) / found.dimension
     difference = found.value - theory.value
-    excess = max(abs(difference) - allowance, 0.0)
-    scale = math.hypot(found.error, theory.error)
-
-    def score(size: float) -> float:
-        return math.copysign(normal_score(_ratio(size, scale), found.trials - 1), difference)
-
-    z = score(excess)
+    z = _score(difference, found, theory, c.mean * per, c.deviation * per, bound)
     sound = theory.converged and found.converged
     return Comparison(
         claim=claim,
@@ -118,14 +101,33 @@ def judge(
         x=x,
         theory=theory.value,
         numerical_error=theory.error,
-        allowance=allowance,
+        allowance=bound,
+        shift=c.mean * per,
+        shift_error=c.deviation * per,
         z=z,
-        raw_z=score(abs(difference)),
+        raw_z=_score(difference, found, theory),
         verdict=_verdict(sound, abs(z) <= LARGEST_Z),
         key=key,
         group=group,
         **_columns(found),
     )
+
+
+def _score(
+    difference: float,
+    found: Measured,
+    theory: Predicted,
+    shift: float = 0.0,
+    shift_error: float = 0.0,
+    bound: float = 0.0,
+) -> float:
+    """Return z of a difference whose mean is the shift, less a bound towards 0."""
+    left = difference - shift
+    excess = max(abs(left) - bound, 0.0)
+    scale = math.hypot(found.error, theory.error, shift_error)
+    # Only the standard error is estimated from trials (Welch and Satterthwaite).
+    freedom = (found.trials - 1) * ((scale / found.error) ** 4 if found.error > 0 else 1.0)
+    return math.copysign(normal_score(_ratio(excess, scale), freedom), left)
 
 
 def _verdict(sound: bool, true: bool) -> str:
@@ -150,7 +152,7 @@ def _ratio(excess: float, scale: float) -> float:
     return math.inf if excess > 0 else 0.0
 
 
-def normal_score(t: float, freedom: int) -> float:
+def normal_score(t: float, freedom: float) -> float:
     """Return the normal quantile with the same tail chance as t >= 0 of Student's law.
 
     It is nan for a single trial, which says nothing of its error.

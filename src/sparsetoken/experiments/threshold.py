@@ -77,7 +77,7 @@ class Limit:
     error: float
 
 
-def limit_of(features: Sequence[int], values: Sequence[float], errors: Sequence[float]) -> Limit:
+def limit_of(features: Sequence[float], values: Sequence[float], errors: Sequence[float]) -> Limit:
     """Return a in ``values = a + c / features``: the value in infinite dimension."""
     return _line([1 / m for m in features], values, errors, (1.0, 0.0))
 

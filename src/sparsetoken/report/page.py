@@ -23,12 +23,12 @@ from sparsetoken.experiments.claims import (
     verdict_of,
 )
 from sparsetoken.experiments.experiment import Experiment
-from sparsetoken.experiments.rules import ALLOWANCE, RULE
+from sparsetoken.experiments.rules import RULE
 from sparsetoken.experiments.sources import KINDS, PAPER, source_of
 from sparsetoken.report.calibration import draw_scatter, scatter_of, shifts
 from sparsetoken.report.figure_data import places
 from sparsetoken.report.pictures import Picture, picture, pictures_of
-from sparsetoken.report.text import FILTERS, words
+from sparsetoken.report.text import FILTERS
 
 __all__ = ["SCATTER", "Section", "page", "scatter_picture", "section", "words_of"]
 
@@ -171,7 +171,6 @@ def page(
         .get_template("report/report.html")
         .render(
             parts=[(title, some) for title, some in parts if some],
-            allowances=[(words(name), c) for name, c in ALLOWANCE.items() if c > 0],
             counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
             evidence=EVIDENCE,
             compared=evidence_of(c for f in found for c in f.comparisons),

@@ -7,9 +7,20 @@ import re
 
 from markupsafe import Markup, escape
 
+from sparsetoken.experiments.claims import Comparison
 from sparsetoken.experiments.rows import Measured
 
-__all__ = ["FILTERS", "change", "fixed", "general", "maths", "number", "plus_minus", "words"]
+__all__ = [
+    "FILTERS",
+    "change",
+    "fixed",
+    "general",
+    "maths",
+    "number",
+    "plus_minus",
+    "shifted",
+    "words",
+]
 
 NAMES = {
     "cosine": "cos(q₂, ξ)",
@@ -67,6 +78,18 @@ def change(found: Measured, digits: int, scale: float = 1.0) -> str:
     return text.replace("-", "−")
 
 
+def shifted(comparison: Comparison) -> str:
+    """Return the shift that finite dimension is expected to add, or a bound that is allowed."""
+    if comparison.allowance > 0:
+        return f"≤ {number(comparison.allowance)}"
+    if not comparison.shift_error:
+        return "–"
+    error = f"{comparison.shift_error:.1e}"
+    power = int(error.split("e")[1])
+    digits = max(1 - power, 0)
+    return f"{fixed(comparison.shift, digits)} ± {fixed(comparison.shift_error, digits)}"
+
+
 def words(quantity: str) -> str:
     """Return the name of a quantity for readers."""
     return NAMES.get(quantity) or _JOINED.sub(r"\1 ", quantity)
@@ -88,6 +111,7 @@ FILTERS = {
     "f": fixed,
     "pm": plus_minus,
     "change": change,
+    "shifted": shifted,
     "words": words,
     "maths": maths,
 }

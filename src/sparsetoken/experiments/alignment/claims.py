@@ -8,10 +8,11 @@ from typing import Any
 from sparsetoken.experiments.alignment.rows import OtherSteps, Simulated, Theory
 from sparsetoken.experiments.alignment.work import Profile
 from sparsetoken.experiments.claims import Claim, Comparison, largest_z
-from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
+from sparsetoken.experiments.rows import select
 from sparsetoken.experiments.rules import compare, judge
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
+__all__ = ["CLAIMS", "by_place", "compare_rows", "summary"]
 
 CLAIMS = (
     Claim(
@@ -33,23 +34,35 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     """Return all comparisons."""
     theory = {row.alpha0: row for row in select(rows, Theory)}
     found = [
-        _judged(name, theory[row.alpha0], row, key=row.alpha0 in profile.key)
-        for row in select(rows, Simulated)
+        _judged(name, theory[alpha0], some, key=alpha0 in profile.key)
+        for alpha0, some in by_place(rows)
         for name in QUANTITIES
     ]
-    return found + _steps(one(rows, OtherSteps))
+    return found + [c for row in select(rows, OtherSteps) for c in _steps(row)]
 
 
-def _judged(name: str, theory: Theory, row: Simulated, key: bool) -> Comparison:
-    found = getattr(row, name)
+def by_place(rows: Sequence[Any]) -> list[tuple[float, list[Simulated]]]:
+    """Return each load with what was simulated there by one engine, at rising dimensions."""
+    found: dict[tuple[str, float], list[Simulated]] = {}
+    for row in sorted(select(rows, Simulated), key=lambda row: row.cosine.dimension):
+        found.setdefault((row.cosine.engine, row.alpha0), []).append(row)
+    return [(alpha0, some) for (_, alpha0), some in sorted(found.items(), key=lambda p: p[0][1])]
+
+
+def _judged(name: str, theory: Theory, some: Sequence[Simulated], key: bool) -> Comparison:
+    """Compare the cosine that several dimensions are carried to, or that at a single one."""
+    single = len(some) == 1
+    found = [getattr(row, name) for row in some]
+    sizes = ", ".join(str(m.dimension) for m in found)
     return judge(
         "query-alignment",
         name,
         getattr(theory, name),
-        found,
-        where=f"α₀ = {row.alpha0:g}, d = {found.dimension}",
-        x=row.alpha0,
-        key=key or found.engine == "tensors",
+        found[0] if single else carried_to_infinity(found),
+        where=f"α₀ = {some[0].alpha0:g}, d = {sizes}" + ("" if single else " → ∞"),
+        x=some[0].alpha0,
+        shift=None if single else NO_SHIFT,
+        key=key or found[0].engine == "tensors",
     )
 
 
@@ -63,10 +76,12 @@ def _steps(row: OtherSteps) -> list[Comparison]:
             "steps-set-sharpness-only",
             quantity,
             curve="query",
-            where=f"{row.choices} choices of η_q and β",
+            where=f"{row.choices} choices of η_q and β"
+            + (", every trial" if row.engine == "tensors" else ""),
             expected=expected,
             found=found,
             allowance=ROUNDING,
+            engine=row.engine,
             key=True,
         )
         for quantity, expected, found in values
@@ -77,5 +92,5 @@ def summary(
     profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
 ) -> dict[str, Any]:
     """Return what the words need."""
-    simulated = sorted(select(rows, Simulated), key=lambda row: row.alpha0)
+    simulated = [some[-1] for _, some in by_place(rows)]
     return {"first": simulated[0], "last": simulated[-1], "largest": largest_z(comparisons)}

@@ -7,7 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.alignment.rows import Simulated, Theory
+from sparsetoken.experiments.alignment.claims import by_place
+from sparsetoken.experiments.alignment.rows import Theory
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
 
@@ -22,7 +23,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     shown = []
     for name in NAMES:
         line = series(select(rows, Theory), "alpha0", name)
-        points = series(select(rows, Simulated), "alpha0", name)
+        points = series([some[-1] for _, some in by_place(rows)], "alpha0", name)
         style.predicted(axes, line, style.COLOURS[name])
         style.measured(axes, points, style.COLOURS[name])
         shown += line + points

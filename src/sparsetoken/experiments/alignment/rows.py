@@ -36,10 +36,12 @@ class Simulated:
 
 @dataclasses.dataclass(frozen=True)
 class OtherSteps:
-    """What other choices of eta_q and beta change in theory.
+    """What other choices of eta_q and beta change.
 
     Attributes
     ----------
+    engine : str
+        computed, or tensors: then with the same tokens in all choices, trial by trial.
     choices : int
     moved_cosine : float
         The largest change of the cosine of the query.
@@ -47,6 +49,7 @@ class OtherSteps:
         The largest sharpness / (eta_q beta^2) over the smallest.
     """
 
+    engine: str
     choices: int
     moved_cosine: float
     sharpness_ratio: float

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.alignment.rows import OtherSteps, Simulated, Theory
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.claims import COMPUTED
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.rows import measured, predicted
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment
+from sparsetoken.simulation.alignment import AlignmentSimulation
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import TwoSteps
 
@@ -21,6 +24,8 @@ PROBLEM = SparseTokenProblem(length=10, informative=3, strength=6.0, positive_ra
 STEPS = TwoSteps(eta_w=0.5, eta_b=0.5, eta_q=1.0)
 OTHER_STEPS = ((0.1, 1.0), (10.0, 1.0), (1.0, 0.1), (1.0, 10.0))
 """Other choices of eta_q and beta."""
+STEPS_SIZES = (200, 3)
+"""Dimension and trials with real tokens there: each trial must show it, so that few will do."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +40,12 @@ class Profile:
         Loads whose comparisons open the report.
     tensors : float
         The load repeated with real tensors.
+    dimensions : tuple of int
+        Of the reduced engine; its cosines are carried to infinite dimension.
+    reduced_trials : int
+        At d = 1000; in inverse proportion to d elsewhere.
     dimension, trials : int
+        With real tensors.
     curve_points : int
         Loads on the line of theory.
     """
@@ -43,6 +53,8 @@ class Profile:
     alphas: tuple[float, ...]
     key: tuple[float, ...] = (0.5, 2.0, 10.0)
     tensors: float = 2.0
+    dimensions: tuple[int, ...] = (500, 1000, 2000)
+    reduced_trials: int = 400
     dimension: int = 1000
     trials: int = 10
     curve_points: int = 40
@@ -50,18 +62,28 @@ class Profile:
 
 PROFILES = {
     "quick": Profile((0.25, 0.5, 1.0, 2.0, 5.0, 10.0)),
-    "paper": Profile((0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.0, 7.0, 10.0)),
+    "paper": Profile(
+        (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.0, 7.0, 10.0),
+        dimensions=(1000, 2000, 4000),
+        reduced_trials=2000,
+    ),
 }
 
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     judged = tuple(sorted({*profile.alphas, profile.tensors}))
-    found = [Job(predict_cosines, (judged, profile.curve_points), 5.0), Job(vary_steps, (), 0.5)]
-    sizes = (profile.dimension, profile.trials)
+    steps = (*STEPS_SIZES, seed_of("alignment", "steps", seed))
+    found = [
+        Job(predict_cosines, (judged, profile.curve_points), 5.0),
+        Job(vary_steps, steps, 1.0),
+    ]
     for i, alpha0 in enumerate(profile.alphas):
-        arguments = (alpha0, "reduced", *sizes, seed_of("alignment", i, seed))
-        found.append(Job(simulate_cosines, arguments, profile.trials * alpha0 * 0.01))
+        for d in profile.dimensions:
+            trials = profile.reduced_trials * 1000 // d
+            arguments = (alpha0, "reduced", d, trials, seed_of("alignment", i, d, seed))
+            found.append(Job(simulate_cosines, arguments, trials * 0.002))
+    sizes = (profile.dimension, profile.trials)
     arguments = (profile.tensors, "tensors", *sizes, seed_of("alignment", "tensors", seed))
     return [*found, Job(simulate_cosines, arguments, profile.trials * profile.tensors * 0.5)]
 
@@ -83,13 +105,37 @@ def predict_cosines(judged: tuple[float, ...], curve_points: int) -> list[Theory
     return rows
 
 
-def vary_steps() -> list[OtherSteps]:
-    """Predict with other choices of eta_q and beta."""
+@version(2)
+def vary_steps(dimension: int, trials: int, seed: int) -> list[OtherSteps]:
+    """Predict with other choices of eta_q and beta, and take the steps on the same real tokens."""
     choices = ((1.0, 1.0), *OTHER_STEPS)
-    found = [align(2.0, eta_q, beta) for eta_q, beta in choices]
-    scaled = [a.sharpness / (eta_q * b**2) for a, (eta_q, b) in zip(found, choices, strict=True)]
-    moved = max(abs(a.cosine - found[0].cosine) for a in found)
-    return [OtherSteps(len(OTHER_STEPS), moved, max(scaled) / min(scaled))]
+    predicted_all = [align(2.0, eta_q, beta) for eta_q, beta in choices]
+    measured_all = [
+        simulation.simulate_alignment(
+            PROBLEM,
+            dataclasses.replace(STEPS, alpha=2.0, eta_q=eta_q, beta=beta),
+            dimension=dimension,
+            trials=trials,
+            seed=seed,
+            engine="tensors",
+        )
+        for eta_q, beta in choices
+    ]
+    return [_compared(COMPUTED, predicted_all), _compared("tensors", measured_all)]
+
+
+def _compared(engine: str, found: Sequence[Alignment | AlignmentSimulation]) -> OtherSteps:
+    """Return how far queries of the other choices are from that of the first."""
+    choices = ((1.0, 1.0), *OTHER_STEPS)
+    cosines = np.stack([np.atleast_1d(a.cosine) for a in found])
+    norms = np.stack([np.atleast_1d(a.norm) for a in found])
+    scaled = norms / np.array([[eta_q * beta] for eta_q, beta in choices])  # sharpness: beta |q|
+    return OtherSteps(
+        engine,
+        len(OTHER_STEPS),
+        float(np.max(np.abs(cosines - cosines[0]))),
+        float(np.max(scaled.max(axis=0) / scaled.min(axis=0))),
+    )
 
 
 def simulate_cosines(

@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.experiments.anti_alignment.rows import Cell, Edge, Place, SmallStepEdge, Trials
+from sparsetoken.experiments.anti_alignment.rows import (
+    Cell,
+    Edge,
+    Place,
+    SmallStepEdge,
+    SmallStepTrials,
+    Trials,
+)
 from sparsetoken.experiments.anti_alignment.work import TINY, Profile
 from sparsetoken.experiments.claims import Claim, Comparison, largest_z
 from sparsetoken.experiments.rows import select
@@ -32,6 +39,7 @@ CLAIMS = (
         "π θ² R (1 − R/L) > (1 − 2π)(L − 1).",
     ),
 )
+SMALL = "small-step-condition"
 _OF_PANEL = {"rate": "anti-alignment-of-rare-positives", "step": "bias-step-turns-it-back"}
 
 
@@ -39,7 +47,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     """Return all comparisons."""
     found = []
     for panel, claim in _OF_PANEL.items():
-        trials = [row for row in select(rows, Trials) if row.place.panel == panel]
+        trials = [row for row in _beside(rows) if row.place.panel == panel]
         found += [_signs(claim, trials), _sides(claim, rows, panel)]
         found += [
             judge(
@@ -54,7 +62,25 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
             )
             for row in trials
         ]
-    return found + _small_steps(select(rows, SmallStepEdge))
+    small = select(rows, SmallStepTrials)
+    found += [_signs(SMALL, small), *_small_steps(select(rows, SmallStepEdge))]
+    return found + [
+        judge(
+            SMALL,
+            "cosine",
+            row.predicted,
+            row.measured,
+            curve="query",
+            where=f"{_where(row.place)}, steps of {TINY:g}",
+            x=row.place.along,
+        )
+        for row in small
+    ]
+
+
+def _beside(rows: Sequence[Any]) -> list[Trials]:
+    """Return the trials with ordinary steps."""
+    return [row for row in select(rows, Trials) if not isinstance(row, SmallStepTrials)]
 
 
 def _signs(claim: str, trials: Sequence[Trials]) -> Comparison:
@@ -103,7 +129,7 @@ def _sides(claim: str, rows: Sequence[Any], panel: str) -> Comparison:
 def _small_steps(edges: Sequence[SmallStepEdge]) -> list[Comparison]:
     return [
         compare(
-            "small-step-condition",
+            SMALL,
             "strength",
             curve="query",
             where=f"boundary at π = {edge.positive_rate:.3g}, steps of {TINY:g}",

@@ -6,7 +6,7 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Cell", "Edge", "Place", "SmallStepEdge", "Trials"]
+__all__ = ["Cell", "Edge", "Place", "SmallStepEdge", "SmallStepTrials", "Trials"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,3 +88,8 @@ class Trials:
     place: Place
     predicted: Predicted
     measured: Measured
+
+
+@dataclasses.dataclass(frozen=True)
+class SmallStepTrials(Trials):
+    """The same with small steps, at a multiple of the strength of the small-step condition."""

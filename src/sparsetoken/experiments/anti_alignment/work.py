@@ -8,7 +8,14 @@ import math
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.anti_alignment.rows import Cell, Edge, Place, SmallStepEdge, Trials
+from sparsetoken.experiments.anti_alignment.rows import (
+    Cell,
+    Edge,
+    Place,
+    SmallStepEdge,
+    SmallStepTrials,
+    Trials,
+)
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import Predicted, measured, predicted
 from sparsetoken.problem import SparseTokenProblem
@@ -19,6 +26,7 @@ __all__ = ["AXES", "PROFILES", "TINY", "Profile", "jobs"]
 
 TINY = 1e-6
 """Steps of the first stage that stand for the limit of small steps."""
+TINY_STEPS = TwoSteps(eta_w=TINY, eta_b=TINY, eta_q=1.0)
 AXES = {
     "rate": ((0.02, 0.6), (0.25, 8.0)),  # of the positive rate and the strength
     "step": ((0.1, 30.0), (0.1, 10.0)),  # of eta_b and alpha0
@@ -62,6 +70,10 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
                 place = seed_of("anti-alignment", panel, i, j, seed)
                 arguments = (panel, along, factor, *sizes, place)
                 found.append(Job(simulate_beside, arguments, 0.003 * profile.trials))
+    for i, along in enumerate(profile.rates):
+        for j, factor in enumerate(profile.factors):
+            own = seed_of("anti-alignment", "small steps", i, j, seed)
+            found.append(Job(simulate_small, (along, factor, *sizes, own), 0.003 * profile.trials))
     return found
 
 
@@ -105,11 +117,10 @@ def edge_at(panel: str, along: float, steps: TwoSteps | None = None) -> Predicte
 
 def solve_edges(cells: int) -> list[object]:
     """Solve for both boundaries, and for the limit of small steps."""
-    tiny = TwoSteps(eta_w=TINY, eta_b=TINY, eta_q=1.0)
     rows: list[object] = []
     for pi in np.linspace(AXES["rate"][0][0], 0.49, cells).tolist():
         rows.append(Edge("rate", pi, edge_at("rate", pi)))
-        rows.append(SmallStepEdge(pi, _small_step_strength(pi), edge_at("rate", pi, tiny)))
+        rows.append(SmallStepEdge(pi, _small_step_strength(pi), edge_at("rate", pi, TINY_STEPS)))
     for alpha0 in np.geomspace(*AXES["step"][1], cells).tolist():
         rows.append(Edge("step", alpha0, edge_at("step", alpha0)))
     return rows
@@ -137,3 +148,16 @@ def simulate_beside(
         problem_of(place), steps_of(place), dimension=dimension, trials=trials, seed=seed
     )
     return [Trials(place, predict(place), measured(found, "cosine", dimension))]
+
+
+def simulate_small(
+    along: float, factor: float, dimension: int, trials: int, seed: int
+) -> list[SmallStepTrials]:
+    """Predict and simulate with small steps, at a multiple of the strength of the condition."""
+    place = Place("rate", positive_rate=along, strength=factor * _small_step_strength(along))
+    steps = dataclasses.replace(TINY_STEPS, alpha=place.alpha0)
+    theory_found = predicted(theory.align_point(problem_of(place), steps), "cosine")
+    found = simulation.simulate_alignment(
+        problem_of(place), steps, dimension=dimension, trials=trials, seed=seed
+    )
+    return [SmallStepTrials(place, theory_found, measured(found, "cosine", dimension))]

@@ -107,7 +107,7 @@ class Profile:
 
 PROFILES = {
     "quick": Profile(),
-    "paper": Profile((1.0, 2.0, 4.0, 8.0, 16.0), 128, 8, 50_000, heads=(1, 2, 4, 8)),
+    "paper": Profile((1.0, 2.0, 4.0, 8.0), 128, 5, 50_000, heads=(1, 2, 4, 8)),
 }
 
 

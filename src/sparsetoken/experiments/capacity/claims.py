@@ -8,6 +8,7 @@ from typing import Any
 from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.capacity.work import MODELS, Profile
 from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.rows import Measured, Predicted, select
 from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.threshold import fit_threshold
@@ -38,18 +39,22 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     """Return all comparisons."""
     comparisons = []
     for model in MODELS:
-        for features in profile.features:
-            counted = by_engine(rows, "reduced", model=model, features=features)
-            comparison = judge(
-                "capacity",
-                "threshold",
-                counted[0].capacity,
-                _threshold(counted),
-                curve=model,
-                where=f"{features} features",
-                key=features == profile.features[-1],
-            )
-            comparisons.append(comparison)
+        counted = [
+            by_engine(rows, "reduced", model=model, features=features)
+            for features in profile.features
+        ]
+        sizes = " and ".join(str(features) for features in profile.features)
+        comparison = judge(
+            "capacity",
+            "threshold",
+            counted[0][0].capacity,
+            carried_to_infinity([_threshold(some) for some in counted]),
+            curve=model,
+            where=f"{sizes} features, carried to infinity",
+            shift=NO_SHIFT,
+            key=True,
+        )
+        comparisons.append(comparison)
     return [*comparisons, _engines(profile, rows)]
 
 
@@ -60,7 +65,7 @@ def _threshold(counted: Sequence[Separable]) -> Measured:
     fit = fit_threshold([row.alpha1 for row in counted], counts, sets)
     status = "converged" if fit.converged else "max_iterations"
     total = sum(row.share.trials for row in counted)
-    features = counted[0].features  # of which the allowance is a function
+    features = counted[0].features  # the size that it is carried to infinity in
     return Measured(fit.middle, fit.standard_error, features, total, status=status)
 
 
@@ -78,6 +83,7 @@ def _engines(profile: Profile, rows: Sequence[Any]) -> Comparison:
         curve=tensors.model,
         where=f"α₁ = {tensors.alpha1:.4g}, two engines",
         x=tensors.alpha1,
+        shift=NO_SHIFT,  # the same law at every dimension
         key=True,
     )
 

@@ -24,6 +24,7 @@ from sparsetoken.experiments.capacity_curves.transitions import (
 )
 from sparsetoken.experiments.capacity_curves.work import BASE, PLACES, Profile
 from sparsetoken.experiments.claims import Claim, Comparison, largest_z
+from sparsetoken.experiments.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.rows import Measured, Predicted, one, select
 from sparsetoken.experiments.rules import compare, judge, share
 
@@ -121,7 +122,7 @@ def _over_length(
             measured[place.name, "vectorized"],
             curve="vectorized",
             where=f"{_text(place)}: measured L α*_{{pool}} and α*_{{vec}}",
-            allowance=0.0,  # both are carried to infinite dimension
+            shift=NO_SHIFT,  # both are carried to infinite dimension
         )
         found.append(comparison)
     return found
@@ -212,6 +213,7 @@ def _cover(counted: Sequence[Separable]) -> Comparison:
         Measured(mean, math.sqrt(variance) / total, counted[-1].share.dimension, total),
         curve=counted[0].model,
         where="share of all training sets, Cover’s count",
+        shift=NO_SHIFT,
         key=counted[0].model == "attention",
     )
 
@@ -227,7 +229,8 @@ def _narrowing(rows: Sequence[Any], fits: Fits) -> Comparison:
         curve="all",
         where="power of the number of features, all places",
         # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
-        allowance=0.03,
+        shift=NO_SHIFT,
+        bound=0.03,
         key=True,
     )
 
@@ -240,7 +243,7 @@ def _measured(row: AtPlace, found: Measured) -> Comparison:
         found,
         curve=row.model,
         where=_text(row.place),
-        allowance=0.0,  # carried to infinite dimension, so nothing is allowed for a finite one
+        shift=NO_SHIFT,  # carried to infinite dimension
         group=row.place.name,
         key=row.place == BASE,
     )

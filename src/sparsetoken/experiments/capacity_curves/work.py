@@ -73,7 +73,7 @@ class Profile:
 
 PROFILES = {
     "quick": Profile((32, 64, 128), 32),
-    "paper": Profile((32, 64, 128, 256), 200, cosines=81, strengths=81),
+    "paper": Profile((32, 64, 128, 256), 120, cosines=81, strengths=81),
 }
 
 

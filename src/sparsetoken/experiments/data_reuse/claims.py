@@ -8,9 +8,10 @@ from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
 from sparsetoken.experiments.data_reuse.work import FIT, Profile, Reused, Trained
+from sparsetoken.experiments.finite_dimension import DIFFERENCE
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Measured, Predicted, one, select
-from sparsetoken.experiments.rules import ALLOWANCE, judge, share
+from sparsetoken.experiments.rules import judge, share
 
 __all__ = ["CLAIMS", "TIMES", "compare_rows", "predicted_error", "summary"]
 
@@ -72,10 +73,9 @@ def _difference(rows: Sequence[Any], row: Trained) -> Predicted:
 def _gained(rows: Sequence[Any], row: Trained) -> Comparison:
     # A difference of two test errors is off at finite d by as much as the larger one.
     fresh = predicted_error(rows, "fresh", row.load).value
-    allowance = ALLOWANCE["test_error"] / row.excess.dimension * fresh
     name = "test_error − fresh"
     theory = _difference(rows, row)
-    return judge(SPLITTING, name, theory, row.excess, **_place(row), allowance=allowance)
+    return judge(SPLITTING, name, theory, row.excess, **_place(row), shift=DIFFERENCE, size=fresh)
 
 
 def _always(rows: Sequence[Any], twice: Sequence[Trained]) -> Comparison:

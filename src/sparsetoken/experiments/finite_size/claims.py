@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
 from sparsetoken.experiments.finite_size.work import ALPHA1, QUANTITIES, Profile
 from sparsetoken.experiments.rows import one, select
@@ -21,24 +22,23 @@ CLAIMS = (
         "The limits are reached: what the experiment differs by shrinks as the dimension grows.",
     ),
 )
-KEY = 1000
-"""The dimension whose comparisons open the report."""
 
 
 def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     """Return all comparisons."""
+    sizes = ", ".join(str(d) for d in profile.dimensions)
     return [
         judge(
             "finite-size",
-            row.quantity,
-            one(rows, Limit, quantity=row.quantity).found,
-            row.found,
+            name,
+            one(rows, Limit, quantity=name).found,
+            carried_to_infinity([row.found for row in select(rows, Simulated, quantity=name)]),
             curve="attention",
-            where=f"d = {row.found.dimension}",
-            x=float(row.found.dimension),
-            key=row.found.dimension == KEY,
+            where=f"d = {sizes}, carried to infinity",
+            shift=NO_SHIFT,
+            key=True,
         )
-        for row in select(rows, Simulated)
+        for name in QUANTITIES
     ]
 
 

@@ -9,18 +9,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sparsetoken.experiments.finite_dimension import SHIFTS
 from sparsetoken.experiments.finite_size.claims import shrinkage
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
 from sparsetoken.experiments.finite_size.work import QUANTITIES
 from sparsetoken.experiments.rows import one, select
-from sparsetoken.experiments.rules import ALLOWANCE
 from sparsetoken.figures import style
 
 __all__ = ["PICTURES", "draw"]
 
 
 def draw(rows: Sequence[Any]) -> Figure:
-    """Draw measured - theory against d, the fits c/d and c/sqrt(d), and the allowance."""
+    """Draw measured - theory against d, the fits c/d and c/sqrt(d), and the c of other settings."""
     figure, panels = style.new_figure(9.6, 3.6, 3)
     for axes, quantity in zip(panels, QUANTITIES, strict=True):
         _differences(axes, rows, quantity)
@@ -39,8 +39,9 @@ def _differences(axes: Axes, rows: Sequence[Any], quantity: str) -> None:
     found = [row.found for row in select(rows, Simulated, quantity=quantity)]
     dimensions = [m.dimension for m in found]
     d = np.geomspace(min(dimensions), max(dimensions), 100)
-    band = ALLOWANCE[quantity] / d * abs(limit.value)
-    axes.fill_between(d, -band, band, color="#EFEFEF", lw=0, label="allowance")
+    used = SHIFTS[quantity]
+    low, high = ((used.mean + sign * 2 * used.deviation) * limit.value / d for sign in (-1, 1))
+    axes.fill_between(d, low, high, color="#EFEFEF", lw=0, label="c of other settings")
     axes.axhline(0, color="black", lw=0.8)
     for power, line, name in ((1.0, "-", "c / d"), (0.5, "--", "c / √d")):
         fitted = shrinkage(rows, quantity, power).coefficient / d**power

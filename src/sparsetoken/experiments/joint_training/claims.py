@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.finite_dimension import DIFFERENCE
 from sparsetoken.experiments.joint_training.rows import QUANTITIES, AtStep, Followed
 from sparsetoken.experiments.joint_training.work import ETA_W, RATIOS, STARTS, Profile
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Predicted, one, select
-from sparsetoken.experiments.rules import ALLOWANCE, judge, share
+from sparsetoken.experiments.rules import judge, share
 
 __all__ = ["CLAIMS", "Stop", "compare_rows", "stops", "summary"]
 
@@ -113,10 +114,9 @@ def _risen(rows: Sequence[Any], stop: Stop) -> Comparison:
     status = first.status if not first.converged else last.status
     theory = Predicted(last.value - first.value, math.hypot(first.error, last.error), status)
     # A difference of two test errors is off at finite d by as much as the larger one.
-    allowance = ALLOWANCE["test_error"] / stop.near.rise.dimension * last.value
     place = _place(stop.near)
     name = "test_error, last − stop"
-    return judge(STOPPING, name, theory, stop.near.rise, **place, allowance=allowance)
+    return judge(STOPPING, name, theory, stop.near.rise, **place, shift=DIFFERENCE, size=last.value)
 
 
 def _shares(rows: Sequence[Any], found: Sequence[Stop]) -> list[Comparison]:

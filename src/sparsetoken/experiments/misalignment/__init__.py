@@ -2,7 +2,7 @@
 
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.misalignment.claims import CLAIMS, compare_rows, summary
-from sparsetoken.experiments.misalignment.rows import AtCosine, Crossing, Pooled, Trials
+from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.misalignment.work import PROFILES, jobs
 
 __all__ = ["EXPERIMENT"]
@@ -12,7 +12,7 @@ EXPERIMENT = Experiment(
     title="When attention loses",
     claims=CLAIMS,
     profiles=PROFILES,
-    rows=(AtCosine, Pooled, Crossing, Trials),
+    rows=(AtCosine, Pooled, Crossing, Trials, Abundant),
     jobs=jobs,
     compare=compare_rows,
     summary=summary,

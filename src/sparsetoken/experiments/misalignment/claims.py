@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sparsetoken.experiments.claims import Claim, Comparison, largest_z
-from sparsetoken.experiments.misalignment.rows import AtCosine, Crossing, Pooled, Trials
-from sparsetoken.experiments.misalignment.work import LENGTH, TOLERANCE, Profile
-from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
+from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
+from sparsetoken.experiments.misalignment.work import ABUNDANT, LENGTH, TOLERANCE, Profile
+from sparsetoken.experiments.rows import Measured, one, select
 from sparsetoken.experiments.rules import compare, judge
 
 __all__ = ["CLAIMS", "compare_rows", "summary"]
@@ -43,7 +44,77 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     for alpha1 in profile.alphas:
         found += [_equal(crossed, rows, alpha1), _sides(crossed, rows, alpha1)]
         found += [_winners(rows, alpha1), *_judged(crossed, rows, alpha1)]
-    return found + [_falls(rows, L) for L in profile.lengths]
+    found += [_falls(rows, L) for L in profile.lengths]
+    limits = carried(rows)
+    found += [_residual(rows, place, error) for place, error in limits.items()]
+    return [*found, _winners_in_the_limit(rows, limits)]
+
+
+Limits = dict[tuple[str, int, float], Measured]
+"""Measured test errors by model, length and cosine."""
+
+
+def carried(rows: Sequence[Any]) -> Limits:
+    """Return the measured test errors carried to infinite data."""
+    places = dict.fromkeys((r.model, r.length, r.cosine) for r in select(rows, Abundant))
+    found = {}
+    for model, length, cosine in places:
+        some = select(rows, Abundant, model=model, length=length, cosine=cosine)
+        sizes = [row.alpha1 for row in some]
+        found[model, length, cosine] = carried_to_infinity([r.test_error for r in some], sizes)
+    return found
+
+
+def _residual(rows: Sequence[Any], place: tuple[str, int, float], found: Measured) -> Comparison:
+    """Compare the error that infinite data leave with the theory."""
+    model, length, cosine = place
+    at: dict[str, Any] = {"length": length, "alpha1": math.inf}
+    theory: AtCosine | Pooled = one(rows, Pooled, **at)
+    if model == "attention":
+        theory = one(rows, AtCosine, cosine=cosine, **at)
+    lost, _, falls = (claim.name for claim in CLAIMS)
+    s = f"s = {cosine:g}, " if model == "attention" else ""
+    loads = " and ".join(f"{alpha1:g}" for alpha1 in ABUNDANT)
+    return judge(
+        lost if length == LENGTH else falls,
+        "test_error",
+        theory.test_error,
+        found,
+        curve=model,
+        where=f"L = {length}, {s}α₁ = {loads} carried to ∞",
+        x=cosine,
+        group="α₁ = ∞",
+        shift=NO_SHIFT,  # with infinite data the theory is exact at every dimension
+    )
+
+
+def _winners_in_the_limit(rows: Sequence[Any], limits: Limits) -> Comparison:
+    """Judge which model has the smaller measured error that infinite data leave."""
+    crossing = one(rows, Crossing, length=LENGTH, alpha1=math.inf).cosine
+    attention = {s: m for (name, L, s), m in limits.items() if (name, L) == ("attention", LENGTH)}
+    measured = [limits["pooled", LENGTH, 0.0], *attention.values()]
+    return compare(
+        "misaligned-attention-loses",
+        "share of measured cosines where the predicted model wins by 3 standard errors",
+        curve="attention",
+        where=f"{len(attention)} cosines, carried to α₁ = ∞",
+        expected=1.0,
+        found=_share_won(attention, limits["pooled", LENGTH, 0.0], crossing.value),
+        allowance=0.0,
+        converged=crossing.converged and all(m.converged for m in measured),
+        engine="reduced",
+        key=True,
+    )
+
+
+def _share_won(attention: Mapping[float, Measured], pooled: Measured, crossing: float) -> float:
+    """Return the share of cosines where the predicted model is better by 3 standard errors."""
+    right = []
+    for cosine, error in attention.items():
+        gap = error.value - pooled.value
+        clear = abs(gap) > 3 * math.hypot(error.error, pooled.error)
+        right.append(clear and (gap > 0) == (cosine < crossing))
+    return float(np.mean(right))
 
 
 def _load(alpha1: float) -> str:
@@ -123,20 +194,17 @@ def _winners(rows: Sequence[Any], alpha1: float) -> Comparison:
     """Judge which model had the smaller error in the trials."""
     crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1).cosine
     pooled = one(rows, Trials, model="pooled", alpha1=alpha1).test_error
-    attention = select(rows, Trials, model="attention", alpha1=alpha1)
-    right = []
-    for row in attention:
-        gap = row.test_error.value - pooled.value
-        clear = abs(gap) > 3 * math.hypot(row.test_error.error, pooled.error)
-        right.append(clear and (gap > 0) == (row.cosine < crossing.value))
-    measured = [pooled, *(row.test_error for row in attention)]
+    attention = {
+        row.cosine: row.test_error for row in select(rows, Trials, model="attention", alpha1=alpha1)
+    }
+    measured = [pooled, *attention.values()]
     return compare(
         "crossing-at-finite-load",
         "share of measured cosines where the predicted model wins by 3 standard errors",
         curve="attention",
         where=f"{len(attention)} cosines, {_load(alpha1)}",
         expected=1.0,
-        found=float(np.mean(right)),
+        found=_share_won(attention, pooled, crossing.value),
         allowance=0.0,
         converged=crossing.converged and all(m.converged for m in measured),
         engine="reduced",

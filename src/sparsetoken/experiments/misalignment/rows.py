@@ -6,7 +6,7 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["AtCosine", "Crossing", "Pooled", "Trials"]
+__all__ = ["Abundant", "AtCosine", "Crossing", "Pooled", "Trials"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +57,20 @@ class Trials:
     """
 
     model: str
+    alpha1: float
+    cosine: float
+    test_error: Measured
+
+
+@dataclasses.dataclass(frozen=True)
+class Abundant:
+    """A measured test error at an alpha1 so large that a line in 1/alpha1 leads to the limit.
+
+    The cosine of the pooled model is 0.
+    """
+
+    model: str
+    length: int
     alpha1: float
     cosine: float
     test_error: Measured

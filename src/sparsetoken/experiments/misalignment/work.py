@@ -9,18 +9,22 @@ import numpy as np
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.misalignment.rows import AtCosine, Crossing, Pooled, Trials
-from sparsetoken.experiments.rows import Predicted, measured, predicted
+from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
+from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted
 from sparsetoken.models import Attention, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
 
-__all__ = ["LENGTH", "PROFILES", "TOLERANCE", "Profile", "jobs"]
+__all__ = ["ABUNDANT", "LENGTH", "PROFILES", "TOLERANCE", "Profile", "jobs"]
 
 LENGTH = 10
 SHARPNESS = 1.0
 TOLERANCE = 1e-3
+ABUNDANT = (200.0, 800.0)
+"""Values of alpha1 from which test errors are carried to infinite data, where any d will do."""
+SMALL = 20
+"""The dimension there."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +39,9 @@ class Profile:
     measured : tuple of float
         Cosines at which trials are run.
     lengths : tuple of int
+    residual : tuple of float
+        Cosines at which the test error is carried to infinite data, at each of the lengths.
+    abundant_trials : int
     curve_points : int
     """
 
@@ -43,17 +50,21 @@ class Profile:
     alphas: tuple[float, ...] = (2.0, 8.0)
     measured: tuple[float, ...] = (0.0, 0.1, 0.35, 0.6)
     lengths: tuple[int, ...] = (4, 10, 30, 100)
+    residual: tuple[float, ...] = (0.0, 0.35, 1.0)
+    abundant_trials: int = 8
     curve_points: int = 21
 
 
 PROFILES = {
     "quick": Profile(trials=12),
     "paper": Profile(
-        trials=64,
+        trials=20,
         dimension=1000,
         alphas=(2.0, 4.0, 8.0, 16.0),
         measured=(0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0),
         lengths=(4, 10, 30, 100, 300),
+        residual=(0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
+        abundant_trials=12,
         curve_points=41,
     ),
 }
@@ -61,7 +72,7 @@ PROFILES = {
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
-    grid = (profile.curve_points, profile.measured)
+    grid = (profile.curve_points, tuple(sorted({*profile.measured, *profile.residual})))
     places = [(LENGTH, alpha1) for alpha1 in profile.alphas]
     places += [(L, math.inf) for L in sorted({LENGTH, *profile.lengths})]
     found = []
@@ -79,6 +90,17 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
             Job(simulate, ("attention", alpha1, s, *sizes, place), cost) for s in profile.measured
         ]
         found.append(Job(simulate, ("pooled", alpha1, 0.0, *sizes, place), cost))
+    return found + _abundant(profile, seed)
+
+
+def _abundant(profile: Profile, seed: int) -> list[Job]:
+    found, trials = [], profile.abundant_trials
+    for i, L in enumerate(sorted({LENGTH, *profile.lengths})):
+        for j, alpha1 in enumerate(ABUNDANT):
+            own = seed_of("misalignment", "abundant", i, j, seed)
+            cost = trials * alpha1 * SMALL * (20 + L) * 4e-8
+            for model, s in (("pooled", 0.0), *(("attention", s) for s in profile.residual)):
+                found.append(Job(simulate_abundant, (model, L, alpha1, s, trials, own), cost))
     return found
 
 
@@ -140,12 +162,30 @@ def simulate(
     model: str, alpha1: float, cosine: float, dimension: int, trials: int, seed: int
 ) -> list[Trials]:
     """Measure the test error of a model."""
+    return [
+        Trials(
+            model, alpha1, cosine, _error(model, LENGTH, alpha1, cosine, dimension, trials, seed)
+        )
+    ]
+
+
+def simulate_abundant(
+    model: str, length: int, alpha1: float, cosine: float, trials: int, seed: int
+) -> list[Abundant]:
+    """Measure the test error of a model from very many samples."""
+    error = _error(model, length, alpha1, cosine, SMALL, trials, seed)
+    return [Abundant(model, length, alpha1, cosine, error)]
+
+
+def _error(
+    model: str, length: int, alpha1: float, cosine: float, dimension: int, trials: int, seed: int
+) -> Measured:
     found = simulation.simulate_point(
-        problem_of(LENGTH),
+        problem_of(length),
         model_of(model, cosine),
         readout_of(alpha1),
         dimension=dimension,
         trials=trials,
         seed=seed,
     )
-    return [Trials(model, alpha1, cosine, measured(found, "test_error", dimension))]
+    return measured(found, "test_error", dimension)

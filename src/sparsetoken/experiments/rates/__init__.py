@@ -3,6 +3,7 @@
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.rates.claims import CLAIMS, compare_rows, summary
 from sparsetoken.experiments.rates.rows import (
+    Abundant,
     Approach,
     Excess,
     Gap,
@@ -19,7 +20,7 @@ EXPERIMENT = Experiment(
     title="Rates of alignment and of infinite data",
     claims=CLAIMS,
     profiles=PROFILES,
-    rows=(Gap, Rate, MeasuredGap, Excess, Approach, MeasuredExcess),
+    rows=(Gap, Rate, MeasuredGap, Excess, Approach, MeasuredExcess, Abundant),
     jobs=jobs,
     compare=compare_rows,
     summary=summary,

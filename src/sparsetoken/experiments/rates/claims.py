@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
 from sparsetoken.experiments.rates.rows import (
+    Abundant,
     Approach,
     Excess,
     Gap,
@@ -18,15 +20,16 @@ from sparsetoken.experiments.rates.rows import (
     Rate,
 )
 from sparsetoken.experiments.rates.work import (
+    ABUNDANT,
     FAR,
-    GAP_ALLOWANCE,
+    LINEAR,
     MODELS,
     SETTINGS,
     Profile,
     weights,
 )
-from sparsetoken.experiments.rows import one, select
-from sparsetoken.experiments.rules import ALLOWANCE, compare, judge
+from sparsetoken.experiments.rows import Predicted, one, select
+from sparsetoken.experiments.rules import compare, judge
 
 __all__ = ["CLAIMS", "compare_rows", "summary"]
 
@@ -46,6 +49,7 @@ CLAIMS = (
         "With infinite data the vectorized and the pooled classifier have the same test error.",
     ),
 )
+SHARED = "vectorized-and-pooled-share-the-limit"
 GAP, EXCESS, SLOPE = "α₀ (1 − |s|)", "α₁ (E − E∞)", "log-log slope"
 
 
@@ -56,7 +60,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     pooled = one(rows, Approach, model="pooled").limit
     vectorized = one(rows, Approach, model="vectorized").limit
     shared = compare(
-        "vectorized-and-pooled-share-the-limit",
+        SHARED,
         "test_error",
         curve="vectorized",
         where="α₁ = ∞, against pooled",
@@ -66,7 +70,25 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
         converged=pooled.converged and vectorized.converged,
         key=True,
     )
-    return [*found, shared]
+    return [*found, shared, *_limits(rows)]
+
+
+def _limits(rows: Sequence[Any]) -> list[Comparison]:
+    """Compare measured errors carried to infinite data: with each other and with the theory."""
+    found = {}
+    for model in LINEAR:
+        some = select(rows, Abundant, model=model)
+        found[model] = carried_to_infinity([r.test_error for r in some], [r.load for r in some])
+    pooled, vectorized = (found[model] for model in LINEAR)
+    loads = " and ".join(f"{load:g}" for load in ABUNDANT)
+    place: dict[str, Any] = {"where": f"n₁ = {loads} × weights, carried to ∞", "shift": NO_SHIFT}
+    other = Predicted(pooled.value, pooled.error, pooled.status)
+    limit = one(rows, Approach, model="pooled").limit
+    return [
+        judge(SHARED, "test_error", other, vectorized, curve="vectorized, pooled", **place),
+        judge(SHARED, "test_error", limit, pooled, curve="pooled", **place),
+        judge(SHARED, "test_error", limit, vectorized, curve="vectorized", **place),
+    ]
 
 
 def _alignment(name: str, rows: Sequence[Any]) -> list[Comparison]:
@@ -101,7 +123,6 @@ def _alignment(name: str, rows: Sequence[Any]) -> list[Comparison]:
                 where=f"α₀ = {row.alpha0:g}",
                 x=row.alpha0,
                 group="alignment",
-                allowance=GAP_ALLOWANCE / row.gap.dimension * exact.value,
                 key=row.alpha0 == 100,
             )
         )
@@ -126,8 +147,8 @@ def _data(model: str, rows: Sequence[Any]) -> list[Comparison]:
                 x=row.alpha1,
                 group="data",
                 # With infinite data the theory is exact at every d: only the excess feels d,
-                # with the c = 10 of test errors.
-                allowance=ALLOWANCE["test_error"] / row.excess.dimension * exact.value,
+                # as test errors do.
+                shift=SHIFTS["test_error"],
             )
         )
     return comparisons
@@ -176,7 +197,6 @@ def summary(
 
     return {
         "far": FAR,
-        "allowance": GAP_ALLOWANCE,
         "gaps": of(GAP),
         "excesses": of(EXCESS),
         "slopes": of(SLOPE),

@@ -6,7 +6,7 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Approach", "Excess", "Gap", "MeasuredExcess", "MeasuredGap", "Rate"]
+__all__ = ["Abundant", "Approach", "Excess", "Gap", "MeasuredExcess", "MeasuredGap", "Rate"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,3 +69,21 @@ class Approach:
     model: str
     limit: Predicted
     rate: Predicted
+
+
+@dataclasses.dataclass(frozen=True)
+class Abundant:
+    """The measured test error at so many samples that a line in 1/load leads to the limit.
+
+    Attributes
+    ----------
+    model : str
+    load : float
+        Samples over weights.
+    test_error : Measured
+        The dimension counts weights.
+    """
+
+    model: str
+    load: float
+    test_error: Measured

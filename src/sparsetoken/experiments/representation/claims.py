@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import norm
 
 from sparsetoken.experiments.claims import FAILS, Claim, Comparison
+from sparsetoken.experiments.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.representation.rows import (
     AtCritical,
     BestError,
@@ -248,7 +249,7 @@ def _judged(row: FreshSamples) -> Comparison:
         where=f"L = {row.length}, R = {row.informative}, θ = {row.strength:g}",
         x=row.strength,
         group=f"L = {row.length}, R = {row.informative}",
-        allowance=0.0,  # the law is exact at every dimension
+        shift=NO_SHIFT,  # the law is exact at every dimension
         key=row.curve == "attention",
     )
 
@@ -277,7 +278,7 @@ def _at_critical(row: AtCritical) -> Comparison:
         where=f"at the critical θ = {row.strength:.4g}, L = {row.length}",
         x=float(row.length),
         group="critical",
-        allowance=0.0,  # the law is exact at every dimension
+        shift=NO_SHIFT,  # the law is exact at every dimension
     )
 
 

@@ -73,7 +73,7 @@ PROFILES = {
         (8, 64, 512, 4096, 65536), (1,), 1024, (1, 2, 3, 4, 5, 6, 8, 12), PLACES, 16_000
     ),
     "paper": Profile(
-        tuple(2**i for i in range(3, 17)),
+        tuple(2**i for i in range(4, 17, 2)),
         (1, 4),
         1024,
         tuple(0.5 * i for i in range(1, 25)),

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS
 from sparsetoken.experiments.ridgeless.jobs import Profile
 from sparsetoken.experiments.ridgeless.rows import (
     Distance,
@@ -81,8 +82,9 @@ def _at_load(theory: Load, row: SimulatedLoad) -> list[Comparison]:
     found = [place(PEAK, "test_error", theory.test_error, row.test_error, key=key)]
     if row.ridge == 0:
         losses = ("training_loss", theory.training_loss, row.training_loss)
-        rounding = 1e-12 if row.load < 1 else None  # an exact fit, in float64
-        found.append(place(THRESHOLD, *losses, allowance=rounding, key=row.load in (0.5, 2.0)))
+        # Below the threshold an exact fit, in float64.
+        of_loss: dict[str, Any] = {"shift": NO_SHIFT, "bound": 1e-12} if row.load < 1 else {}
+        found.append(place(THRESHOLD, *losses, **of_loss, key=row.load in (0.5, 2.0)))
     return found
 
 
@@ -151,8 +153,9 @@ def _divergence(row: Divergence) -> list[Comparison]:
 
 
 def _susceptibility(theory: Load, row: SimulatedSusceptibility) -> Comparison:
-    # The mean of an inverse Wishart matrix has n1 - d - 2 where its limit has n1 - d.
-    c = 3.0 + (2 / (row.load - 1) if row.ridge == 0 else 0.0)
+    # The mean of an inverse Wishart matrix has n1 - d - 2 where its limit has n1 - d; beyond
+    # that the spread is taken to be that of test errors.
+    c = SHIFTS["test_error"]._replace(mean=2 / (row.load - 1) if row.ridge == 0 else 0.0)
     return judge(
         DIVERGES,
         "susceptibility",
@@ -162,7 +165,7 @@ def _susceptibility(theory: Load, row: SimulatedSusceptibility) -> Comparison:
         where=f"α₁ = {row.load:g}, λ = {row.ridge:g}",
         x=row.load,
         group="load",
-        allowance=c / row.susceptibility.dimension * theory.susceptibility.value,
+        shift=c,
     )
 
 
@@ -174,7 +177,7 @@ def _at_ratio(theory: Margin, row: SimulatedMargin) -> list[Comparison]:
     if row.ratio > 1:
         return [place(POSITIVE, *losses, where=where, key=key)]
     price = _price(row.loss, theory.length)
-    found = [place(ZERO, *losses, where=where, allowance=price, key=key)]
+    found = [place(ZERO, *losses, where=where, shift=NO_SHIFT, bound=price, key=key)]
     if row.loss == "hinge":
         errors = ("test_error", theory.test_error, row.test_error)
         where += ", hinge, against the largest margin"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS
 from sparsetoken.experiments.rows import Predicted, select
-from sparsetoken.experiments.rules import ALLOWANCE, judge
+from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.sensitivity.rows import Choice, Neighbour, Spot
 from sparsetoken.experiments.sensitivity.work import Profile
 
@@ -56,8 +58,9 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
 
 
 def _on_map(row: Spot, key: bool) -> Comparison:
-    # The usual allowance, and what the bias of the query's cosine moves at small alpha0 d.
-    usual = ALLOWANCE["test_error"] / row.measured.dimension * row.predicted.value
+    # The usual shift, and what the bias of the query's cosine moves at small alpha0 d.
+    usual, d = SHIFTS["test_error"], row.measured.dimension
+    spread = math.hypot(usual.spread, row.shift * d / row.predicted.value)
     return judge(
         ON_MAP[row.choice.panel],
         "test_error",
@@ -67,7 +70,7 @@ def _on_map(row: Spot, key: bool) -> Comparison:
         where=_where(row.choice),
         x=_x(row.choice),
         group=row.choice.panel,
-        allowance=usual + row.shift,
+        shift=usual._replace(spread=spread),
         key=key,
     )
 
@@ -86,7 +89,7 @@ def _no_better(row: Neighbour) -> Comparison:
         where=f"{_where(row.best)}, against {_x(row.beside):.3g}: {higher}",
         x=_x(row.beside),
         group=row.best.panel,
-        allowance=0.0,
+        shift=NO_SHIFT,  # both have that of the same training
         key=usual and row.side == "below",
     )
 

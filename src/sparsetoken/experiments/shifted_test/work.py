@@ -51,7 +51,7 @@ class Profile:
 PROFILES = {
     "quick": Profile(trials=8),
     "paper": Profile(
-        trials=64,
+        trials=32,
         dimension=1000,
         length=(5, 7, 10, 14, 20, 28, 40, 57, 80),
         positive_rate=(0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),

@@ -47,7 +47,7 @@ PROFILES = {
     "quick": Profile(dimension=400, trials=8),
     "paper": Profile(
         dimension=1000,
-        trials=64,
+        trials=12,
         between=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0),
         decay=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
     ),

@@ -38,7 +38,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     """Return all comparisons."""
     passed = [_reached(rows, row) for row in select(rows, MessagesPassed)]
     searched = [_verified(row) for row in select(rows, Searched)]
-    return [*passed, _lost(rows), *searched, _nearer(rows)]
+    return [*passed, _lost(rows), _lost_measured(rows), *searched, _nearer(rows)]
 
 
 def _reached(rows: Sequence[Any], row: MessagesPassed) -> Comparison:
@@ -69,6 +69,24 @@ def _lost(rows: Sequence[Any]) -> Comparison:
     where = f"{len(levels)} loads"
     name = "loads where the training loses more"
     return share(SHARE, name, true, curve="theory", where=where, converged=_sound(values), key=True)
+
+
+def _lost_measured(rows: Sequence[Any]) -> Comparison:
+    """Judge the same with real tokens, where the four stages are at their best."""
+    passed, true = select(rows, MessagesPassed), []
+    stages = [one(rows, Searched, training=STAGES, alpha=row.alpha).measured for row in passed]
+    for row, stage in zip(passed, stages, strict=True):
+        least, found = one(rows, Levels, alpha=row.alpha).bayes.value, row.test_error
+        true.append(found.value - least < 0.5 * (stage.value - least))
+    return share(
+        SHARE,
+        "loads where the training loses more",
+        true,
+        curve="message passing, four stages",
+        where=f"{len(true)} loads, real tokens",
+        converged=all(m.converged for m in (*stages, *(row.test_error for row in passed))),
+        engine="tensors",
+    )
 
 
 def _nearer(rows: Sequence[Any]) -> Comparison:

@@ -1,0 +1,78 @@
+"""Shifts of finite dimension: made-up means are found again."""
+
+import numpy as np
+import pytest
+
+from sparsetoken.experiments.finite_dimension import (
+    DIFFERENCE,
+    SHIFTS,
+    carried_to_infinity,
+    fitted_shift,
+    pooled_shift,
+)
+from sparsetoken.experiments.rows import Measured
+
+LIMIT, C, ERROR = 0.2, 7.0, 0.001
+
+
+def _means(rng, limit=LIMIT, c=C):
+    return [
+        Measured(limit + c * LIMIT / d + ERROR * rng.standard_normal(), ERROR, d, 100)
+        for d in (100, 200, 400)
+    ]
+
+
+def _scores(found):
+    """Return the mean and the standard deviation of z over many draws."""
+    z = np.array(found)
+    return z.mean(), z.std()
+
+
+def test_c_and_its_error_are_found_over_many_draws():
+    rng = np.random.default_rng(1)
+    fits = [fitted_shift("test_error", _means(rng)) for _ in range(400)]
+    mean, spread = _scores([(c - C) / error for c, error in fits])
+    assert abs(mean) < 4 / 20  # 1 / sqrt(400)
+    assert spread == pytest.approx(1, abs=4 / np.sqrt(800))
+
+
+def test_the_shift_of_an_auc_is_relative_to_what_it_lacks():
+    exact = [Measured(0.9 - 0.3 / d, 1e-6, d, 100) for d in (100, 200)]
+    assert fitted_shift("auc", exact)[0] == pytest.approx(-3)
+
+
+def test_the_limit_and_its_error_are_found_over_many_draws():
+    rng = np.random.default_rng(2)
+    found = [carried_to_infinity(_means(rng)) for _ in range(400)]
+    mean, spread = _scores([(m.value - LIMIT) / m.error for m in found])
+    assert abs(mean) < 4 / 20
+    assert spread == pytest.approx(1, abs=4 / np.sqrt(800))
+    assert (found[0].dimension, found[0].trials, found[0].engine) == (400, 100, "reduced")
+
+
+def test_the_limit_has_not_converged_if_a_mean_has_not():
+    means = _means(np.random.default_rng(3))
+    fallen = Measured(0.2, ERROR, 800, 100, status="max_iterations")
+    assert carried_to_infinity(means).converged
+    assert not carried_to_infinity([*means, fallen]).converged
+
+
+def test_the_mean_and_the_spread_over_settings_are_found():
+    rng = np.random.default_rng(4)
+    errors = rng.uniform(0.5, 3, 2000)
+    c = 2 + 1.5 * rng.standard_normal(2000) + errors * rng.standard_normal(2000)
+    found = pooled_shift(list(zip(c, errors, strict=True)))
+    assert abs(found.mean - 2) < 4 * found.error
+    assert found.spread == pytest.approx(1.5, rel=0.1)
+    assert found.settings == 2000
+
+
+def test_a_spread_within_the_noise_is_0():
+    assert pooled_shift([(1.0, 2.0), (1.1, 2.0), (0.9, 2.0)]).spread == 0
+
+
+def test_the_shifts_in_use_were_measured_in_many_settings():
+    quantities = {"test_error", "training_loss", "training_error", "auc"}
+    assert quantities | {"cosine", "readout_cosine", "misalignment"} == set(SHIFTS)
+    assert all(shift.settings >= 10 and shift.deviation > 0 for shift in SHIFTS.values())
+    assert DIFFERENCE.spread == SHIFTS["test_error"].spread
