@@ -4,8 +4,8 @@
 
 Settings drawn at random, each simulated at several d; a line in 1/d gives c and its error. The
 coefficients that the verdicts of `reproduce` use, by quantity, are written at the end into
-src/sparsetoken/experiments/shifts.json: the mean over settings, its standard error, and the
-standard deviation between settings beyond the noise of the trials.
+src/sparsetoken/experiments/shifts.json: the middle over settings, its standard error, and the
+spread between settings beyond the noise of the trials.
 """
 
 from __future__ import annotations

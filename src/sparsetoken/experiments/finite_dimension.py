@@ -9,7 +9,7 @@ from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, stats
 
 from sparsetoken.experiments.rows import Measured
 from sparsetoken.experiments.threshold import limit_of
@@ -32,7 +32,7 @@ class Shift(NamedTuple):
     Attributes
     ----------
     mean, error : float
-        The mean over settings and its standard error.
+        The middle over settings, by medians, and its standard error.
     spread : float
         Standard deviation between settings, beyond the noise of the trials.
     settings : int
@@ -80,32 +80,36 @@ def fitted_shift(quantity: str, found: Sequence[Measured]) -> tuple[float, float
 
 
 def pooled_shift(found: Sequence[tuple[float, float]]) -> Shift:
-    """Return the mean of c over settings, its error and the spread, as Paule and Mandel do.
+    """Return the middle of c over settings, its error and the spread, by medians.
 
-    The spread is that with which the scatter of c about the weighted mean is what the errors and
-    the spread let expect.
+    A few settings have a c many times larger, where the query has hardly found the signal; medians
+    keep them from deciding what is expected everywhere else. The spread is that with which half
+    of the settings are within 0.6745 of its scale, as half of normal numbers are.
 
     Parameters
     ----------
     found : sequence of (c, standard error)
         Of independent settings, two at least.
     """
-    c, error = np.array(found, dtype=float).T
+    c, error = np.array(sorted(found), dtype=float).T
 
-    def mean_of(variance: float) -> tuple[float, np.ndarray]:
-        weights = 1 / (error**2 + variance)
-        return float(weights @ c / weights.sum()), weights
+    def middle(variance: float) -> tuple[float, np.ndarray]:
+        scale = np.sqrt(error**2 + variance)
+        above = np.searchsorted(np.cumsum(1 / scale), np.sum(1 / scale) / 2)
+        return float(c[above]), scale
 
-    def scatter(variance: float) -> float:
-        """Return chi-square less its expectation; it falls with the variance."""
-        mean, weights = mean_of(variance)
-        return float(weights @ (c - mean) ** 2) - (len(c) - 1)
+    def excess(variance: float) -> float:
+        """Return the median of the scaled distances less that of normal numbers."""
+        centre, scale = middle(variance)
+        return float(np.median(np.abs(c - centre) / scale)) - stats.norm.ppf(0.75)
 
     variance = 0.0
-    if scatter(0.0) > 0:
-        variance = float(optimize.brentq(scatter, 0.0, len(c) * np.ptp(c) ** 2))
-    mean, weights = mean_of(variance)
-    return Shift(mean, float(weights.sum() ** -0.5), math.sqrt(variance), len(c))
+    if excess(0.0) > 0:
+        variance = float(optimize.brentq(excess, 0.0, 10 * np.ptp(c) ** 2))
+    centre, scale = middle(variance)
+    # A median has pi/2 times the variance of a mean.
+    error_of_middle = math.sqrt(math.pi / 2 / np.sum(scale**-2))
+    return Shift(centre, error_of_middle, math.sqrt(variance), len(c))
 
 
 def carried_to_infinity(

@@ -1,0 +1,251 @@
+"""Numbers of reports that the documentation quotes, and the page of the paper profile.
+
+    python docs/published.py                    write the pages again from docs/published.json
+    python docs/published.py --quick results    first take the numbers of a report
+    python docs/published.py --paper results    the same of the paper profile, and its figures
+
+In a page, what stands between ``<!-- numbers: NAME -->`` and ``<!-- end -->`` is written by the
+function of `BLOCKS` of that name. A test compares all pages with docs/published.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import re
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.claims import EVIDENCE
+from sparsetoken.experiments.sources import source_of
+from sparsetoken.report.pictures import pictures_of
+from sparsetoken.report.text import number
+
+HERE = Path(__file__).parent
+NUMBERS, PAGE = HERE / "published.json", HERE / "paper_profile.md"
+IMAGES = HERE / "images" / "paper"
+LARGEST_IMAGE = 200_000
+MARK = re.compile(r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+HEAD = """| claim | source | verdict | rests on | furthest off | quick: verdict | furthest off |
+| --- | --- | --- | --- | --- | --- | --- |"""
+
+Numbers = Mapping[str, Any]
+
+
+def taken_from(folder: Path) -> dict[str, Any]:
+    """Return the numbers of a report that the documentation needs."""
+    document = json.loads((folder / "claims.json").read_text("utf-8"))
+    found: dict[str, list[dict[str, Any]]] = {s["name"]: [] for s in document["statements"]}
+    for comparison in document["claims"]:
+        found[comparison["statement"]].append(comparison)
+    claims = {
+        s["name"]: {"verdict": s["verdict"], "evidence": s["evidence"]} | _example(found[s["name"]])
+        for s in document["statements"]
+    }
+    free = [c for c in document["claims"] if c["raw_z"] and c["allowance"] == 0]
+    return {
+        "run": document["run"],
+        "claims": claims,
+        "z": {
+            "count": len(free),
+            "sd": statistics.pstdev(c["z"] for c in free),
+            "raw_sd": statistics.pstdev(c["raw_z"] for c in free),
+            "beyond_3": sum(abs(c["z"]) > 3 for c in free),
+        },
+        "leave_one_out": _leave_one_out(folder, found.get("leave-one-out-surrogate", [])),
+    }
+
+
+def _example(comparisons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the largest |z|, and the comparison with a simulation that has it."""
+    judged = [c for c in comparisons if c["z"] is not None]
+    if not judged:
+        return {}
+    worst = max(judged, key=lambda c: abs(c["z"]))
+    kept = ("curve", "quantity", "where", "theory", "measured", "standard_error", "z")
+    return {"furthest": {name: worst[name] for name in kept}}
+
+
+def _leave_one_out(folder: Path, comparisons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    file = folder / "data" / "leave-one-out.Refitted.csv"
+    if not file.exists():
+        return {}
+    rows = list(csv.DictReader(io.StringIO(file.read_text("utf-8"))))
+    powers = {c["curve"]: c for c in comparisons if c["quantity"] == "power of d"}
+    found = {}
+    for loss, power in powers.items():
+        some = sorted((r for r in rows if r["loss"] == loss), key=lambda r: int(r["dimension"]))
+        found[loss] = {
+            "dimensions": [int(some[0]["dimension"]), int(some[-1]["dimension"])],
+            "errors": [float(some[i]["surrogate_error.value"]) for i in (0, -1)],
+            "change": float(some[-1]["change.value"]),
+            "power": [power["measured"], power["standard_error"]],
+        }
+    return found
+
+
+def _signed(value: float, digits: int = 2) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def leave_one_out(numbers: Numbers) -> str:
+    """Return what the page on leaving one out says of the report."""
+    some = numbers["quick"]["leave_one_out"]
+    lines = []
+    for loss, name in (("logistic", "logistic loss"), ("squared_hinge", "squared hinge")):
+        found = some[loss]
+        (first, last), (before, after) = found["dimensions"], found["errors"]
+        power, error = found["power"]
+        lines.append(
+            f"  - {name}: from {before:.3f} at d = {first} to {after:.4f} at d = {last}, as d to the "
+            f"power {_signed(power)} ± {error:.2f};\n    leaving out itself still changes scores by "
+            f"{found['change']:.2f}"
+        )
+    return ";\n".join(lines) + ".\n"
+
+
+def reproduction(numbers: Numbers) -> str:
+    """Return the counts of the quick report."""
+    return _counts(numbers["quick"])
+
+
+def _counts(found: Numbers) -> str:
+    claims = found["claims"].values()
+    kinds = {kind: sum(c["evidence"].get(kind, 0) for c in claims) for kind in EVIDENCE}
+    verdicts = [c["verdict"] for c in claims]
+    told = ", ".join(f"{v} {verdicts.count(v)}" for v in dict.fromkeys(verdicts))
+    z = found["z"]
+    return (
+        f"{len(verdicts)} claims and questions: {told}. {sum(kinds.values())} comparisons: "
+        + ", ".join(f"{n} {EVIDENCE[kind]}" for kind, n in kinds.items())
+        + f".\nOf the {z['count']} with a simulation and without a bound z has standard deviation "
+        f"{z['sd']:.2f} (as if d were infinite: {z['raw_sd']:.2f}); {z['beyond_3']} exceed 3. "
+        f"Commit {found['run']['commit']}, {found['run']['date']}.\n"
+    )
+
+
+BLOCKS: dict[str, Callable[[Numbers], str]] = {
+    "leave-one-out": leave_one_out,
+    "reproduction": reproduction,
+}
+
+
+def with_blocks(text: str, numbers: Numbers) -> str:
+    """Return a page with its marked blocks written again."""
+    return MARK.sub(lambda m: m[1] + BLOCKS[m[2]](numbers) + m[4], text)
+
+
+def _furthest(claim: Mapping[str, Any]) -> str:
+    """Return theory, measured and z of the comparison that is furthest off."""
+    one = claim.get("furthest")
+    if not one:
+        return "–"
+    theory, measured, error = (number(one[k]) for k in ("theory", "measured", "standard_error"))
+    return f"{theory}, {measured} ± {error}, z = {_signed(one['z'], 1)}"
+
+
+def page(numbers: Numbers) -> str:
+    """Return the page of the paper profile."""
+    quick, paper = numbers["quick"], numbers["paper"]
+    run = paper["run"]
+    facts = "\n".join(f"| {name} | {value} |" for name, value in run.items())
+    rows, figures = [], []
+    for experiment in EXPERIMENTS.values():
+        known = [claim for claim in experiment.claims if claim.name in paper["claims"]]
+        for claim in known:
+            here, there = paper["claims"][claim.name], quick["claims"].get(claim.name, {})
+            rests = ", ".join(f"{n} {EVIDENCE[kind]}" for kind, n in here["evidence"].items())
+            rows.append(
+                f"| {claim.name} | {source_of(claim).name} | {here['verdict']} | {rests} | "
+                f"{_furthest(here)} | {there.get('verdict', '–')} | {_furthest(there)} |"
+            )
+        if known:
+            figures.append(f"## {experiment.title}\n")
+            figures += [
+                f"![{experiment.title}](images/paper/{name}.png)\n"
+                for name in pictures_of(experiment)
+            ]
+    return "\n".join(
+        [
+            "# The paper profile",
+            "",
+            "The experiments at the sizes of the paper (its Figure 1: L = 10, R = 1, π = 0.5, "
+            "θ = 5, λ = 10⁻⁵, d = 1000, 8 trials)\nand beyond. Written by:",
+            "",
+            "```",
+            "sparsetoken reproduce --profile paper --out results",
+            "python docs/published.py --paper results",
+            "```",
+            "",
+            _counts(paper),
+            "The same of the quick profile, which `make reproduce` runs: " + _counts(quick),
+            "## Claims",
+            "",
+            "Of each claim, the comparison with a simulation that is furthest off: theory, "
+            "measured ± standard error, and z.",
+            "",
+            HEAD,
+            *rows,
+            "",
+            *figures,
+            "## The run",
+            "",
+            "| | |",
+            "| --- | --- |",
+            facts,
+            "",
+        ]
+    )
+
+
+def copy_images(folder: Path) -> None:
+    """Copy the figures of a report, each as a file below `LARGEST_IMAGE`."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    for experiment in EXPERIMENTS.values():
+        for name in pictures_of(experiment):
+            (IMAGES / f"{name}.png").write_bytes(_small(folder / f"{name}.png"))
+
+
+def _small(file: Path) -> bytes:
+    """Return an image with 128 colours, smaller by steps until it fits."""
+    image = Image.open(file).convert("RGB")
+    while True:
+        out = io.BytesIO()
+        image.quantize(128, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+        if out.tell() <= LARGEST_IMAGE:
+            return out.getvalue()
+        image = image.resize((round(image.width * 0.9), round(image.height * 0.9)))
+
+
+def written(numbers: Numbers) -> dict[Path, str]:
+    """Return all pages that hold numbers, as they should be."""
+    pages = {file: file.read_text("utf-8") for file in sorted(HERE.glob("*.md"))}
+    found = {file: with_blocks(text, numbers) for file, text in pages.items() if MARK.search(text)}
+    return found | ({PAGE: page(numbers)} if "paper" in numbers else {})
+
+
+def main() -> None:
+    """Take the numbers of the folders that are named, and write the pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("quick", "paper"):
+        parser.add_argument(f"--{name}", type=Path, metavar="FOLDER")
+    given = {name: folder for name, folder in vars(parser.parse_args()).items() if folder}
+    numbers = json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.exists() else {}
+    numbers |= {name: taken_from(folder) for name, folder in given.items()}
+    NUMBERS.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if "paper" in given:
+        copy_images(given["paper"])
+    for file, text in written(numbers).items():
+        file.write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
