@@ -1,12 +1,13 @@
 """The ridgeless experiment end to end at a tiny size; a wrong number does not pass."""
 
 import dataclasses
+import itertools
 
 import pytest
 
 from sparsetoken.experiments.claims import FAILS, verdict_of
 from sparsetoken.experiments.ridgeless import EXPERIMENT, work
-from sparsetoken.experiments.ridgeless.jobs import Profile
+from sparsetoken.experiments.ridgeless.jobs import PROFILES, Profile
 from sparsetoken.experiments.ridgeless.rows import (
     Divergence,
     Margin,
@@ -89,3 +90,9 @@ def test_ratios_are_multiples_of_the_solved_capacity(rows):
 def test_the_line_avoids_the_threshold():
     assert 1.0 not in work.line_of_loads(20)
     assert min(abs(x - 1) for x in work.line_of_loads(20)) > 1e-3
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
+def test_no_load_stands_twice_but_for_rounding(profile):
+    loads = sorted({*profile.loads, *work.line_of_loads(profile.line_points)})
+    assert min(b / a for a, b in itertools.pairwise(loads)) > 1 + 1e-6

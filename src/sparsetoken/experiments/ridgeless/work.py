@@ -98,10 +98,13 @@ def weights(model: str) -> int:
 
 
 def line_of_loads(count: int) -> list[float]:
-    """Return loads on both sides of 1, denser there, with 1 itself left out."""
+    """Return loads on both sides of 1, denser there, with 1 itself left out.
+
+    They are rounded, so that one which is also judged is the same number.
+    """
     near = np.geomspace(0.005, 0.3, count - count // 2)
     away = np.concatenate([near, np.linspace(0.4, np.log(8), count // 2)])
-    return [*np.exp(-away[::-1]).tolist(), *np.exp(away).tolist()]
+    return np.exp([*-away[::-1], *away]).round(9).tolist()
 
 
 def predict_loads(model: str, ridge: float, judged: tuple[float, ...], points: int) -> list[Load]:
