@@ -104,12 +104,12 @@ def leave_one_out(numbers: Numbers) -> str:
         found = some[loss]
         (first, last), (before, after) = found["dimensions"], found["errors"]
         power, error = found["power"]
-        lines.append(
-            f"  - {name}: from {before:.3f} at d = {first} to {after:.4f} at d = {last}, as d to the "
-            f"power {_signed(power)} ± {error:.2f};\n    leaving out itself still changes scores by "
-            f"{found['change']:.2f}"
-        )
-    return ";\n".join(lines) + ".\n"
+        lines += [
+            f"  - {name}: from {before:.3f} at d = {first} to {after:.4f} at d = {last}, as d to "
+            f"the power {_signed(power)} ± {error:.2f};",
+            f"    leaving out itself still changes scores by {found['change']:.2f}",
+        ]
+    return "\n".join(lines) + "\n"
 
 
 def reproduction(numbers: Numbers) -> str:

@@ -2,7 +2,7 @@
 
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.sensitivity.claims import CLAIMS, compare_rows
-from sparsetoken.experiments.sensitivity.rows import Best, Neighbour, OnMap, Spot
+from sparsetoken.experiments.sensitivity.rows import Best, Floor, Neighbour, OnMap, Spot
 from sparsetoken.experiments.sensitivity.summary import summary
 from sparsetoken.experiments.sensitivity.work import PROFILES, jobs
 
@@ -13,7 +13,7 @@ EXPERIMENT = Experiment(
     title="Sensitivity and design",
     claims=CLAIMS,
     profiles=PROFILES,
-    rows=(OnMap, Spot, Best, Neighbour),
+    rows=(OnMap, Spot, Best, Neighbour, Floor),
     jobs=jobs,
     compare=compare_rows,
     summary=summary,

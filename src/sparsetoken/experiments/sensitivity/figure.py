@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sparsetoken.experiments.rows import select
-from sparsetoken.experiments.sensitivity.rows import Best, Choice, OnMap, Spot
+from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, OnMap, Spot
 from sparsetoken.figures import style
 
 __all__ = ["PICTURES", "draw_maps", "draw_split"]
@@ -127,6 +127,9 @@ def draw_split(rows: Sequence[Any]) -> Figure:
         points = [(r.choice.share, r.measured) for r in spots if r.choice.total == total]
         style.predicted(axes, line, colour)
         style.measured(axes, points, colour)
+        for floor in select(rows, Floor, total=total):
+            level = [(share, floor.test_error) for share, _ in sorted(line, key=lambda p: p[0])]
+            style.predicted(axes, level, colour, "-.")
         for row in best:
             if row.choice.total == total:
                 fill = colour if row.status == "converged" else "none"
@@ -134,13 +137,15 @@ def draw_split(rows: Sequence[Any]) -> Figure:
                 axes.plot(row.choice.share, below, "^", color=colour, mfc=fill, ms=7)
         handles.append(Line2D([], [], color=colour, label=f"α₀ + α₁ = {total:g}"))
     axes.set_yscale("log")
-    axes.set_yticks([0.03, 0.05, 0.1, 0.2, 0.4], ["0.03", "0.05", "0.1", "0.2", "0.4"])
+    ticks = [0.02, 0.03, 0.05, 0.1, 0.2, 0.4]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     style.axis_text(axes, x="share of the samples for the query, α₀ / (α₀ + α₁)", y="test error")
     triangle = Line2D([], [], ls="none", marker="^", color="#555555", label="best")
     disc = Line2D([], [], ls="none", marker="o", color="#555555", label="simulation")
-    handles += [triangle, disc]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles))
+    dashed = Line2D([], [], ls="-.", color="#555555", label="best learner")
+    handles += [triangle, disc, dashed]
+    figure.legend(handles=handles, loc="outside upper center", ncols=(len(handles) + 1) // 2)
     return figure
 
 

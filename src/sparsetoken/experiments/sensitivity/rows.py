@@ -6,7 +6,7 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Best", "Choice", "Neighbour", "OnMap", "Spot"]
+__all__ = ["Best", "Choice", "Floor", "Neighbour", "OnMap", "Spot"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +54,21 @@ class OnMap:
     choice: Choice
     test_error: Predicted
     cosine: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Floor:
+    """The test error of the best learner from all samples, however they are split.
+
+    Attributes
+    ----------
+    total : float
+        All samples over the dimension.
+    test_error : Predicted
+    """
+
+    total: float
+    test_error: Predicted
 
 
 @dataclasses.dataclass(frozen=True)

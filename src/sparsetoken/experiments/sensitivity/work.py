@@ -10,12 +10,13 @@ import numpy as np
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.rows import averaged, measured, predicted
-from sparsetoken.experiments.sensitivity.rows import Best, Choice, Neighbour, OnMap, Spot
+from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, Neighbour, OnMap, Spot
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Simulation
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.theory.oracle import learning_error
 from sparsetoken.theory.tuning import best_beta, best_split
 
 __all__ = ["BIAS", "NEIGHBOUR", "PROFILES", "Profile", "jobs"]
@@ -98,6 +99,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         Job(predict_splits, (total, profile.shares), 0.2 * profile.shares)
         for total in profile.totals
     ]
+    found += [Job(predict_floor, (total,), 0.4) for total in profile.totals]
     return found + _searches(profile, seed) + _spots(profile, seed)
 
 
@@ -131,6 +133,12 @@ def _spots(profile: Profile, seed: int) -> list[Job]:
 
 def _cost(profile: Profile, alpha1: float = 2.0) -> float:
     return 0.7 + profile.trials * 0.05 * alpha1 * (profile.dimension / 500) ** 2
+
+
+def predict_floor(total: float) -> list[Floor]:
+    """Predict the floor under every learner from so many samples."""
+    found = learning_error(problem_of(Choice("split")), total)
+    return [Floor(total, predicted(found, "test_error", found.numerical_error))]
 
 
 def problem_of(choice: Choice) -> SparseTokenProblem:
