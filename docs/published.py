@@ -24,6 +24,7 @@ from PIL import Image
 
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.claims import EVIDENCE
+from sparsetoken.experiments.finite_dimension import SHIFTS
 from sparsetoken.experiments.sources import source_of
 from sparsetoken.report.pictures import pictures_of
 from sparsetoken.report.text import number
@@ -132,7 +133,20 @@ def _counts(found: Numbers) -> str:
     )
 
 
+def finite_dimension(numbers: Numbers) -> str:
+    """Return the coefficients of finite dimension that the verdicts use."""
+    rows = [
+        f"| {name.replace('_', ' ')} | {_signed(c.mean, 1)} ± {c.error:.1f} | {c.spread:.1f} | "
+        f"{c.settings} |"
+        for name, c in SHIFTS.items()
+    ]
+    return "\n".join(
+        ["| quantity | c | spread | settings |", "| --- | --- | --- | --- |", *rows, ""]
+    )
+
+
 BLOCKS: dict[str, Callable[[Numbers], str]] = {
+    "finite-dimension": finite_dimension,
     "leave-one-out": leave_one_out,
     "reproduction": reproduction,
 }
