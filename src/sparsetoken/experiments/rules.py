@@ -89,7 +89,8 @@ def judge(
     key : bool
     """
     c = SHIFTS[quantity] if shift is None else shift
-    per = (scale_of(quantity, theory.value) if size is None else size) / found.dimension
+    per = scale_of(quantity, theory.value) if size is None else size
+    per /= found.dimension or math.inf  # a fit that failed has no dimension
     difference = found.value - theory.value
     z = _score(difference, found, theory, c.mean * per, c.deviation * per, bound)
     sound = theory.converged and found.converged
