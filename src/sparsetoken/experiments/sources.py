@@ -41,6 +41,7 @@ _ALIGNMENT = Source("Theorem on query alignment", PROVED)
 _CAPACITY = Source("Theorem 3 and Conjecture 1", "conjectured in the paper, with a heuristic step")
 
 _OWN_DERIVED = (
+    "best-schedule",
     "bayes-boundary",
     "bayes-is-the-floor",
     "oracle-error",
@@ -84,6 +85,7 @@ _OWN_DERIVED = (
     "best-training",
 )
 _OWN_EXPERIMENT = (
+    "real-bags",
     "more-query-steps",
     "growing-length",
     "several-queries",
