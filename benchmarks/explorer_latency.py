@@ -5,6 +5,7 @@
 A move is an input event of a slider; it has shown when the learning curves of that state, or of
 a newer one, have been drawn and the frame is there. Moves come one by one, after rests in which
 the exact results of the move before are still being solved, and in drags of one each 50 ms.
+Times of a busy machine are longer; beside them stands the processor time of each part.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import urllib.request
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import CDPSession, Page, sync_playwright
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -50,8 +51,11 @@ MEASURE = """async ([name, moves, rest]) => {
   }
   await last;
   document.removeEventListener("explorer:drawn", listen);
-  return found;
-}"""
+  const answers = performance.getEntriesByType("resource").filter((e) => e.name.endsWith("/api/coarse"));
+  performance.clearResourceTimings();
+  return [found, answers.map((e) => [e.serverTiming[0].duration, e.responseEnd - e.requestStart])];
+}"""  # noqa: E501
+WORK = {"script": "ScriptDuration", "style": "RecalcStyleDuration", "layout": "LayoutDuration"}
 
 
 def start() -> tuple[subprocess.Popen, str, float]:
@@ -74,6 +78,21 @@ def settle(page: Page) -> None:
     page.wait_for_timeout(300)
 
 
+def processor_times(session: CDPSession) -> dict[str, float]:
+    """Return the processor time of parts of the page so far, in milliseconds."""
+    found = {m["name"]: m["value"] for m in session.send("Performance.getMetrics")["metrics"]}
+    return {part: 1e3 * found[name] for part, name in WORK.items()}
+
+
+def summary(times: list[float]) -> dict[str, float]:
+    values = {
+        "median, ms": float(np.median(times)),
+        "95th percentile, ms": float(np.percentile(times, 95)),
+        "largest, ms": max(times),
+    }
+    return {name: round(value, 1) for name, value in values.items()}
+
+
 def measure(moves: int) -> dict[str, object]:
     server, address, answered = start()
     found: dict[str, object] = {"answers after, s": round(answered, 2)}
@@ -86,16 +105,26 @@ def measure(moves: int) -> dict[str, object]:
             page.locator("#verdict b").wait_for()
             found["first curves after, s"] = round(time.perf_counter() - began, 2)
             settle(page)
+            session = page.context.new_cdp_session(page)
+            session.send("Performance.enable", {"timeDomain": "threadTicks"})
             for kind, rest in RESTS.items():
-                times = []
+                times, answers, spent = [], [], []
                 for name in SLIDERS:
-                    times += page.evaluate(MEASURE, [name, moves // len(SLIDERS), rest])
+                    before = processor_times(session)
+                    some, parts = page.evaluate(MEASURE, [name, moves // len(SLIDERS), rest])
+                    after = processor_times(session)
+                    times, answers = times + some, answers + parts
+                    spent.append([after[part] - before[part] for part in WORK])
                     settle(page)
+                each = np.sum(spent, axis=0) / len(times)
                 found[kind] = {
                     "moves": len(times),
-                    "median, ms": round(float(np.median(times))),
-                    "95th percentile, ms": round(float(np.percentile(times, 95))),
-                    "largest, ms": round(max(times)),
+                    **summary(times),
+                    "answer of the server": summary([total for _, total in answers]),
+                    "processor time of the theory": summary([theory for theory, _ in answers]),
+                    "processor time of the page for each move, ms": {
+                        part: round(float(value), 1) for part, value in zip(WORK, each, strict=True)
+                    },
                 }
             browser.close()
     finally:

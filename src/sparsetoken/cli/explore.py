@@ -16,7 +16,7 @@ from sparsetoken.cli.show import guarded, message, put_json
 
 __all__ = ["explore"]
 
-SWITCH = 5e-4  # seconds between threads
+SWITCH = 1e-4  # seconds between threads
 _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
 
 
