@@ -12,6 +12,7 @@ from sparsetoken.sweep import Grid, GridPlan, Store, StoreError, export_table, l
 from sparsetoken.sweep.records import Answer, Result
 from sparsetoken.sweep.repair import repair
 from sparsetoken.sweep.salvage import opened_as_far_as_possible
+from sparsetoken.sweep.schema import PAGE
 from sparsetoken.validation import InvalidInput
 
 GRID = Grid(
@@ -191,6 +192,20 @@ def test_a_damaged_first_page_hides_nothing(place, path, whole):
     found, losses = exported(path)
     assert found == lines(whole.with_suffix(".csv"))
     assert losses == (0, 0)
+
+
+def test_a_file_cut_short_behind_its_indexes_tells_exactly_what_is_lost(path, whole):
+    """Also where the file ends within the page of a table or of an index."""
+    change(path, "UPDATE tasks SET state = 0 WHERE id = 7", "DELETE FROM results WHERE id = 7")
+    data, known = path.read_bytes(), lines(whole.with_suffix(".csv"))
+    tables = "SELECT max(rootpage) FROM sqlite_master"
+    with Store(path, write=False) as store:
+        ((first,),) = store.query(tables)
+    for size in range(first * PAGE, len(data), 1500):
+        path.write_bytes(data[:size])
+        found, losses = exported(path)
+        assert found <= known
+        assert losses == (ROWS - 1 - len(found), 0)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])

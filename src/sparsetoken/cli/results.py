@@ -78,12 +78,10 @@ def results(
 
 def _told(losses: Losses) -> str:
     """Return what is lost, or "" if nothing is."""
-    parts = []
-    if losses.finished:
-        parts.append(f"{losses.finished} finished rows cannot be read")
     if losses.unknown:
-        parts.append(f"of up to {losses.unknown} more nothing is known")
-    return "; ".join(parts)
+        most = losses.finished + losses.unknown
+        return f"At least {losses.finished} and at most {most} finished rows cannot be read"
+    return f"{losses.finished} finished rows cannot be read" if losses.finished else ""
 
 
 def _summary(store: StoreReader) -> dict[str, Any]:

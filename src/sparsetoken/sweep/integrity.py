@@ -82,6 +82,9 @@ def read_whole_rows(store: StoreReader, take: Callable[[list[RawRow]], None]) ->
             pass_on(rows or [])
     # A page that is lost may look like one without rows: then no number can be left out.
     hidden = set(range(1, last + 1)) - known if find_damage(store) else set[int]()
+    open_rows = _open_rows_of_cut(store, last) if store.cut_at else None
+    if open_rows is not None:
+        finished, hidden = set(range(1, last + 1)) - open_rows, set[int]()
     lost = (finished | (spoilt & hidden)) - seen
     return Losses(len(lost), len(hidden - lost - seen))
 
@@ -111,6 +114,8 @@ def pieces(
 
 def last_number(store: StoreReader) -> int:
     """Return the largest number that a row may have, from whichever tables can be read."""
+    if store.cut_at and (whole := _rows_of_only_sweep(store)):
+        return whole
     found = []
     for table in ("tasks", "configurations", "results"):
         try:
@@ -125,13 +130,53 @@ def last_number(store: StoreReader) -> int:
 
 def _rows_of_sweeps(store: StoreReader) -> int:
     """Return the rows of the largest sweep, which a file that was cut short still knows of."""
+    return max((members for _, members, _ in _sound_sweeps(store)), default=0)
+
+
+def _sound_sweeps(store: StoreReader) -> list[tuple[int, int, int]]:
+    """Return of each sweep that is whole: is it complete, its rows, the sum of their numbers."""
     sql = "SELECT text, complete, members, total, checksum FROM sweeps"
     try:
         found = store.query(sql)
     except StoreError:
-        return 0
-    sound = [row[2] for row in found if seal(*row[:4]) == row[4]]
-    return max(sound, default=0)
+        return []
+    return [row[1:4] for row in found if seal(*row[:4]) == row[4]]
+
+
+def _rows_of_only_sweep(store: StoreReader) -> int | None:
+    """Return the number of rows if the store has one sweep, and they are numbered 1, 2, ...
+
+    They are if the sum of their numbers is the least that so many numbers can have.
+    """
+    sweeps = _sound_sweeps(store)
+    if len(sweeps) != 1:
+        return None
+    complete, members, total = sweeps[0]
+    return members if complete and 2 * total == members * (members + 1) else None
+
+
+def _open_rows_of_cut(store: StoreReader, last: int) -> set[int] | None:
+    """Return all rows that are not finished, None if a file that was cut does not tell them.
+
+    The indexes of these rows are small and stand near the beginning of the file.
+    """
+    if _rows_of_only_sweep(store) is None:
+        return None
+    found = set[int]()
+    for index, condition in (("waiting", "state = 0"), ("leased", "holder IS NOT NULL")):
+        try:
+            roots = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+            ((root,),) = store.query(roots, (index,))
+            rows = store.query(f"SELECT id FROM tasks INDEXED BY {index} WHERE {condition}")
+        except (StoreError, ValueError):
+            return None
+        numbers = [number for (number,) in rows]
+        # Of the page in which the file ends SQLite may make up something.
+        made_up = any(type(n) is not int or not 1 <= n <= last for n in numbers)
+        if root * PAGE > store.cut_at or made_up or len(set(numbers)) < len(numbers):
+            return None
+        found.update(numbers)
+    return found
 
 
 def _finished_count(store: StoreReader) -> int | None:

@@ -67,6 +67,9 @@ class StoreReader:
         Whether it may be written, and is created if it is missing.
     """
 
+    cut_at = 0
+    """Where a file ends that was cut short; 0 if it was not."""
+
     def __init__(self, path: Path | str, *, write: bool) -> None:
         self.path = Path(path)
         self._texts: dict[int, str] = {}

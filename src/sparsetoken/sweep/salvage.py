@@ -55,14 +55,26 @@ def _copy(path: Path) -> Iterator[StoreReader]:
         try:
             shutil.copyfile(path, copy)
             log = path.with_name(path.name + "-wal")
-            if log.exists():
+            pages_elsewhere = log.exists() and log.stat().st_size > 0
+            if pages_elsewhere:
                 shutil.copyfile(log, folder / "copy.sqlite-wal")
+            cut_at = 0 if pages_elsewhere else _cut_at(path)
             _mend_first_page(copy, empty_store(folder))
         except OSError as error:
             text = f"{path} is damaged, and no copy of it can be made in {folder.parent}: {error}."
             raise StoreError(text) from None
-        with contextlib.closing(_Copy(path, copy)) as store:
+        with contextlib.closing(_Copy(path, copy, cut_at)) as store:
             yield store
+
+
+def _cut_at(path: Path) -> int:
+    """Return the size of a file that ends before its header says; else 0."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        header = file.read(100)
+    pages = int.from_bytes(header[28:32], "big")
+    believed = len(header) == 100 and header[24:28] == header[92:96]
+    return size if believed and size < pages * PAGE else 0
 
 
 def _mend_first_page(path: Path, empty: bytes) -> None:
@@ -84,7 +96,7 @@ def _mend_first_page(path: Path, empty: bytes) -> None:
 class _Copy(StoreReader):
     """A reader of a copy that speaks of the original file."""
 
-    def __init__(self, path: Path, copy: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, copy: Path, cut_at: int) -> None:
+        self.path, self.cut_at = path, cut_at
         self._texts = {}
         self._connection = sqlite3.connect(copy, isolation_level=None)
