@@ -28,6 +28,25 @@ def test_a_full_standard_output_is_one_message():
     assert "Traceback" not in done.stderr
 
 
+def test_a_full_table_of_files_is_one_message(tmp_path):
+    resource = pytest.importorskip("resource")
+    spec = tmp_path / "s.toml"
+    spec.write_text(
+        'experiment = "alignment"\nquantities = ["simulation"]\ntrials = 1\n'
+        "[fixed]\ndimension = 12\nlength = 4\n[axes]\nstrength = [1.0, 2.0]\n"
+    )
+    command = [*COMMAND, "sweep", str(spec), "--store", str(tmp_path / "s.sqlite")]
+    command += ["--workers", "1"]
+
+    def few_files():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=few_files)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: no more files can be opened")
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 @pytest.mark.parametrize(
     ("number", "word"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import signal
@@ -116,9 +117,14 @@ def _flush() -> None:
 
 
 def _not_written(error: OSError) -> NoReturn:
-    text = f"Error: standard output or a file cannot be written: {error}.\n"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        text = (
+            f"Error: no more files can be opened: {error}. `ulimit -n` tells and raises the limit."
+        )
+    else:
+        text = f"Error: standard output or a file cannot be written: {error}."
     with contextlib.suppress(OSError):
-        os.write(2, text.encode(errors="backslashreplace"))
+        os.write(2, f"{text}\n".encode(errors="backslashreplace"))
     os._exit(1)  # what is left in the buffer of standard output can never be written
 
 
