@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(chromium() is None, reason=f"no browser: {INSTAL
 expect.set_options(timeout=60_000)  # a busy machine; nothing is judged by time
 
 
-def start():
-    command = [sys.executable, "-m", "sparsetoken", "explore", "--port", "0", "--json"]
+def start(port="0"):
+    command = [sys.executable, "-m", "sparsetoken", "explore", "--port", port, "--json"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     text = ""
     while not text.rstrip().endswith("}"):
@@ -218,8 +218,16 @@ def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(browser):
     page.goto(url)
     drawn(page)
     end(server)
-    page.locator("#p-strength").fill("4")
+    page.locator("#p-strength").fill("1")
     expect(page.locator("#notes")).to_contain_text("server")
+    expect(page.locator("#notes")).to_have_attribute("role", "alert")
+    before = page.locator("#verdict").inner_text()
+    server, again = start(url.rstrip("/").rpartition(":")[2])
+    assert again == url
+    expect(page.locator("#notes")).to_have_text("")  # without a move
+    expect(page.locator("#verdict")).not_to_have_text(before)
+    drawn(page)
+    end(server)
     page.close()
 
 

@@ -4,7 +4,7 @@
 
 import { AXES, VIEWS, boot, read, written, defaults } from "explorer/state.js";
 import { Controls, element } from "explorer/controls.js";
-import { source, Trouble } from "explorer/source.js";
+import { Lost, source, Trouble } from "explorer/source.js";
 import { LineChart } from "explorer/chart.js";
 import { Alignment, Capacity, Curves, Descent, Phase, asRows, percent, valueAt } from "explorer/views.js";
 import { Bag } from "explorer/bag.js";
@@ -12,6 +12,7 @@ import { png } from "explorer/picture.js";
 import { command, csv, python, save } from "explorer/share.js";
 
 const REST = 160; // milliseconds without a move, before the exact results are asked for
+const RETRY = 1500; // milliseconds, before a server that is gone is asked again
 const KINDS = { curves: Curves, phase: Phase, alignment: Alignment, capacity: Capacity, descent: Descent };
 const $ = (id) => document.getElementById(id);
 
@@ -144,8 +145,20 @@ async function askQuery(signal) {
 function fail(error) {
   if (!(error instanceof Trouble)) throw error;
   $("progress").textContent = "";
-  $("notes").textContent = error.message;
+  if ($("notes").textContent !== error.message) $("notes").textContent = error.message; // is read aloud
   $("notes").setAttribute("role", "alert");
+  if (!(error instanceof Lost)) return;
+  clearTimeout(timer);
+  timer = setTimeout(askAgain, RETRY);
+}
+
+/** Ask a server that was gone for what is shown. */
+function askAgain() {
+  if (state.view !== "bag") refresh(true);
+  else {
+    askCoarse();
+    askExact();
+  }
 }
 
 function draw(number, quality) {

@@ -4,6 +4,13 @@ import { boot } from "explorer/state.js";
 
 export class Trouble extends Error {}
 
+/** The server is gone; it may come back. */
+export class Lost extends Trouble {
+  constructor(what) {
+    super(`${what} Start “sparsetoken explore” again, at the same port; this page then goes on by itself.`);
+  }
+}
+
 class Server {
   views = ["curves", "phase", "alignment", "capacity", "descent", "bag"];
 
@@ -29,7 +36,7 @@ class Server {
       answer = await fetch(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body), signal });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new Trouble("The server does not answer. Start “sparsetoken explore” again; the page then goes on.");
+      throw new Lost("The server does not answer.");
     }
     if (!answer.ok) {
       const found = await answer.json().catch(() => ({}));
@@ -57,9 +64,9 @@ class Server {
       }
     } catch (error) {
       if (error.name === "AbortError" || error instanceof Trouble) throw error;
-      throw new Trouble("The server stopped in the middle. Start “sparsetoken explore” again.");
+      throw new Lost("The server stopped in the middle.");
     }
-    if (!ended) throw new Trouble("The server stopped in the middle. Start “sparsetoken explore” again.");
+    if (!ended) throw new Lost("The server stopped in the middle.");
   }
 }
 
