@@ -292,13 +292,19 @@ def test_weights_of_a_bag_are_those_of_the_library(page, address):
 def test_the_exported_page_works_from_a_file(page, tmp_path):
     from sparsetoken.explorer.export import export
 
-    grid = {"length": (5, 10), "informative": (1,), "strength": (5.0,), "alpha0": (1.0,)}
+    grid = {"length": (3, 6), "informative": (1,), "strength": (5.0,), "alpha0": (1.0,)}
     page.goto(export(tmp_path, grid).as_uri())
     expect(page.locator("#verdict")).to_contain_text("attention wins")
     before = page.locator("#verdict").inner_text()
     page.locator("#p-length-slider").fill("0")
     expect(page.locator("#verdict")).not_to_have_text(before)
-    for view in ("phase", "alignment", "bag"):
+    for view in ("phase", "alignment", "capacity", "descent", "bag"):
         page.locator(f"#tab-{view}").click()
+        expect(page.locator("#summary")).to_contain_text(
+            {"capacity": "fit", "descent": "after step"}.get(view, "")
+        )
         expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
-    expect(page.locator("#tab-descent")).to_have_count(0)
+    page.locator("#tab-descent").click()
+    expect(page.locator("#notes")).to_contain_text("holds the descent on n₁/d = 1 and 4")
+    page.locator("#p-alpha1").fill("4")
+    expect(page.locator("#notes")).to_have_text("")

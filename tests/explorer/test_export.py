@@ -7,9 +7,11 @@ import pytest
 
 from sparsetoken.explorer.export import export
 from sparsetoken.explorer.settings import Settings
-from sparsetoken.theory import predict_readouts
+from sparsetoken.models import Attention
+from sparsetoken.theory import descend, predict_readouts
+from sparsetoken.theory.capacity import capacity_point
 
-GRID = {"length": (5, 10), "informative": (1, 6), "strength": (5.0,), "alpha0": (1.0,)}
+GRID = {"length": (2, 3), "informative": (1, 3), "strength": (5.0,), "alpha0": (1.0,)}
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +32,23 @@ def test_nothing_is_fetched(text):
 def test_results_are_those_of_predict(text):
     boot = json.loads(re.search(r'id="boot">(.*?)</script>', text, re.S)[1])
     grid = boot["grid"]
-    point = grid["points"]["10|1|5|1"]
-    settings = Settings({})
+    point = grid["points"]["3|1|5|1"]
+    settings = Settings({"length": 3})
     readouts = [settings.readout(alpha) for alpha in grid["loads"]]
     for name in ("attention", "pooled"):
         exact = predict_readouts(settings.problem(), settings.model(name), readouts, 1e-3)
         errors = [p.test_error for p in exact]
         assert point[name] == pytest.approx(errors, abs=grid["tolerance"] + 1e-3)
+
+
+def test_capacity_and_descent_are_those_of_the_theory(text):
+    grid = json.loads(re.search(r'id="boot">(.*?)</script>', text, re.S)[1])["grid"]
+    settings = Settings({"length": 3})
+    (pooled,) = (c for c in grid["points"]["3|1|5|1"]["capacity"] if c["model"] == "pooled")
+    exact = capacity_point(settings.problem(), settings.model("pooled"), 1e-2)
+    assert pooled["capacity"] == pytest.approx(exact.capacity)
+    courses = grid["descents"]["3|1|5"]
+    assert [course["alpha1"] for course in courses] == [1.0, 4.0]
+    model = Attention(settings.replace(alpha1=4.0).descent())
+    course = descend(settings.problem(), model, tolerance=5e-3)
+    assert courses[1]["test_error"] == pytest.approx(course.test_error, abs=1e-5)  # as rounded

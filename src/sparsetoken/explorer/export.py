@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PARAMETERS, Settings
-from sparsetoken.explorer.views import floor, numbers
+from sparsetoken.explorer.views import capacity, descent, floor, numbers
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import working_query
 
@@ -23,6 +23,9 @@ GRID: dict[str, tuple[float, ...]] = {
 }
 """What can be moved on a static page."""
 LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
+DESCENT_LOADS = (1.0, 4.0)
+"""n1/d of the courses of descent, which take a second each."""
+DESCENT_KEY = ("length", "informative", "strength")
 MODELS = ("attention", "pooled", "vectorized", "floor")
 TOLERANCE = 2e-3
 
@@ -54,9 +57,12 @@ def export(
         for values in itertools.product(*axes.values())
         if dict(zip(axes, values, strict=True))["informative"] <= values[0]
     ]
-    found = {}
+    found: dict[str, Any] = {}
+    descents: dict[str, Any] = {}
     for done, settings in enumerate(points, start=1):
-        found["|".join(_text(settings[name]) for name in axes)] = _point(settings)
+        found[_key(settings, axes)] = _point(settings)
+        if _key(settings, DESCENT_KEY) not in descents:
+            descents[_key(settings, DESCENT_KEY)] = _descents(settings)
         on_point(done, len(points))
     content = {
         "axes": {**axes, "alpha1": LOADS},
@@ -67,11 +73,17 @@ def export(
         "tolerance": TOLERANCE,
         "presets": ["default"],
         "points": found,
+        "descent_key": DESCENT_KEY,
+        "descents": descents,
     }
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "index.html"
     path.write_text(page(content), encoding="utf-8")
     return path
+
+
+def _key(settings: Settings, names: Iterable[str]) -> str:
+    return "|".join(_text(settings[name]) for name in names)
 
 
 def _text(value: float) -> str:
@@ -93,4 +105,16 @@ def _point(settings: Settings) -> dict[str, Any]:
     query = working_query(problem, settings.model("attention"))
     assert query is not None
     found["query"] = [round(query.cosine, 4), round(query.sharpness, 4)]
+    found["capacity"] = list(capacity(settings))
     return dict(numbers(found))
+
+
+def _descents(settings: Settings) -> list[dict[str, Any]]:
+    """Return the exact course of descent at each of `DESCENT_LOADS`."""
+    found = []
+    for alpha1 in DESCENT_LOADS:
+        *_, course = descent(settings.replace(alpha1=alpha1))
+        for name in ("test_error", "training_loss", "cosine"):
+            course[name] = [round(value, 5) for value in course[name]]
+        found.append({"alpha1": alpha1, **course})
+    return list(numbers(found))

@@ -71,7 +71,7 @@ class Server {
 }
 
 class Grid {
-  views = ["curves", "phase", "alignment", "bag"];
+  views = ["curves", "phase", "alignment", "capacity", "descent", "bag"];
 
   constructor(grid) {
     this.grid = grid;
@@ -99,12 +99,23 @@ class Grid {
     if (name === "query" || name === "curves") yield query;
     if (name === "curves") for (const model of this.grid.models) yield this.curve(point, model);
     if (name === "phase") yield* this.phase(settings, axis in this.grid.axes ? axis : "strength");
+    if (name === "capacity") yield* point.capacity;
+    if (name === "descent") yield this.descent(settings);
     if (name === "alignment") {
       for (const alpha0 of this.grid.axes.alpha0) {
         const [cosine, sharpness] = this.at({ ...settings, alpha0 }).query;
         yield { kind: "alignment", alpha0, cosine, sharpness };
       }
     }
+  }
+
+  /** Return the course of descent at the nearest load that was computed. */
+  descent(settings) {
+    const far = ({ alpha1 }) => Math.abs(Math.log(alpha1 / settings.alpha1));
+    const courses = this.grid.descents[this.grid.descent_key.map((name) => settings[name]).join("|")];
+    const nearest = courses.reduce((a, b) => (far(b) < far(a) ? b : a));
+    const message = far(nearest) > 0 ? `This page holds the descent on n₁/d = ${courses.map((c) => c.alpha1).join(" and ")}; shown is ${nearest.alpha1}.` : "";
+    return { ...nearest, message: [message, nearest.message].filter(Boolean).join(" ") };
   }
 
   *phase(settings, axis) {
