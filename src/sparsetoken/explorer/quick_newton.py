@@ -37,9 +37,7 @@ class QuickReadouts(NamedTuple):
 
 
 class QuickCurve:
-    """The saddle points of one law and loss at several loads.
-
-    Equation: stage-four-potential.
+    """The saddle points of one law and loss at several loads, those of `theory.potential`.
 
     Parameters
     ----------
