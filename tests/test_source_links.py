@@ -1,0 +1,49 @@
+"""Names in the pages lead to the lines of the functions that they name."""
+
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="installed without the documentation")
+
+
+@pytest.fixture(scope="module")
+def links():
+    spec = importlib.util.spec_from_file_location("source_links", DOCS / "source_links.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_equation_leads_to_the_line_of_its_function(links):
+    from sparsetoken.theory import learned_error
+
+    _, line = inspect.getsourcelines(learned_error.solve_readout)
+    found = links.linked("see `learned-readout`.", "theorists")
+    assert f'<a href="code/theory/learned_error.html#line-{line}">' in found
+
+
+def test_a_file_with_a_function_leads_there_and_code_blocks_stay(links):
+    text = "| `theory/potential.py`, `Potential.at` |\n```\n`capacity`\n```\n"
+    found = links.linked(text, "reference/x")
+    line, _ = links.definitions("theory/potential.py")["Potential.at"]
+    assert f'"../code/theory/potential.html#line-{line}"' in found
+    assert "```\n`capacity`\n```" in found
+    with pytest.raises(KeyError):
+        links.linked("`theory/potential.py`, `nothing`", "x")
+
+
+@pytest.mark.parametrize("page", ["theorists", "equations"])
+def test_the_pages_of_the_theory_have_links(links, page):
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    found = re.findall(r'href="code/([\w/]+)\.html#line-(\d+)"', links.linked(text, page))
+    assert len(found) >= 10
+    for name, line in found:
+        if line == "1":  # the file as a whole
+            continue
+        source = (links.HOME / f"{name}.py").read_text(encoding="utf-8").splitlines()
+        assert re.match(r"\s*(def|class) ", source[int(line) - 1])
