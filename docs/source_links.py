@@ -85,7 +85,7 @@ def linked(text: str, page: str) -> str:
 
 
 def _read(app: Any, page: str, source: list[str]) -> None:
-    if app.env.doc2path(page).endswith(".md"):
+    if str(app.env.doc2path(page)).endswith(".md"):
         source[0] = linked(source[0], page)
 
 
