@@ -55,7 +55,18 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
+
+def _house_style(gallery_conf, fname) -> None:
+    """Give examples the look of the figures of the package."""
+    import matplotlib
+
+    from sparsetoken.figures.style import STYLE
+
+    matplotlib.rcParams.update(STYLE)
+
+
 sphinx_gallery_conf = {
+    "reset_modules": ("matplotlib", _house_style),
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
     "filename_pattern": r"/plot_",

@@ -266,6 +266,13 @@ def entry_of(model: Model) -> ModelEntry:
     ------
     InvalidInput
         If it is no model, or its class is not registered.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.models import entry_of
+    >>> entry_of(st.Pooled()).name
+    'pooled'
     """
     entry = MODELS.get(getattr(type(model), "name", ""))
     if entry is None or entry.kind is not type(model):

@@ -64,6 +64,12 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
     """Return `value` as an int in [low, high], or raise `InvalidInput`.
 
     Without `high` it has 128 bits at most, so that it is also a finite float.
+
+    Examples
+    --------
+    >>> from sparsetoken.validation import integer
+    >>> integer("trials", 8, 1)
+    8
     """
     legal = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
     if high is None and isinstance(value, numbers.Integral) and int(value) > LARGEST_INTEGER:
@@ -88,6 +94,12 @@ def real(
     """Return `value` as a finite float in the interval, or raise `InvalidInput`.
 
     With `infinite`, ``inf`` is legal as well.
+
+    Examples
+    --------
+    >>> from sparsetoken.validation import real
+    >>> real("ridge", 1, 0.0)
+    1.0
     """
     if infinite:
         remedy = f"{remedy} inf is allowed.".lstrip()
@@ -124,6 +136,12 @@ def reals(
     InvalidInput
         If an entry is outside the interval, as `real` says, or the array is empty or ragged or
         holds something else than numbers.
+
+    Examples
+    --------
+    >>> from sparsetoken.validation import reals
+    >>> reals("alpha", [1, 2], 0.0)
+    (1.0, 2.0)
     """
     if not (isinstance(value, (list, tuple)) or hasattr(value, "__array__")):
         return real(name, value, low, high, **more)
@@ -148,7 +166,14 @@ def _tuples(value: Any) -> Any:
 
 
 def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> str:
-    """Return `value` if it is one of the `legal` words, or raise `InvalidInput`."""
+    """Return `value` if it is one of the `legal` words, or raise `InvalidInput`.
+
+    Examples
+    --------
+    >>> from sparsetoken.validation import choice
+    >>> choice("loss", "hinge", ("hinge", "square"))
+    'hinge'
+    """
     if not isinstance(value, str) or value not in legal:
         raise InvalidInput(name, "one of " + ", ".join(sorted(legal)), value, remedy)
     return value

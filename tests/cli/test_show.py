@@ -1,7 +1,9 @@
 """What is printed: texts of users are no markup, and no escape sequences."""
 
 import pytest
+from typer.testing import CliRunner
 
+from sparsetoken.cli.app import app
 from sparsetoken.cli.show import message, printable, put, put_table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
@@ -14,6 +16,14 @@ def test_texts_are_printed_as_they_are(show, capsys, monkeypatch):
     found = "".join(capsys.readouterr())
     assert r"[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext" in found
     assert "\x1b" not in found
+
+
+@pytest.mark.parametrize("command", ["sweep", "plot", "results", "fit"])
+def test_a_name_that_is_too_long_is_one_message(command):
+    done = CliRunner().invoke(app, [command, "9" * 400])
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_letters_of_all_languages_are_printable():

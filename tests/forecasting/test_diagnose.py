@@ -38,6 +38,7 @@ def test_numbers_and_text_of_a_clear_signal(clear):
         assert words in shown
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_pooling_where_all_tokens_carry_the_signal(draw):
     found = diagnose(*draw(4, 4, 1.0, 0.5, 10, 100, 1))
     assert found.measured == found.recommended == "pooled"
@@ -110,6 +111,7 @@ def test_any_units_that_can_be_squared(draw):
     assert scaled.tokens.kurtosis == pytest.approx(plain.tokens.kurtosis, abs=1e-3)
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_bags_of_one_token(draw):
     bags, y = draw(1, 1, 3.0, 0.5, 10, 60, 7)
     found = diagnose(bags[:, 0], y)

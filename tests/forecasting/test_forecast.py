@@ -177,6 +177,7 @@ def test_shown_as_text_table_and_picture(sparse):
     plt.close(ax.figure)
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_beyond_four_times_the_pilot_it_says_so():
     found = forecast(BAGS, Y, sizes=[1000])
     assert any("Beyond 160 bags" in text for text in found.advice)

@@ -75,6 +75,7 @@ def test_the_example_has_2000_points():
         ("points = 3", "points = 0", 12, "axes.alpha1.points"),
         ("points = 3, ", "", 12, "axes.alpha1"),
         ('"logarithmic"', '"cubic"', 12, "axes.alpha1.scale"),
+        ('"logarithmic"', "[]", 12, "axes.alpha1.scale"),
         ("from = 1, to = 4", "from = 0, to = 4", 12, "axes.alpha1"),
         ("informative = [1, 2]", "informative = [1, 2, 3]", 16, "tied.length"),
         ("informative = [1, 2]", "informative = [1, 5]", 17, "tied.informative"),

@@ -49,6 +49,15 @@ class Bags:
     ------
     InvalidInput
         If the arrays are not of these kinds.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> import numpy as np
+    >>> from sparsetoken.bags import as_bags
+    >>> bags = as_bags([np.zeros((3, 2)), np.ones((1, 2))])
+    >>> len(bags), bags[0].shape, len(bags[1:])
+    (2, (3, 2), 1)
     """
 
     tokens: Float[np.ndarray, "N d"]

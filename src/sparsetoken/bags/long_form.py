@@ -75,6 +75,14 @@ def from_long(tokens: Any, bag_ids: Any) -> IdentifiedBags:
     ------
     InvalidInput
         If an id is missing, the lengths differ, or a value is NaN or infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.bags import from_long
+    >>> found = from_long(np.eye(3), ["b", "a", "b"])
+    >>> found.ids.tolist(), found.bags[0].shape
+    (['b', 'a'], (2, 3))
     """
     rows, ids = as_floats(tokens, name="tokens"), np.asarray(bag_ids)
     if rows.ndim != 2 or not rows.size:
@@ -152,6 +160,13 @@ def to_long(bags: Bags, ids: Any = None) -> LongForm:
     ------
     InvalidInput
         If there are more or fewer ids than bags, or an id occurs twice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.bags import as_bags, to_long
+    >>> to_long(as_bags([np.zeros((2, 3)), np.ones((1, 3))])).bag_ids.tolist()
+    [0, 0, 1]
     """
     names = np.arange(len(bags)) if ids is None else np.asarray(ids)
     if names.shape != (len(bags),) or len(set(names.tolist())) < len(bags):
@@ -181,6 +196,14 @@ def from_frame(
     ------
     InvalidInput
         If a column is not there or not of numbers, and as `from_long`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sparsetoken.bags import from_frame
+    >>> frame = pd.DataFrame({"bag": [1, 1, 2], "x": [0.1, 0.2, 0.3]})
+    >>> len(from_frame(frame).bags)
+    2
     """
     if type(frame).__module__.partition(".")[0] == "polars":
         frame = frame.to_pandas()
@@ -237,6 +260,13 @@ def to_frame(
         If names or ids do not fit the bags.
     ImportError
         Without pandas.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.bags import as_bags, to_frame
+    >>> list(to_frame(as_bags([np.zeros((2, 2))])).columns)
+    ['bag', 'x0', 'x1']
     """
     pandas = _module("pandas")
     d = bags.dimension
@@ -299,6 +329,18 @@ def write_parquet(
         If names or ids do not fit the bags.
     ImportError
         Without pandas and pyarrow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sparsetoken.bags import as_bags, read_parquet, write_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "bags.parquet"
+    ...     write_parquet(as_bags([np.zeros((2, 3)), np.ones((1, 3))]), path)
+    ...     len(read_parquet(path).bags)
+    2
     """
     _module("pyarrow")
     to_frame(bags, ids, bag=bag, columns=columns).to_parquet(path, index=False)

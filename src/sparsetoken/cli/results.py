@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +62,8 @@ def results(
         message(f"Error: {error}")
         raise typer.Exit(1) from None
     except OSError as error:
+        if export is None or error.errno == errno.ENAMETOOLONG:
+            raise
         message(f"Error: {export} cannot be written: {error}.")
         raise typer.Exit(1) from None
     lost = _told(losses)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import math
@@ -56,7 +57,7 @@ def put(*lines: str | Table) -> None:
 
 
 def guarded(command: Callable[P, None]) -> Callable[P, None]:
-    """Turn bad input into one message and exit code 2."""
+    """Turn bad input, names of files included, into one message and exit code 2."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -66,6 +67,11 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
             command(*args, **kwargs)
         except InvalidInput as error:
             message(f"Error: {error}")
+            raise typer.Exit(2) from None
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            message(f"Error: the name of a file is too long: {str(error.filename)[:60]}...")
             raise typer.Exit(2) from None
 
     return run

@@ -54,6 +54,14 @@ def predicted_errors(
     ------
     InvalidInput
         If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.displays import predicted_errors
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> predicted_errors("pooled", problem, 50.0, [50, 200]).round(2).tolist()
+    [0.31, 0.25]
     """
     choice("model", model, PREDICTED)
     d = real("dimension (d)", dimension, 0.0, open_low=True)

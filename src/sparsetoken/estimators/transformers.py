@@ -68,6 +68,13 @@ class TokenScaler(  # type: ignore[call-arg]
         Standard deviation over them (divisor N); 1 for constant columns.
     n_features_in_ : int
         d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.estimators import TokenScaler
+    >>> TokenScaler().fit([np.array([[1.0], [3.0]]), np.array([[5.0]])]).mean_.tolist()
+    [3.0]
     """
 
     def __init__(
@@ -131,6 +138,14 @@ class TokenPCA(  # type: ignore[call-arg]
     n_components_ : int
     n_features_in_ : int
         d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.estimators import TokenPCA
+    >>> bags = np.random.default_rng(0).standard_normal((20, 4, 6))
+    >>> TokenPCA(2).fit_transform(bags)[0].shape
+    (4, 2)
     """
 
     def __init__(
@@ -206,6 +221,13 @@ class BagPooling(OneToOneFeatureMixin, _BagTransformer):
     ----------
     n_features_in_ : int
         d.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.estimators import BagPooling
+    >>> BagPooling("max").fit_transform([np.array([[1.0, 5.0], [3.0, 2.0]])]).tolist()
+    [[3.0, 5.0]]
     """
 
     def __init__(

@@ -1,13 +1,17 @@
 """Names and colours of the models on the page, as in the figures of the report."""
 
+from sparsetoken.figures.palette import COLOURS
+
 __all__ = ["LOOK"]
 
-LOOK = {
-    "attention": ("attention", "#0072B2"),
-    "pooled": ("mean pooling", "#E69F00"),
-    "vectorized": ("all tokens side by side", "#009E73"),
-    "elementwise": ("elementwise attention", "#CC79A7"),
-    "hard_attention": ("attention to the top token", "#D55E00"),
-    "floor": ("floor: no learner does better", "#666666"),
+_WORDS = {
+    "attention": "attention",
+    "pooled": "mean pooling",
+    "vectorized": "all tokens side by side",
+    "elementwise": "elementwise attention",
+    "hard_attention": "attention to the top token",
+    "floor": "floor: no learner does better",
 }
+
+LOOK = {model: (words, COLOURS[model]) for model, words in _WORDS.items()}
 """Words and colour of each curve; dark pages draw the grey lighter."""

@@ -115,6 +115,12 @@ class Settings:
     ------
     InvalidInput
         If a name is unknown, a value is outside its range, or R > L.
+
+    Examples
+    --------
+    >>> from sparsetoken.explorer import Settings
+    >>> Settings({"strength": 3.0}).problem().strength
+    3.0
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:

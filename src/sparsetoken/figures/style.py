@@ -13,13 +13,17 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 import matplotlib
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from sparsetoken.figures.palette import COLOURS, CYCLE
+
 __all__ = [
     "COLOURS",
     "SEQUENCE",
+    "STYLE",
     "Shown",
     "Value",
     "axis_text",
@@ -31,24 +35,13 @@ __all__ = [
     "styled",
 ]
 
-COLOURS = {
-    "attention": "#0072B2",
-    "pooled": "#E69F00",
-    "vectorized": "#009E73",
-    "elementwise": "#CC79A7",
-    "bayes": "#000000",
-    "floor": "#666666",
-    "cosine": "#0072B2",
-    "readout_cosine": "#D55E00",
-}
-"""Okabe and Ito's colours, which colour-blind readers can tell apart."""
-
 SEQUENCE = ("#08306B", "#2171B5", "#6BAED6", "#FD8D3C", "#A63603")
 """From dark blue to dark orange, for a parameter that grows."""
 
 MARKERS = {"reduced": "o", "tensors": "s"}
 
-_RC: dict[Any, Any] = {
+STYLE: dict[Any, Any] = {
+    "axes.prop_cycle": cycler(color=CYCLE),
     "font.family": "DejaVu Sans",
     "font.size": 9.5,
     "axes.titlesize": 10.5,
@@ -64,12 +57,13 @@ _RC: dict[Any, Any] = {
     "lines.markersize": 5.5,
     "svg.fonttype": "path",
 }
+"""Settings of matplotlib; the gallery of the site has them too."""
 
 
 @contextmanager
 def styled(salt: str = "sparsetoken") -> Iterator[None]:
     """Use the style in this block only; `salt` makes the ids of an SVG its own."""
-    with matplotlib.rc_context({**_RC, "svg.hashsalt": salt}):
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": salt}):
         yield
 
 

@@ -17,7 +17,14 @@ _NODES = 32
 
 
 class HingeLoss(Loss):
-    """l(y, z) = max(0, 1 - y z)."""
+    """l(y, z) = max(0, 1 - y z).
+
+    Examples
+    --------
+    >>> from sparsetoken.losses import HingeLoss
+    >>> float(HingeLoss().value(1.0, 0.25))
+    0.75
+    """
 
     name = "hinge"
     smooth = False

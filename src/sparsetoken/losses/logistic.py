@@ -17,7 +17,14 @@ _HALLEY_STEPS = 3
 
 
 class LogisticLoss(Loss):
-    """l(y, z) = log(1 + exp(-y z))."""
+    """l(y, z) = log(1 + exp(-y z)).
+
+    Examples
+    --------
+    >>> from sparsetoken.losses import LogisticLoss
+    >>> round(float(LogisticLoss().value(1.0, 0.0)), 4)
+    0.6931
+    """
 
     name = "logistic"
     # 1 + v l'' vanishes at z = i pi + real only, and v l'(z) is real there.

@@ -11,7 +11,14 @@ __all__ = ["SquareLoss"]
 
 
 class SquareLoss(Loss):
-    """l(y, z) = (z - y)^2 / 2."""
+    """l(y, z) = (z - y)^2 / 2.
+
+    Examples
+    --------
+    >>> from sparsetoken.losses import SquareLoss
+    >>> float(SquareLoss().slope(1.0, 0.0))
+    -1.0
+    """
 
     name = "square"
     integrates = False

@@ -14,7 +14,14 @@ __all__ = ["SquaredHingeLoss"]
 
 
 class SquaredHingeLoss(Loss):
-    """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss without its right arm."""
+    """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss without its right arm.
+
+    Examples
+    --------
+    >>> from sparsetoken.losses import SquaredHingeLoss
+    >>> float(SquaredHingeLoss().curvature(1.0, 0.0))
+    1.0
+    """
 
     name = "squared_hinge"
     integrates = False

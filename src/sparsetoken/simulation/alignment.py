@@ -91,6 +91,15 @@ def simulate_alignment(
     ------
     InvalidInput
         If a value is illegal, or the memory needed exceeds the budget.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.simulation import simulate_alignment
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = simulate_alignment(problem, st.TwoSteps(alpha=1.0), dimension=200, trials=2)
+    >>> len(found.cosine)
+    2
     """
     setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
     check_dimension(problem.tokens, setting.dimension)

@@ -218,6 +218,15 @@ def simulate_message_passing(
     ------
     InvalidInput
         If a value is outside its range, or the memory needed exceeds the budget.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.simulation import simulate_message_passing
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = simulate_message_passing(problem, 2.0, dimension=200, trials=2)
+    >>> found.test_error < 0.1
+    True
     """
     require_numbers(problem)
     isotropic_only(problem.tokens, "Message passing")

@@ -33,6 +33,14 @@ def is_separable(features: Float[np.ndarray, "n m"], labels: Real[np.ndarray, " 
     ------
     InvalidInput
         If the shapes differ, a label is not -1 or +1, or a feature is not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.simulation import is_separable
+    >>> features = np.array([[0.0], [1.0], [2.0]])
+    >>> is_separable(features, np.array([-1, 1, 1])), is_separable(features, np.array([1, -1, 1]))
+    (True, False)
     """
     F, y = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
     if F.ndim != 2 or y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):

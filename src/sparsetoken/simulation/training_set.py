@@ -50,6 +50,15 @@ def draw_training_set(
     ------
     InvalidInput
         If a value is illegal, the query is not given, or memory does not suffice.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.simulation import draw_training_set
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> features, labels = draw_training_set(problem, st.Pooled(), 2.0, dimension=50)
+    >>> features.shape, labels.shape
+    ((100, 50), (100,))
     """
     plan = TrialPlan(
         problem,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparsetoken.sweep.keys import rounded
-from sparsetoken.validation import InvalidInput, integer, real
+from sparsetoken.validation import InvalidInput, choice, integer, real
 
 __all__ = ["LARGEST_AXIS", "Axis", "linear", "listed", "logarithmic", "tied"]
 
@@ -45,7 +45,14 @@ class Axis:
 
 
 def listed(name: str, values: Sequence[Any]) -> Axis:
-    """Return an axis with these values."""
+    """Return an axis with these values.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import listed
+    >>> listed("length", [4, 10]).names
+    ('length',)
+    """
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
         raise InvalidInput(f"axes.{name}", "a list of one value or more", values)
     return Axis((name,), tuple((value,) for value in values))
@@ -71,7 +78,14 @@ def linear(name: str, start: float, stop: float, points: int) -> Axis:
 
 
 def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:
-    """Return an axis with equal ratios from start to stop, both included."""
+    """Return an axis with equal ratios from start to stop, both included.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import logarithmic
+    >>> logarithmic("alpha1", 0.1, 10, 5).names
+    ('alpha1',)
+    """
     where = f"axes.{name}"
     start, stop, points = _ends(where, start, stop, points)
     if start <= 0 or stop <= 0:
@@ -82,7 +96,14 @@ def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:
 
 
 def tied(**values: Sequence[Any]) -> Axis:
-    """Return an axis whose parameters take their first values together, then their second."""
+    """Return an axis whose parameters take their first values together, then their second.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import tied
+    >>> tied(length=[4, 10], informative=[1, 3]).names
+    ('length', 'informative')
+    """
     names = tuple(values)
     lengths = {len(listed(name, values[name])) for name in names}
     if len(lengths) != 1:
@@ -104,7 +125,5 @@ def of_table(name: str, table: Mapping[str, Any]) -> Axis:
         got = ", ".join(table) or "no keys"
         raise InvalidInput(where, "a list, or a table of from, to, points and scale", got)
     scales = {"linear": linear, "logarithmic": logarithmic}
-    scale = table.get("scale", "linear")
-    if scale not in scales:
-        raise InvalidInput(f"{where}.scale", "linear or logarithmic", scale)
+    scale = choice(f"{where}.scale", table.get("scale", "linear"), scales)
     return scales[scale](name, table["from"], table["to"], table["points"])

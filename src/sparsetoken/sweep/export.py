@@ -86,6 +86,17 @@ def to_pandas(store: Store, *, facts: bool = False) -> pd.DataFrame:
     ------
     StoreError
         If rows are damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sparsetoken.sweep import Grid, GridPlan, Store, linear, run, to_pandas
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "s.sqlite") as store:
+    ...     _ = run(store, GridPlan(grid))
+    ...     len(to_pandas(store))
+    3
     """
     pd = needed("pandas", "to make a DataFrame", "data")
     columns, losses = read_columns(store, facts)

@@ -62,6 +62,12 @@ class Grid:
     ------
     InvalidInput
         Its name is the place in a file, such as ``axes.alpha1``.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import Grid, linear
+    >>> Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4}).quantities
+    ('theory',)
     """
 
     experiment: str

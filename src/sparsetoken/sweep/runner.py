@@ -104,6 +104,16 @@ def run(
         If the store cannot be written, its structure is damaged, or another version runs on it.
     RunStopped
         If the executor breaks.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sparsetoken.sweep import Grid, GridPlan, Store, linear, run
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "s.sqlite") as store:
+    ...     run(store, GridPlan(grid)).done
+    3
     """
     if executor is not None and not isinstance(executor, (InProcess, ThreadPoolExecutor)):
         plan.require_picklable()

@@ -124,6 +124,15 @@ def critical_cosine(
     ------
     InvalidInput
         If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import critical_cosine
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = critical_cosine(problem, st.Readout(alpha=2.0), sharpness=2.0)
+    >>> round(found.cosine, 2)
+    0.27
     """
     require_numbers(problem, readout)
     sharpness = real("sharpness", sharpness, 0.0, open_low=True)
@@ -248,6 +257,14 @@ def check_query(
     QueryVerdict
         Without a query (one token, or no step) attention is pooling: nothing is said,
         and ``beats_pooling`` is False.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import check_query
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> check_query(problem, st.TwoSteps(alpha=1.0), st.Readout(alpha=2.0)).beats_pooling
+    True
     """
     require_numbers(problem, steps, readout)
     model = Attention(steps)

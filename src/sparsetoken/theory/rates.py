@@ -53,6 +53,15 @@ def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attent
     InvalidInput
         If a value is outside its range, or scores have no noise in the limit (also at
         strength 0).
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import approach_to_infinite_data
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = approach_to_infinite_data(problem, st.Attention(st.Query(0.9, 1.0)))
+    >>> round(found.limit, 3)
+    0.04
     """
     require_numbers(problem, model)
     query = working_query(problem, model)

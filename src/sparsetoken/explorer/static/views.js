@@ -6,6 +6,7 @@ import { svg, svgOfLines, escaped } from "explorer/picture.js";
 const LOADS = { label: "labelled bags per dimension, n₁/d", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
 const name = (model) => boot.look[model][0];
 const paint = (model) => boot.look[model][1];
+const [BLUE, ORANGE, GREEN, VERMILION] = ["attention", "pooled", "vectorized", "hard_attention"].map(paint);
 
 export function percent(value) {
   if (value < 0.0005) return "less than 0.05%";
@@ -229,9 +230,9 @@ export class Alignment extends View {
       y: { label: "cosine with the signal", low: Math.min(0, ...cosines) < 0 ? -1 : 0, high: 1.02 },
       mark: this.state.settings.query === "given" ? null : this.state.settings.alpha0,
       series: [
-        { name: "query", colour: "#0072B2", xs, ys: cosines },
+        { name: "query", colour: BLUE, xs, ys: cosines },
         ...(this.points.every((p) => p.readout_cosine !== undefined)
-          ? [{ name: "readout after its first step", colour: "#D55E00", xs, ys: this.points.map((p) => p.readout_cosine) }]
+          ? [{ name: "readout after its first step", colour: VERMILION, xs, ys: this.points.map((p) => p.readout_cosine) }]
           : []),
       ],
     };
@@ -306,9 +307,9 @@ export class Descent extends View {
       y: { label: "test error, training loss, cosine", low: Math.min(0, ...f.cosine), high: Math.max(1, ...f.training_loss) * 1.03 },
       mark: f.best_step,
       series: [
-        { name: "test error", colour: "#0072B2", dash, xs, ys: f.test_error },
-        { name: "training loss", colour: "#E69F00", dash, xs, ys: f.training_loss },
-        { name: "cosine of query and signal", colour: "#009E73", dash, xs, ys: f.cosine },
+        { name: "test error", colour: BLUE, dash, xs, ys: f.test_error },
+        { name: "training loss", colour: ORANGE, dash, xs, ys: f.training_loss },
+        { name: "cosine of query and signal", colour: GREEN, dash, xs, ys: f.cosine },
       ],
     };
   }

@@ -67,6 +67,15 @@ def sign_boundary(
     ------
     InvalidInput
         If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import sign_boundary
+    >>> problem = st.SparseTokenProblem(length=10, informative=3, strength=2.0, positive_rate=0.06)
+    >>> found = sign_boundary(problem, st.TwoSteps(alpha=2.0), "positive_rate", 0.02, 0.5)
+    >>> round(found.value, 2)
+    0.32
     """
     choice("name", name, (*_OF_PROBLEM, *_OF_STEPS))
     require_numbers(problem, steps)

@@ -106,6 +106,14 @@ def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     Equation: sign-condition. Rare positives make it negative, unless eta_b moves the
     bias to offset the imbalance of the labels. With tokens of a covariance it is the
     overlap of the query itself.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import sign_margin
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> sign_margin(problem, st.TwoSteps(alpha=1.0)) > 0
+    True
     """
     require_numbers(problem, steps)
     return float(on_route(problem, "margin")(problem, steps))

@@ -54,6 +54,13 @@ def fit_growth(lengths: Sequence[int], strengths: Sequence[float]) -> dict[str, 
     ------
     InvalidInput
         If the sequences differ in length, are too short, or a value is out of range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> fits = st.oracle.fit_growth([16, 64, 256], [4.0, 8.0, 16.0])
+    >>> st.oracle.best_growth(fits)
+    'sqrt(L)'
     """
     L, theta = _checked(lengths, strengths)
     fits = {}
@@ -67,12 +74,28 @@ def fit_growth(lengths: Sequence[int], strengths: Sequence[float]) -> dict[str, 
 
 
 def best_growth(fits: dict[str, GrowthFit]) -> str:
-    """Return the law with the smallest residual."""
+    """Return the law with the smallest residual.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> lengths = [16, 64, 256]
+    >>> st.oracle.best_growth(st.oracle.fit_growth(lengths, [4.0, 8.0, 16.0]))
+    'sqrt(L)'
+    """
     return min(fits, key=lambda name: fits[name].residual)
 
 
 def growth_exponent(lengths: Sequence[int], strengths: Sequence[float]) -> float:
-    """Return the slope d log theta / d log L over the upper half of the lengths."""
+    """Return the slope d log theta / d log L over the upper half of the lengths.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> lengths = [16, 64, 256, 1024]
+    >>> round(st.oracle.growth_exponent(lengths, [4.0, 8.0, 16.0, 32.0]), 3)
+    0.5
+    """
     L, theta = _checked(lengths, strengths)
     upper = slice(len(L) // 2, None) if len(L) > 3 else slice(None)
     return float(np.polyfit(np.log(L[upper]), np.log(theta[upper]), 1)[0])

@@ -90,6 +90,13 @@ def best_error(
     ------
     InvalidInput
         If the best weights of the model are not known, or k or L (at most 2^20) is out of range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> round(st.oracle.best_error(problem, st.Attention()).test_error, 4)
+    0.0178
     """
     require_numbers(problem)
     isotropic_only(problem.tokens, "What the best weights can do")

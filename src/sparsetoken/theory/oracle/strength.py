@@ -117,6 +117,13 @@ def critical_strength(
     ------
     InvalidInput
         If a value is out of range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> found = st.oracle.critical_strength(st.Pooled(), 16, error_level=0.05)
+    >>> round(found.strength, 2)
+    13.16
     """
     if model is not None:
         check_model(model)

@@ -100,6 +100,15 @@ def best_split(
     ------
     InvalidInput
         If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> model, readout = st.Attention(st.TwoSteps()), st.Readout("square", ridge=0.1)
+    >>> found = st.tuning.best_split(problem, model, readout, total=3.0, tolerance=1e-2)
+    >>> 0 < found.alpha0 < 3
+    True
     """
     steps = steps_of(problem, model, readout)
     total = real("total (alpha0 + alpha1)", total, 1e-3, LARGEST_LOAD)
@@ -144,6 +153,15 @@ def best_beta(
     ------
     InvalidInput
         If a value is outside its range, or the query has no length (one token, no step).
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> model, readout = st.Attention(st.TwoSteps()), st.Readout("square", ridge=0.1)
+    >>> found = st.tuning.best_beta(problem, model, readout, tolerance=1e-2)
+    >>> found.beta > 0
+    True
     """
     steps = steps_of(problem, model, readout)
     low = real("sharpness, low end", sharpness[0], 0.0, LARGEST_VALUE, open_low=True)
