@@ -1,4 +1,4 @@
-"""What is compared on the real sets: our classifiers, and scikit-learn on mean and max tokens."""
+"""What is compared on the real sets: our classifiers, and others made of scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegressionCV
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
+from real_bags_instances import FisherVectors, MaxOfTokens, instance_logistic, mi_svm
 from sparsetoken import (
     AttentionClassifier,
     ElementwiseAttentionClassifier,
@@ -23,6 +24,12 @@ STRENGTHS = np.logspace(-4, 2, 13)  # 1 / penalty, as scikit-learn counts
 
 def logistic(pooling: str, random_state: int) -> Pipeline:
     """Logistic regression on pooled tokens; the penalty of least log-loss in five inner folds."""
+    features = {
+        "mean": BagPooling("mean"),
+        "max": BagPooling("max"),
+        "mean and max": make_union(BagPooling("mean"), BagPooling("max")),
+        "Fisher": FisherVectors(random_state=random_state),
+    }
     model = LogisticRegressionCV(
         Cs=STRENGTHS,
         cv=5,
@@ -31,8 +38,7 @@ def logistic(pooling: str, random_state: int) -> Pipeline:
         use_legacy_attributes=False,
         l1_ratios=(0.0,),
     )
-    del random_state  # nothing in it is random
-    return make_pipeline(BagPooling(pooling), StandardScaler(), model)
+    return make_pipeline(features[pooling], StandardScaler(), model)
 
 
 def pooled(random_state: int) -> PooledLinearClassifier:
@@ -44,6 +50,10 @@ def pooled(random_state: int) -> PooledLinearClassifier:
 METHODS: dict[str, Callable[..., Any]] = {
     "mean, logistic": functools.partial(logistic, "mean"),
     "max, logistic": functools.partial(logistic, "max"),
+    "mean and max, logistic": functools.partial(logistic, "mean and max"),
+    "Fisher vector, logistic": functools.partial(logistic, "Fisher"),
+    "tokens, logistic, max": functools.partial(MaxOfTokens, instance_logistic),
+    "mi-SVM": functools.partial(MaxOfTokens, mi_svm, (1e-3,)),
     "pooled": pooled,
     "attention": AttentionClassifier,
     "attention, cross_fit": functools.partial(AttentionClassifier, training="cross_fit"),

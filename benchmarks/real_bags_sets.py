@@ -58,6 +58,7 @@ class RealSet(NamedTuple):
             row["sharpness"] = round(float(model.sharpness_[0]), 3)
             row["query"] = str(model.query_kind_[0])
             row["pvalue"] = float(model.attention_pvalue_[0])
+            row["signal"] = float(model.signal_pvalue_[0])
         if self.true is not None and hasattr(model, "top_tokens"):
             row.update(self._localised(model, test))
         return row

@@ -52,7 +52,7 @@ def test_attention_stays_off_on_pure_noise() -> None:
         X, y = rng.standard_normal((40, 6, 8)), np.arange(40) % 2
         model = AttentionClassifier(random_state=seed).fit(X, y)
         on += model.sharpness_[0] > 0
-        assert (model.sharpness_[0] > 0) <= (model.attention_pvalue_[0] < 0.05)
+        assert (model.sharpness_[0] > 0) <= (model.signal_pvalue_[0] < 0.05)
     # At a chance of 0.05 more than 5 of 30 have probability 0.003; 1 here.
     assert on <= 5
 

@@ -48,7 +48,7 @@ def chosen(bags: list, y: np.ndarray, candidates: list[Candidate]) -> Choice | N
     """Choose among candidates; None is the readout of the mean token."""
     task = Task(features(bags), equal(y), LOGISTIC, "auto")
     choices = tried(task, candidates, GRID, task.mean_fit.ridge)
-    return choose(task, choices, pvalue=0.0)
+    return choose(task, choices, signal=0.0)
 
 
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])

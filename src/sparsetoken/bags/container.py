@@ -95,7 +95,10 @@ class Bags:
         return f"Bags({len(self)} bags of {sizes} tokens, d = {self.dimension}, {self.dtype})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        raise TypeError("Bags are not a table: pool them (BagPooling), or use to_array().")
+        raise TypeError(
+            "Bags are not a table: pool them (BagPooling), or use to_array(), or to_column() for "
+            "tools that only hand tables on, such as BaggingClassifier."
+        )
 
     def __iter__(self) -> Iterator[np.ndarray]:
         bounds = self.offsets.tolist()
@@ -140,6 +143,22 @@ class Bags:
     def to_list(self) -> list[np.ndarray]:
         """Return the bags as a list of views of shape (L_i, d)."""
         return list(self)
+
+    def to_column(self) -> np.ndarray:
+        """Return a table of one column with a bag in each row, which all estimators here take.
+
+        Tools of scikit-learn that insist on a table, such as ``BaggingClassifier`` and
+        ``permutation_importance``, only hand its rows on.
+
+        Returns
+        -------
+        object array of shape (n, 1)
+            Its entries are `Bags` of one bag each, as views.
+        """
+        column = np.empty((len(self), 1), dtype=object)
+        for i in range(len(self)):
+            column[i, 0] = self._run(i, i + 1)
+        return column
 
     def to_array(self, fill: float = 0.0) -> Padded:
         """Return the bags as one array of the length of the largest, and its mask.

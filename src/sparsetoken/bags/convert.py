@@ -36,7 +36,7 @@ def as_bags(
         - list or object array of n arrays of shape (L_i, d);
         - array of shape (n, d): one token in each bag, or, with `n_tokens`, n bags flattened
           to n_tokens * d columns;
-        - Bags.
+        - Bags, or what `Bags.to_column` makes of them.
     mask : bool array of shape (n, L), optional
         True (or 1) where there is a token, False (or 0) where there is padding. Values of
         padding are never read. Without a mask, every token counts, also one of zeros.
@@ -109,10 +109,18 @@ def _refuse_masked(name: str, X: Any) -> None:
 
 def is_list_of_bags(X: Any) -> bool:
     """Whether X is a list or an object array of arrays, each a bag of its own."""
+    if _is_column(X):
+        return True
     if isinstance(X, np.ndarray):
         return X.dtype == object and X.ndim == 1 and X.size > 0 and _depth(X[0]) >= 2
     listed = isinstance(X, Sequence) and not isinstance(X, str | bytes)
     return listed and len(X) > 0 and any(_depth(bag) >= 2 for bag in X)
+
+
+def _is_column(X: Any) -> bool:
+    """Whether X is what `Bags.to_column` returns, or some rows of it."""
+    whole = isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 2 and X.size > 0
+    return whole and X.shape[1] == 1 and isinstance(X[0, 0], Bags)
 
 
 def _depth(value: Any) -> int:
@@ -156,6 +164,8 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
 
 
 def _from_list(X: Sequence) -> Bags:
+    if _is_column(X):
+        X = [bag.tokens for (bag,) in X]
     arrays = [as_floats(bag, name=f"bag {i}") for i, bag in enumerate(X)]
     for i, bag in enumerate(arrays):
         if bag.ndim != 2:

@@ -149,6 +149,7 @@ def _fitted(estimator: Any) -> dict[str, Any]:
         "sharpness": "sharpness_",
         "query": "query_kind_",
         "attention_pvalue": "attention_pvalue_",
+        "signal_pvalue": "signal_pvalue_",
     }
     found: dict[str, Any] = {
         name: _numbers(getattr(estimator, attribute))

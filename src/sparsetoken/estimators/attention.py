@@ -66,7 +66,7 @@ class AttentionClassifier(QueryClassifier):
     temperature : float or "auto"
         How sharp the softmax is; 0 is mean pooling. ``auto`` takes the sharpness of least
         leave-one-out loss on bags that the query has not seen, and falls back to 0 unless it
-        gains more than one standard error and `attention_pvalue_` is below 0.05. A number is
+        gains more than one standard error and `signal_pvalue_` is below 0.05. A number is
         the standard deviation of the token scores within the softmax; for ``four_stage`` and
         ``reuse`` it is the inverse temperature beta of the paper, softmax(beta X q2), also in
         the step on the query. For ``joint`` it is that of the start.
@@ -102,11 +102,12 @@ class AttentionClassifier(QueryClassifier):
         What is made of each token before all else, for signals that are not linear in tokens:
         nothing, or what a transformer of scikit-learn makes, such as ``Nystroem()``, fitted to
         a sample of tokens without labels or weights (`TokenTransformer`). Query and readout
-        then act on that. ``auto`` also fits with up to 400 features of a Gaussian kernel, of
-        tokens as given and of scaled ones, and takes those of least left-out loss if they gain
-        more than one standard error over the tokens themselves: three fits, and memory for the
-        features of each, at most 1 GB in float32; with more tokens there are fewer features,
-        down to 50.
+        then act on that. ``auto`` also fits with up to 400 features of a Gaussian kernel, and
+        takes them if they gain more than one standard error over the tokens themselves: two
+        fits, and memory for the features, at most 1 GB in float32; with more tokens there are
+        fewer features, down to 50. The kernel is of tokens as given or of scaled ones, its
+        gamma 0.5 to 4 over the median squared distance of two tokens: those whose mean features
+        have the least left-out loss.
     n_tokens : int, optional
         Tokens in each row of a 2-D input; by default a row is one token.
     random_state : int, RandomState or None
@@ -138,6 +139,10 @@ class AttentionClassifier(QueryClassifier):
         the best training and sharpness save, each bag held to the choice that is best on other
         folds. Without signal it is below 0.05 in at most 5% of fits (measured). nan for
         ``joint`` and for a loss that is not smooth.
+    signal_pvalue_ : array of shape (K,)
+        Of the hypothesis that labels have nothing to do with tokens: twice the smaller of
+        `attention_pvalue_` and the p-value of an exact permutation test, which is the
+        more powerful one where mean pooling tells something as well. nan for ``joint``.
     ridge_ : array of shape (K,)
     evidence_ : array of shape (K,)
         How many standard errors the token scores of positive bags are above those of others,
@@ -246,7 +251,7 @@ class AttentionClassifier(QueryClassifier):
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         options, tried = self._options(loss), []
         transformers = token_transformers(
-            self.token_features, bags, self.standardize, self.random_state
+            self.token_features, bags, targets, loss, self.standardize, self.random_state
         )
         for one in transformers:
             made = bags if one is None else one.transform(bags)

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -127,6 +128,11 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         """Return the class of the largest score, an array of shape (n,)."""
         scores = self.decision_function(X, mask)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
+        """Return the accuracy on bags and labels, a number in [0, 1]."""
+        found = self.predict(X, mask)
+        return float(accuracy_score(y, found, sample_weight=sample_weight))
 
     @available_if(_logistic)
     def predict_proba(self, X: Any, mask: Any = None) -> Float[np.ndarray, "n K"]:

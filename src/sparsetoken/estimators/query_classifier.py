@@ -120,6 +120,7 @@ class QueryClassifier(BagClassifier):
         self.query_kind_ = np.array([fit.kind for fit in fits])
         self.evidence_ = np.array([fit.evidence for fit in fits])
         self.attention_pvalue_ = np.array([fit.pvalue for fit in fits])
+        self.signal_pvalue_ = np.array([fit.signal for fit in fits])
         self.likelihood_ = np.array([fit.likelihood for fit in fits], dtype)
         self.token_range_ = self._range(bags)
         self._warn(fits, options, bags, weight)
@@ -195,6 +196,7 @@ class QueryClassifier(BagClassifier):
             self.query_kind_.tolist(),
             self.sharpness_.tolist(),
             self.attention_pvalue_.tolist(),
+            self.signal_pvalue_.tolist(),
             strict=True,
         )
         return "\n".join(told(*column) for column in columns)

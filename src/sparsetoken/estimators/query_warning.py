@@ -50,9 +50,10 @@ def complaint(fit: AttentionFit, options: Options, share: float) -> str:
     return ""
 
 
-def told(label: Any, kind: str, sharpness: float, pvalue: float) -> str:
+def told(label: Any, kind: str, sharpness: float, pvalue: float, signal: float) -> str:
     """Return one line on the attention of a class against the others."""
     chance = "" if pvalue != pvalue else f"; p = {pvalue:.2g} against mean pooling"
+    chance += "" if signal != signal else f", {signal:.2g} against no signal"
     if sharpness == 0:
         return (
             f"Class {label}: attention is off, all tokens weigh the same{chance}. Its top tokens "

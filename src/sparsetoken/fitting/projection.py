@@ -54,3 +54,12 @@ class Projection:
         for rows in moments.chunks(tokens):
             total += weights[:, rows] @ (tokens[rows] - self.centre)
         return total / self.standardization.scale
+
+    def within(self, directions: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " N"]:
+        """Return the product of each token, less the centre, with the direction of its bag."""
+        tokens, bag = self.bags.tokens, np.repeat(np.arange(len(self.bags)), self.bags.sizes)
+        raw = (directions / self.standardization.scale).astype(tokens.dtype)
+        found = np.empty(len(tokens), tokens.dtype)
+        for rows in moments.chunks(tokens):
+            found[rows] = np.einsum("ij,ij->i", tokens[rows] - self.centre, raw[bag[rows]])
+        return found

@@ -28,7 +28,7 @@ __all__ = [
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # besides 0; in units of 1 / standard deviation of the scores
 
-LEVEL = 0.05  # of the test of attention: on pure noise attention stays off in 95% of fits
+LEVEL = 0.05  # of the test of a signal: on pure noise attention stays off in 95% of fits
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,15 +130,15 @@ def simplest(choices: Sequence[Choice], samples: Samples) -> Choice | None:
     return plain
 
 
-def choose(task: Task, choices: Sequence[Choice], pvalue: float) -> Choice | None:
+def choose(task: Task, choices: Sequence[Choice], signal: float) -> Choice | None:
     """Return the simplest of least left-out loss, or None where mean pooling does.
 
     It must beat mean pooling by more than one standard error of the difference, bag by bag, and
-    the p-value of the test of attention must be below 0.05.
+    `signal`, the p-value of labels that have nothing to do with tokens, must be below 0.05.
     """
     found = simplest(choices, task.samples)
     clear = found is not None and gain(found.fit, task.unsharpened_fit, task.samples) > 1
-    return found if clear and pvalue < LEVEL else None
+    return found if clear and signal < LEVEL else None
 
 
 def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:

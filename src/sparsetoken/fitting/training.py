@@ -16,6 +16,7 @@ from sparsetoken.fitting.joint import Joint, JointProblem, lowest
 from sparsetoken.fitting.linear_fit import LinearFit, calibrated
 from sparsetoken.fitting.queries import StepSizes, evidence, find_queries, unit_queries
 from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, best, choose, gain, tried
+from sparsetoken.fitting.signal_test import either_pvalue, signal_pvalue
 from sparsetoken.fitting.split import advised_share
 from sparsetoken.fitting.task import Task
 
@@ -72,6 +73,9 @@ class AttentionFit:
         Where the search for the weights did not converge; empty where it did.
     pvalue : float
         Of attention against mean pooling, as `attention_pvalue` has it; nan if not measured.
+    signal : float
+        p-value of labels that have nothing to do with tokens, from the test of attention and
+        that of `signal_pvalue`; nan if not measured.
     likelihood : float
         c of a score c log mean exp(<q, z>) + b, for which the readout is c q; 0 for attention.
     """
@@ -84,6 +88,7 @@ class AttentionFit:
     gain: float = np.nan
     failure: str = ""
     pvalue: float = np.nan
+    signal: float = np.nan
     likelihood: float = 0.0
 
 
@@ -144,21 +149,24 @@ def _fitted(
         candidates = with_opposites(candidates, "tied")
     choices = _choices(task, options, candidates)
     pvalue = attention_pvalue(choices, pooled, samples, folds)
+    signal = either_pvalue(pvalue, signal_pvalue(task))
     if options.strict:
         found, otherwise = best(choices, samples), _constant(task)
     else:
-        found = choose(task, choices, pvalue) if automatic else _given(task, choices)
+        found = choose(task, choices, signal) if automatic else _given(task, choices)
         otherwise = pooled
     if found is None:
         none = AttentionFit(np.zeros(task.bags.dimension), otherwise, candidates[0].kind, 0.0)
         one = candidates[0]
         seen = one.sign * evidence(one.scores, task.bags, samples)
         fit = calibrated(otherwise, samples, task.loss) if task.ridge == "auto" else otherwise
-        return dataclasses.replace(none, readout=fit, evidence=seen, gain=0.0, pvalue=pvalue)
-    return _with_readout(task, options, found, pvalue)
+        return dataclasses.replace(
+            none, readout=fit, evidence=seen, gain=0.0, pvalue=pvalue, signal=signal
+        )
+    return dataclasses.replace(_with_readout(task, options, found), pvalue=pvalue, signal=signal)
 
 
-def _with_readout(task: Task, options: Options, found: Choice, pvalue: float) -> AttentionFit:
+def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
     """Return a choice as weights that act on tokens, its probabilities calibrated."""
     one, k, fit, samples = found.candidate, found.sharpness, found.fit, task.samples
     q = one.sign * k * one.query
@@ -176,7 +184,6 @@ def _with_readout(task: Task, options: Options, found: Choice, pvalue: float) ->
         sharpness=k,
         evidence=one.sign * evidence(one.scores, task.bags, samples),
         gain=gain(fit, task.unsharpened_fit, samples) if k else 0.0,
-        pvalue=pvalue,
         likelihood=slope,
     )
 
