@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.special import softmax
+from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -17,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from sparsetoken.bags import Bags, as_bags, from_long
-from sparsetoken.estimators import BagPooling, TokenPCA, TokenScaler
+from sparsetoken.estimators import BagPooling, TokenPCA, TokenScaler, TokenTransformer
 from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput
 
@@ -326,3 +327,46 @@ def test_real_bags_with_constant_columns() -> None:
     np.testing.assert_allclose(covariance, np.eye(white.dimension), atol=1e-7)
     pipeline = make_pipeline(TokenScaler(), BagPooling(), LogisticRegression(C=0.01))
     assert cross_val_score(pipeline, bags, labels, error_score="raise").shape == (5,)
+
+
+@pytest.mark.parametrize("scaler", [TokenScaler(), TokenPCA(2), TokenTransformer(StandardScaler())])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_come_out_as_asked_and_bags_as_bags(scaler: BaseEstimator, library: str) -> None:
+    frames = pytest.importorskip(library)
+    table = (
+        frames.DataFrame(_bags().tokens[:30], columns=list("abcd"))
+        if library == "pandas"
+        else (frames.DataFrame(_bags().tokens[:30], schema=list("abcd"), orient="row"))
+    )
+    plain = clone(scaler).fit(table)
+    assert plain.feature_names_in_.tolist() == list("abcd")
+    expected = plain.transform(table)
+    assert isinstance(expected, np.ndarray)
+    # What was asked for outlives a clone.
+    asked = clone(clone(scaler).set_output(transform=library)).fit(table)
+    found = asked.transform(table)
+    assert isinstance(found, frames.DataFrame)
+    assert list(found.columns) == plain.get_feature_names_out().tolist()
+    assert np.array_equal(found.to_numpy(), expected)
+    bags = _bags()
+    assert isinstance(clone(asked).fit(bags).transform(bags), Bags)
+    with config_context(transform_output=library):
+        assert isinstance(plain.transform(table), frames.DataFrame)
+    with pytest.raises(InvalidInput, match="transform"):
+        asked.set_output(transform="xarray")
+
+
+def test_the_rows_of_a_frame_keep_their_names() -> None:
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(_bags().tokens[:3], columns=list("abcd"), index=["u", "v", "w"])
+    found = TokenScaler().set_output(transform="pandas").fit_transform(table)
+    assert found.index.tolist() == ["u", "v", "w"]
+    assert found.columns.tolist() == list("abcd")
+
+
+def test_a_pipeline_over_bags_ends_in_a_table() -> None:
+    pandas = pytest.importorskip("pandas")
+    pipeline = make_pipeline(TokenScaler(), TokenPCA(2), BagPooling())
+    found = pipeline.set_output(transform="pandas").fit_transform(_bags())
+    assert isinstance(found, pandas.DataFrame)
+    assert found.shape == (40, 2)

@@ -16,6 +16,7 @@ from sparsetoken.estimators.parameters import (
     Training,
     auto_or_real,
 )
+from sparsetoken.estimators.progress import Progress
 from sparsetoken.estimators.query_classifier import QueryClassifier, Trained
 from sparsetoken.estimators.token_features import token_transformers
 from sparsetoken.estimators.token_transformer import TokenTransformer
@@ -112,6 +113,9 @@ class AttentionClassifier(QueryClassifier):
         Tokens in each row of a 2-D input; by default a row is one token.
     random_state : int, RandomState or None
         Of folds, split and restarts.
+    verbose : bool
+        Whether to write to standard error how far the fit has come, and about how long the
+        rest will take.
 
     Attributes
     ----------
@@ -212,6 +216,7 @@ class AttentionClassifier(QueryClassifier):
         token_features: Any = None,
         n_tokens: int | None = None,
         random_state: RandomState = None,
+        verbose: bool = False,
     ) -> None:
         self.training = training
         self.temperature = temperature
@@ -228,6 +233,7 @@ class AttentionClassifier(QueryClassifier):
         self.token_features = token_features
         self.n_tokens = n_tokens
         self.random_state = random_state
+        self.verbose = verbose
 
     def _options(self, loss: Loss) -> Options:
         options = dataclasses.replace(
@@ -253,6 +259,10 @@ class AttentionClassifier(QueryClassifier):
         transformers = token_transformers(
             self.token_features, bags, targets, loss, self.standardize, self.random_state
         )
+        if self.verbose:
+            problems = len(targets.problems()) * len(transformers)
+            told = Progress(type(self).__name__, problems).told
+            options = dataclasses.replace(options, told=told)
         for one in transformers:
             made = bags if one is None else one.transform(bags)
             tried.append(_Tried(one, made, self._trained(made, targets, loss, options)))

@@ -88,7 +88,11 @@ class QueryClassifier(BagClassifier):
         features = BagFeatures(bags, scaling, self._activation)
         rng = check_random_state(self.random_state)
         tasks = [Task(features, samples, loss, ridge) for samples in targets.problems()]
-        return Trained([train(task, options, rng) for task in tasks], scaling)
+        fits = []
+        for task in tasks:
+            fits.append(train(task, options, rng))
+            options.told(1.0, "done")
+        return Trained(fits, scaling)
 
     def _options(self, loss: Loss) -> Options:
         """Check the parameters."""

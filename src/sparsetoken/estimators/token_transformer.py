@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.inputs import read_bags
 from sparsetoken.estimators.parameters import RandomState
+from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput, integer
 
@@ -26,7 +27,11 @@ __all__ = ["TokenTransformer", "sampled_tokens"]
 
 
 class TokenTransformer(  # type: ignore[call-arg]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+    TokenOutput,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,
 ):
     """Apply a transformer of scikit-learn to each token of bags.
 
@@ -110,7 +115,7 @@ class TokenTransformer(  # type: ignore[call-arg]
         found = np.empty((len(tokens), self._n_features_out), tokens.dtype)
         for rows in moments.chunks(tokens):
             found[rows] = self._made(tokens[rows])
-        return found if reading.rows else reading.bags.with_tokens(found)
+        return self._returned(reading, X, found)
 
     def _made(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
         made = self.transformer_.transform(tokens)

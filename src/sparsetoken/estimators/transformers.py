@@ -16,7 +16,6 @@ from sklearn.base import (
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.bags.segments import (
     segment_max,
@@ -25,7 +24,8 @@ from sparsetoken.bags.segments import (
     segment_sum,
     weighted_sum,
 )
-from sparsetoken.estimators.inputs import Reading, read_bags
+from sparsetoken.estimators.inputs import read_bags
+from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput, choice, integer, real
 
@@ -45,7 +45,7 @@ class _BagTransformer(TransformerMixin, BaseEstimator):
 
 
 class TokenScaler(  # type: ignore[call-arg]
-    OneToOneFeatureMixin, _BagTransformer, auto_wrap_output_keys=None
+    TokenOutput, OneToOneFeatureMixin, _BagTransformer, auto_wrap_output_keys=None
 ):
     """Shift and scale each column of the tokens to mean 0 and variance 1.
 
@@ -98,11 +98,11 @@ class TokenScaler(  # type: ignore[call-arg]
         for rows in moments.chunks(tokens):
             np.subtract(tokens[rows], shift, out=scaled[rows])
             scaled[rows] /= scale
-        return _as_read(reading, scaled)
+        return self._returned(reading, X, scaled)
 
 
 class TokenPCA(  # type: ignore[call-arg]
-    ClassNamePrefixFeaturesOutMixin, _BagTransformer, auto_wrap_output_keys=None
+    TokenOutput, ClassNamePrefixFeaturesOutMixin, _BagTransformer, auto_wrap_output_keys=None
 ):
     """Project the tokens on their principal components, by default to variance 1 each.
 
@@ -178,7 +178,7 @@ class TokenPCA(  # type: ignore[call-arg]
         projected = np.empty((len(tokens), self.n_components_), tokens.dtype)
         for rows in moments.chunks(tokens):
             np.matmul(tokens[rows] - mean, projection, out=projected[rows])
-        return _as_read(reading, projected)
+        return self._returned(reading, X, projected)
 
     def _scales(self) -> Float[np.ndarray, " k"]:
         variances = self.explained_variance_
@@ -254,7 +254,3 @@ def _checked_query(query: Any, d: int) -> Float[np.ndarray, " d"]:
     if found.shape != (d,) or not np.isfinite(found).all():
         raise InvalidInput("query", legal, f"shape {found.shape}, or values that are not finite")
     return found
-
-
-def _as_read(reading: Reading, tokens: Float[np.ndarray, "N k"]) -> Bags | np.ndarray:
-    return tokens if reading.rows else reading.bags.with_tokens(tokens)

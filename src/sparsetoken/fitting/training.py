@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -49,6 +50,7 @@ class Options:
     n_folds: int
     steps: StepSizes
     strict: bool = False
+    told: Callable[[float, str], None] = lambda share, what: None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -133,6 +135,7 @@ def _cross_fit(task: Task, options: Options, rng: np.random.RandomState) -> Atte
     if task.features.activation != "softmax" or not task.loss.smooth:
         kinds = tuple(kind for kind in kinds if kind != "likelihood")
     candidates = cross_fitted(task, kinds, options.steps, folds)
+    options.told(0.6, "queries found")
     return _fitted(task, options, candidates, folds)
 
 
@@ -148,6 +151,7 @@ def _fitted(
     elif automatic or options.training != "tied":
         candidates = with_opposites(candidates, "tied")
     choices = _choices(task, options, candidates)
+    options.told(0.9, "sharpnesses compared")
     pvalue = attention_pvalue(choices, pooled, samples, folds)
     signal = either_pvalue(pvalue, signal_pvalue(task))
     if options.strict:
