@@ -11,10 +11,10 @@ from scipy.stats import ttest_ind
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import as_bags
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit
+from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge
 from sparsetoken.fitting.queries import evidence
 from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose, simplest, tried
+from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose, gain, simplest, tried
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import Task
 from sparsetoken.losses import get_loss
@@ -98,9 +98,9 @@ def test_a_gain_within_one_standard_error_or_a_large_pvalue_is_not_taken() -> No
     assert best is not None
     losses = best.fit.left_out
     jump = np.where(np.arange(len(y)) == 0, len(y) * 0.1, 0.0)  # mean 0.1, standard error 0.0994
-    for gain, pvalue, taken in [(-0.01, 0.0, False), (0.01, 0.0, True), (0.01, 0.05, False)]:
+    for lead, pvalue, taken in [(-0.01, 0.0, False), (0.01, 0.0, True), (0.01, 0.05, False)]:
         task = Task(features(bags), equal(y), LOGISTIC, best.fit.ridge)
-        pooled = dataclasses.replace(best.fit, left_out=losses + jump + gain)
+        pooled = dataclasses.replace(best.fit, left_out=losses + jump + lead)
         # A cached property: put in the place of the fit to the mean token.
         task.__dict__["unsharpened_fit"] = pooled
         assert (choose(task, [best], pvalue) is best) == taken
@@ -112,8 +112,8 @@ def test_attention_must_beat_likelihood_pooling_by_a_standard_error() -> None:
     assert best is not None
     plain = Candidate("likelihood", scores)
     jump = np.where(np.arange(len(y)) == 0, len(y) * 0.1, 0.0)  # mean 0.1, standard error 0.0994
-    for gain, kind in [(-0.01, "likelihood"), (0.01, "two_step")]:
-        losses = best.fit.left_out + jump + gain
+    for lead, kind in [(-0.01, "likelihood"), (0.01, "two_step")]:
+        losses = best.fit.left_out + jump + lead
         fit = LinearFit(np.ones(1), 0.0, 0.1, losses)
         found = simplest([best, Choice(plain, 1.0, fit)], equal(y))
         assert found is not None
@@ -159,3 +159,25 @@ def test_a_sparse_token_is_found_and_a_given_temperature_is_kept() -> None:
     given = AttentionClassifier("cross_fit", temperature=0.7, random_state=0).fit(bags, y)
     scores = np.concatenate(given.token_scores(bags))
     assert scores.std() == pytest.approx(0.7, rel=1e-9)
+
+
+def test_ridges_are_searched_only_where_they_may_matter() -> None:
+    """A score that finds the token is far better than noise: the ridge of noise is not searched."""
+    bags, y, scores = drawn(0, 5.0, n=300)
+    task = Task(features(bags), equal(y), LOGISTIC, "auto")
+    noise = np.random.default_rng(1).standard_normal(len(scores))
+    candidates = [Candidate("tied", scores), Candidate("two_step", noise)]
+    ridge = 10 * task.mean_fit.ridge
+    good, bad = tried(task, candidates, [2.0], ridge)
+    assert good.loss(task.samples) < bad.loss(task.samples)
+    assert gain(bad.fit, good.fit, task.samples) < -3
+    assert bad.fit.ridge == ridge
+    # The better one is the best of three ridges.
+    F = task.features.pooled(candidates[0].sharpened(2.0))
+    near = {e: choose_ridge(F, task.samples, LOGISTIC, ridge * 10**e) for e in (-0.5, 0.0, 0.5)}
+    least = min(near, key=lambda e: near[e].left_out_loss(task.samples))
+    assert least == -0.5
+    assert good.fit.ridge == pytest.approx(ridge * 10**least)
+    # A ridge that is given is kept.
+    fixed = dataclasses.replace(task, ridge=0.3)
+    assert {one.fit.ridge for one in tried(fixed, candidates, [2.0], ridge)} == {0.3}

@@ -17,7 +17,15 @@ from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.numerics.leave_one_out import leave_one_out
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["LinearFit", "calibrated", "choose_ridge", "fit_weighted", "require_smooth"]
+__all__ = [
+    "LinearFit",
+    "calibrated",
+    "choose_ridge",
+    "fit_near",
+    "fit_weighted",
+    "refined",
+    "require_smooth",
+]
 
 TOLERANCE = 1e-8
 SEARCH_TOLERANCE = 1e-5  # of fits whose left-out loss is only compared
@@ -164,7 +172,6 @@ def choose_ridge(
     samples: Samples,
     loss: Loss,
     ridge: float | Literal["auto"],
-    around: float | None = None,
 ) -> LinearFit:
     """Return the readout with the ridge of least left-out loss, or with the given ridge.
 
@@ -177,8 +184,6 @@ def choose_ridge(
     samples : Samples
     loss : Loss
     ridge : float or "auto"
-    around : float, optional
-        Search only a half decade up and down from this ridge.
 
     Raises
     ------
@@ -188,7 +193,7 @@ def choose_ridge(
     if ridge != "auto":
         return _fit_and_leave_out(features, samples, loss, float(ridge), TOLERANCE)
     require_smooth(loss)
-    unit = _mean_variance(features, samples) if around is None else around
+    unit = _mean_variance(features, samples)
     tried: dict[float, LinearFit] = {}
 
     def best_of(exponents: Iterable[float]) -> float:
@@ -197,8 +202,26 @@ def choose_ridge(
             tried[e] = _fit_and_leave_out(features, samples, loss, unit * 10.0**e)
         return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
 
-    best = best_of(DECADES if around is None else (0.0,))
+    best = best_of(DECADES)
     return tried[best_of((best - 0.5, best + 0.5))]
+
+
+def fit_near(
+    features: Float[np.ndarray, "n m"], samples: Samples, loss: Loss, ridge: float
+) -> LinearFit:
+    """Return the readout of one ridge, as exactly as `choose_ridge` compares them."""
+    return _fit_and_leave_out(features, samples, loss, ridge)
+
+
+def refined(
+    features: Float[np.ndarray, "n m"], samples: Samples, loss: Loss, first: LinearFit
+) -> LinearFit:
+    """Return the readout of least left-out loss among the ridge of the first and its neighbours.
+
+    These are half a decade up and down; of equal ones that of the largest ridge.
+    """
+    near = [first, *(fit_near(features, samples, loss, first.ridge * 10.0**e) for e in (-0.5, 0.5))]
+    return min(sorted(near, key=lambda fit: -fit.ridge), key=lambda fit: fit.left_out_loss(samples))
 
 
 def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:

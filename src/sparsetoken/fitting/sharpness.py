@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.fitting.likelihood import likelihood_fit
-from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge
+from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge, fit_near, refined
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import Task
 
@@ -27,6 +27,8 @@ __all__ = [
 ]
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # besides 0; in units of 1 / standard deviation of the scores
+
+CLEAR = 3.0  # standard errors by which a choice is worse that no other ridge makes the best
 
 LEVEL = 0.05  # of the test of a signal: on pure noise attention stays off in 95% of fits
 
@@ -85,18 +87,40 @@ class Choice:
 def tried(
     task: Task, candidates: Iterable[Candidate], grid: Iterable[float], around: float | None = None
 ) -> list[Choice]:
-    """Return every candidate at every sharpness; ridges are searched around a given one."""
-    ks, found = list(grid), []
-    for one in candidates:
-        for k in ks:
-            scores = one.sharpened(k)
-            if one.kind == "likelihood":
-                fit = likelihood_fit(scores, task)
-            else:
-                F = task.features.pooled(scores)
-                fit = choose_ridge(F, task.samples, task.loss, task.ridge, around)
-            found.append(Choice(one, k, fit))
-    return found
+    """Return every candidate at every sharpness.
+
+    Ridges are searched around a given one, but for choices that are clearly worse with it
+    than the best of all.
+    """
+    ks = list(grid)
+    found = [Choice(one, k, _first(task, one, k, around)) for one in candidates for k in ks]
+    if around is None or isinstance(task.ridge, float):
+        return found
+    top = min(found, key=lambda choice: choice.loss(task.samples), default=None)
+    return [_refined(task, one) if _near(one, top, task.samples) else one for one in found]
+
+
+def _first(task: Task, one: Candidate, k: float, around: float | None) -> LinearFit:
+    scores = one.sharpened(k)
+    if one.kind == "likelihood":
+        return likelihood_fit(scores, task)
+    F = task.features.pooled(scores)
+    if around is None or isinstance(task.ridge, float):
+        return choose_ridge(F, task.samples, task.loss, task.ridge)
+    return fit_near(F, task.samples, task.loss, around)
+
+
+def _near(one: Choice, top: Choice | None, samples: Samples) -> bool:
+    """Whether another ridge may make this choice the best."""
+    if one.candidate.kind == "likelihood":
+        return False
+    return top is None or one is top or not gain(one.fit, top.fit, samples) < -CLEAR
+
+
+def _refined(task: Task, one: Choice) -> Choice:
+    F = task.features.pooled(one.candidate.sharpened(one.sharpness))
+    fit = refined(F, task.samples, task.loss, one.fit)
+    return dataclasses.replace(one, fit=fit)
 
 
 def best(choices: Iterable[Choice], samples: Samples) -> Choice | None:
