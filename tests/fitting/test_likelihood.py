@@ -17,6 +17,7 @@ from sparsetoken.fitting.projection import Projection
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.descents import descend_together
+from sparsetoken.theory.oracle import learning_error
 
 
 def drawn(seed: int, n: int, d: int, strength: float) -> tuple[list[np.ndarray], np.ndarray]:
@@ -145,3 +146,18 @@ def test_on_model_data_it_is_near_the_best_that_bags_allow() -> None:
             found.append(1 - model.score(X[150:], y[150:]))
     # Means of three here: 0.04 and 0.09; the error of the mean of 3000 tests is 0.005.
     assert np.mean(errors["likelihood"]) < np.mean(errors["cross_fit"]) - 0.02
+
+
+def test_many_bags_per_dimension_come_near_the_floor() -> None:
+    """With 12 bags per dimension the best ridge is not the weakest one."""
+    problem = SparseTokenProblem(length=10, informative=3, strength=2.0)
+    floor = learning_error(problem, 12).test_error
+    errors = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        xi = rng.standard_normal(25) / 5
+        X, y = problem.sample(300 + 2000, xi / np.linalg.norm(xi), rng)
+        model = AttentionClassifier("likelihood", random_state=seed).fit(X[:300], y[:300])
+        errors.append(1 - model.score(X[300:], y[300:]))
+    # 0.116 here, the floor is 0.113 and the standard error 0.003; the weakest ridge has 0.125.
+    assert floor - 0.009 < np.mean(errors) < floor + 0.009

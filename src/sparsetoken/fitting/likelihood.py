@@ -23,7 +23,6 @@ from sparsetoken.numerics.descents import descend_together
 __all__ = ["LikelihoodProblem", "likelihood_fit", "likelihood_queries"]
 
 STRENGTHS = (4.5, 1.5, 0.5)  # of the prior of v, in deviations of a token; a decade of the ridge
-MANY = 5  # bags per dimension beyond which the weakest ridge is as good as any
 STEPS, TOLERANCE = 40, 1e-4  # of a direction that is only compared by left-out loss
 LEAST_STEPS, WORK = 8, 2e10  # products in all steps: about ten seconds; with more, fewer steps
 FLAT = 1e-3  # ridge of slope and intercept, in units of the variance of the pooled scores
@@ -98,7 +97,7 @@ def likelihood_queries(
     sign : float
         1 where the second class holds the tokens, -1 where the first does.
     """
-    samples, ridges = task.samples, _ridges(task)
+    samples, ridges = task.samples, _ridges(task, len(subsets))
     parts = np.stack([samples.weight * subset for subset in subsets])
     parts /= parts.sum(axis=1, keepdims=True)
     problem = LikelihoodProblem(
@@ -119,13 +118,18 @@ def likelihood_queries(
     return [unit_queries(task, group.T) for group in groups]
 
 
-def _ridges(task: Task) -> Float[np.ndarray, " r"]:
-    """Return d / (n strength^2): the prior that token scores have that standard deviation."""
+def _ridges(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
+    """Return d / (n strength^2): the prior that token scores have that standard deviation.
+
+    Where there is no time for all of them it is the middle one: with many bags per dimension
+    it is never far from the best.
+    """
     if not isinstance(task.ridge, str):
         return np.array([task.ridge])
     # A sample of weight 2 is two samples, one of less than 1 is one.
     n, d = float(np.maximum(task.samples.copies, 1.0).sum()), task.bags.dimension
-    strengths = STRENGTHS[:1] if n > MANY * d else STRENGTHS
+    work = float(task.bags.tokens.size * subsets * len(STRENGTHS) * STEPS)
+    strengths = STRENGTHS if work < WORK else STRENGTHS[1:2]
     return task.features.token_variance * d / (n * np.square(strengths))
 
 
