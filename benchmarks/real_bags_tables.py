@@ -9,7 +9,8 @@ import numpy as np
 
 from real_bags_sets import CLASSIC, NEWSGROUPS
 
-MEAN, MAX = "mean, logistic", "max, logistic"
+MEAN, MAX, OURS = "mean, logistic", "max, logistic", "attention"
+SCALES = {"accuracy": 100, "auc": 100, "log_loss": 1}  # accuracy and area in per cent
 PUBLISHED = {  # as printed in Table 2 of the ViT-IWRS paper, in per cent
     "mi-SVM": (87.4, 83.6, 58.2, 78.4, 82.2),
     "MI-SVM": (77.9, 84.3, 57.8, 84.0, 81.4),
@@ -34,7 +35,9 @@ def tables(rows: Rows) -> str:
     classic = [name for name in CLASSIC if name in sets]
     texts = [(NEWSGROUPS, "newsgroups"), (CLASSIC, "classic")]
     parts = []
-    for measure in ("accuracy", "auc"):
+    if {MEAN, OURS} <= set(methods):
+        parts += ["attention beside mean pooling", _beside(groups, sets)]
+    for measure in SCALES:
         for group, title in reversed(texts):
             names = [name for name in group if name in sets]
             if names:
@@ -47,7 +50,7 @@ def tables(rows: Rows) -> str:
 
 
 def _values(rows: Rows, measure: str) -> np.ndarray:
-    return 100 * np.array([row[measure] for row in rows])
+    return SCALES[measure] * np.array([row[measure] for row in rows])
 
 
 def _error(values: np.ndarray) -> float:
@@ -55,16 +58,58 @@ def _error(values: np.ndarray) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
-def _cell(values: np.ndarray) -> str:
-    return f"{values.mean():.1f} ± {_error(values):.1f}" if len(values) > 1 else ""
+def _cell(values: np.ndarray, digits: int = 1) -> str:
+    if len(values) < 2:
+        return ""
+    return f"{values.mean():.{digits}f} ± {_error(values):.{digits}f}"
+
+
+def _beside(groups: Groups, sets: set[str]) -> str:
+    """Return a row for each set: accuracy, area and log-loss of attention and of mean pooling."""
+    measures = [
+        f"{name}: attention | mean | difference" for name in ("accuracy", "AUC", "log-loss")
+    ]
+    lines = _head(["set", *" | ".join(measures).split(" | "), "on", "top token true, %"])
+    for group, title in ((CLASSIC, "mean, classic"), (NEWSGROUPS, "mean, newsgroups")):
+        names = [name for name in group if name in sets]
+        for name in names:
+            rows = groups[OURS, name]
+            on = sum(row["sharpness"] > 0 for row in rows)
+            top, _, total = _counts(rows)
+            true = f"{100 * top / total:.0f}" if total else ""
+            cells = [cell for measure in SCALES for cell in _pair(groups, [name], measure)]
+            lines.append(_line([_short(name), *cells, f"{on} of {len(rows)}", true]))
+        if len(names) == len(group):
+            cells = [cell for measure in SCALES for cell in _pair(groups, names, measure)]
+            shares = [
+                100 * _counts(groups[OURS, name])[0] / _counts(groups[OURS, name])[2]
+                for name in names
+                if group is NEWSGROUPS
+            ]
+            lines.append(_line([title, *cells, "", _mean(shares) if shares else ""]))
+    return "\n".join(lines)
+
+
+def _pair(groups: Groups, names: list[str], measure: str) -> list[str]:
+    """Return means over the folds of attention and of mean pooling, and their difference."""
+    digits = 1 if SCALES[measure] == 100 else 3
+    ours, mean = (
+        [_values(groups[method, name], measure).mean() for name in names] for method in (OURS, MEAN)
+    )
+    gaps = [_gap(groups, OURS, MEAN, name, measure) for name in names]
+    error = np.sqrt(sum(_error(gap) ** 2 for gap in gaps)) / len(gaps)
+    difference = np.mean([gap.mean() for gap in gaps])
+    found = [f"{np.mean(ours):.{digits}f}", f"{np.mean(mean):.{digits}f}"]
+    return [*found, f"{difference:.{digits}f} ± {error:.{digits}f}"]
 
 
 def _measures(groups: Groups, methods: list[str], names: list[str], measure: str) -> str:
     lines = _head(["method", *map(_short, names), "mean"])
     for method in methods:
         found = [_values(groups[method, name], measure) for name in names]
-        mean = f"{np.mean([v.mean() for v in found]):.1f}" if all(map(len, found)) else ""
-        lines.append(_line([method, *map(_cell, found), mean]))
+        digits = 1 if SCALES[measure] == 100 else 3
+        mean = f"{np.mean([v.mean() for v in found]):.{digits}f}" if all(map(len, found)) else ""
+        lines.append(_line([method, *(_cell(one, digits) for one in found), mean]))
     if names == CLASSIC and measure == "accuracy":
         for method, numbers in PUBLISHED.items():
             lines.append(_line([f"{method}, published", *map(str, numbers), _mean(numbers)]))
@@ -100,10 +145,13 @@ def _gaps(groups: Groups, method: str, name: str) -> tuple[np.ndarray, np.ndarra
     return _gap(groups, method, MEAN, name), _gap(groups, method, better, name)
 
 
-def _gap(groups: Groups, method: str, other: str, name: str) -> np.ndarray:
+def _gap(
+    groups: Groups, method: str, other: str, name: str, measure: str = "accuracy"
+) -> np.ndarray:
     both = [{(r["repeat"], r["fold"]): r for r in groups[m, name]} for m in (method, other)]
     shared = sorted(both[0].keys() & both[1].keys())
-    return np.array([100 * (both[0][at]["accuracy"] - both[1][at]["accuracy"]) for at in shared])
+    gaps = [both[0][at][measure] - both[1][at][measure] for at in shared]
+    return SCALES[measure] * np.array(gaps)
 
 
 def _localised(groups: Groups, methods: list[str], sets: set[str]) -> str:

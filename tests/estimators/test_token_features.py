@@ -15,8 +15,11 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import TokenTransformer
+from sparsetoken.estimators import TokenTransformer, token_features
 from sparsetoken.estimators.token_transformer import sampled_tokens
+from sparsetoken.fitting.linear_fit import choose_ridge
+from sparsetoken.fitting.samples import Samples, Targets
+from sparsetoken.losses import get_loss
 from sparsetoken.validation import InvalidInput
 
 
@@ -151,3 +154,37 @@ def test_three_classes_choose_features_together() -> None:
     X[y == 2, 0] = 12
     model = AttentionClassifier(token_features="auto", random_state=0).fit(X, y)
     assert model.decision_function(X).shape == (120, 3)
+
+
+def test_the_kernel_is_that_whose_mean_features_tell_the_classes_best() -> None:
+    """A small spot among tokens that are far apart: neither the widest nor the first kernel."""
+    rng, n = np.random.default_rng(0), 200
+    X, y = rng.uniform(-3, 3, (n, 5, 2)), np.arange(n) % 2
+    X[y == 1, 0] = np.array([1.5, -1.5]) + rng.uniform(-0.5, 0.5, (n // 2, 2))
+    bags, samples = as_bags(X), Samples(2.0 * y - 1, np.ones(n), np.ones(n))
+    targets = Targets(np.ones(n, bool), np.arange(2), y, np.ones(n), np.ones(2))
+    loss, draws = get_loss("logistic"), np.random.RandomState(0)
+    assert token_features._some(bags, targets, draws).tolist() == list(range(n))
+    losses = {}
+    for kernel in token_features._kernels(bags, 400, True, draws):
+        F = kernel.fit(bags).transform(bags).tokens.reshape(n, 5, -1).mean(axis=1)
+        fit = choose_ridge(F, samples, loss, "auto")
+        losses[kernel.transformer[-1].gamma] = fit.left_out_loss(samples)
+    assert len(losses) == 8
+    (taken,) = token_features._kernel(bags, targets, loss, True, np.random.RandomState(0))
+    best = min(losses, key=losses.__getitem__)
+    assert taken.transformer[-1].gamma == best
+    assert best > 2 * min(losses)
+    assert losses[best] < 0.95 * losses[min(losses)]
+
+
+def test_kernels_are_compared_on_as_many_bags_of_each_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(token_features, "COMPARED", 60)
+    y = (np.arange(50) >= 40).astype(int)
+    bags = as_bags(np.random.default_rng(0).standard_normal((50, 3, 2)))
+    targets = Targets(np.ones(50, bool), np.arange(2), y, np.ones(50), np.ones(2))
+    rows = token_features._some(bags, targets, np.random.RandomState(0))
+    assert np.bincount(y[rows]).tolist() == [10, 9]
+    assert (np.diff(rows) > 0).all()

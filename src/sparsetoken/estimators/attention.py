@@ -28,6 +28,8 @@ from sparsetoken.validation import InvalidInput, choice, integer
 
 __all__ = ["AttentionClassifier"]
 
+CLEAR = 2.0  # standard errors that features must gain over the tokens themselves
+
 
 class AttentionClassifier(QueryClassifier):
     """A linear classifier of the token that a query finds: sign(<w, X^T softmax(X q)> + b).
@@ -104,7 +106,7 @@ class AttentionClassifier(QueryClassifier):
         nothing, or what a transformer of scikit-learn makes, such as ``Nystroem()``, fitted to
         a sample of tokens without labels or weights (`TokenTransformer`). Query and readout
         then act on that. ``auto`` also fits with up to 400 features of a Gaussian kernel, and
-        takes them if they gain more than one standard error over the tokens themselves: two
+        takes them if they gain more than two standard errors over the tokens themselves: two
         fits, and memory for the features, at most 1 GB in float32; with more tokens there are
         fewer features, down to 50. The kernel is of tokens as given or of scaled ones, its
         gamma 0.5 to 4 over the median squared distance of two tokens: those whose mean features
@@ -284,7 +286,10 @@ class _Tried(NamedTuple):
 
 
 def _simplest(tried: list[_Tried], targets: Targets) -> _Tried:
-    """Return the one of least left-out loss; the first unless that gains a standard error."""
+    """Return the one of least left-out loss; the first unless that gains two standard errors.
+
+    Features were chosen from several by the same labels: one standard error is not enough.
+    """
     losses = [one.found.left_out() for one in tried]
     samples = targets.problems()[0]
     known = [one for one in losses if one is not None]
@@ -292,4 +297,4 @@ def _simplest(tried: list[_Tried], targets: Targets) -> _Tried:
         legal = "None or a transformer where there are no left-out losses"
         raise InvalidInput("token_features", legal, "auto", "training='joint' computes none.")
     best = int(np.argmin([samples.share @ one for one in known]))
-    return tried[best if standard_errors(known[0] - known[best], samples) > 1 else 0]
+    return tried[best if standard_errors(known[0] - known[best], samples) > CLEAR else 0]
