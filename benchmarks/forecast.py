@@ -25,13 +25,13 @@ from forecast_sets import ASIDE, TUNING, Setting, pilot, settings, train_and_tes
 from forecast_tables import tables
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.estimators import QueryWarning
-from sparsetoken.forecasting.crossvalidation import MODELS, held_out_errors
+from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.law import bag_law
 from sparsetoken.forecasting.posterior import fit_posterior
 
 PILOTS = 5
-REAL_DRAWS, FEW_DRAWS, MANY_DRAWS, MANY = 25, 12, 8, 100  # up to 100 bags: few bags, more draws
+REAL_DRAWS, FEW_DRAWS, MANY_DRAWS, MANY = 16, 8, 6, 100  # up to 100 bags: few bags, more draws
 
 
 def measure(setting: Setting, n: int, folder: Path) -> dict[str, Any]:
@@ -64,12 +64,16 @@ def forecast(setting: Setting, number: int, folder: Path) -> dict[str, Any]:
         "seconds": round(time.process_time() - start, 2),
         "trained": held_out.sizes.tolist(),
         "held_out": {model: held_out.errors(model).tolist() for model in MODELS},
-        "spread": np.sqrt(np.diag(held_out.covariance)).tolist(),
+        "spread": [s / np.sqrt(len(data.bags)) for m in MODELS for s in _deviations(held_out, m)],
         "forecast": {
             model: [[at[model].value, at[model].low, at[model].high] for at in found]
             for model in MODELS
         },
     }
+
+
+def _deviations(held_out: HeldOut, model: str) -> list[float]:
+    return held_out.shares[model].std(axis=1, ddof=1).tolist()
 
 
 def jobs(group: str, folder: Path) -> Iterator[dict[str, Any]]:

@@ -11,6 +11,7 @@ from sparsetoken.forecasting.curves import (
     Settings,
     errors_at,
     learned_separation,
+    taken,
     threshold_error,
 )
 from sparsetoken.forecasting.inputs import read_labelled
@@ -54,7 +55,8 @@ def test_errors_fall_to_their_limit_and_flips_raise_them():
     errors = [errors_at(n, settings, LAW) for n in (30, 100, 1000, 1e9)]
     for early, late in itertools.pairwise(errors):
         assert (late.pooled < early.pooled).all()
-        # Fisher's ratio is not the error itself: near 0 it may rise in the fifth digit.
+        # The 1500 drawn bags of each class give the error to about 0.01, alike at all n.
+        assert (late.attending < early.attending + 1e-4).all()
         assert (late.attention < early.attention + 1e-4).all()
     assert errors[-1].pooled == pytest.approx(ndtr([-0.25, -0.5, -1.0]), abs=1e-6)
     flipped = errors_at(100, dataclasses.replace(settings, flips=np.full(3, 0.1)), LAW)
@@ -63,7 +65,40 @@ def test_errors_fall_to_their_limit_and_flips_raise_them():
 
 def test_attention_is_pooling_where_all_tokens_are_informative():
     found = errors_at(100, _settings(1.0, informative=10), LAW)
-    assert found.attention == found.pooled
+    assert found.attention == found.attending == found.pooled
+
+
+def test_attention_is_taken_once_its_gain_shows():
+    """The entropies of errors of 0.3 and 0.1 differ by 0.286."""
+    pooled, attending = np.array([0.3]), np.array([0.1])
+    shares = [taken(n, pooled, attending)[0] for n in (5, 30, 300)]
+    assert shares[0] < 0.3 < shares[1] < 0.9 < shares[2]
+    assert taken(30, pooled, attending)[0] == pytest.approx(
+        ndtr((np.sqrt(30) * 0.2858 / 0.7 - 1.645) / 1.2), abs=1e-3
+    )
+    assert taken(1e6, pooled, pooled)[0] < 0.1
+    found = errors_at(40, _settings(1.2), LAW)
+    assert found.attending < found.attention < found.pooled
+
+
+@pytest.mark.parametrize(("informative", "between"), [(1, 0.0), (2, 0.4)])
+def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
+    """With endless bags: the log mean exp of bags drawn here, at the best of four sharpnesses."""
+    strength, L, n = 3.0, 10, 40_000
+    law = dataclasses.replace(LAW, between=between)
+    separation = strength * informative / L / np.sqrt(between + 1 / L)
+    found = errors_at(1e9, _settings(separation, informative=informative), law)
+    rng = np.random.default_rng(3)
+    scores = rng.standard_normal((2, n, L)) + np.sqrt(between) * rng.standard_normal((2, n, 1))
+    scores[1, :, :informative] += strength
+    errors = []
+    for k in (1.0, 2.0, 4.0, 8.0):
+        minus, plus = np.log(np.exp(k * scores).mean(axis=2))
+        threshold = np.quantile(np.concatenate([minus, plus]), np.linspace(0.2, 0.8, 61))
+        wrong = (minus[:, None] > threshold).mean(axis=0) + (plus[:, None] < threshold).mean(axis=0)
+        errors.append(wrong.min() / 2)
+    # A separation of the same AUC stands for scores that are not normal.
+    assert found.attending[0] == pytest.approx(min(errors), abs=0.02)
 
 
 def test_a_bag_effect_leaves_attention_more_of_its_lead():

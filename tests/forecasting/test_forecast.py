@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from sparsetoken import forecast
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut
-from sparsetoken.forecasting.curves import Settings, errors_at
+from sparsetoken.forecasting.crossvalidation import HeldOut
+from sparsetoken.forecasting.curves import Settings, errors_at, pooled_shift
+from sparsetoken.forecasting.excess import Excess, excess_of
 from sparsetoken.forecasting.law import BagLaw
 from sparsetoken.forecasting.posterior import fit_posterior
+from sparsetoken.forecasting.separation import SquaredSeparation
 from sparsetoken.results import StatusCode
 from sparsetoken.validation import InvalidInput
 
@@ -62,9 +64,11 @@ def _held_out(law, settings, sizes, n, seed):
     at = [errors_at(size, settings, law) for size in sizes]
     shares = {
         model: np.stack([rng.random(n) < getattr(errors, model) for errors in at]).astype(float)
-        for model in MODELS
+        for model in ("pooled", "attending", "attention")
     }
-    return HeldOut(np.array(sizes, float), shares)
+    shift = pooled_shift(sizes[-1], settings, law)
+    expected = excess_of(shift, settings.informative, law.length)[0]
+    return HeldOut(np.array(sizes, float), shares, Excess(float(expected), n**-0.5))
 
 
 @pytest.mark.parametrize(
@@ -82,6 +86,32 @@ def test_curves_built_from_known_settings_are_found_again(separation, informativ
             value = getattr(truth, model)[0]
             assert interval.value == pytest.approx(value, abs=0.04)
             assert interval.low - 0.01 <= value <= interval.high + 0.01
+
+
+def _informative(excess, squared):
+    """Return R as found where errors alone say little: both classifiers err in 40%."""
+    rng = np.random.default_rng(4)
+    wrong = np.stack([rng.permutation(60) < 24 for _ in range(3)]).astype(float)
+    shares = dict.fromkeys(("pooled", "attending", "attention"), wrong)
+    held_out = HeldOut(np.array([30.0, 40.0, 54.0]), shares, excess)
+    law = BagLaw(20, 20.0, 0.0, 30.0, 0.5, squared)
+    return fit_posterior(law, held_out)
+
+
+def test_an_excess_of_variance_tells_that_attention_will_win():
+    squared = SquaredSeparation(1.5, 0.25)
+    dense, sparse = (_informative(Excess(value, 0.05), squared) for value in (0.0, 0.5))
+    assert sparse.informative.value < 4 < dense.informative.value
+    later = [found.errors(240)["attention"].value for found in (sparse, dense)]
+    assert later[0] < later[1] - 0.05
+
+
+def test_separated_means_lower_the_forecast_of_pooling():
+    unknown, none, far = (
+        _informative(Excess(0.0, np.inf), SquaredSeparation(*values)).errors(240)["pooled"].value
+        for values in ((0.0, np.inf), (0.0, 0.1), (6.0, 0.1, 0.05))
+    )
+    assert far < unknown < none
 
 
 def test_intervals_narrow_with_the_pilot():
@@ -108,10 +138,11 @@ def test_what_disagrees_with_cross_validation_is_told():
     from sparsetoken.forecasting.inputs import read_labelled
 
     rng = np.random.default_rng(0)
-    shares = {model: np.stack([rng.random(40) < e for e in (0.02, 0.02, 0.9)]) for model in MODELS}
-    held_out = HeldOut(
-        np.array([20.0, 27.0, 36.0]), {m: s.astype(float) for m, s in shares.items()}
-    )
+    shares = {
+        model: np.stack([rng.random(40) < e for e in (0.02, 0.02, 0.9)]).astype(float)
+        for model in ("pooled", "attending", "attention")
+    }
+    held_out = HeldOut(np.array([20.0, 27.0, 36.0]), shares, Excess(0.0, 1.0))
     law = BagLaw(3, 3.0, 0.0, 4.0, 0.5)
     data = read_labelled(BAGS, Y)
     found = assembled(data, check_sizes(None, 40), held_out, fit_posterior(law, held_out))

@@ -15,7 +15,16 @@ from sparsetoken.fitting.folds import fold_numbers, split_in_two
 from sparsetoken.fitting.joint import Joint, JointProblem, lowest
 from sparsetoken.fitting.linear_fit import LinearFit, calibrated
 from sparsetoken.fitting.queries import StepSizes, evidence, find_queries, unit_queries
-from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, best, choose, gain, tried
+from sparsetoken.fitting.sharpness import (
+    GRID,
+    Candidate,
+    Choice,
+    best,
+    choose,
+    gain,
+    simplest,
+    tried,
+)
 from sparsetoken.fitting.split import advised_share
 from sparsetoken.fitting.task import Task
 
@@ -74,6 +83,8 @@ class AttentionFit:
         Of attention against mean pooling, as `attention_pvalue` has it; nan if not measured.
     likelihood : float
         c of a score c log mean exp(<q, z>) + b, for which the readout is c q; 0 for attention.
+    refused : AttentionFit, optional
+        The best attention, where mean pooling was taken because its gain was in doubt.
     """
 
     q: Float[np.ndarray, " d"]
@@ -85,6 +96,7 @@ class AttentionFit:
     failure: str = ""
     pvalue: float = np.nan
     likelihood: float = 0.0
+    refused: AttentionFit | None = None
 
 
 def train(task: Task, options: Options, rng: np.random.RandomState) -> AttentionFit:
@@ -154,7 +166,11 @@ def _fitted(
         one = candidates[0]
         seen = one.sign * evidence(one.scores, task.bags, samples)
         fit = calibrated(otherwise, samples, task.loss) if task.ridge == "auto" else otherwise
-        return dataclasses.replace(none, readout=fit, evidence=seen, gain=0.0, pvalue=pvalue)
+        second = None if options.strict else simplest(choices, samples)
+        refused = None if second is None else _with_readout(task, options, second, pvalue)
+        return dataclasses.replace(
+            none, readout=fit, evidence=seen, gain=0.0, pvalue=pvalue, refused=refused
+        )
     return _with_readout(task, options, found, pvalue)
 
 

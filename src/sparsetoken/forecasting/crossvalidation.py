@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
@@ -9,13 +10,20 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from jaxtyping import Bool, Float
 
+from sparsetoken.bags import Bags
 from sparsetoken.estimators import AttentionClassifier, PooledLinearClassifier, QueryWarning
+from sparsetoken.estimators.query_classifier import Trained
 from sparsetoken.fitting.folds import fold_numbers
+from sparsetoken.fitting.training import Options
+from sparsetoken.forecasting.excess import Excess, Spreads
 from sparsetoken.forecasting.inputs import Labelled
 
-__all__ = ["MODELS", "HeldOut", "Progress", "held_out_errors"]
+__all__ = ["FITTED", "MODELS", "HeldOut", "Progress", "held_out_errors"]
 
 MODELS = ("pooled", "attention")
+FITTED = ("pooled", "attending")
+"""What curves are fitted to: attention with and without its fall back to pooling jumps."""
+
 Progress = Callable[[int, int], None]
 """Called with the number of fits done and that of all fits."""
 
@@ -34,11 +42,16 @@ class HeldOut:
     sizes : array of shape (K,)
         Rising numbers of training bags, rounded means over the folds.
     shares : dict of arrays of shape (K, n)
-        For each model the share of the fits of each size that misclassify each bag.
+        For ``pooled``, ``attention`` and ``attending`` the share of the fits of each size that
+        misclassify each bag. ``attending`` is attention that never falls back to mean pooling:
+        what it can do shows in fewer bags than it needs to prove it.
+    excess : Excess
+        How much more the tokens of a positive bag differ, along the readout of the mean token.
     """
 
     sizes: Float[np.ndarray, " K"]
     shares: dict[str, Float[np.ndarray, "K n"]]
+    excess: Excess
 
     def errors(self, model: str) -> Float[np.ndarray, " K"]:
         """Return the error at each size."""
@@ -46,9 +59,24 @@ class HeldOut:
 
     @property
     def covariance(self) -> Float[np.ndarray, "J J"]:
-        """The covariance of the errors of all models, J = K times their number, over bags."""
-        stacked = np.concatenate([self.shares[model] for model in MODELS])
+        """The covariance of the errors that curves are fitted to, J = 2 K, over bags."""
+        stacked = np.concatenate([self.shares[model] for model in FITTED])
         return np.atleast_2d(np.cov(stacked)) / stacked.shape[1]
+
+
+class _Attention(AttentionClassifier):
+    """Keeps, beside itself, what it would be if it never fell back to mean pooling."""
+
+    def _keep(
+        self, found: Trained, bags: Bags, options: Options, weight: Float[np.ndarray, " n"]
+    ) -> None:
+        attending = copy.copy(self)
+        fits = [fit.refused or fit for fit in found.fits]
+        AttentionClassifier._keep(
+            attending, dataclasses.replace(found, fits=fits), bags, options, weight
+        )
+        self.attending_ = attending
+        super()._keep(found, bags, options, weight)
 
 
 def held_out_errors(
@@ -58,20 +86,29 @@ def held_out_errors(
     n = len(data.bags)
     splits = list(_splits(data, rng))
     places = {k: i for i, (k, *_) in enumerate(_ROUNDS)}
-    wrong = {model: np.zeros((len(_ROUNDS), n)) for model in MODELS}
+    wrong = {model: np.zeros((len(_ROUNDS), n)) for model in (*MODELS, "attending")}
     tested, trained = np.zeros((len(_ROUNDS), n)), np.zeros((len(_ROUNDS), 2))
+    spreads = Spreads(n)
     for done, (k, train) in enumerate(splits):
         if progress is not None:
             progress(done, len(splits))
         place, seed = places[k], int(rng.randint(2**31 - 1))
-        for model in MODELS:
-            wrong[model][place, ~train] += _misclassified(model, data, train, seed)
+        bags, truth = data.bags[train], data.positive[train]
+        rest, hidden = data.bags[~train], data.positive[~train]
+        pooled = PooledLinearClassifier().fit(bags, truth)
+        attention = _fitted_attention(bags, truth, seed)
+        by = {"pooled": pooled, "attention": attention, "attending": attention.attending_}
+        for model, classifier in by.items():
+            wrong[model][place, ~train] += classifier.predict(rest) != hidden
+        if place == len(_ROUNDS) - 1:
+            spreads.add(pooled, bags[~truth], rest, ~train)
         tested[place, ~train] += 1
         trained[place] += train.sum(), 1
     if progress is not None:
         progress(len(splits), len(splits))
     sizes = np.round(trained[:, 0] / trained[:, 1])
-    return HeldOut(sizes, {model: counts / tested for model, counts in wrong.items()})
+    shares = {model: counts / tested for model, counts in wrong.items()}
+    return HeldOut(sizes, shares, spreads.excess(data.positive))
 
 
 def _splits(
@@ -85,13 +122,7 @@ def _splits(
                 yield folds, number != fold
 
 
-def _misclassified(
-    model: str, data: Labelled, train: Bool[np.ndarray, " n"], seed: int
-) -> Bool[np.ndarray, " m"]:
-    classifier = (
-        AttentionClassifier(random_state=seed) if model == "attention" else PooledLinearClassifier()
-    )
+def _fitted_attention(bags: Bags, truth: Bool[np.ndarray, " n"], seed: int) -> _Attention:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)  # the errors tell how good the query was
-        classifier.fit(data.bags[train], data.positive[train])
-    return classifier.predict(data.bags[~train]) != data.positive[~train]
+        return _Attention(random_state=seed).fit(bags, truth)

@@ -4,8 +4,9 @@ The comparison of section "general convex readout" has a closed form where the r
 readout of n features of two classes, a separation D apart in units of their noise in d
 directions, has a cosine c with the best one, c^2 = 1 / (1 + 4 d / (m D^2)), m = 4 n pi (1 - pi),
 and errs as if the separation were c D. Good ridges are large, and what a chosen one changes, the
-effective d takes up. Features of attention are those of the sparse-token model with a bag effect,
-for a query of the cosine that the readout of the mean token has, and for the best sharpness.
+effective d takes up. Attention is likelihood pooling, log mean exp of one score of the tokens:
+its direction starts at the readout of the mean token, and is learned again and again from the
+mean tokens that it attends to. Tokens are those of the sparse-token model with a bag effect.
 """
 
 from __future__ import annotations
@@ -16,18 +17,29 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr, softmax
+from scipy.special import entr, ndtr, ndtri
 
-from sparsetoken.fitting.sharpness import GRID
 from sparsetoken.forecasting.law import BagLaw
 
-__all__ = ["Errors", "Settings", "errors_at", "learned_separation", "threshold_error"]
+__all__ = [
+    "Errors",
+    "Settings",
+    "errors_at",
+    "learned_cosine",
+    "learned_separation",
+    "pooled_shift",
+    "taken",
+    "threshold_error",
+]
 
-_QUERY_SHARE = 7 / 8  # of the bags: the query of a fold has not seen the others
-_DRAWS = 150  # bags of noise for the moments of a softmax
+_DRAWS = 1500  # bags of noise of each class
 _SHIFTS = np.linspace(0.0, 12.0, 49)  # of the score of an informative token, in deviations
-_LOSS_SPREAD = 0.5  # standard deviation of the difference of two losses, bag by bag
+_SHARPNESSES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+_ROUNDS = 8  # of learning the direction: more change nothing
 _LEAST = 1e-3
+# The test by which attention is taken: the standard deviation of the gain in loss of a bag, with
+# what folds share, then that of the statistic, and its level.
+_GAIN_SPREAD, _STATISTIC_SPREAD, _LEVEL = 0.7, 1.2, 1.645
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,9 +65,10 @@ class Settings:
 
 
 class Errors(NamedTuple):
-    """Test errors of the two classifiers in each setting."""
+    """Test errors in each setting; `attending` is attention that never falls back to pooling."""
 
     pooled: Float[np.ndarray, " G"]
+    attending: Float[np.ndarray, " G"]
     attention: Float[np.ndarray, " G"]
 
 
@@ -81,69 +94,109 @@ def learned_separation(
     return separation * learned_cosine(separation, dimension, effective)
 
 
+def pooled_shift(n: float, settings: Settings, law: BagLaw) -> Float[np.ndarray, " G"]:
+    """Return the shift of informative tokens along the readout of the mean token, n bags seen.
+
+    It is in standard deviations of the tokens within a bag.
+    """
+    cosine = learned_cosine(settings.separation, settings.dimension, _effective(n, law))
+    return cosine * _strength(settings, law)
+
+
 def errors_at(n: float, settings: Settings, law: BagLaw) -> Errors:
     """Return the errors at n bags."""
-    pi, D, d = law.positive_rate, settings.separation, settings.dimension
-    effective = 4 * n * pi * (1 - pi)
-    pooled = threshold_error(learned_separation(D, d, effective), pi)
-    attention = pooled.copy()
-    cosine = learned_cosine(D, d, _QUERY_SHARE * effective)
-    noise = np.sqrt(law.between + 1 / law.averaging)
+    pi, m = law.positive_rate, _effective(n, law)
+    D, d = settings.separation, settings.dimension
+    pooled = threshold_error(learned_separation(D, d, m), pi)
+    attending = pooled.copy()
+    strength = _strength(settings, law)
     for R in np.unique(settings.informative).tolist():
         if law.length <= R:
             continue
         at = settings.informative == R
-        strength = D[at] * noise * law.length / R
-        found = _attended(strength, cosine[at], R, law)
-        attention[at] = threshold_error(learned_separation(found, d[at], effective), pi)
-    # Attention falls back to pooling unless its left-out loss gains a standard error.
-    taken = ndtr((pooled - attention) * np.sqrt(n) / _LOSS_SPREAD - 1)
-    attention = pooled + taken * (attention - pooled)
+        found = _attended(strength[at], D[at], d[at], m, _responses(law.length, R, law.between))
+        attending[at] = threshold_error(found, pi)
+    attending = np.minimum(attending, pooled)
     keep = 1 - 2 * settings.flips
-    return Errors(settings.flips + keep * pooled, settings.flips + keep * attention)
+    pooled, attending = settings.flips + keep * pooled, settings.flips + keep * attending
+    return Errors(pooled, attending, pooled + taken(n, pooled, attending) * (attending - pooled))
+
+
+def taken(
+    n: float, pooled: Float[np.ndarray, " G"], attending: Float[np.ndarray, " G"]
+) -> Float[np.ndarray, " G"]:
+    """Return how often the test of attention against pooling lets attention be taken.
+
+    Its statistic is the gain in left-out loss, in standard errors. The entropy of an error is
+    about the loss that belongs to it (compared with fits).
+    """
+    gain = _entropy(pooled) - _entropy(np.minimum(attending, pooled))
+    return ndtr((np.sqrt(n) * gain / _GAIN_SPREAD - _LEVEL) / _STATISTIC_SPREAD)
+
+
+def _entropy(error: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+    return entr(error) + entr(1 - error)
+
+
+def _effective(n: float, law: BagLaw) -> float:
+    """Return the size of a balanced sample that tells as much."""
+    return 4 * n * law.positive_rate * (1 - law.positive_rate)
+
+
+def _strength(settings: Settings, law: BagLaw) -> Float[np.ndarray, " G"]:
+    """Return the length of the signal of a token, in deviations of tokens within a bag."""
+    noise = np.sqrt(law.between + 1 / law.averaging)
+    R = np.minimum(settings.informative, law.length)
+    return settings.separation * noise * law.length / R
+
+
+class _Responses(NamedTuple):
+    """What likelihood pooling makes of each shift of `_SHIFTS`, at the best sharpness.
+
+    The separation of the scores of bags, and the weight on informative tokens over the noise of
+    the mean token that it attends to.
+    """
+
+    separation: Float[np.ndarray, " S"]
+    weight: Float[np.ndarray, " S"]
 
 
 def _attended(
-    strength: Float[np.ndarray, " G"], cosine: Float[np.ndarray, " G"], R: int, law: BagLaw
+    strength: Float[np.ndarray, " G"],
+    separation: Float[np.ndarray, " G"],
+    dimension: Float[np.ndarray, " G"],
+    effective: float,
+    responses: _Responses,
 ) -> Float[np.ndarray, " G"]:
-    """Return the separation of attended features at the best sharpness.
-
-    In the plane of query and signal a feature is A mu + B q plus noise: Fisher's ratio.
-    """
-    best = np.zeros_like(strength)
-    # Sharpness is in deviations of all scores, to which the effects of bags add.
-    spread = round(float(np.sqrt(1 + law.between)), 2)
-    sine = np.sqrt(np.maximum(1 - cosine**2, 0.0))
-    along, across = strength * cosine, strength * sine
-    for sharpness in GRID:
-        at = _moments(law.length, R, sharpness / spread)
-        A, B, vA, vB, cAB, C2 = (np.interp(along, _SHIFTS, row) for row in at)
-        _, B0, _, vB0, _, C20 = _moments(law.length, 0, sharpness / spread)[:, 0]
-        rest = (C2 + C20) / 2 + law.between
-        qq = (vA * along**2 + vB + 2 * cAB * along + vB0) / 2 + law.between
-        pp = vA * across**2 / 2 + rest
-        qp = (vA * along * across + cAB * across) / 2
-        dq, dp = A * along + B - B0, A * across
-        ratio = (dq**2 * pp - 2 * dq * dp * qp + dp**2 * qq) / (qq * pp - qp**2)
-        best = np.maximum(best, np.sqrt(np.maximum(ratio, 0.0)))
-    return best
+    """Return the separation of bags by a direction that is learned from what it attends to."""
+    cosine = learned_cosine(separation, dimension, effective)
+    for _ in range(_ROUNDS):
+        features = np.interp(cosine * strength, _SHIFTS, responses.weight) * strength
+        cosine = learned_cosine(np.maximum(features, separation), dimension, effective)
+    return np.interp(cosine * strength, _SHIFTS, responses.separation)
 
 
 @functools.lru_cache(maxsize=256)
-def _moments(length: int, R: int, sharpness: float) -> Float[np.ndarray, "6 S"]:
-    """Return means of A and B, their variances and covariance, and the mean of C^2, by shift.
-
-    Of a bag with R tokens of shifted score: A is the weight on them, B the weighted noise of
-    the scores and C^2 the sum of squared weights.
-    """
-    noise = np.random.default_rng(0).standard_normal((_DRAWS, length))
-    rows = []
-    for shift in _SHIFTS if R else _SHIFTS[:1]:
-        scores = noise.copy()
-        scores[:, :R] += shift
-        weights = softmax(sharpness * scores, axis=1)
-        A, B = weights[:, :R].sum(axis=1), (weights * noise).sum(axis=1)
-        covariance = np.cov(A, B)
-        C2 = np.square(weights).sum(axis=1).mean()
-        rows.append([A.mean(), B.mean(), covariance[0, 0], covariance[1, 1], covariance[0, 1], C2])
-    return np.array(rows).T
+def _responses(length: int, R: int, between: float) -> _Responses:
+    """Measure likelihood pooling on drawn bags; a separation is that of the same AUC."""
+    rng, shared = np.random.default_rng(0), np.sqrt(between)
+    noise, empty = rng.standard_normal((2, _DRAWS, length))
+    effects = shared * rng.standard_normal((2, _DRAWS))
+    best, weight = np.zeros_like(_SHIFTS), np.zeros_like(_SHIFTS)
+    for sharpness in _SHARPNESSES:
+        k = sharpness / np.sqrt(1 + between)  # in deviations of all scores
+        e, lift = np.exp(k * noise), np.exp(k * _SHIFTS)[:, None]
+        some, others = lift * e[:, :R].sum(axis=1), e[:, R:].sum(axis=1)
+        total = some + others
+        squares = lift**2 * np.square(e[:, :R]).sum(axis=1) + np.square(e[:, R:]).sum(axis=1)
+        e = np.exp(k * empty)
+        none = e.sum(axis=1)
+        negative = np.sort(np.log(none) + k * effects[0])
+        ranks = np.searchsorted(negative, np.log(total) + k * effects[1])
+        auc = np.clip(ranks.mean(axis=1) / _DRAWS, 0.5, 1 - 1e-5)
+        found = np.sqrt(2) * ndtri(auc)
+        lengths = (squares / total**2).mean(axis=1) + (np.square(e).sum(axis=1) / none**2).mean()
+        better = found > best
+        ratio = (some / total).mean(axis=1) / np.sqrt(lengths / 2 + between)
+        best, weight = np.where(better, found, best), np.where(better, ratio, weight)
+    return _Responses(np.maximum.accumulate(best), weight)

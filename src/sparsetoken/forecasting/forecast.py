@@ -36,14 +36,18 @@ def forecast(
 
     The classifiers are `PooledLinearClassifier` and `AttentionClassifier` with their default
     parameters: they are fitted to a half, two thirds and nine tenths of the pilot and tested on
-    the rest. The curves of the sparse-token model that agree with these errors, each as much as
-    it does, are continued to the sizes asked for. What is unknown is the separation of the
-    classes, the effective dimension, the number of informative tokens and the share of labels
-    that nothing explains. The effect that the tokens of a bag have in common, the length of
-    bags and the class rate are those of the pilot.
+    the rest, attention also where it falls back to mean pooling because its gain is in doubt.
+    The curves of the sparse-token model that agree with these errors, each as much as it does,
+    are continued to the sizes asked for. What is unknown is the separation of the classes, the
+    effective dimension, the number of informative tokens and the share of labels that nothing
+    explains. Two more measurements speak of them: an unbiased estimate of the squared
+    separation, and by how much more the tokens of a positive bag differ from one another along
+    the readout of the mean token, which tells sparse signals from dense ones. The effect that
+    the tokens of a bag have in common, the length of bags and the class rate are those of the
+    pilot.
 
-    Where the pilot shows no gain of attention, nothing but the prior tells whether more bags
-    will: the interval is wide then. A small pilot leaves the luck of its bags in the forecast.
+    A small pilot leaves the luck of its bags in the forecast. Where it shows neither a gain of
+    attention nor an excess of variance, nothing but the prior tells whether more bags will.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a pilot shows of the law of its tokens: the effect of a bag, and the effective dimension."""
+"""What a pilot shows of the law of its tokens: effects of bags, dimension and separation."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sparsetoken.fitting.features import BagFeatures
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.scales import MOST_TOKENS, effective_dimension
+from sparsetoken.forecasting.separation import UNKNOWN, SquaredSeparation, squared_separation
 
 __all__ = ["LONGEST", "BagLaw", "bag_law"]
 
@@ -35,6 +36,8 @@ class BagLaw:
         Geometric mean of the number of columns that vary and the effective dimension (the
         participation ratio) of the covariance within bags.
     positive_rate : float
+    squared : SquaredSeparation
+        Of the mean tokens of the two classes; unknown where all bags have one token.
     """
 
     length: int
@@ -42,6 +45,7 @@ class BagLaw:
     between: float
     dimension: float
     positive_rate: float
+    squared: SquaredSeparation = UNKNOWN
 
 
 def bag_law(data: Labelled, rng: np.random.RandomState) -> BagLaw:
@@ -53,12 +57,20 @@ def bag_law(data: Labelled, rng: np.random.RandomState) -> BagLaw:
     averaging = float(1 / np.mean(1 / bags.sizes))
     length = max(1, round(float(np.median(bags.sizes))))
     residuals = _residuals(bags, scaling, means, rng)
+    between = _between(data, means, columns, averaging)
+    squared = UNKNOWN
+    if bags.sizes.max() > 1:
+        N = len(bags.tokens)
+        squared = squared_separation(
+            residuals * np.sqrt(N / (N - len(bags))), between + 1 / averaging, means, data.positive
+        )
     return BagLaw(
         length=min(length, LONGEST),
         averaging=min(averaging, float(LONGEST)),
-        between=_between(data, means, columns, averaging),
+        between=between,
         dimension=float(np.sqrt(max(columns, 1) * effective_dimension(residuals))),
         positive_rate=float(data.positive.mean()),
+        squared=squared,
     )
 
 

@@ -1,7 +1,8 @@
 """Which learning curves agree with the errors that were measured, and what they say of more bags.
 
-Every setting of a grid is weighted by a prior and by how well its curves meet the held-out errors
-of both classifiers. Forecasts are weighted means and quantiles.
+Every setting of a grid is weighted by a prior and by how well it meets what the pilot shows: the
+held-out errors of both classifiers, the squared separation of the class means, and the excess
+variance of scores in positive bags. Forecasts are weighted means and quantiles.
 """
 
 from __future__ import annotations
@@ -11,20 +12,25 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut
-from sparsetoken.forecasting.curves import Errors, Settings, errors_at
+from sparsetoken.forecasting.crossvalidation import FITTED, MODELS, HeldOut
+from sparsetoken.forecasting.curves import Errors, Settings, errors_at, pooled_shift
+from sparsetoken.forecasting.excess import Excess, excess_of
 from sparsetoken.forecasting.law import BagLaw
+from sparsetoken.forecasting.separation import SquaredSeparation
 
 __all__ = ["Interval", "Posterior", "fit_posterior"]
 
 # Chosen on the tuning sets of benchmarks/forecast.py.
-_SEPARATIONS = np.geomspace(0.15, 5.0, 24)
-_USUAL_SEPARATION, _SEPARATION_SPREAD = 1.7, 0.65  # and of its logarithm
-_DIMENSION_FACTOR, _DIMENSION_SPREAD = 1.5, 1.2  # of the effective d over that of the law
-_SPARSITY = 0.75  # weight R^-0.75: few informative tokens are what attention is for
-_FLIPS, _FLIP_RATE = (0.0, 0.05), 15.0
-_OWN, _SHARED = 3e-4, 5e-4  # variances of what curves miss: of each error, of all of a model
-_DISTANCE = 0.1  # and standard deviation of what they miss at 1/e of the most training bags
+_SEPARATIONS = np.geomspace(0.15, 6.0, 24)
+_USUAL_SEPARATION, _SEPARATION_SPREAD = 2.2, 0.65  # and of its logarithm
+_DIMENSION_FACTOR, _DIMENSION_SPREAD = 4.0, 1.0  # of the effective d over that of the law
+_SPARSITY = 1.0  # weight 1/R: few informative tokens are what attention is for
+_FLIPS, _FLIP_RATE = (0.0, 0.05), 20.0
+_OWN, _SHARED = 5e-4, 8e-4  # variances of what curves miss: of each error, of all of a model
+_DISTANCE = 0.2  # and standard deviation of what they miss at 1/e of the most training bags
+_EXCESS_MISSED, _EXCESS_FLOOR = 0.5, 0.05  # of the excess, relative and absolute
+# Of the squared separation: relative and absolute, and what its noise shares with the errors.
+_SQUARED_MISSED, _SQUARED_FLOOR, _SQUARED_SHARED = 0.2, 0.2, 1.2
 _WIDENING = 1.2  # of intervals, for what the curves of a pilot miss
 _TAIL = 0.05
 
@@ -74,25 +80,53 @@ def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:
     """Weigh the settings by what was measured."""
     settings = _grid(law)
     found = [errors_at(n, settings, law) for n in held_out.sizes]
-    measured = np.concatenate([held_out.errors(model) for model in MODELS])
+    measured = np.concatenate([held_out.errors(model) for model in FITTED])
     covariance = held_out.covariance + _missed(held_out.sizes)
     gaps = _by_model(found) - measured
     scaled = np.linalg.solve(np.linalg.cholesky(covariance), gaps.T)
     logs = _log_prior(settings, law) - 0.5 * np.square(scaled).sum(axis=0)
+    shift = pooled_shift(held_out.sizes[-1], settings, law)
+    logs += _of_excess(held_out.excess, excess_of(shift, settings.informative, law.length))
+    logs += _of_separation(law.squared, settings.separation)
     weight = np.exp(logs - logs.max())
     return Posterior(law, settings, weight / weight.sum())
 
 
 def _by_model(found: list[Errors]) -> Float[np.ndarray, "G J"]:
-    columns = [[getattr(errors, model) for errors in found] for model in MODELS]
+    columns = [[getattr(errors, model) for errors in found] for model in FITTED]
     return np.array(columns).reshape(-1, len(found[0].pooled)).T
+
+
+def _of_excess(measured: Excess, expected: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+    missed = np.square(_EXCESS_MISSED * expected) + _EXCESS_FLOOR**2
+    error = np.full_like(expected, measured.standard_error)
+    return _log_density(measured.value - expected, error, missed)
+
+
+def _of_separation(
+    measured: SquaredSeparation, separation: Float[np.ndarray, " G"]
+) -> Float[np.ndarray, " G"]:
+    expected = np.square(separation)
+    missed = np.square(_SQUARED_MISSED * expected) + _SQUARED_FLOOR**2
+    error = _SQUARED_SHARED * measured.standard_error(expected)
+    return _log_density(measured.value - expected, error, missed)
+
+
+def _log_density(
+    gap: Float[np.ndarray, " G"], error: Float[np.ndarray, " G"], missed: Float[np.ndarray, " G"]
+) -> Float[np.ndarray, " G"]:
+    """Return that of a normal; 0 where nothing was measured."""
+    if not np.isfinite(error).all():
+        return np.zeros_like(gap)
+    variance = error**2 + missed
+    return -0.5 * (np.square(gap) / variance + np.log(variance))
 
 
 def _missed(sizes: Float[np.ndarray, " K"]) -> Float[np.ndarray, "J J"]:
     """Return the covariance of what no curve explains: less is asked of small training sets."""
     away = np.square(_DISTANCE * np.log(sizes / sizes[-1]))
     one = np.diag(_OWN + away) + _SHARED
-    return np.kron(np.eye(len(MODELS)), one)
+    return np.kron(np.eye(len(FITTED)), one)
 
 
 def _grid(law: BagLaw) -> Settings:

@@ -1,0 +1,86 @@
+"""By how much the tokens of a positive bag differ more than those of a negative one.
+
+R informative tokens among L that score higher by t standard deviations raise the mean score of
+a bag by t R / L, and the variance of the scores in it by t^2 R (L - R) / (L (L - 1)). A signal
+that all tokens share raises the mean alone. This tells sparse signals from dense ones with far
+fewer bags than a gain of attention does, since every token counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sparsetoken.bags import Bags
+from sparsetoken.estimators import PooledLinearClassifier
+
+__all__ = ["Excess", "Spreads", "excess_of"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Excess:
+    """The variance of scores in positive bags less that in negative ones, over the latter.
+
+    Attributes
+    ----------
+    value : float
+        0 where no bag has two tokens.
+    standard_error : float
+        Over bags; infinite where nothing was measured.
+    """
+
+    value: float
+    standard_error: float
+
+
+class Spreads:
+    """The variance of the token scores in each of n bags, by readouts that had not seen it."""
+
+    def __init__(self, n: int) -> None:
+        self._sum, self._count = np.zeros(n), np.zeros(n)
+
+    def add(
+        self,
+        classifier: PooledLinearClassifier,
+        negative: Bags,
+        rest: Bags,
+        rows: Bool[np.ndarray, " n"],
+    ) -> None:
+        """Add what a readout says of the rest of the bags; negative training bags give the unit."""
+        unit = _mean(_variances(classifier, negative))
+        if unit > 0:
+            found = _variances(classifier, rest) / unit
+            there = np.isfinite(found)
+            self._sum[rows] += np.where(there, found, 0.0)
+            self._count[rows] += there
+
+    def excess(self, positive: Bool[np.ndarray, " n"]) -> Excess:
+        """Compare the two classes."""
+        parts = [rows & (self._count > 0) for rows in (positive, ~positive)]
+        values = [self._sum[rows] / self._count[rows] for rows in parts]
+        if min(map(len, values)) < 2:
+            return Excess(0.0, np.inf)
+        plus, minus = values
+        variance = plus.var(ddof=1) / len(plus) + minus.var(ddof=1) / len(minus)
+        return Excess(float(plus.mean() - minus.mean()), float(np.sqrt(variance)))
+
+
+def _variances(classifier: PooledLinearClassifier, bags: Bags) -> Float[np.ndarray, " n"]:
+    """Return the variance of the scores in each bag; nan for bags of one token."""
+    scores = classifier.token_logits(bags)
+    return np.array([one.var(ddof=1) if len(one) > 1 else np.nan for one in scores])
+
+
+def _mean(values: Float[np.ndarray, " n"]) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else 0.0
+
+
+def excess_of(
+    shift: Float[np.ndarray, " G"], informative: np.ndarray, length: int
+) -> Float[np.ndarray, " G"]:
+    """Return the expected excess where informative tokens score higher by a shift."""
+    R = np.minimum(informative, length)
+    return np.square(shift) * R * (length - R) / (length * max(length - 1, 1))
