@@ -9,7 +9,9 @@ import pytest
 
 from sparsetoken import diagnose
 from sparsetoken.bags import from_long
-from sparsetoken.forecasting.diagnose import _recommended
+from sparsetoken.forecasting.crossvalidation import HeldOut
+from sparsetoken.forecasting.diagnose import _of_refused, _recommended
+from sparsetoken.forecasting.excess import Excess
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
@@ -82,6 +84,16 @@ def test_the_measured_model_unless_more_data_will_change_it(measured, pooled, at
     assert _recommended(measured, _forecast(pooled, attention)) == expected
     disagrees = _forecast(pooled, attention, StatusCode.DISAGREES)
     assert _recommended(measured, disagrees) == measured
+
+
+@pytest.mark.parametrize(("attending", "told"), [(20, True), (38, False), (45, False)])
+def test_attention_that_waits_for_its_test_is_told_of(attending, told):
+    """Of 100 bags attention misclassifies 40, and so many where it never falls back."""
+    wrong = {"pooled": 40, "attention": 40, "attending": attending}
+    shares = {model: (np.arange(100) < count)[None].astype(float) for model, count in wrong.items()}
+    found = _of_refused(HeldOut(np.array([90.0]), shares, Excess(0.0, 1.0)))
+    assert bool(found) == told
+    assert not told or "0.200 instead of 0.400" in found[0]
 
 
 def test_a_forecast_that_is_withheld_leaves_the_measured_numbers(clear):
