@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 MODELS = ("pooled", "attention")
+MULTIPLES = (1, 2, 4)  # of the pilot, as far as a set has bags
 NORMAL = 1.645  # standard deviations of a 90% interval
 TRULY, SURELY = 0.02, 2.5  # a difference of errors that counts, and its standard errors
 
@@ -77,6 +78,8 @@ def tables(rows: list[Row]) -> str:
     """Return the tables in Markdown."""
     truth = {(r["set"], r["n"], r["at"]): r for r in rows if r["kind"] == "measured"}
     pilots = [r for r in rows if r["kind"] == "pilot"]
+    # A run that was stopped early may lack measurements.
+    pilots = [r for r in pilots if all((r["set"], r["n"], at) in truth for at in _sizes(r))]
     parts = [_summary(pilots, truth), _each_set(pilots, truth)]
     seconds = [row["seconds"] for row in pilots]
     if seconds:
@@ -110,13 +113,13 @@ def _method(title: str, name: str, pilots: list[Row], truth: dict[Any, Row]) -> 
     right = [one for row in pilots for one in _recommended(row, name, truth)]
     told = f"{np.mean(right):.0%} of {len(right)}" if right else "-"
     cells = [_mae(points)]
-    cells += [_mae([p for p in points if p.multiple == m]) for m in (1, 2, 4)]
+    cells += [_mae([p for p in points if p.multiple == m]) for m in MULTIPLES]
     cells += [_mae([p for p in points if p.model == model]) for model in MODELS]
     return f"| {title} | {name} | {' | '.join(cells)} | {inside:.0%} | {width:.2f} | {told} |"
 
 
 def _points(row: Row, name: str, truth: dict[Any, Row]) -> list[Point]:
-    sizes = _sizes(row, truth)
+    sizes = _sizes(row)
     return [
         Point(n, n // row["n"], model, *values, truth[row["set"], row["n"], n][model][0])
         for model in MODELS
@@ -124,13 +127,14 @@ def _points(row: Row, name: str, truth: dict[Any, Row]) -> list[Point]:
     ]
 
 
-def _sizes(row: Row, truth: dict[Any, Row]) -> list[int]:
-    return sorted(at for name, n, at in truth if (name, n) == (row["set"], row["n"]))
+def _sizes(row: Row) -> list[int]:
+    """Return the sizes that the forecast is for."""
+    return [multiple * row["n"] for multiple in MULTIPLES][: len(row["forecast"]["pooled"])]
 
 
 def _recommended(row: Row, name: str, truth: dict[Any, Row]) -> list[bool]:
     """Tell for each size at which the models truly differ whether the better one is named."""
-    sizes, found = _sizes(row, truth), []
+    sizes, found = _sizes(row), []
     curves = {model: METHODS[name](row, model, sizes) for model in MODELS}
     for i, n in enumerate(sizes):
         pooled, attention = (truth[row["set"], row["n"], n][model] for model in MODELS)
@@ -154,7 +158,7 @@ def _each_set(pilots: list[Row], truth: dict[Any, Row]) -> str:
     for name, n in dict.fromkeys((row["set"], row["n"]) for row in pilots):
         some = [row for row in pilots if (row["set"], row["n"]) == (name, n)]
         for model in MODELS:
-            sizes = _sizes(some[0], truth)
+            sizes = _sizes(some[0])
             real = np.array([truth[name, n, at][model][0] for at in sizes])
             by = {
                 method: np.array(
