@@ -39,11 +39,11 @@ def test_bad_steps(values, word):
     ("values", "word"),
     [
         ({"alpha": 0.0}, "alpha"),
-        ({"alpha": [1.0, 2.0]}, "alpha"),
+        ({"alpha": [1.0, 0.0]}, "alpha"),
         ({"steps": 0}, "steps"),
         ({"steps": 2.5}, "steps"),
         ({"eta_w": [1.0, 2.0, 3.0]}, "eta_w must be a number, or 2 numbers"),
-        ({"eta_q": [[1.0, 2.0], [3.0, 4.0]]}, "eta_q"),
+        ({"eta_q": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}, "eta_q"),
         ({"eta_b": [1.0, -1.0]}, "eta_b"),
         ({"momentum": 1.0}, "momentum"),
         ({"decay_w": -1.0}, "decay_w"),

@@ -140,9 +140,10 @@ class TwoSteps:
 
 
 Schedule = Any
-"""A number for all steps, or one number for each step, which the values keep as a tuple."""
+"""A number for all steps, or one number for each step, which the values keep as a tuple; or an
+array of them, whose last axis has as many numbers as steps, or one."""
 
-_PER_STEP: dict[str, Any] = {"whole": True}
+_PER_STEP: dict[str, Any] = {"last_axis": True}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,26 +156,27 @@ class JointDescent:
 
     Parameters
     ----------
-    alpha : float
+    alpha : float or array
         n / d in (0, 1e9], samples per dimension.
     steps : int
         Number of steps, at least 1.
-    eta_w, eta_q, eta_b : float or sequence of floats
+    eta_w, eta_q, eta_b : float, sequence of floats or array
         Step sizes in [0, 1e6] of readout, query and bias: one number for all steps, or one
-        for each.
-    beta : float
+        for each. For several descents at once, an array of at least two axes: the last has
+        one number for all steps or one for each, as ``np.array([0.5, 1.0])[:, None]``.
+    beta : float or array
         Inverse temperature of the weights of attention, in (0, 1e6].
-    momentum : float or sequence of floats
-        In [0, 1), for all weights.
-    decay_w, decay_q : float
+    momentum : float, sequence of floats or array
+        In [0, 1), for all weights; an array as for step sizes.
+    decay_w, decay_q : float or array
         Weight decay in [0, 1e6] of readout and query.
     batches : int
         1 for the whole data set in each step. Otherwise the data set is cut once into so many
         batches of equal size, and the steps take turns among them.
-    start_w, start_q : float
+    start_w, start_q : float or array
         Lengths >= 0 of the weights before the first step. They have no overlap with the
         signal. The bias starts at 0.
-    start_product : float
+    start_product : float or array
         Their inner product, at most start_w start_q in size.
     loss : Loss or str
         The loss, or the name of a built-in one. Its slope must be continuous, so the hinge
@@ -187,43 +189,36 @@ class JointDescent:
         is not that of two vectors, or the loss is unknown or has a kink.
     """
 
-    alpha: float = dataclasses.field(default=2.0, metadata={"column": "alpha"})
+    alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha"})
     steps: int = 12
     eta_w: Schedule = dataclasses.field(default=1.0, metadata=_PER_STEP)
     eta_q: Schedule = dataclasses.field(default=4.0, metadata=_PER_STEP)
     eta_b: Schedule = dataclasses.field(default=0.5, metadata=_PER_STEP)
-    beta: float = 1.0
+    beta: Reals = 1.0
     momentum: Schedule = dataclasses.field(default=0.0, metadata=_PER_STEP)
-    decay_w: float = 0.0
-    decay_q: float = 0.0
+    decay_w: Reals = 0.0
+    decay_q: Reals = 0.0
     batches: int = 1
-    start_w: float = 0.0
-    start_q: float = 0.0
-    start_product: float = 0.0
+    start_w: Reals = 0.0
+    start_q: Reals = 0.0
+    start_product: Reals = 0.0
     loss: _LossField = _LossField()
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("alpha", real("alpha (n/d)", self.alpha, 0.0, LARGEST_LOAD, open_low=True))
+        put("alpha", reals("alpha (n/d)", self.alpha, 0.0, LARGEST_LOAD, open_low=True))
         put("steps", integer("steps", self.steps, 1, MOST_STEPS))
         for name in ("eta_w", "eta_q", "eta_b"):
             put(name, self._schedule(name, high=LARGEST_VALUE))
-        put("beta", real("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
+        put("beta", reals("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
         put("momentum", self._schedule("momentum", high=1.0, open_high=True))
         for name in ("decay_w", "decay_q", "start_w", "start_q"):
-            put(name, real(name, getattr(self, name), 0.0, LARGEST_VALUE))
+            put(name, reals(name, getattr(self, name), 0.0, LARGEST_VALUE))
         put("batches", integer("batches", self.batches, 1, MOST_BATCHES))
-        put("start_product", real("start_product", self.start_product))
-        most = self.start_w * self.start_q
-        if abs(self.start_product) > most * (1 + 1e-12):
-            raise InvalidInput(
-                "start_product",
-                f"in [{-most:g}, {most:g}]",
-                self.start_product,
-                "No two vectors of lengths start_w and start_q have a larger inner product.",
-            )
+        put("start_product", reals("start_product", self.start_product))
+        self._check_start()
         if not self.loss.smooth:
             raise InvalidInput(
                 "loss of JointDescent",
@@ -233,13 +228,26 @@ class JointDescent:
                 "or logistic.",
             )
 
+    def _check_start(self) -> None:
+        lengths = self.start_w, self.start_q
+        if any(isinstance(value, tuple) for value in (*lengths, self.start_product)):
+            return  # each point of the arrays is checked when it is made
+        most = self.start_w * self.start_q
+        if abs(self.start_product) > most * (1 + 1e-12):
+            raise InvalidInput(
+                "start_product",
+                f"in [{-most:g}, {most:g}]",
+                self.start_product,
+                "No two vectors of lengths start_w and start_q have a larger inner product.",
+            )
+
     def _schedule(self, name: str, **interval: Any) -> Schedule:
         values = reals(name, getattr(self, name), 0.0, **interval)
-        if isinstance(values, tuple) and (
-            len(values) != self.steps or isinstance(values[0], tuple)
-        ):
+        shape = np.shape(values)
+        if shape and shape[-1] != self.steps and not (len(shape) > 1 and shape[-1] == 1):
             legal = f"a number, or {self.steps} numbers, one for each step"
-            raise InvalidInput(name, legal, getattr(self, name))
+            remedy = f"For several descents at once write {name}=np.array([...])[:, None]."
+            raise InvalidInput(name, legal, getattr(self, name), remedy)
         return values
 
     @classmethod

@@ -47,7 +47,7 @@ def broadcast(*values: Any) -> Grid:
     paths = [(i, names) for i, value in enumerate(values) for names in _array_paths(value)]
     if not paths:
         return Grid({}, (), [values])
-    arrays = [np.asarray(_at(values[i], names)) for i, names in paths]
+    arrays = [_array_at(values[i], names) for i, names in paths]
     try:
         full = np.broadcast_arrays(*arrays)
     except ValueError:
@@ -79,12 +79,33 @@ def _array_paths(value: Any) -> Iterator[list[str]]:
         return
     for field in dataclasses.fields(value):
         entry = getattr(value, field.name)
-        if field.metadata.get("whole"):  # a law over positions, a vector, a schedule
+        if field.metadata.get("whole"):  # a law over positions, a vector
             continue
         if isinstance(entry, tuple):
-            yield [field.name]
+            if not field.metadata.get("last_axis") or isinstance(entry[0], tuple):
+                yield [field.name]
         elif dataclasses.is_dataclass(entry):
             yield from ([field.name, *rest] for rest in _array_paths(entry))
+
+
+def _array_at(value: Any, names: list[str]) -> np.ndarray:
+    """Return the entries of a field; those of a schedule are tuples, or numbers for all steps."""
+    array = np.asarray(_at(value, names))
+    if not _field(value, names).metadata.get("last_axis"):
+        return array
+    if array.shape[-1] == 1:
+        return array[..., 0]
+    rows = np.empty(array.shape[:-1], dtype=object)
+    for place in np.ndindex(rows.shape):
+        rows[place] = tuple(array[place].tolist())
+    return rows
+
+
+def _field(value: Any, names: list[str]) -> dataclasses.Field[Any]:
+    """Return the field that a path leads to."""
+    *way, last = names
+    (field,) = (f for f in dataclasses.fields(_at(value, way)) if f.name == last)
+    return field
 
 
 def _at(value: Any, names: list[str]) -> Any:
@@ -101,10 +122,7 @@ def _replaced(value: Any, names: list[str], entry: float) -> Any:
 
 def _column(value: Any, names: list[str]) -> str:
     """Return the name of a field for readers, such as alpha1 for the alpha of a readout."""
-    *way, last = names
-    owner = _at(value, way)
-    (field,) = (f for f in dataclasses.fields(owner) if f.name == last)
-    return str(field.metadata.get("column", last))
+    return str(_field(value, names).metadata.get("column", names[-1]))
 
 
 def to_json(value: Any) -> str:

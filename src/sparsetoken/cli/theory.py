@@ -33,7 +33,7 @@ def on_device(name: str | None) -> Iterator[None]:
 
 
 def tell(advice: Sequence[str]) -> None:
-    """Write advice about the query, with the names of the options."""
+    """Write advice about query and ridge, with the names of the options."""
     for text in advice:
         for field in ("eta_b", "eta_q", "positive_rate"):
             text = text.replace(field, "--" + field.replace("_", "-"))

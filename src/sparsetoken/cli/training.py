@@ -126,8 +126,15 @@ def descend(
     problem = task.problem()
     classifier = make_model(model, training.descent(), activation=activation)
     given = {"dimension": dimension, "trials": trials, "seed": seed}
-    with _threads(integer("workers", workers, 1)) as executor:
-        result = theory.descend(problem, classifier, tolerance=tolerance, executor=executor)
+    with _threads(integer("workers", workers, 1)) as executor, progress_bar() as bar:
+        progress = bar.add_task("replicas", total=None)
+        result = theory.descend_point(
+            problem,
+            classifier,
+            tolerance=tolerance,
+            executor=executor,
+            on_replica=lambda done, total: bar.update(progress, completed=done, total=total),
+        )
     simulated = None
     if any(value is not None for value in given.values()):
         simulated = _simulated(problem, classifier, given)
@@ -153,6 +160,7 @@ def _threads(workers: int) -> Iterator[Executor | None]:
 
 def _simulated(problem: Any, model: Model, given: dict[str, int | None]) -> SimulatedTrajectory:
     from sparsetoken import simulation
+    from sparsetoken.results import SimulatedTrajectory
     from sparsetoken.validation import integer
 
     defaults = {"dimension": o.DEFAULT_DIMENSION, "trials": o.DEFAULT_TRIALS, "seed": 0}
@@ -160,7 +168,7 @@ def _simulated(problem: Any, model: Model, given: dict[str, int | None]) -> Simu
     trials = integer("trials", chosen["trials"], 1)
     with progress_bar() as bar:
         progress = bar.add_task("trials", total=trials)
-        return simulation.simulate_descent(
+        found = simulation.simulate_descent(
             problem,
             model,
             dimension=chosen["dimension"],
@@ -168,6 +176,8 @@ def _simulated(problem: Any, model: Model, given: dict[str, int | None]) -> Simu
             seed=chosen["seed"],
             on_trial=lambda *_: bar.advance(progress),
         )
+    assert isinstance(found, SimulatedTrajectory)  # options hold no arrays
+    return found
 
 
 def _values(result: Trajectory, simulated: SimulatedTrajectory | None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.models import Attention
 from sparsetoken.simulation.trial import Setting, TrialPlan
-from sparsetoken.theory import descend
+from sparsetoken.theory import descend_point
 from sparsetoken.theory.alignment import align_point
 from sparsetoken.theory.capacity import capacity_point
 from sparsetoken.theory.oracle import LearningError, learning_error
@@ -180,7 +180,7 @@ def descent(settings: Settings) -> Events:
     problem, model = settings.problem(), Attention(settings.descent())
     names = ("test_error", "training_loss", "cosine")
     for replicas in (2, None):
-        found = descend(problem, model, tolerance=DESCENT_TOLERANCE, replicas=replicas)
+        found = descend_point(problem, model, tolerance=DESCENT_TOLERANCE, replicas=replicas)
         yield {
             "kind": "descent",
             "coarse": replicas is not None,

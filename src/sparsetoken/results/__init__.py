@@ -12,12 +12,14 @@ from sparsetoken.results.outcomes import (
     StatusCode,
 )
 from sparsetoken.results.table import Table, over_arrays
+from sparsetoken.results.trajectories import DescentState, Trajectories
 from sparsetoken.results.trajectory import DescentPath, SimulatedTrajectory, Trajectory
 
 __all__ = [
     "Alignment",
     "Capacity",
     "DescentPath",
+    "DescentState",
     "Outcome",
     "Overlaps",
     "Prediction",
@@ -27,6 +29,7 @@ __all__ = [
     "Status",
     "StatusCode",
     "Table",
+    "Trajectories",
     "Trajectory",
     "over_arrays",
 ]

@@ -172,7 +172,8 @@ class Prediction(Outcome, Result):
         The query that the model worked with.
     advice : tuple of str
         What to know of that query, with a remedy: that it turns away from the signal, is so
-        blunt that attention is pooling, or loses to pooling.
+        blunt that attention is pooling, or loses to pooling; and of the ridge, where the limit
+        holds only at dimensions far above 1000.
     """
 
     susceptibility: float

@@ -12,7 +12,7 @@ from sparsetoken.validation import InvalidInput
 if TYPE_CHECKING:
     from sparsetoken.results.table import Table
 
-__all__ = ["draw"]
+__all__ = ["draw", "draw_floors", "label_of"]
 
 _LOADS = ("alpha", "alpha0", "alpha1")
 _DECADE = 8.0  # from this ratio of the ends on, an axis is logarithmic
@@ -74,7 +74,7 @@ def _draw_floor(ax: Any, x: np.ndarray, floor: np.ndarray) -> None:
 
 def _along(table: Table[Any], shape: tuple[int, ...]) -> tuple[str, np.ndarray]:
     """Return the axis that varies along the last direction."""
-    for name, axis in table.axes.items():
+    for name, axis in _numbers(table).items():
         last = axis.reshape(shape)
         if shape == (1,) or np.ptp(last, axis=-1).any():
             return name, axis
@@ -86,11 +86,30 @@ def _label(table: Table[Any], shape: tuple[int, ...], line: int) -> str | None:
     if len(shape) == 1:
         return None
     fixed = []
-    for name, axis in table.axes.items():
+    for name, axis in _numbers(table).items():
         values = axis.reshape(shape)
         if not np.ptp(values, axis=-1).any():
             fixed.append(f"{name} = {values[line, 0]:g}")
     return ", ".join(fixed)
+
+
+def _numbers(table: Table[Any]) -> dict[str, np.ndarray]:
+    """Return the axes of numbers; others are schedules of steps."""
+    return {name: axis for name, axis in table.axes.items() if axis.dtype != object}
+
+
+def label_of(table: Table[Any], point: int) -> str:
+    """Return the values of the axes that vary, at a point."""
+    varied = {name: axis.ravel() for name, axis in _numbers(table).items() if np.ptp(axis) > 0}
+    text = ", ".join(f"{name} = {values[point]:g}" for name, values in varied.items())
+    return text or f"point {point}"
+
+
+def draw_floors(ax: Any, x: np.ndarray, floors: np.ndarray) -> None:
+    """Draw floors that are the same along x, each once."""
+    for number, floor in enumerate(dict.fromkeys(floors.tolist())):
+        label = "best learner" if number == 0 else None
+        ax.plot(x, np.full(len(x), floor), "-.", color="0.4", label=label)
 
 
 def _errors(table: Table[Any], name: str, shape: tuple[int, ...]) -> np.ndarray | None:

@@ -16,7 +16,13 @@ from scipy.special import expit
 from sparsetoken.attention import elementwise_weights, softmax_weights
 from sparsetoken.models import Attention, Elementwise, Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import DescentPath, SimulatedTrajectory, Status, StatusCode
+from sparsetoken.results import (
+    DescentPath,
+    SimulatedTrajectory,
+    Status,
+    StatusCode,
+    Trajectories,
+)
 from sparsetoken.simulation.budget import (
     CHUNK_BYTES,
     DEFAULT_BUDGET,
@@ -35,7 +41,7 @@ from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import JointDescent
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, choice, integer
-from sparsetoken.values import require_numbers
+from sparsetoken.values import broadcast, require_numbers
 
 __all__ = ["descended", "last_query", "simulate_descent"]
 
@@ -301,16 +307,16 @@ def simulate_descent(
     memory_budget: int | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, DescentPath], None] | None = None,
-) -> SimulatedTrajectory:
+) -> SimulatedTrajectory | Trajectories[SimulatedTrajectory]:
     """Train all weights by gradient descent on real tokens, step by step.
 
     A trial draws round(alpha d) samples. Its test error is the conditional expectation given
-    the weights. A trial is seeded by its number and the seed alone.
+    the weights. A trial is seeded by its number and the seed alone. Fields of the problem and
+    of the descent may hold arrays, which broadcast against one another.
 
     Parameters
     ----------
     problem : SparseTokenProblem
-        With numbers in all fields.
     model : Attention or Elementwise
         Its query is a `JointDescent`.
     dimension : int
@@ -324,11 +330,12 @@ def simulate_descent(
     executor : concurrent.futures.Executor, optional
         Runs the trials; by default they run here, one after another.
     on_trial : callable, optional
-        Called as on_trial(number, path) after each trial, in order of completion.
+        Called as on_trial(number, path) after each trial, in order of completion; for arrays
+        point after point.
 
     Returns
     -------
-    SimulatedTrajectory
+    SimulatedTrajectory, or Trajectories for arrays
         Its status is NO_LIMIT if a trial diverges: the steps before that are kept.
 
     Raises
@@ -337,13 +344,27 @@ def simulate_descent(
         If a value is illegal, or the memory needed exceeds the budget (before anything is
         allocated).
     """
-    plan = DescentPlan(problem, model, dimension, seed, dtype, memory_budget)
+    trials = integer("trials", trials, 1)
+    grid = broadcast(problem, model)
+    plans = [
+        DescentPlan(problem, model, dimension, seed, dtype, memory_budget)
+        for problem, model in grid.points
+    ]
+    found = tuple(_simulated(plan, trials, executor, on_trial) for plan in plans)
+    return Trajectories(grid.axes, grid.shape, found) if grid.axes else found[0]
 
+
+def _simulated(
+    plan: DescentPlan,
+    trials: int,
+    executor: Executor | None,
+    on_trial: Callable[[int, DescentPath], None] | None,
+) -> SimulatedTrajectory:
     def report(number: int, path: DescentPath) -> None:
         if on_trial is not None:
             on_trial(number, path)
 
-    paths = run_all(plan.run, integer("trials", trials, 1), executor, report)
+    paths = run_all(plan.run, trials, executor, report)
     states = min(len(path) for path in paths)
     status = Status(StatusCode.CONVERGED)
     if states <= plan.descent.steps:

@@ -15,6 +15,7 @@ from sparsetoken.results import (
     Status,
     StatusCode,
     Table,
+    Trajectories,
     over_arrays,
 )
 from sparsetoken.simulation.averages import mean, standard_error
@@ -64,7 +65,7 @@ def simulate(
     device: str | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, Outcome], None] | None = None,
-) -> Simulation | Table[Simulation] | SimulatedTrajectory: ...
+) -> Simulation | Table[Simulation] | SimulatedTrajectory | Trajectories[SimulatedTrajectory]: ...
 
 
 def simulate(
@@ -83,7 +84,7 @@ def simulate(
     device: str | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, Outcome], None] | None = None,
-) -> Simulation | Table[Simulation] | SimulatedTrajectory:
+) -> Simulation | Table[Simulation] | SimulatedTrajectory | Trajectories[SimulatedTrajectory]:
     """Run the experiment at finite dimension; report means and standard errors.
 
     D0 has round(alpha0 d) samples and D1 round(alpha1 d), each at least 1. Training
@@ -134,7 +135,7 @@ def simulate(
 
     Returns
     -------
-    Simulation or Table, or SimulatedTrajectory
+    Simulation or Table, or SimulatedTrajectory or Trajectories
         Its status says if a training set had one class or a fit did not converge.
 
     Raises

@@ -16,7 +16,7 @@ from sparsetoken.theory.critical_cosine import (
     check_query,
     critical_cosine,
 )
-from sparsetoken.theory.dynamics import descend
+from sparsetoken.theory.dynamics import descend, descend_point
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.predict import predict, predict_point, predict_readouts
@@ -39,6 +39,7 @@ __all__ = [
     "check_query",
     "critical_cosine",
     "descend",
+    "descend_point",
     "feature_law",
     "oracle",
     "predict",

@@ -18,6 +18,7 @@ from sparsetoken.results import (
     Status,
     StatusCode,
     Table,
+    Trajectories,
     Trajectory,
     over_arrays,
 )
@@ -27,11 +28,13 @@ from sparsetoken.theory.dynamics import TOLERANCE as TOLERANCE_OF_DESCENT
 from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.floor import floor_of
+from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.learned_error import outcome_without_features
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.theory.routes import on_route
+from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import broadcast, require_numbers
@@ -66,7 +69,7 @@ def predict(
     *,
     test_problem: SparseTokenProblem | None = None,
     tolerance: float | None = None,
-) -> Prediction | Table[Prediction] | Trajectory: ...
+) -> Prediction | Table[Prediction] | Trajectory | Trajectories[Trajectory]: ...
 
 
 @with_x64
@@ -77,7 +80,7 @@ def predict(
     *,
     test_problem: SparseTokenProblem | None = None,
     tolerance: float | None = None,
-) -> Prediction | Table[Prediction] | Trajectory:
+) -> Prediction | Table[Prediction] | Trajectory | Trajectories[Trajectory]:
     """Predict what a trained classifier is worth, as n0, n1, d -> infinity.
 
     With a query that is a `JointDescent` and no readout it is the course of the descent on
@@ -114,7 +117,7 @@ def predict(
 
     Returns
     -------
-    Prediction or Table, or Trajectory
+    Prediction or Table, or Trajectory or Trajectories
         Use it only if ``status.converged``. At ridge 0 and on the threshold the status is
         NO_LIMIT. Its field `advice` says what is wrong with the query; that attention loses
         to pooling is found for single points whose query is trained, not in tables.
@@ -139,7 +142,8 @@ def predict(
             raise InvalidInput("test_problem", "None here", test_problem, remedy)
         allowed = TOLERANCE_OF_DESCENT if tolerance is None else tolerance
         course = descend(problem, model, tolerance=allowed)
-        return dataclasses.replace(course, floor=floor_of([(problem, model, None)]))
+        points = broadcast(problem, model).points
+        return dataclasses.replace(course, floor=floor_of([(*point, None) for point in points]))
     readout = Readout() if readout is None else readout
     tolerance = TOLERANCE if tolerance is None else tolerance
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
@@ -247,9 +251,18 @@ class IsotropicSetting:
             for place, point in zip(places, solved, strict=True):
                 found[place] = _prediction(point, stages[place], tolerance)
         return [
-            dataclasses.replace(found[place], query=self.query, advice=self.advice)
-            for place in range(len(readouts))
+            dataclasses.replace(
+                found[place], query=self.query, advice=self._advice(found[place], readout)
+            )
+            for place, readout in enumerate(readouts)
         ]
+
+    def _advice(self, found: Prediction, readout: Readout) -> tuple[str, ...]:
+        if not found.status.converged or self.first_law.featureless:
+            return self.advice
+        law = self.first_law if self.tested == self.problem else self._test_laws(FIRST_POINTS)
+        scores = ScoreLaw.of(law.coarse(), found.overlaps)
+        return (*self.advice, *imbalance_advice(scores, readout, self.problem.positive_rate))
 
     def _stage(self, readout: Readout) -> Stage:
         if readout.ridge > 0 or self.first_law.featureless:

@@ -359,5 +359,3 @@ def test_bad_values():
         descend(PROBLEM, Attention(JOINT), tolerance=0.0)
     with pytest.raises(InvalidInput, match="replicas"):
         descend(PROBLEM, Attention(JOINT), replicas=1)
-    with pytest.raises(InvalidInput, match="single number"):
-        descend(SparseTokenProblem(strength=[1.0, 2.0]), Attention(JOINT))

@@ -84,7 +84,7 @@ def predict() -> list[References]:
 def follow(ratio: float, start: float, steps: int, replicas: int) -> list[AtStep]:
     """Predict the course of a descent."""
     descent = descent_of(ratio, start, steps)
-    found = theory.descend(PROBLEM, Attention(descent), replicas=replicas)
+    found = theory.descend_point(PROBLEM, Attention(descent), replicas=replicas)
     # The errors of the replicas are part of the comparison, so only divergence is a failure.
     diverged = found.status.code is StatusCode.NO_LIMIT
     status = str(StatusCode.NO_LIMIT if diverged else StatusCode.CONVERGED)

@@ -5,23 +5,31 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import DescentPath, Status, StatusCode, Trajectory
+from sparsetoken.results import (
+    DescentPath,
+    Status,
+    StatusCode,
+    Trajectories,
+    Trajectory,
+)
 from sparsetoken.stages import JointDescent, Query
 from sparsetoken.theory.dynamics.path import path_of
 from sparsetoken.theory.dynamics.pooling import pooling_of
 from sparsetoken.theory.dynamics.replica import Plan, moving, run_replica, start_of
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, integer, real
-from sparsetoken.values import require_numbers
+from sparsetoken.values import broadcast, require_numbers
 
-__all__ = ["TOLERANCE", "descend", "descended_query"]
+__all__ = ["TOLERANCE", "descend", "descend_point", "descended_query"]
 
 TOLERANCE = 1e-3
 """Of twice the standard error of the test error."""
@@ -42,16 +50,20 @@ def descend(
     tolerance: float = TOLERANCE,
     replicas: int | None = None,
     executor: Executor | None = None,
-) -> Trajectory:
+    on_replica: Callable[[int, int], None] | None = None,
+) -> Trajectory | Trajectories[Trajectory]:
     """Return the course of gradient descent on readout, query and bias, as n, d -> infinity.
 
     The samples are followed in independent replicas, 4096 samples in each; replicas are
     added until twice the standard error of the test error is below the tolerance at every step.
+    Fields of the problem and of the descent may hold arrays, which broadcast against one another.
+    All descents draw the same samples, so that the differences between them are known better
+    than each.
 
     Parameters
     ----------
     problem : SparseTokenProblem
-        With numbers in all fields. Its position law plays no part.
+        Its position law plays no part.
     model : Attention or Elementwise
         Its query is a `JointDescent`.
     tolerance : float
@@ -61,32 +73,88 @@ def descend(
     executor : concurrent.futures.Executor, optional
         Runs the replicas, in threads or processes; by default they run here. The result does
         not depend on it.
+    on_replica : callable, optional
+        Called as on_replica(done, total) after each replica, with the replicas of all points
+        that are known to be needed.
 
     Returns
     -------
-    Trajectory
+    Trajectory, or Trajectories for arrays
         The start and each step. Its status is NO_LIMIT if the weights grow beyond 1e6 or are
         no numbers any more: the steps before that are kept.
 
     Raises
     ------
     InvalidInput
-        If a value is outside its range, the model cannot be trained by descent, or the steps
-        need more memory than 512 MiB for each replica (before anything is allocated).
+        If a value is outside its range, arrays do not broadcast, the model cannot be trained by
+        descent, or the steps need more memory than 512 MiB for each replica (before anything is
+        allocated).
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
+    asked = _Asked(tolerance, None if replicas is None else integer("replicas", replicas, 2))
+    run = _Replicas(executor, on_replica)
+
+    grid = broadcast(problem, model)
+    plans = [_plan(*point) for point in grid.points]
+    run.expect(len(plans) * (asked.replicas or FIRST_REPLICAS))
+    found = tuple(_followed(plan, asked, run) for plan in plans)
+    return Trajectories(grid.axes, grid.shape, found) if grid.axes else found[0]
+
+
+def descend_point(problem: SparseTokenProblem, model: Model, **options: Any) -> Trajectory:
+    """Return `descend` for a single descent.
+
+    Raises
+    ------
+    InvalidInput
+        If a field holds an array, or as `descend` says.
+    """
     require_numbers(problem, model)
-    plan = _plan(problem, model)
-    run = functools.partial(run_replica, plan)
-    every = executor.map if executor is not None else map
-    first = FIRST_REPLICAS if replicas is None else integer("replicas", replicas, 2)
-    courses = list(every(run, range(first)))
+    found = descend(problem, model, **options)
+    assert isinstance(found, Trajectory)
+    return found
+
+
+class _Asked(NamedTuple):
+    """How well a course should be known: a tolerance or, in its place, a number of replicas."""
+
+    tolerance: float
+    replicas: int | None
+
+
+class _Replicas:
+    """Runs replicas, and tells how many are done."""
+
+    def __init__(
+        self, executor: Executor | None, on_replica: Callable[[int, int], None] | None
+    ) -> None:
+        self._map = executor.map if executor is not None else map
+        self._tell = on_replica
+        self._done = self._total = 0
+
+    def expect(self, more: int) -> None:
+        """Count replicas that will be run."""
+        self._total += more
+
+    def run(self, plan: Plan, numbers: range) -> Iterator[np.ndarray]:
+        """Yield the courses of replicas."""
+        for course in self._map(functools.partial(run_replica, plan), numbers):
+            self._done += 1
+            if self._tell is not None:
+                self._tell(self._done, self._total)
+            yield course
+
+
+def _followed(plan: Plan, asked: _Asked, replicas: _Replicas) -> Trajectory:
+    """Return the course of a descent, from as many replicas as are asked for."""
+    courses = list(replicas.run(plan, range(asked.replicas or FIRST_REPLICAS)))
     while True:
-        found = _trajectory(plan, courses, tolerance)
-        more = _wanted(found, tolerance) - len(courses)
-        if replicas is not None or more <= 0:
+        found = _trajectory(plan, courses, asked.tolerance)
+        more = _wanted(found, asked.tolerance) - len(courses)
+        if asked.replicas is not None or more <= 0:
             return found
-        courses += every(run, range(len(courses), len(courses) + more))
+        replicas.expect(more)
+        courses += replicas.run(plan, range(len(courses), len(courses) + more))
 
 
 @functools.lru_cache(maxsize=32)
@@ -98,7 +166,7 @@ def descended_query(problem: SparseTokenProblem, model: Model) -> Query:
     InvalidInput
         If the descent diverges.
     """
-    found = descend(problem, model)
+    found = descend_point(problem, model)
     if found.status.code is StatusCode.NO_LIMIT:
         raise InvalidInput("JointDescent", "a descent that does not diverge", model.query)
     return found.query()

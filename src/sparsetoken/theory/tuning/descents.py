@@ -13,7 +13,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent, TwoSteps
 from sparsetoken.theory.alignment.two_steps import align_point
-from sparsetoken.theory.dynamics import TOLERANCE, descend
+from sparsetoken.theory.dynamics import TOLERANCE, descend_point
 from sparsetoken.validation import InvalidInput, integer, real
 from sparsetoken.values import require_numbers
 
@@ -97,7 +97,7 @@ def best_descent(
         x = tuple(float(value) for value in at)
         if x not in seen:
             queried = _with(model, _descent(given, x))
-            course = descend(problem, queried, replicas=_REPLICAS)
+            course = descend_point(problem, queried, replicas=_REPLICAS)
             seen[x] = _lasting(course.test_error)
         return seen[x][0]
 
@@ -108,7 +108,7 @@ def best_descent(
     minimize(error, first, method="Nelder-Mead", bounds=bounds, options=options)
     x = min(seen, key=lambda x: seen[x][0])
     best = _descent(given, x, max(seen[x][1], 1))
-    course = descend(problem, _with(model, best), replicas=replicas)
+    course = descend_point(problem, _with(model, best), replicas=replicas)
     return BestDescent(best, course, len(seen), _status(course, x, bounds))
 
 

@@ -30,8 +30,8 @@ _NEAR = 0.02  # in logarithms: the test error is flat to second order
 _FLAT = 1e-3  # of the logarithm of the test error
 _FACTOR = math.log(1e3)  # by which step sizes may differ from those given
 _RIDGES = (1e-6, 1.0)
-"""Beyond 1 the readout is so short that at finite d the chance imbalance of the classes, which
-moves the bias, decides the sign of the score."""
+"""Beyond 1 scores are so small that at dimensions of about 1000 the chance imbalance of the
+classes, which moves the bias by about 1/sqrt(n1), decides many: see theory/imbalance.py."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,8 +142,8 @@ def best_training(
     ``eta_q beta^2``, so that eta_q chooses it at the given beta. The simplex of Nelder and Mead
     starts at the better of `best_split` and `best_beta` with the stages as given: the result
     is never worse than either. The ridge is at most 1: a larger one often has the least test
-    error in the limit, but leaves a readout so short that at finite dimension the chance
-    imbalance of the classes, through the bias, decides the class.
+    error in the limit, but scores of order 1/ridge, which at finite n1 the chance imbalance of
+    the classes outweighs through the bias unless n1 is far above ridge^2.
 
     Parameters
     ----------

@@ -1,0 +1,82 @@
+"""What the chance imbalance of the classes does to a short readout at finite dimension."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+from sparsetoken.losses import Loss
+from sparsetoken.stages import Readout
+from sparsetoken.theory.learned_error import best_bias
+from sparsetoken.theory.score_law import ScoreLaw
+
+__all__ = ["USUAL_DIMENSION", "error_with_imbalance", "imbalance_advice"]
+
+USUAL_DIMENSION = 1000
+"""Of simulations by default: what is seen there is worth a word."""
+
+_MUCH = 0.1  # of the test error
+_LARGEST = 1e12  # dimension that is looked for
+
+
+def error_with_imbalance(scores: ScoreLaw, loss: Loss, pi: float, samples: float) -> float:
+    """Return the mean test error at a finite number of samples, where scores are small.
+
+    Equation: class-imbalance. The share of positives among n1 samples varies by
+    sqrt(pi(1-pi)/n1), and the bias, which has no ridge, follows it: where scores are small
+    beside the scale of the loss it is the minimum b(share) of the loss without features. Its
+    variance ``b'(pi)^2 pi(1-pi)/n1`` adds to that of the scores. In the limit n1 -> infinity
+    there is none of it, but scores shrink as 1/ridge, so that n1 must grow as its square.
+
+    Parameters
+    ----------
+    scores : ScoreLaw
+        Of new data, in the limit.
+    loss : Loss
+        A smooth one.
+    pi : float
+        The chance of the label +1 in training.
+    samples : float
+        n1, of the readout.
+    """
+    spread = _slope_of_bias(loss, pi) * math.sqrt(pi * (1 - pi) / samples)
+    return dataclasses.replace(scores, width=np.hypot(scores.width, spread)).test_error()
+
+
+def imbalance_advice(scores: ScoreLaw, readout: Readout, pi: float) -> tuple[str, ...]:
+    """Return what to say of a readout too short for the usual dimension, or nothing.
+
+    Nothing is said where the chance imbalance of the classes adds less than a tenth to the
+    test error at d = 1000, or the loss has a kink.
+    """
+    if not readout.loss.smooth or math.isinf(readout.alpha):
+        return ()
+    most = (1 + _MUCH) * scores.test_error()
+
+    def beyond(log_dimension: float) -> float:
+        samples = readout.alpha * math.exp(log_dimension)
+        return error_with_imbalance(scores, readout.loss, pi, samples) - most
+
+    low, high = math.log(USUAL_DIMENSION), math.log(_LARGEST)
+    if not beyond(low) > 0:
+        return ()
+    enough = brentq(beyond, low, high, rtol=1e-3) if beyond(high) < 0 else high
+    return (
+        "The ridge leaves scores so small that the chance imbalance of the classes, which moves "
+        f"the bias, decides many: at dimension {USUAL_DIMENSION} the mean test error is about "
+        f"{beyond(low) + most:.3g}, within a tenth of this limit only from dimension "
+        f"{math.exp(enough):.2g} on. Lower the ridge, or train on exact shares of the classes.",
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _slope_of_bias(loss: Loss, pi: float) -> float:
+    """Return the derivative of the best bias without features by the share of positives."""
+    b = best_bias(loss, pi)
+    y, chance = np.array([1.0, -1.0]), np.array([pi, 1 - pi])
+    positive, negative = np.asarray(loss.slope(y, np.full(2, b)))
+    return float((negative - positive) / (chance @ np.asarray(loss.curvature(y, np.full(2, b)))))

@@ -1,0 +1,167 @@
+"""Several descents at once: the same as one by one, in a table with an axis of steps."""
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import sparsetoken as st
+from sparsetoken.results import StatusCode, Table, Trajectories
+from sparsetoken.theory import descend, descend_point
+from sparsetoken.validation import InvalidInput
+
+matplotlib.use("agg")
+
+PROBLEM = st.SparseTokenProblem(4, 1, 3.0)
+SIZES, LOADS = np.array([0.5, 1.0, 2.0]), np.array([[1.0], [3.0]])
+STEPS = 3
+
+
+def _model(**fields):
+    return st.Attention(st.JointDescent(**({"steps": STEPS, "start_q": 0.4} | fields)))
+
+
+@pytest.fixture(scope="module")
+def plane():
+    return st.predict(PROBLEM, _model(alpha=LOADS, eta_w=SIZES[:, None]), tolerance=0.02)
+
+
+def test_each_point_is_what_it_is_alone(plane):
+    assert isinstance(plane, Trajectories)
+    assert plane.shape == (2, 3)
+    assert plane.test_error.shape == (2, 3, STEPS + 1)
+    assert set(plane.axes) == {"alpha", "eta_w"}
+    alone = descend_point(PROBLEM, _model(alpha=3.0, eta_w=0.5), tolerance=0.02)
+    np.testing.assert_array_equal(plane.test_error[1, 0], alone.test_error)
+    np.testing.assert_array_equal(plane.rows[3].bias, alone.bias)
+    assert plane.status.converged
+
+
+def test_columns_dicts_and_frames_have_a_row_for_each_step(plane):
+    frame = plane.to_frame()
+    assert len(frame) == 6 * (STEPS + 1)
+    assert list(frame.columns[:4]) == ["alpha", "eta_w", "step", "test_error"]
+    assert list(plane.to_dict()) == list(frame.columns)
+    np.testing.assert_array_equal(frame["cosine"], plane.cosine.ravel())
+    with pytest.raises(AttributeError, match="no column 'loss'"):
+        plane.loss  # noqa: B018
+    assert "<table>" in plane._repr_html_()
+
+
+def test_after_a_step_and_at_the_best_there_is_a_plain_table(plane):
+    last = plane.after()
+    assert isinstance(last, Table)
+    np.testing.assert_array_equal(last.test_error, plane.test_error[..., -1])
+    np.testing.assert_array_equal(plane.after(1).overlap_w, plane.overlap_w[..., 1])
+    best = plane.at_best_step()
+    np.testing.assert_array_equal(best.test_error, plane.test_error.min(axis=-1))
+    np.testing.assert_array_equal(best.step, plane.best_step)
+    assert (best.numerical_error > 0).all()
+    with pytest.raises(InvalidInput, match="step"):
+        plane.after(STEPS + 1)
+
+
+def test_pictures(plane):
+    over_steps = plane.plot("training_loss", Figure().subplots())
+    assert len(over_steps.lines) == 6
+    with_floor = plane.plot(ax=Figure().subplots())
+    floors = {line.get_ydata()[0] for line in with_floor.lines[6:]}
+    expected = {st.oracle.learning_error(PROBLEM, a, points=64).test_error for a in (1.0, 3.0)}
+    np.testing.assert_allclose(sorted(floors), sorted(expected))
+    assert with_floor.get_legend().get_texts()[0].get_text() == "alpha = 1, eta_w = 0.5"
+    over_loads = plane.after().plot("cosine", Figure().subplots())
+    assert over_loads.get_xlabel() == "eta_w"
+    with pytest.raises(InvalidInput, match="quantity"):
+        plane.plot("loss")
+
+
+def test_schedules_over_arrays():
+    sizes = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
+    found = descend(PROBLEM, _model(eta_w=sizes), replicas=2)
+    assert found.shape == (2,)
+    assert list(found.axes["eta_w"]) == [tuple(row) for row in sizes]
+    alone = descend_point(PROBLEM, _model(eta_w=sizes[1]), replicas=2)
+    np.testing.assert_array_equal(found.test_error[1], alone.test_error)
+    assert found.after().plot("test_error", Figure().subplots()).get_xlabel() == "point"
+    many = Trajectories({"eta_w": np.ones(22)}, (22,), 11 * found.rows)
+    with pytest.raises(InvalidInput, match="at most 20"):
+        many.plot()
+
+
+def test_arrays_in_the_problem_and_the_start():
+    problem = st.SparseTokenProblem(4, 1, np.array([2.0, 3.0]))
+    model = _model(start_w=[0.2, 0.4], start_q=0.5, start_product=[0.1, -0.2], steps=1)
+    found = descend(problem, model, replicas=2)
+    np.testing.assert_allclose(found.product_wq[:, 0], [0.1, -0.2])
+    # In the limit from infinitely many dimensions; the frame turns by rounding.
+    np.testing.assert_allclose(found.norm_w[:, 0], [0.2, 0.4])
+    assert found.test_error[0, 1] > found.test_error[1, 1]
+    with pytest.raises(InvalidInput, match="start_product"):
+        descend(problem, _model(start_w=[0.2, 0.4], start_product=[0.1, 0.3]), replicas=2)
+
+
+def test_a_point_that_diverges_leaves_the_others():
+    problem = st.SparseTokenProblem(4, 1, 2.0)
+    descent = st.JointDescent(steps=12, loss="square", eta_w=[[1.0], [900.0]], eta_q=[[4], [900]])
+    found = descend(problem, st.Attention(descent), replicas=2)
+    assert np.isfinite(found.test_error[0]).all()
+    assert np.isnan(found.test_error[1, -1])
+    assert found.rows[1].status.code is StatusCode.NO_LIMIT
+    assert not found.status.converged
+    last = found.after()
+    assert np.isnan(last.test_error[1])
+    assert "diverges" in last.rows[1].status.remedy
+    assert np.isfinite(found.at_best_step().test_error).all()
+
+
+def test_progress_counts_all_replicas():
+    told = []
+    model = _model(alpha=[1.0, 2.0], steps=1)
+    descend(PROBLEM, model, replicas=3, on_replica=lambda *now: told.append(now))
+    assert told == [(done, 6) for done in range(1, 7)]
+    told.clear()
+    model = _model(alpha=1.0, steps=2, start_w=0.2)  # the first replicas are not enough
+    descend(PROBLEM, model, tolerance=2e-4, on_replica=lambda *now: told.append(now))
+    assert [done for done, _ in told] == list(range(1, len(told) + 1))
+    assert told[-1][0] == told[-1][1] > 8
+
+
+def test_a_readout_afterwards_is_a_table_of_predictions():
+    model = _model(alpha=[1.0, 3.0], steps=2)
+    found = st.predict(PROBLEM, model, st.Readout(alpha=2.0), tolerance=1e-2)
+    assert found.shape == (2,)
+    assert found.test_error[1] < found.test_error[0]
+
+
+def test_simulations_of_several_descents():
+    model = _model(alpha=[1.0, 3.0], steps=2)
+    found = st.simulate(PROBLEM, model, dimension=40, trials=3)
+    assert isinstance(found, Trajectories)
+    assert found.test_error.shape == (2, 3)
+    assert (found.after().numerical_error > 0).all()
+    alone = st.simulate(PROBLEM, _model(alpha=3.0, steps=2), dimension=40, trials=3)
+    np.testing.assert_array_equal(found.rows[1].mean.test_error, alone.mean.test_error)
+    assert len(found.to_frame()) == 6
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"eta_w": [0.1, 0.2]}, r"\[:, None\]"),
+        ({"eta_w": [[0.1, 0.2]]}, "eta_w"),
+        ({"eta_w": [[0.1], [-0.2]]}, "eta_w entry"),
+        ({"momentum": [[1.0]]}, "momentum"),
+        ({"alpha": [0.0, 1.0]}, "alpha"),
+        ({"start_w": []}, "start_w"),
+    ],
+)
+def test_bad_arrays_are_one_error(fields, words):
+    with pytest.raises(InvalidInput, match=words):
+        _model(**fields)
+
+
+def test_arrays_that_do_not_broadcast_are_one_error():
+    with pytest.raises(InvalidInput, match="broadcast"):
+        descend(PROBLEM, _model(alpha=[1.0, 2.0], eta_q=np.ones((3, 1))))
+    with pytest.raises(InvalidInput, match="single number"):
+        descend_point(PROBLEM, _model(alpha=[1.0, 2.0]))
