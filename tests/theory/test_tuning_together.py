@@ -12,6 +12,7 @@ import pytest
 import sparsetoken as st
 from sparsetoken.results import StatusCode
 from sparsetoken.theory.tuning import descents
+from sparsetoken.theory.tuning.families import FAMILIES, family_of
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(6, 1, 3.5, 0.5)
@@ -112,14 +113,77 @@ def searched():
     return st.tuning.best_descent(PROBLEM, DESCENT, evaluations=10, replicas=4)
 
 
+def _worth(problem, descent):
+    course = st.theory.descend(problem, st.Attention(descent), replicas=2)
+    return descents._lasting(course.test_error)
+
+
 def test_the_search_of_descents_improves_on_its_start(searched):
-    start = descents._descent(DESCENT.query, tuple(np.log(descents._start(PROBLEM, DESCENT.query))))
-    course = st.theory.descend(PROBLEM, st.Attention(start), replicas=2)
-    error, step = descents._lasting(course.test_error)
+    start = family_of("constant", PROBLEM, DESCENT.query)
+    error, step = _worth(PROBLEM, start.descent(start.start))
     assert searched.course.test_error[-1] <= math.exp(error) + 4 * searched.course.numerical_error
     assert searched.descent.steps <= 8
     assert 1 <= step <= 8
     assert searched.evaluations <= 10
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_each_family_has_a_start_that_learns_and_may_be_cut_short(name):
+    family = family_of(name, PROBLEM, DESCENT.query)
+    whole, cut = family.descent(family.start), family.descent(family.start, 5)
+    assert (whole.steps, cut.steps) == (8, 5)
+    assert whole.alpha == DESCENT.query.alpha
+    for field in ("eta_w", "eta_b", "eta_q", "momentum"):
+        np.testing.assert_array_equal(cut.per_step(field), whole.per_step(field)[:5])
+    course = st.theory.descend(PROBLEM, st.Attention(cut), replicas=2)
+    assert course.cosine[-1] > 0.2
+    assert course.test_error[-1] < 0.45
+
+
+def test_schedules_of_the_families():
+    def sizes(name, numbers):
+        descent = family_of(name, PROBLEM, st.JointDescent(2.0, 4)).descent(numbers)
+        return descent.per_step("eta_w").tolist(), descent.per_step("eta_q").tolist()
+
+    assert sizes("two_steps", (1.0, 2.0, 3.0, 4.0, 0.1)) == ([1, 0, 3, 3], [0, 2, 4, 4])
+    assert sizes("constant", (1.0, 2.0, 0.1, 1.0)) == ([1] * 4, [2] * 4)
+    assert sizes("alternating", (1.0, 2.0, 0.1)) == ([1, 0, 1, 0], [0, 2, 0, 2])
+    assert sizes("warm_up", (1.0, 2.0, 0.1, 1.0, 2.0)) == ([1] * 4, [0, 1, 2, 2])
+    readout, query = sizes("fading", (1.0, 2.0, 0.1, 1.0, 1 / math.log(2)))
+    assert readout == [1] * 4
+    assert query == pytest.approx([2, 1, 0.5, 0.25])
+
+
+def test_a_free_search_starts_at_the_descent_and_keeps_all_else():
+    given = st.JointDescent.alternating(
+        2.0, 4, 1.0, 8.0, 0.5, decay_w=0.1, momentum=[0, 0.1, 0.2, 0.3], start_q=0.3
+    )
+    free = family_of("free", PROBLEM, given)
+    assert free.start == (1.0, 1.0, 8.0, 8.0)
+    for name in ("eta_w", "eta_q", "eta_b", "momentum"):
+        own, same = free.descent(free.start).per_step(name), given.per_step(name)
+        np.testing.assert_allclose(own, same)
+    moved = free.descent((2.0, 1.0, 8.0, 4.0))
+    np.testing.assert_allclose(moved.per_step("eta_w"), [2, 0, 1, 0])
+    np.testing.assert_allclose(moved.per_step("eta_b"), [1, 0, 0.5, 0])
+    np.testing.assert_allclose(moved.per_step("eta_q"), [0, 8, 0, 4])
+    assert (moved.decay_w, moved.start_q) == (0.1, 0.3)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        st.JointDescent.alternating(2.0, 5, 1.0, 20.0, 0.5),
+        st.JointDescent(2.0, 5, 1.0, 5.0),  # so many numbers that slopes are taken
+    ],
+)
+def test_a_free_search_is_better_than_its_start(given):
+    found = st.tuning.best_descent(
+        PROBLEM, st.Attention(given), family="free", evaluations=14, replicas=4
+    )
+    start, _ = _worth(PROBLEM, given)
+    best, _ = _worth(PROBLEM, found.descent)
+    assert best < start
 
 
 def test_the_descent_that_is_found_is_worth_as_much_with_real_tokens(searched):
@@ -142,7 +206,9 @@ def test_a_minimum_of_a_single_step_is_passed_over():
         ({"model": MODEL}, "JointDescent"),
         ({"model": st.Attention(st.JointDescent(steps=2))}, "steps"),
         ({"evaluations": 0}, "evaluations"),
+        ({"family": "best"}, "family"),
         ({"problem": st.SparseTokenProblem(1, 1, 3.5)}, "length of the query"),
+        ({"model": st.Attention(st.JointDescent(2.0, 4, 0, 0)), "family": "free"}, "size > 0"),
     ],
 )
 def test_bad_input_of_the_search_of_descents(change, words):

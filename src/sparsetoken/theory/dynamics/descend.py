@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from sparsetoken.results import (
     Trajectory,
 )
 from sparsetoken.stages import JointDescent, Query
-from sparsetoken.theory.dynamics.path import path_of
+from sparsetoken.theory.dynamics.path import path_of, spreads_of
 from sparsetoken.theory.dynamics.pooling import pooling_of
 from sparsetoken.theory.dynamics.replica import Plan, moving, run_replica, start_of
 from sparsetoken.tokens import isotropic_only
@@ -38,7 +37,7 @@ FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the standard errors
 _SIZES = (1024, 512, 256)  # samples of each class in half a replica
 _BYTES = 2**29  # of the projections that a replica keeps
-_POINTS, _POINTS_OF_GROUP = 2048, 128
+_POINTS, _POINTS_OF_SLOPES = 2048, 128
 _SAFETY = 1.2  # more replicas than the first ones ask for
 
 
@@ -202,13 +201,12 @@ def _trajectory(plan: Plan, courses: list[np.ndarray], tolerance: float) -> Traj
     problem, model, descent, _ = plan
     states = min(len(course) for course in courses)
     table = np.stack([course[:states] for course in courses])
-    path = functools.partial(path_of, problem, model, descent.beta)
-    groups = [part.mean(axis=0) for part in np.array_split(table, min(_GROUPS, len(table)))]
-    paths = [path(group, _POINTS_OF_GROUP) for group in groups]
-    found = path(table.mean(axis=0), _POINTS)
-    names = [field.name for field in dataclasses.fields(DescentPath)]
-    spread = {name: np.std([getattr(p, name) for p in paths], axis=0, ddof=1) for name in names}
-    errors = DescentPath(**{name: s / math.sqrt(len(groups)) for name, s in spread.items()})
+    parts = np.array_split(table, min(_GROUPS, len(table)))
+    groups = np.stack([part.mean(axis=0) for part in parts])
+    found = path_of(problem, model, descent.beta, table.mean(axis=0), _POINTS)
+    spreads = spreads_of(problem, model, descent.beta, groups, _POINTS_OF_SLOPES)
+    scale = 1 / math.sqrt(len(groups))
+    errors = DescentPath(**{name: scale * spread for name, spread in vars(spreads).items()})
     numerical = float(errors.test_error.max())
     return Trajectory(
         **vars(found),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -11,10 +12,13 @@ from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import DescentPath, Overlaps
 from sparsetoken.stages import Query
+from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.score_law import ScoreLaw
 
-__all__ = ["path_of"]
+__all__ = ["path_of", "spreads_of"]
+
+_COSINE, _SHARPNESS = 0, 1  # columns of the numbers that decide the test error
 
 
 def path_of(
@@ -37,55 +41,114 @@ def path_of(
     points : int
         Nodes of the test error for each class and scramble, a power of two.
     """
-    loss, overlap_w, overlap_q, ww, wq, qq, bias = states.T
-    norm_w, norm_q = np.sqrt(np.maximum(ww, 0)), np.sqrt(np.maximum(qq, 0))
-    cosine = np.divide(overlap_q, norm_q, out=np.zeros_like(overlap_q), where=norm_q > 0)
-    cosine = np.clip(cosine, -1, 1)
-    sharpness = beta * norm_q
-    test_error = [
-        _test_error(problem, model, Query(s, k), overlaps, points)
-        for s, k, overlaps in zip(
-            cosine.tolist(),
-            sharpness.tolist(),
-            _overlaps(cosine, norm_q, overlap_w, ww, wq, bias),
-            strict=True,
-        )
-    ]
+    at = _places(states, beta)
+    test_error = [_test_error(problem, model, place, points) for place in at]
+    return _path(states, at, np.array(test_error))
+
+
+def spreads_of(
+    problem: SparseTokenProblem,
+    model: Model,
+    beta: float,
+    groups: Float[np.ndarray, "groups states 7"],
+    points: int,
+) -> DescentPath:
+    """Return the standard deviations over groups of all quantities at each state.
+
+    That of the test error is to first order in the distance of the groups from their mean:
+    its slopes are those over one standard deviation of each number that decides it.
+
+    Parameters
+    ----------
+    problem, model, beta, points
+        As of `path_of`.
+    groups : array of shape (groups, states, 7)
+        The columns of means over replicas.
+    """
+    middle = _places(groups.mean(axis=0), beta)
+    places = np.stack([_places(group, beta) for group in groups])
+    apart = places - middle
+    moves = apart.std(axis=0, ddof=1)
+    moves[middle[:, _COSINE] + moves[:, _COSINE] > 1, _COSINE] *= -1
+    slopes = [_slopes(problem, model, *at, points) for at in zip(middle, moves, strict=True)]
+    errors = np.einsum("gsj,sj->gs", apart, slopes)
+    paths = [_path(*group) for group in zip(groups, places, errors, strict=True)]
+    names = [field.name for field in dataclasses.fields(DescentPath)]
     return DescentPath(
-        test_error=np.array(test_error),
+        **{name: np.std([getattr(p, name) for p in paths], axis=0, ddof=1) for name in names}
+    )
+
+
+def _path(
+    states: Float[np.ndarray, "states 7"],
+    places: Float[np.ndarray, "states 6"],
+    test_error: Float[np.ndarray, " states"],
+) -> DescentPath:
+    loss, overlap_w, overlap_q, ww, wq, qq, bias = states.T
+    return DescentPath(
+        test_error=test_error,
         training_loss=loss,
-        cosine=cosine,
-        sharpness=sharpness,
+        cosine=places[:, _COSINE],
+        sharpness=places[:, _SHARPNESS],
         overlap_w=overlap_w,
         overlap_q=overlap_q,
-        norm_w=norm_w,
-        norm_q=norm_q,
+        norm_w=np.sqrt(np.maximum(ww, 0)),
+        norm_q=np.sqrt(np.maximum(qq, 0)),
         product_wq=wq,
         bias=bias,
     )
 
 
-def _overlaps(
-    cosine: np.ndarray,
-    norm_q: np.ndarray,
-    overlap_w: np.ndarray,
-    ww: np.ndarray,
-    wq: np.ndarray,
-    bias: np.ndarray,
-) -> list[Overlaps]:
-    """Return the readout of each state in the frame of query and signal."""
+def _places(states: Float[np.ndarray, "states 7"], beta: float) -> Float[np.ndarray, "states 6"]:
+    """Return the numbers that decide the test error: cosine, sharpness, and the overlaps.
+
+    Those are of the readout in the frame of query and signal: w_1, w_2, nu and b.
+    """
+    _, overlap_w, overlap_q, ww, wq, qq, bias = states.T
+    norm_q = np.sqrt(np.maximum(qq, 0))
+    cosine = np.divide(overlap_q, norm_q, out=np.zeros_like(overlap_q), where=norm_q > 0)
+    cosine = np.clip(cosine, -1, 1)
     along = np.divide(wq, norm_q, out=np.zeros_like(wq), where=norm_q > 0)
     sine = np.sqrt(1 - cosine**2)
     across = np.divide(overlap_w - cosine * along, sine, out=np.zeros_like(sine), where=sine > 0)
     rest = np.sqrt(np.maximum(ww - along**2 - across**2, 0))
-    return [
-        Overlaps(*row)
-        for row in zip(along.tolist(), across.tolist(), rest.tolist(), bias.tolist(), strict=True)
-    ]
+    return np.stack([cosine, beta * norm_q, along, across, rest, bias], axis=1)
+
+
+def _slopes(
+    problem: SparseTokenProblem,
+    model: Model,
+    place: Float[np.ndarray, 6],
+    moves: Float[np.ndarray, 6],
+    points: int,
+) -> Float[np.ndarray, 6]:
+    """Return the slopes of the test error over moves from a place; 0 where there is no move."""
+    slopes = np.zeros(len(place))
+    if not np.isfinite(place).all():
+        return slopes
+    law = _law(problem, model, place, points)
+    here = _error_of(law, place)
+    for j in np.flatnonzero(moves):
+        moved = place.copy()
+        moved[j] += moves[j]
+        other = _law(problem, model, moved, points) if j in (_COSINE, _SHARPNESS) else law
+        slopes[j] = (_error_of(other, moved) - here) / moves[j]
+    return slopes
 
 
 def _test_error(
-    problem: SparseTokenProblem, model: Model, query: Query, overlaps: Overlaps, points: int
+    problem: SparseTokenProblem, model: Model, place: Float[np.ndarray, 6], points: int
 ) -> float:
-    scores = ScoreLaw.of(feature_law(model, problem, query, points), overlaps)
+    return _error_of(_law(problem, model, place, points), place)
+
+
+def _law(
+    problem: SparseTokenProblem, model: Model, place: Float[np.ndarray, 6], points: int
+) -> FeatureLaw:
+    query = Query(float(place[_COSINE]), float(place[_SHARPNESS]))
+    return feature_law(model, problem, query, points)
+
+
+def _error_of(law: FeatureLaw, place: Float[np.ndarray, 6]) -> float:
+    scores = ScoreLaw.of(law, Overlaps(*place[_SHARPNESS + 1 :].tolist()))
     return scores.test_error() if math.isfinite(scores.mean.sum()) else math.nan

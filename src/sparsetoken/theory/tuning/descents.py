@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import minimize
@@ -11,21 +12,19 @@ from scipy.optimize import minimize
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode, Trajectory
-from sparsetoken.stages import JointDescent, TwoSteps
-from sparsetoken.theory.alignment.two_steps import align_point
+from sparsetoken.stages import JointDescent
 from sparsetoken.theory.dynamics import TOLERANCE, descend_point
-from sparsetoken.validation import InvalidInput, integer, real
+from sparsetoken.theory.tuning.families import family_of
+from sparsetoken.validation import InvalidInput, integer
 from sparsetoken.values import require_numbers
 
 __all__ = ["BestDescent", "best_descent"]
 
-_FIRST_W = 0.5  # where the search starts
-_SHARPNESS = 2.0  # of the query at the start: neither blunt nor hard
-_REST = (1.5, 1e-3, 5e-2)  # eta_w, eta_q and decay_w of the rest, the query nearly at rest
 _FACTOR = math.log(1e3)  # by which each number may differ from its start
-_MOMENTUM = 0.6  # of the rest: with it the readout is near its minimum after some ten steps
 _FIRST_MOVE = 0.7  # of each coordinate, a factor of two
-_NEAR, _FLAT = 0.02, 1e-3  # of the logarithms of the sizes and of the test error
+_NEAR, _FLAT = 0.02, 1e-3  # of the logarithms of the numbers and of the test error
+_MOST_OF_SIMPLEX = 8  # numbers; more of them are searched along their slopes
+_SLOPE = 0.1  # over this move of a logarithm: finer ones see the noise of few replicas
 _LASTING = 3  # steps over which a least test error must last
 _REPLICAS = 2  # in the search; all see the same samples, so that differences are sharp
 
@@ -55,18 +54,18 @@ def best_descent(
     problem: SparseTokenProblem,
     model: Model,
     *,
+    family: str = "constant",
     evaluations: int = 60,
     replicas: int = 16,
 ) -> BestDescent:
     """Search for the descent on all samples whose test error is least.
 
-    The first step moves readout and bias, the second the query; the rest move all of them, with
-    momentum 0.6 and weight decay of the readout. Five numbers are chosen: the two first step
-    sizes, those of the rest and the decay. The bias moves as the readout. The descent stops at
-    the end of the three steps whose largest test error is least: a lower one that does not last
-    would not be met at finite dimension.
+    The bias moves as the readout. The descent stops at the end of the three steps whose largest
+    test error is least: a lower one that does not last would not be met at finite dimension.
 
-    Equation: best-descent, ``argmin of E`` over these numbers and the steps.
+    Equation: best-descent, ``argmin of E`` over the numbers of the family and the steps, by the
+    simplex of Nelder and Mead; for more than eight numbers, by L-BFGS-B with slopes from
+    differences.
 
     Parameters
     ----------
@@ -74,8 +73,14 @@ def best_descent(
     model : Attention or Elementwise
         Its query is a `JointDescent`, of which alpha, steps (at least 3, the most that are
         taken), beta and loss are kept.
+    family : str
+        ``constant``: constant step sizes of readout and query, momentum and weight decay of the
+        readout. ``two_steps``: a step of the readout, one of the query, then constant ones of
+        both. ``alternating``: readout and query in turns. ``warm_up`` and ``fading``: the
+        steps of the query grow or fall. ``free``: the steps of each size of the given descent
+        itself, all else as given; what another family found is a start for it.
     evaluations : int
-        The most descents that are followed, at least 1.
+        The most descents that are followed, at least 1; a free search may take some more.
     replicas : int
         Of the course that is returned, as for `descend`.
 
@@ -91,25 +96,47 @@ def best_descent(
         raise InvalidInput("query of the model", "a JointDescent", given, remedy)
     integer("steps of the search", given.steps, 3)
     integer("evaluations", evaluations, 1)
+    descents = family_of(family, problem, given)
     seen: dict[tuple[float, ...], tuple[float, int]] = {}
 
     def error(at: np.ndarray) -> float:
         x = tuple(float(value) for value in at)
         if x not in seen:
-            queried = _with(model, _descent(given, x))
+            queried = _with(model, descents.descent(_numbers(x)))
             course = descend_point(problem, queried, replicas=_REPLICAS)
             seen[x] = _lasting(course.test_error)
         return seen[x][0]
 
-    first = np.log(_start(problem, given))
+    first = np.log(descents.start)
     bounds = [(x - _FACTOR, x + _FACTOR) for x in first.tolist()]
+    _minimize(error, first, bounds, evaluations)
+    x = min(seen, key=lambda x: seen[x][0])
+    best = descents.descent(_numbers(x), max(seen[x][1], 1))
+    course = descend_point(problem, _with(model, best), replicas=replicas)
+    return BestDescent(best, course, len(seen), _status(course, x, bounds))
+
+
+def _numbers(logarithms: tuple[float, ...]) -> tuple[float, ...]:
+    return tuple(math.exp(x) for x in logarithms)
+
+
+def _minimize(
+    error: Callable[[np.ndarray], float],
+    first: np.ndarray,
+    bounds: list[tuple[float, float]],
+    evaluations: int,
+) -> None:
+    if len(first) > _MOST_OF_SIMPLEX:
+
+        def finite(x: np.ndarray) -> float:
+            return min(error(x), 0.0)  # a descent that diverges is as bad as always wrong
+
+        slopes = {"maxfun": evaluations, "eps": _SLOPE, "ftol": _FLAT}
+        minimize(finite, first, method="L-BFGS-B", bounds=bounds, options=slopes)
+        return
     simplex = np.stack([first, *(first + _FIRST_MOVE * np.eye(len(first)))])
     options = {"initial_simplex": simplex, "maxfev": evaluations, "xatol": _NEAR, "fatol": _FLAT}
     minimize(error, first, method="Nelder-Mead", bounds=bounds, options=options)
-    x = min(seen, key=lambda x: seen[x][0])
-    best = _descent(given, x, max(seen[x][1], 1))
-    course = descend_point(problem, _with(model, best), replicas=replicas)
-    return BestDescent(best, course, len(seen), _status(course, x, bounds))
 
 
 def _lasting(test_error: np.ndarray) -> tuple[float, int]:
@@ -125,38 +152,9 @@ def _lasting(test_error: np.ndarray) -> tuple[float, int]:
     return math.log(largest[first]), first + _LASTING - 1
 
 
-def _start(problem: SparseTokenProblem, given: JointDescent) -> tuple[float, ...]:
-    """Return the numbers at the start; the query then has `_SHARPNESS` with softmax."""
-    unit = TwoSteps(given.alpha, _FIRST_W, _FIRST_W, 1.0, given.beta, given.loss)
-    length = align_point(problem, unit).sharpness
-    remedy = "Take more than one token, and a strength above 0."
-    real("length of the query", length, 0.0, open_low=True, remedy=remedy)
-    return _FIRST_W, _SHARPNESS / length, *_REST
-
-
 def _with(model: Model, descent: JointDescent) -> Model:
     found: Model = dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
     return found
-
-
-def _descent(
-    given: JointDescent, logarithms: tuple[float, ...], steps: int | None = None
-) -> JointDescent:
-    """Return the first steps of the descent with these numbers, all by default."""
-    first_w, first_q, eta_w, eta_q, decay = (math.exp(x) for x in logarithms)
-    rest = given.steps - 2
-    readout = [first_w, 0.0, *[eta_w] * rest][:steps]
-    return JointDescent(
-        alpha=given.alpha,
-        steps=len(readout),
-        eta_w=readout,
-        eta_b=readout,
-        eta_q=[0.0, first_q, *[eta_q] * rest][:steps],
-        momentum=[0.0, 0.0, 0.0, *[_MOMENTUM] * (rest - 1)][:steps],
-        decay_w=decay,
-        beta=given.beta,
-        loss=given.loss,
-    )
 
 
 def _status(course: Trajectory, at: tuple[float, ...], bounds: list[tuple[float, float]]) -> Status:
