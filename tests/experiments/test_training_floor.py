@@ -8,10 +8,15 @@ from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.experiments.training_floor import EXPERIMENT, work
 from sparsetoken.experiments.training_floor.figure import draw
-from sparsetoken.experiments.training_floor.rows import Levels, MessagesPassed, Searched
+from sparsetoken.experiments.training_floor.rows import (
+    Levels,
+    MessagesPassed,
+    Schedule,
+    Searched,
+)
 from sparsetoken.figures.style import styled
 
-PROFILE = work.Profile((2.0,), (2.0,), 8, 3, 60, 5, 2)
+PROFILE = work.Profile((2.0,), (2.0,), 8, (work.RESTING, work.DESCENT, "free"), 3, 60, 5, 2)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,7 @@ def test_the_levels_are_in_order(rows):
 
 def test_no_search_is_below_the_floor_or_above_the_best_split(rows):
     levels = one(rows, Levels, alpha=2.0)
-    for row in select(rows, Searched):
+    for row in (*select(rows, Searched), *select(rows, Schedule)):
         assert row.predicted.value > levels.floor.value
     stages = one(rows, Searched, training=work.STAGES)
     # Both are known to half of the tolerance.
@@ -55,15 +60,30 @@ def test_messages_and_searches_are_judged(rows):
 
 
 def test_one_descent_must_be_better_than_the_stages(rows):
-    near = changed(rows, Searched, "predicted", {"value": 0.03}, training=work.DESCENT)
-    far = changed(rows, Searched, "predicted", {"value": 0.3}, training=work.DESCENT)
+    near = changed(rows, Schedule, "predicted", {"value": 0.03}, family=work.DESCENT)
+    far = changed(rows, Schedule, "predicted", {"value": 0.3}, family=work.DESCENT)
     assert _verdicts(near, "best-training")[-1] == "holds"
     assert _verdicts(far, "best-training")[-1] == "fails"
 
 
+def test_constant_steps_must_be_better_than_a_resting_query(rows):
+    for value, verdict in ((0.03, "holds"), (0.4, "fails")):
+        moved = changed(rows, Schedule, "predicted", {"value": value}, family=work.DESCENT)
+        assert _verdicts(moved, "best-schedule") == [verdict]
+
+
+def test_the_descent_is_measured_at_two_dimensions_and_the_free_search_goes_on(rows):
+    measured = select(rows, Searched, training=work.DESCENT)
+    assert [row.measured.dimension for row in measured] == [30, 60]
+    free, constant = (one(rows, Schedule, family=name) for name in ("free", work.DESCENT))
+    # Each is known to its error from two replicas; the free one starts where the other ends.
+    allowed = 4 * (free.predicted.error + constant.predicted.error)
+    assert free.predicted.value <= constant.predicted.value + allowed
+
+
 def test_the_words_and_the_figure_have_all_rows(rows, said_of):
     words = said_of(EXPERIMENT, PROFILE, rows)
-    for row in select(rows, Searched):
+    for row in (*select(rows, Schedule), one(rows, Searched, training=work.STAGES)):
         assert row.numbers in words["result"]
     assert "d = 60, 5 trials" in words["setting"]
     with styled():

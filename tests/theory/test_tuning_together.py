@@ -184,6 +184,7 @@ def test_a_free_search_is_better_than_its_start(given):
     start, _ = _worth(PROBLEM, given)
     best, _ = _worth(PROBLEM, found.descent)
     assert best < start
+    assert found.evaluations <= 14
 
 
 def test_the_descent_that_is_found_is_worth_as_much_with_real_tokens(searched):

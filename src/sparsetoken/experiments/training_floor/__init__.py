@@ -2,7 +2,12 @@
 
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.training_floor.claims import CLAIMS, compare_rows, summary
-from sparsetoken.experiments.training_floor.rows import Levels, MessagesPassed, Searched
+from sparsetoken.experiments.training_floor.rows import (
+    Levels,
+    MessagesPassed,
+    Schedule,
+    Searched,
+)
 from sparsetoken.experiments.training_floor.work import PROFILES, jobs
 
 __all__ = ["EXPERIMENT"]
@@ -12,7 +17,7 @@ EXPERIMENT = Experiment(
     title="The floor under every training",
     claims=CLAIMS,
     profiles=PROFILES,
-    rows=(Levels, Searched, MessagesPassed),
+    rows=(Levels, Schedule, Searched, MessagesPassed),
     jobs=jobs,
     compare=compare_rows,
     summary=summary,

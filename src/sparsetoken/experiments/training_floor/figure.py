@@ -23,7 +23,7 @@ LINES = {
 }
 POINTS = {
     STAGES: ("four stages, all choices", "#0072B2", "o"),
-    DESCENT: ("one descent on all samples", "#D55E00", "s"),
+    DESCENT: ("one descent, constant steps", "#D55E00", "s"),
 }
 
 
@@ -35,7 +35,9 @@ def draw(rows: Sequence[Any]) -> Figure:
         style.predicted(axes, series(levels, "alpha", name), colour, line)
         axes.plot([], [], line, color=colour, label=f"{label}, theory")
     for training, (label, colour, marker) in POINTS.items():
-        found = select(rows, Searched, training=training)
+        every = select(rows, Searched, training=training)
+        largest = max(row.measured.dimension for row in every)
+        found = [row for row in every if row.measured.dimension == largest]
         look: dict[str, Any] = {"color": colour, "fmt": marker, "ms": 5}
         lines.labelled_points(axes, series(found, "alpha", "measured"), label=label, **look)
         predicted = series(found, "alpha", "predicted")

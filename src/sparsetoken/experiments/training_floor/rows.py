@@ -6,7 +6,7 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Levels", "MessagesPassed", "Searched"]
+__all__ = ["Levels", "MessagesPassed", "Schedule", "Searched"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +33,27 @@ class Levels:
 
 
 @dataclasses.dataclass(frozen=True)
+class Schedule:
+    """The best descent of one family, by theory.
+
+    Attributes
+    ----------
+    alpha : float
+    family : str
+    numbers : str
+        What was chosen, for readers.
+    evaluations : int
+    predicted : Predicted
+    """
+
+    alpha: float
+    family: str
+    numbers: str
+    evaluations: int
+    predicted: Predicted
+
+
+@dataclasses.dataclass(frozen=True)
 class Searched:
     """The best training of a search over the theory, and what it is worth with real tokens.
 
@@ -40,7 +61,7 @@ class Searched:
     ----------
     alpha : float
     training : str
-        Of the four stages, or of one descent.
+        Of the four stages, or of one descent with the schedules of a family.
     numbers : str
         What was chosen, for readers.
     predicted : Predicted

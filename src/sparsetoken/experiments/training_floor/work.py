@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from sparsetoken import simulation, theory
 from sparsetoken.beyond.classifier import Classifier, reached
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import Measured, Predicted, averaged, measured, predicted
-from sparsetoken.experiments.training_floor.rows import Levels, MessagesPassed, Searched
+from sparsetoken.experiments.training_floor.rows import (
+    Levels,
+    MessagesPassed,
+    Schedule,
+    Searched,
+)
 from sparsetoken.models import Attention, Pooled
 from sparsetoken.results import Prediction, StatusCode
 from sparsetoken.simulation.descent import descended
@@ -17,12 +24,16 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 from sparsetoken.theory.oracle import BayesError, LearningError, bayes_error, learning_error
-from sparsetoken.theory.tuning import best_descent, best_split, best_training
+from sparsetoken.theory.tuning import BestDescent, best_descent, best_split, best_training
+from sparsetoken.theory.tuning.families import FAMILIES, FREE
 
-__all__ = ["DESCENT", "PROFILES", "STAGES", "Profile", "jobs"]
+__all__ = ["DESCENT", "PROFILES", "RESTING", "STAGES", "Profile", "jobs"]
 
-STAGES, DESCENT = "four stages", "one descent"
-"""The trainings that are searched: all choices of the four stages, and one descent."""
+STAGES, DESCENT = "four stages", "constant"
+"""The trainings that are searched: all choices of the four stages, and one descent, of whose
+families this one is measured with real tokens as well."""
+RESTING = "two_steps"
+"""The family whose query is trained first and then nearly rests, as that of the four stages."""
 ETA_Q, RIDGE = 40.0, 1e-2
 """Of the four stages whose split alone is chosen."""
 TOLERANCE = 1e-3
@@ -41,9 +52,13 @@ class Profile:
         Those of them where trainings are searched.
     steps : int
         The most steps of a descent.
+    families : tuple of str
+        Of descents that are searched, `DESCENT` and `RESTING` among them. ``free`` goes on from
+        what the search of `DESCENT` finds.
     evaluations : int
         Of each search.
     dimension, trials : int
+        What is found is trained at this dimension; the descent at half of it as well.
     replicas : int
         Of the theory of the descent that is found.
     """
@@ -51,6 +66,7 @@ class Profile:
     alphas: tuple[float, ...]
     searched: tuple[float, ...]
     steps: int
+    families: tuple[str, ...]
     evaluations: int
     dimension: int
     trials: int
@@ -58,8 +74,17 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile((0.5, 1.0, 2.0, 4.0), (0.5,), 16, 20, 800, 8, 8),
-    "paper": Profile((0.25, 0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 1.0, 2.0, 4.0), 20, 100, 1000, 24, 32),
+    "quick": Profile((0.5, 1.0, 2.0, 4.0), (0.5,), 16, (RESTING, DESCENT), 20, 800, 8, 8),
+    "paper": Profile(
+        (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+        (0.5, 1.0, 2.0, 4.0),
+        20,
+        (*FAMILIES, FREE),
+        100,
+        1000,
+        24,
+        32,
+    ),
 }
 
 
@@ -73,16 +98,13 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
             seed_of("training-floor", name, i, seed) for name in ("message passing", "descent")
         ]
         found.append(Job(pass_messages, (alpha, *sizes, seeds[0]), profile.trials * alpha * size))
-        cost = profile.evaluations * 0.05 * profile.steps
         search = (alpha, profile.evaluations, *sizes, seeds[1])
         found.append(Job(search_stages, search, 8.0 + 0.1 * profile.evaluations))
-        found.append(
-            Job(
-                search_descent,
-                (profile.steps, profile.replicas, *search),
-                cost + profile.trials * size,
-            )
-        )
+        cost = profile.evaluations * 0.04 * profile.steps
+        for family in profile.families:
+            searched = (family, profile.steps, profile.replicas, *search)
+            measured = profile.trials * size * (family == DESCENT)
+            found.append(Job(search_descent, searched, cost * (1 + (family == FREE)) + measured))
     return found
 
 
@@ -144,7 +166,9 @@ def search_stages(
     return [Searched(alpha, STAGES, numbers, _known(best.prediction), error)]
 
 
+@version(2)
 def search_descent(
+    family: str,
     steps: int,
     replicas: int,
     alpha: float,
@@ -152,26 +176,49 @@ def search_descent(
     dimension: int,
     trials: int,
     seed: int,
-) -> list[Searched]:
-    """Search over descents on all samples, and train with the best."""
-    model = Attention(JointDescent(alpha, steps))
-    best = best_descent(PROBLEM, model, evaluations=evaluations, replicas=replicas)
+) -> list[Schedule | Searched]:
+    """Search over the descents of a family on all samples; train with the best of `DESCENT`."""
+    given = JointDescent(alpha, steps)
+    if family == FREE:
+        given = _best(DESCENT, given, evaluations, 2).descent
+    best = _best(family, given, evaluations, replicas)
     course, descent = best.course, best.descent
     # The errors of the replicas are part of the comparison, so only divergence is a failure.
     diverged = course.status.code is StatusCode.NO_LIMIT
     status = str(StatusCode.NO_LIMIT if diverged else StatusCode.CONVERGED)
-    theory_error = Predicted(
+    worth = Predicted(
         float(course.test_error[-1]),
         float(course.errors.test_error[-1]),
         status,
     )
-    eta_w, eta_q = (descent.per_step(name) for name in ("eta_w", "eta_q"))
-    numbers = (
-        f"{descent.steps} steps, η_w = {eta_w[0]:.2g}, η_q = {eta_q[1]:.3g}, then "
-        f"η_w = {eta_w[-1]:.2g}, η_q = {eta_q[-1]:.1g} and decay {descent.decay_w:.2g}"
+    numbers = numbers_of(descent)
+    found: list[Schedule | Searched] = [Schedule(alpha, family, numbers, best.evaluations, worth)]
+    for d in (dimension // 2, dimension) if family == DESCENT else ():
+        errors = [_trained(descent, d, seed_of(seed, d, trial)) for trial in range(trials)]
+        found.append(Searched(alpha, DESCENT, numbers, worth, averaged(errors, d)))
+    return found
+
+
+def _best(family: str, given: JointDescent, evaluations: int, replicas: int) -> BestDescent:
+    return best_descent(
+        PROBLEM, Attention(given), family=family, evaluations=evaluations, replicas=replicas
     )
-    errors = [_trained(descent, dimension, seed_of(seed, trial)) for trial in range(trials)]
-    return [Searched(alpha, DESCENT, numbers, theory_error, averaged(errors, dimension))]
+
+
+def numbers_of(descent: JointDescent) -> str:
+    """Return the numbers of a descent for readers, schedules by their first and last numbers."""
+    sizes = {
+        "η_w": descent.per_step("eta_w"),
+        "η_q": descent.per_step("eta_q"),
+        "momentum": descent.per_step("momentum"),
+    }
+    words = [f"{name} = {_listed(values)}" for name, values in sizes.items()]
+    return ", ".join([f"{descent.steps} steps", *words, f"decay {descent.decay_w:.2g}"])
+
+
+def _listed(sizes: np.ndarray) -> str:
+    own = list(dict.fromkeys(f"{size:.2g}" for size in sizes.tolist()))
+    return ", ".join(own) if len(own) <= 3 else f"{own[0]}, {own[1]}, ..., {own[-1]}"
 
 
 def _trained(descent: JointDescent, dimension: int, seed: int) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Callable
@@ -80,7 +81,7 @@ def best_descent(
         steps of the query grow or fall. ``free``: the steps of each size of the given descent
         itself, all else as given; what another family found is a start for it.
     evaluations : int
-        The most descents that are followed, at least 1; a free search may take some more.
+        The most descents that are followed, at least 1.
     replicas : int
         Of the course that is returned, as for `descend`.
 
@@ -102,6 +103,8 @@ def best_descent(
     def error(at: np.ndarray) -> float:
         x = tuple(float(value) for value in at)
         if x not in seen:
+            if len(seen) == evaluations:
+                raise _Enough
             queried = _with(model, descents.descent(_numbers(x)))
             course = descend_point(problem, queried, replicas=_REPLICAS)
             seen[x] = _lasting(course.test_error)
@@ -109,11 +112,16 @@ def best_descent(
 
     first = np.log(descents.start)
     bounds = [(x - _FACTOR, x + _FACTOR) for x in first.tolist()]
-    _minimize(error, first, bounds, evaluations)
+    with contextlib.suppress(_Enough):
+        _minimize(error, first, bounds)
     x = min(seen, key=lambda x: seen[x][0])
     best = descents.descent(_numbers(x), max(seen[x][1], 1))
     course = descend_point(problem, _with(model, best), replicas=replicas)
     return BestDescent(best, course, len(seen), _status(course, x, bounds))
+
+
+class _Enough(Exception):
+    """No more evaluations are allowed."""
 
 
 def _numbers(logarithms: tuple[float, ...]) -> tuple[float, ...]:
@@ -124,18 +132,17 @@ def _minimize(
     error: Callable[[np.ndarray], float],
     first: np.ndarray,
     bounds: list[tuple[float, float]],
-    evaluations: int,
 ) -> None:
     if len(first) > _MOST_OF_SIMPLEX:
 
         def finite(x: np.ndarray) -> float:
             return min(error(x), 0.0)  # a descent that diverges is as bad as always wrong
 
-        slopes = {"maxfun": evaluations, "eps": _SLOPE, "ftol": _FLAT}
+        slopes = {"eps": _SLOPE, "ftol": _FLAT}
         minimize(finite, first, method="L-BFGS-B", bounds=bounds, options=slopes)
         return
     simplex = np.stack([first, *(first + _FIRST_MOVE * np.eye(len(first)))])
-    options = {"initial_simplex": simplex, "maxfev": evaluations, "xatol": _NEAR, "fatol": _FLAT}
+    options = {"initial_simplex": simplex, "xatol": _NEAR, "fatol": _FLAT}
     minimize(error, first, method="Nelder-Mead", bounds=bounds, options=options)
 
 
