@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw, token_law
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, integer, real, reals
 
-__all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
+__all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance", "require_problem"]
 
 
 class Letters(NamedTuple):
@@ -177,3 +177,10 @@ class SparseTokenProblem:
         tokens = self.tokens.sample_noise(n, self.length, len(signal), rng, dtype)
         tokens[v] += np.asarray(theta * signal, dtype=dtype)
         return tokens, y
+
+
+def require_problem(value: Any) -> None:
+    """Raise `InvalidInput` unless a value is a problem."""
+    if not isinstance(value, SparseTokenProblem):
+        remedy = "Write st.SparseTokenProblem(length=10), for example."
+        raise InvalidInput("problem", "a SparseTokenProblem", value, remedy)

@@ -85,6 +85,7 @@ def test_floor_keys():
         (["descend", "--model", "pooled"], "JointDescent"),
         (["descend", "--workers", 0], "workers"),
         (["descend", "--steps", 1, "--trials", 0], "trials"),
+        (["descend", "--steps", 800, "--length", 5, "--dimension", 2], "dimension"),
         (["floor", "--alpha", 0], "alpha"),
         (["floor", "--informative", 11], "informative"),
     ],

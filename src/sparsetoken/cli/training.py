@@ -126,6 +126,7 @@ def descend(
     problem = task.problem()
     classifier = make_model(model, training.descent(), activation=activation)
     given = {"dimension": dimension, "trials": trials, "seed": seed}
+    sizes = _sizes(problem, classifier, given)
     with _threads(integer("workers", workers, 1)) as executor, progress_bar() as bar:
         progress = bar.add_task("replicas", total=None)
         result = theory.descend_point(
@@ -136,8 +137,8 @@ def descend(
             on_replica=lambda done, total: bar.update(progress, completed=done, total=total),
         )
     simulated = None
-    if any(value is not None for value in given.values()):
-        simulated = _simulated(problem, classifier, given)
+    if sizes is not None:
+        simulated = _simulated(problem, classifier, **sizes)
     if as_json:
         put_json(_values(result, simulated))
     else:
@@ -158,22 +159,34 @@ def _threads(workers: int) -> Iterator[Executor | None]:
         yield executor
 
 
-def _simulated(problem: Any, model: Model, given: dict[str, int | None]) -> SimulatedTrajectory:
-    from sparsetoken import simulation
-    from sparsetoken.results import SimulatedTrajectory
+def _sizes(problem: Any, model: Model, given: dict[str, int | None]) -> dict[str, int] | None:
+    """Return the sizes of the simulation that is asked for; theory may take long, so check now."""
+    from sparsetoken.simulation.descent import DescentPlan
     from sparsetoken.validation import integer
 
+    if all(value is None for value in given.values()):
+        return None
     defaults = {"dimension": o.DEFAULT_DIMENSION, "trials": o.DEFAULT_TRIALS, "seed": 0}
-    chosen = {name: defaults[name] if value is None else value for name, value in given.items()}
-    trials = integer("trials", chosen["trials"], 1)
+    sizes = {name: defaults[name] if value is None else value for name, value in given.items()}
+    integer("trials", sizes["trials"], 1)
+    DescentPlan(problem, model, sizes["dimension"], sizes["seed"])
+    return sizes
+
+
+def _simulated(
+    problem: Any, model: Model, *, dimension: int, trials: int, seed: int
+) -> SimulatedTrajectory:
+    from sparsetoken import simulation
+    from sparsetoken.results import SimulatedTrajectory
+
     with progress_bar() as bar:
         progress = bar.add_task("trials", total=trials)
         found = simulation.simulate_descent(
             problem,
             model,
-            dimension=chosen["dimension"],
+            dimension=dimension,
             trials=trials,
-            seed=chosen["seed"],
+            seed=seed,
             on_trial=lambda *_: bar.advance(progress),
         )
     assert isinstance(found, SimulatedTrajectory)  # options hold no arrays

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from sparsetoken.attention import elementwise_weights, softmax_weights
 from sparsetoken.models import Attention, Elementwise, Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import (
     DescentPath,
     SimulatedTrajectory,
@@ -89,6 +89,7 @@ class DescentPlan:
     memory_budget: int | None = None
 
     def __post_init__(self) -> None:
+        require_problem(self.problem)
         require_numbers(self.problem, self.model)
         isotropic_only(self.problem.tokens, "Descent on all weights")
         if not isinstance(self.model.query, JointDescent):

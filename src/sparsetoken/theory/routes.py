@@ -6,7 +6,7 @@ import dataclasses
 import pkgutil
 from typing import Any
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 
 __all__ = ["ROUTES", "Route", "on_route"]
 
@@ -59,5 +59,12 @@ ROUTES: dict[str, Route] = {
 
 
 def on_route(problem: SparseTokenProblem, part: str) -> Any:
-    """Return what does a part of the work for the tokens of a problem."""
+    """Return what does a part of the work for the tokens of a problem.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no problem.
+    """
+    require_problem(problem)
     return pkgutil.resolve_name(getattr(ROUTES[problem.tokens.name], part))

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import sparsetoken as st
 from sparsetoken.losses import CustomLoss
 from sparsetoken.models import Attention, Elementwise, HardAttention, Pooled
 from sparsetoken.problem import SparseTokenProblem
@@ -359,3 +360,19 @@ def test_bad_values():
         descend(PROBLEM, Attention(JOINT), tolerance=0.0)
     with pytest.raises(InvalidInput, match="replicas"):
         descend(PROBLEM, Attention(JOINT), replicas=1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: descend(None, Attention(JOINT)),
+        lambda: st.oracle.learning_error("task", 1.0),
+        lambda: st.oracle.bayes_error(None),
+        lambda: st.simulation.simulate_descent(None, Attention(JOINT)),
+        lambda: st.predict(None, st.Pooled()),
+        lambda: st.align(None),
+    ],
+)
+def test_what_is_no_problem_is_one_error(call):
+    with pytest.raises(InvalidInput, match="a SparseTokenProblem"):
+        call()

@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import (
     DescentPath,
     Status,
@@ -172,6 +172,7 @@ def descended_query(problem: SparseTokenProblem, model: Model) -> Query:
 
 
 def _plan(problem: SparseTokenProblem, model: Model) -> Plan:
+    require_problem(problem)
     isotropic_only(problem.tokens, "Descent on all weights")
     entry_of(model)
     descent = model.query

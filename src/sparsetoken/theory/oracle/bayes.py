@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 from scipy.stats import qmc
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
 from sparsetoken.tokens import isotropic_only
@@ -88,6 +88,7 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     0.0178
     """
     integer("points", points, 1)
+    require_problem(problem)
     require_numbers(problem)
     isotropic_only(problem.tokens, "The Bayes error")
     check_length(problem.length)

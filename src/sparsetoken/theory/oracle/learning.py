@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.optimize import brentq
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Result, Status, StatusCode
 from sparsetoken.theory.oracle.bayes import (
     ACCURACY,
@@ -100,6 +100,7 @@ def learning_error(
     >>> round(st.oracle.learning_error(problem, alpha=0.5).test_error, 3)
     0.029
     """
+    require_problem(problem)
     require_numbers(problem)
     check_length(problem.length)
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)

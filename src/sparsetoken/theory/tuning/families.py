@@ -145,10 +145,10 @@ def _fading(numbers: Numbers, steps: int) -> Fields:
 
 FAMILIES: dict[str, tuple[Callable[[float], Numbers], Callable[[Numbers, int], Fields]]] = {
     "two_steps": (lambda q: (_FIRST_W, q, 1.5, 1e-3, _DECAY), _two_steps),
-    "constant": (lambda q: (1.0, 0.1 * q, _DECAY, 0.5), _constant),
+    "constant": (lambda q: (0.8, 0.01 * q, 0.7, 0.6), _constant),
     "alternating": (lambda q: (1.0, 0.5 * q, _DECAY), _alternating),
-    "warm_up": (lambda q: (1.0, 0.1 * q, _DECAY, 0.5, 4.0), _warm_up),
-    "fading": (lambda q: (1.0, 0.5 * q, _DECAY, 0.5, 2.0), _fading),
+    "warm_up": (lambda q: (0.8, 0.015 * q, 0.7, 0.6, 4.0), _warm_up),
+    "fading": (lambda q: (0.8, 0.05 * q, 0.7, 0.6, 3.0), _fading),
 }
 """The start of each, from the step that gives the query its sharpness, and its schedules.
 
