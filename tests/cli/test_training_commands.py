@@ -46,7 +46,7 @@ def test_descend_with_schedules_threads_and_trials():
     assert found.exit_code == 0
     rows = json.loads(found.stdout)["simulation"]["steps"]
     assert set(rows[2]["test_error"]) == {"mean", "standard_error"}
-    shown = run("descend", *TASK, *arguments, *sampled)
+    shown = run("descend", *TASK, *arguments, *sampled, "--engine", "reduced")
     assert shown.exit_code == 0
     assert "Means of the trials" in shown.stdout
 
@@ -85,6 +85,7 @@ def test_floor_keys():
         (["descend", "--model", "pooled"], "JointDescent"),
         (["descend", "--workers", 0], "workers"),
         (["descend", "--steps", 1, "--trials", 0], "trials"),
+        (["descend", "--engine", "real"], "engine"),
         (["descend", "--steps", 800, "--length", 5, "--dimension", 2], "dimension"),
         (["floor", "--alpha", 0], "alpha"),
         (["floor", "--informative", 11], "informative"),

@@ -79,7 +79,8 @@ def test_constant_steps_must_be_better_than_a_resting_query(rows):
 
 def test_the_descent_is_measured_at_two_dimensions_and_the_free_search_goes_on(rows):
     measured = select(rows, Searched, training=work.DESCENT)
-    assert [row.measured.dimension for row in measured] == [30, 60]
+    assert [row.measured.dimension for row in measured] == [60, 240]
+    assert [row.measured.engine for row in measured] == ["tensors", "reduced"]
     free, constant = (one(rows, Schedule, family=name) for name in ("free", work.DESCENT))
     # Each is known to its error from two replicas; the free one starts where the other ends.
     allowed = 4 * (free.predicted.error + constant.predicted.error)

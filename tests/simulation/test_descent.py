@@ -200,8 +200,6 @@ def test_bad_models():
     for model in (Pooled(), Attention(), Elementwise(JointDescent(), "relu")):
         with pytest.raises(InvalidInput):
             simulate_descent(PROBLEM, model, dimension=20)
-    with pytest.raises(InvalidInput, match="engine must be tensors"):
-        simulate(PROBLEM, Attention(JointDescent()), Readout(), engine="reduced", dimension=20)
     with pytest.raises(InvalidInput, match="test_samples"):
         simulate(PROBLEM, Attention(JointDescent()), test_samples=5, dimension=20)
 
@@ -209,7 +207,7 @@ def test_bad_models():
 @pytest.mark.parametrize(
     ("option", "word"),
     [
-        ({"engine": "reduced"}, "engine"),
+        ({"engine": "real"}, "engine"),
         ({"device": "cpu"}, "device"),
         ({"on_trial": print}, "on_trial"),
     ],

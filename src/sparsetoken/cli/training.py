@@ -110,6 +110,9 @@ def descend(
         int | None, o.option("--trials", "Independent repetitions.", EXPERIMENT)
     ] = None,
     seed: Annotated[int | None, o.option("--seed", "Seed of all trials.", EXPERIMENT)] = None,
+    engine: Annotated[
+        str, o.option("--engine", "tensors or reduced: the same law, faster.", EXPERIMENT)
+    ] = "tensors",
     workers: Annotated[
         int, o.option("--workers", "Threads of the theory; 1 runs in this one.", DESCENT)
     ] = 1,
@@ -126,7 +129,7 @@ def descend(
     problem = task.problem()
     classifier = make_model(model, training.descent(), activation=activation)
     given = {"dimension": dimension, "trials": trials, "seed": seed}
-    sizes = _sizes(problem, classifier, given)
+    sizes = _sizes(problem, classifier, engine, given)
     with _threads(integer("workers", workers, 1)) as executor, progress_bar() as bar:
         progress = bar.add_task("replicas", total=None)
         result = theory.descend_point(
@@ -138,7 +141,7 @@ def descend(
         )
     simulated = None
     if sizes is not None:
-        simulated = _simulated(problem, classifier, **sizes)
+        simulated = _simulated(problem, classifier, engine, **sizes)
     if as_json:
         put_json(_values(result, simulated))
     else:
@@ -159,22 +162,25 @@ def _threads(workers: int) -> Iterator[Executor | None]:
         yield executor
 
 
-def _sizes(problem: Any, model: Model, given: dict[str, int | None]) -> dict[str, int] | None:
+def _sizes(
+    problem: Any, model: Model, engine: str, given: dict[str, int | None]
+) -> dict[str, int] | None:
     """Return the sizes of the simulation that is asked for; theory may take long, so check now."""
     from sparsetoken.simulation.descent import DescentPlan
-    from sparsetoken.validation import integer
+    from sparsetoken.validation import choice, integer
 
+    choice("engine", engine, ("tensors", "reduced"))
     if all(value is None for value in given.values()):
         return None
     defaults = {"dimension": o.DEFAULT_DIMENSION, "trials": o.DEFAULT_TRIALS, "seed": 0}
     sizes = {name: defaults[name] if value is None else value for name, value in given.items()}
     integer("trials", sizes["trials"], 1)
-    DescentPlan(problem, model, sizes["dimension"], sizes["seed"])
+    DescentPlan(problem, model, sizes["dimension"], sizes["seed"], engine=engine)
     return sizes
 
 
 def _simulated(
-    problem: Any, model: Model, *, dimension: int, trials: int, seed: int
+    problem: Any, model: Model, engine: str, *, dimension: int, trials: int, seed: int
 ) -> SimulatedTrajectory:
     from sparsetoken import simulation
     from sparsetoken.results import SimulatedTrajectory
@@ -187,6 +193,7 @@ def _simulated(
             dimension=dimension,
             trials=trials,
             seed=seed,
+            engine=engine,
             on_trial=lambda *_: bar.advance(progress),
         )
     assert isinstance(found, SimulatedTrajectory)  # options hold no arrays

@@ -1,4 +1,4 @@
-"""Gradient descent on readout, query and bias, with real tokens."""
+"""Gradient descent on readout, query and bias, with real tokens or their projections."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit
 
-from sparsetoken.attention import elementwise_weights, softmax_weights
-from sparsetoken.models import Attention, Elementwise, Model
+from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import (
     DescentPath,
@@ -32,10 +30,13 @@ from sparsetoken.simulation.budget import (
     require_memory,
     scalar_bytes,
 )
+from sparsetoken.simulation.descent_slopes import check_model, slopes_of
 from sparsetoken.simulation.engine import Split, TrainedQuery, training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.parallel import run_all
 from sparsetoken.simulation.performance import expected_performance
+from sparsetoken.simulation.reduced import ReducedEngine
+from sparsetoken.simulation.reduced_descent import ReducedData, reduced_bytes
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import JointDescent
@@ -47,6 +48,7 @@ __all__ = ["descended", "last_query", "simulate_descent"]
 
 LEAST_DIMENSION = 3  # the signal, and two directions of the start
 LARGEST = 10**9
+ENGINES = ("tensors", "reduced")
 
 Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Tokens, labels and numbers of some samples."""
@@ -61,20 +63,26 @@ class State(NamedTuple):
     loss: float
 
 
-class _Gradient(NamedTuple):
-    loss: float
-    w: np.ndarray
-    q: np.ndarray
-    b: float
+Gradient = tuple[float, np.ndarray, np.ndarray, float]
+"""Mean loss of all samples; gradients by w, q and b over the batch whose turn it is."""
 
 
-_SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "erf": lambda x: 2 / math.sqrt(math.pi) * np.exp(-np.square(x)),
-    "sigmoid": lambda x: expit(x) * (1 - expit(x)),
-    "tanh": lambda x: 1 - np.tanh(x) ** 2,
-    "linear": np.ones_like,
-    "exp": np.exp,
-}
+class _Data(Protocol):
+    """A training set, and the weights in its coordinates."""
+
+    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def gradient(
+        self,
+        model: Model,
+        descent: JointDescent,
+        at: tuple[np.ndarray, np.ndarray, float],
+        turn: tuple[int, int],
+    ) -> Gradient: ...
+
+    def signal(self, size: int) -> np.ndarray: ...
+
+    def describe(self, q: np.ndarray, beta: float) -> TrainedQuery: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,6 +95,7 @@ class DescentPlan:
     seed: int
     dtype: str = "float64"
     memory_budget: int | None = None
+    engine: str = "tensors"
 
     def __post_init__(self) -> None:
         require_problem(self.problem)
@@ -99,10 +108,13 @@ class DescentPlan:
         integer("dimension (d)", self.dimension, LEAST_DIMENSION, LARGEST, remedy)
         integer("seed", self.seed, 0)
         choice("dtype", self.dtype, ("float32", "float64"))
-        alpha = self.model.query.alpha
+        choice("engine", self.engine, ENGINES)
+        alpha, steps = self.model.query.alpha, self.model.query.steps
 
         def need(size: Size) -> int:
             n = training_size(alpha, size.dimension)
+            if self.engine == "reduced":
+                return reduced_bytes(size.length, n, steps) + scalar_bytes(size.length)
             passes = query_bytes("tensors", size.length, n, size.dimension)
             return passes + scalar_bytes(size.length) + 8 * FLOAT * size.dimension
 
@@ -125,21 +137,24 @@ class DescentPlan:
     def run(self, trial: int) -> DescentPath:
         """Run one trial; its seed is a function of the seed and its number."""
         seed = seed_of("descent", self.seed, trial)
-        engine = TensorEngine(self.problem, self.dimension, seed, self.dtype)
-        rows = [
-            self._row(engine, state)
-            for state in descended(engine, self.model, self.descent, self.memory_budget)
-        ]
+        data = self._data(seed)
+        rows = [self._row(data, seed, state) for state in _followed(data, self.model, self.descent)]
         return DescentPath(*np.array(rows).T)
 
-    def _row(self, engine: TensorEngine, state: State) -> tuple[float, ...]:
+    def _data(self, seed: int) -> _Data:
+        if self.engine == "reduced":
+            return ReducedData(self.problem, self.dimension, seed, self.descent)
+        tokens = TensorEngine(self.problem, self.dimension, seed, self.dtype)
+        return _Tokens(tokens, self.descent.alpha, self.memory_budget)
+
+    def _row(self, data: _Data, seed: int, state: State) -> tuple[float, ...]:
         w, q, b, loss = state
-        found = engine.describe(q, self.descent.beta)
-        s, xi = found.query.cosine, engine.signal
+        found = data.describe(q, self.descent.beta)
+        xi = data.signal(len(w))
         return (
-            self._test_error(engine, found, w, b),
+            self._test_error(xi, seed, found, w, b),
             loss,
-            s,
+            found.query.cosine,
             found.query.sharpness,
             float(w @ xi),
             found.overlap,
@@ -150,25 +165,15 @@ class DescentPlan:
         )
 
     def _test_error(
-        self, engine: TensorEngine, found: TrainedQuery, w: np.ndarray, b: float
+        self, xi: np.ndarray, seed: int, found: TrainedQuery, w: np.ndarray, b: float
     ) -> float:
         """Return the error on new samples given the weights; all steps share their draws."""
-        axes = self.sampler.axes(engine.signal, found)
+        axes = self.sampler.axes(xi, found)
         named = axes @ w
-        split = Split(named, float(np.linalg.norm(w - named @ axes)))
-        rng = stream(engine.seed, Stream.TEST)
+        split = Split(named, float(np.linalg.norm(w - named @ axes)), dimension=self.dimension)
+        rng = stream(seed, Stream.TEST)
         chunks = self.sampler.scores(self.problem, found.query, split, b, rng)
         return expected_performance(self.problem, chunks).test_error
-
-
-def check_model(model: Model) -> None:
-    """Raise `InvalidInput` unless descent can move both the readout and the query of a model."""
-    if isinstance(model, Elementwise):
-        remedy = "Its derivative jumps where a projection is 0, as all are at q = 0."
-        choice("activation for gradient descent", model.activation, _SLOPES, remedy)
-    elif not isinstance(model, Attention):
-        legal = "attention or elementwise, for gradient descent on readout and query"
-        raise InvalidInput("model", legal, model)
 
 
 def descended(
@@ -185,12 +190,15 @@ def descended(
     memory_budget : int, optional
         Bytes; tokens that do not fit are drawn again for each step.
     """
-    n = training_size(descent.alpha, engine.dimension)
-    samples = _samples(engine, n, DEFAULT_BUDGET if memory_budget is None else memory_budget)
+    yield from _followed(_Tokens(engine, descent.alpha, memory_budget), model, descent)
+
+
+def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[State]:
+    """Yield the weights at the start and after each step, in the coordinates of the data."""
     eta_w, eta_q, eta_b, momentum = (
         descent.per_step(name) for name in ("eta_w", "eta_q", "eta_b", "momentum")
     )
-    w, q = _start(engine, descent)
+    w, q = data.start(descent)
     b = 0.0
     last = w, q, b
     for t in range(descent.steps + 1):
@@ -198,19 +206,28 @@ def descended(
         if not largest <= LARGEST_VALUE:
             return
         turn = t % descent.batches, descent.batches
-        g = _gradient(samples(), model, descent, (w, q, b), n, turn)
-        yield State(w, q, b, g.loss)
+        loss, by_w, by_q, by_b = data.gradient(model, descent, (w, q, b), turn)
+        yield State(w, q, b, loss)
         if t == descent.steps:
             return
+        w, q, *before = (_grown(one, len(by_w)) for one in (w, q, *last[:2]))
         m, now = momentum[t], (w, q, b)
-        w = w - eta_w[t] * (g.w + descent.decay_w * w) + m * (w - last[0])
-        q = q - eta_q[t] * (g.q + descent.decay_q * q) + m * (q - last[1])
-        b = float(b - eta_b[t] * g.b + m * (b - last[2]))
+        w = w - eta_w[t] * (by_w + descent.decay_w * w) + m * (w - before[0])
+        q = q - eta_q[t] * (by_q + descent.decay_q * q) + m * (q - before[1])
+        b = float(b - eta_b[t] * by_b + m * (b - last[2]))
         last = now
 
 
+def _grown(weights: np.ndarray, size: int) -> np.ndarray:
+    """Return weights with 0 along directions that are new."""
+    return np.pad(weights, (0, size - len(weights))) if len(weights) < size else weights
+
+
 def last_query(
-    engine: TensorEngine, model: Model, descent: JointDescent, memory_budget: int | None
+    engine: TensorEngine | ReducedEngine,
+    model: Model,
+    descent: JointDescent,
+    memory_budget: int | None,
 ) -> TrainedQuery:
     """Return the query that a descent on D0 ends with.
 
@@ -220,14 +237,71 @@ def last_query(
         If the model cannot be trained by descent, or the descent diverges.
     """
     check_model(model)
-    states = list(descended(engine, model, descent, memory_budget))
+    data: _Data
+    if isinstance(engine, ReducedEngine):
+        data = ReducedData(engine.problem, engine.dimension, engine.seed, descent)
+    else:
+        data = _Tokens(engine, descent.alpha, memory_budget)
+    states = list(_followed(data, model, descent))
     if len(states) <= descent.steps:
         raise InvalidInput("JointDescent", "a descent that does not diverge", descent)
     w, q, *_ = states[-1]
-    found = engine.describe(q, descent.beta)
+    found = data.describe(q, descent.beta)
     norm = float(np.linalg.norm(w))
-    cosine = float(w @ engine.signal) / norm if norm > 0 else 0.0
+    cosine = float(w @ data.signal(len(w))) / norm if norm > 0 else 0.0
     return dataclasses.replace(found, readout_cosine=cosine)
+
+
+class _Tokens:
+    """Real tokens, which are kept where they fit and drawn again for each step otherwise."""
+
+    def __init__(self, engine: TensorEngine, alpha: float, memory_budget: int | None) -> None:
+        self._engine, self._n = engine, training_size(alpha, engine.dimension)
+        self._samples = _samples(
+            engine, self._n, DEFAULT_BUDGET if memory_budget is None else memory_budget
+        )
+
+    def signal(self, size: int) -> np.ndarray:
+        """Return xi."""
+        return self._engine.signal
+
+    def describe(self, q: np.ndarray, beta: float) -> TrainedQuery:
+        """Return a query by what the features need of it."""
+        return self._engine.describe(q, beta)
+
+    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]:
+        """Return (w, q) with the lengths and the product that are asked for, orthogonal to xi."""
+        engine = self._engine
+        random = stream(engine.seed, Stream.QUERY).standard_normal((engine.dimension, 2))
+        basis = np.linalg.qr(np.column_stack([engine.signal, random]))[0][:, 1:]
+        length, product = descent.start_w, descent.start_product
+        along = product / length if length > 0 else 0.0
+        rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
+        return length * basis[:, 0], along * basis[:, 0] + rest * basis[:, 1]
+
+    def gradient(
+        self,
+        model: Model,
+        descent: JointDescent,
+        at: tuple[np.ndarray, np.ndarray, float],
+        turn: tuple[int, int],
+    ) -> Gradient:
+        """Return mean loss and gradients, chunk by chunk."""
+        w, q, b = at
+        number, batches = turn
+        loss, pull, size = 0.0, 0.0, 0
+        by_w, by_q = np.zeros_like(w), np.zeros_like(q)
+        for X, y, i in self._samples():
+            batch = i * batches // self._n == number
+            projections = X @ w.astype(X.dtype), X @ q.astype(X.dtype)
+            found = slopes_of(model, descent, projections, b, y, batch)
+            flat = X.reshape(-1, X.shape[2])
+            by_w += found.by_readout.astype(X.dtype).ravel() @ flat
+            by_q += found.by_query.astype(X.dtype).ravel() @ flat
+            loss, pull = loss + found.loss, pull + found.pull
+            size += int(batch.sum())
+        size = max(size, 1)
+        return loss / self._n, by_w / size, by_q / size, pull / size
 
 
 def _samples(engine: TensorEngine, n: int, budget: int) -> Callable[[], Iterator[Batch]]:
@@ -246,57 +320,6 @@ def _samples(engine: TensorEngine, n: int, budget: int) -> Callable[[], Iterator
     return lambda: iter(kept)
 
 
-def _start(engine: TensorEngine, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]:
-    """Return (w, q) with the lengths and the product that are asked for, orthogonal to xi."""
-    rng = stream(engine.seed, Stream.QUERY)
-    random = rng.standard_normal((engine.dimension, 2))
-    basis = np.linalg.qr(np.column_stack([engine.signal, random]))[0][:, 1:]
-    length, product = descent.start_w, descent.start_product
-    along = product / length if length > 0 else 0.0
-    rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
-    return length * basis[:, 0], along * basis[:, 0] + rest * basis[:, 1]
-
-
-def _gradient(
-    samples: Iterator[Batch],
-    model: Model,
-    descent: JointDescent,
-    at: tuple[np.ndarray, np.ndarray, float],
-    n: int,
-    turn: tuple[int, int],
-) -> _Gradient:
-    """Return the mean loss of all samples, and its gradient over the batch whose turn it is."""
-    w, q, b = at
-    number, batches = turn
-    size = sum(1 for i in range(n) if i * batches // n == number) if batches > 1 else n
-    loss, pull = 0.0, 0.0
-    by_w, by_q = np.zeros_like(w), np.zeros_like(q)
-    for X, y, i in samples:
-        t, u = X @ w.astype(X.dtype), X @ q.astype(X.dtype)
-        weights, slopes = _pooling(model, t, u, descent.beta)
-        z = (weights * t).sum(axis=1) + b
-        with np.errstate(over="ignore"):
-            loss += float(np.sum(descent.loss.value(y, z)))
-        h = np.asarray(descent.loss.slope(y, z)) * (i * batches // n == number)
-        flat = X.reshape(-1, X.shape[2])
-        by_w += (h[:, None] * weights).astype(X.dtype).ravel() @ flat
-        by_q += (h[:, None] * slopes).astype(X.dtype).ravel() @ flat
-        pull += float(h.sum())
-    size = max(size, 1)
-    return _Gradient(loss / n, by_w / size, by_q / size, pull / size)
-
-
-def _pooling(
-    model: Model, t: np.ndarray, u: np.ndarray, beta: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of the tokens, and the derivative of the score by beta-free scores u."""
-    if isinstance(model, Elementwise):
-        slope = _SLOPES[model.activation](beta * u) / t.shape[1]
-        return elementwise_weights(beta * u, model.activation), beta * slope * t
-    a = softmax_weights(beta * u)
-    return a, beta * a * (t - (a * t).sum(axis=1, keepdims=True))
-
-
 def simulate_descent(
     problem: SparseTokenProblem,
     model: Model = Attention(JointDescent()),
@@ -306,10 +329,11 @@ def simulate_descent(
     seed: int = 0,
     dtype: str = "float64",
     memory_budget: int | None = None,
+    engine: str = "tensors",
     executor: Executor | None = None,
     on_trial: Callable[[int, DescentPath], None] | None = None,
 ) -> SimulatedTrajectory | Trajectories[SimulatedTrajectory]:
-    """Train all weights by gradient descent on real tokens, step by step.
+    """Train all weights by gradient descent at finite dimension, step by step.
 
     A trial draws round(alpha d) samples. Its test error is the conditional expectation given
     the weights. A trial is seeded by its number and the seed alone. Fields of the problem and
@@ -328,6 +352,9 @@ def simulate_descent(
         float64 or float32, the type of the tokens.
     memory_budget : int, optional
         Bytes that one trial may use; 4 GiB by default.
+    engine : str
+        ``tensors``: real tokens. ``reduced``: the same law at every dimension from the
+        projections of the tokens alone, in a time that hangs on n but not on d.
     executor : concurrent.futures.Executor, optional
         Runs the trials; by default they run here, one after another.
     on_trial : callable, optional
@@ -344,21 +371,11 @@ def simulate_descent(
     InvalidInput
         If a value is illegal, or the memory needed exceeds the budget (before anything is
         allocated).
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.simulation import simulate_descent
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model = st.Attention(st.JointDescent(alpha=3.0, steps=4))
-    >>> found = simulate_descent(problem, model, dimension=50, trials=2)
-    >>> len(found.trials)
-    2
     """
     trials = integer("trials", trials, 1)
     grid = broadcast(problem, model)
     plans = [
-        DescentPlan(problem, model, dimension, seed, dtype, memory_budget)
+        DescentPlan(problem, model, dimension, seed, dtype, memory_budget, engine)
         for problem, model in grid.points
     ]
     found = tuple(_simulated(plan, trials, executor, on_trial) for plan in plans)

@@ -157,7 +157,7 @@ def simulate(
     joint = isinstance(model, Model) and isinstance(model.query, JointDescent)
     engine = ("tensors" if joint else "reduced") if engine is None else engine
     if joint and readout is None:
-        _refuse_for_descent(engine, test_samples, test_problem, device, on_trial)
+        _refuse_for_descent(test_samples, test_problem, device, on_trial)
         return simulate_descent(
             problem,
             model,
@@ -166,6 +166,7 @@ def simulate(
             seed=seed,
             dtype=dtype,
             memory_budget=memory_budget,
+            engine=engine,
             executor=executor,
         )
     readout = Readout() if readout is None else readout
@@ -183,16 +184,12 @@ def simulate(
 
 
 def _refuse_for_descent(
-    engine: str,
     test_samples: int | None,
     test_problem: SparseTokenProblem | None,
     device: str | None,
     on_trial: Callable[[int, Outcome], None] | None,
 ) -> None:
     """Raise `InvalidInput` for options that a descent without readout would not heed."""
-    if engine != "tensors":
-        remedy = "A descent on all weights needs real tokens."
-        raise InvalidInput("engine", "tensors", engine, remedy)
     options = {
         "test_samples": test_samples,
         "test_problem": test_problem,

@@ -34,6 +34,7 @@ from sparsetoken.simulation.performance import (
     measured_performance,
 )
 from sparsetoken.simulation.reduced import ReducedEngine
+from sparsetoken.simulation.reduced_descent import reduced_bytes
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import JointDescent, Query, QueryVector, Readout, TwoSteps
@@ -154,9 +155,6 @@ class TrialPlan:
             self._check_query(self.model.query)
         if isinstance(self.model.query, JointDescent):
             isotropic_only(self.problem.tokens, "Descent on all weights")
-        if isinstance(self.model.query, JointDescent) and self.setting.engine != "tensors":
-            remedy = "A descent on all weights needs real tokens."
-            raise InvalidInput("engine", "tensors", self.setting.engine, remedy)
         if self.test_samples is not None:
             integer("test_samples", self.test_samples, 1)
             if self.setting.engine != "tensors":
@@ -197,6 +195,8 @@ class TrialPlan:
                 total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
             if isinstance(steps, (TwoSteps, JointDescent)):
                 total = max(total, query_bytes(engine, L, training_size(steps.alpha, d), d))
+            if isinstance(steps, JointDescent) and engine == "reduced":
+                total = max(total, reduced_bytes(L, training_size(steps.alpha, d), steps.steps))
             return total
 
         require_memory(
@@ -224,7 +224,7 @@ class TrialPlan:
     def _trained(self, engine: Engine, steps: TwoSteps | JointDescent) -> TrainedQuery:
         if isinstance(steps, TwoSteps):
             return engine.train_query(steps)
-        assert isinstance(engine, TensorEngine)
+        assert not isinstance(engine, CorrelatedEngine)  # descents take isotropic tokens only
         return last_query(engine, self.model, steps, self.memory_budget)
 
     @np.errstate(under="ignore")

@@ -36,8 +36,8 @@ def draw(rows: Sequence[Any]) -> Figure:
         axes.plot([], [], line, color=colour, label=f"{label}, theory")
     for training, (label, colour, marker) in POINTS.items():
         every = select(rows, Searched, training=training)
-        largest = max(row.measured.dimension for row in every)
-        found = [row for row in every if row.measured.dimension == largest]
+        least = min(row.measured.dimension for row in every)  # with real tokens
+        found = [row for row in every if row.measured.dimension == least]
         look: dict[str, Any] = {"color": colour, "fmt": marker, "ms": 5}
         lines.labelled_points(axes, series(found, "alpha", "measured"), label=label, **look)
         predicted = series(found, "alpha", "predicted")

@@ -18,7 +18,7 @@ from sparsetoken.experiments.training_floor.rows import (
     Searched,
 )
 from sparsetoken.models import Attention, Pooled
-from sparsetoken.results import Prediction, StatusCode
+from sparsetoken.results import Prediction, SimulatedTrajectory, StatusCode
 from sparsetoken.simulation.descent import descended
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
@@ -34,6 +34,8 @@ STAGES, DESCENT = "four stages", "constant"
 families this one is measured with real tokens as well."""
 RESTING = "two_steps"
 """The family whose query is trained first and then nearly rests, as that of the four stages."""
+FARTHER = 4
+"""Times the dimension at which the descent is followed without tokens."""
 ETA_Q, RIDGE = 40.0, 1e-2
 """Of the four stages whose split alone is chosen."""
 TOLERANCE = 1e-3
@@ -58,7 +60,7 @@ class Profile:
     evaluations : int
         Of each search.
     dimension, trials : int
-        What is found is trained at this dimension; the descent at half of it as well.
+        Of real tokens; the descent is followed without them at `FARTHER` times the dimension.
     replicas : int
         Of the theory of the descent that is found.
     """
@@ -74,16 +76,16 @@ class Profile:
 
 
 PROFILES = {
-    "quick": Profile((0.5, 1.0, 2.0, 4.0), (0.5,), 16, (RESTING, DESCENT), 20, 800, 8, 8),
+    "quick": Profile((0.5, 1.0, 2.0, 4.0), (0.5,), 16, (RESTING, DESCENT), 16, 800, 8, 8),
     "paper": Profile(
         (0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
-        (0.5, 2.0),
+        (0.5, 1.0, 2.0, 4.0),
         20,
         (*FAMILIES, FREE),
-        60,
+        100,
         1000,
-        12,
-        16,
+        24,
+        32,
     ),
 }
 
@@ -193,9 +195,15 @@ def search_descent(
     )
     numbers = numbers_of(descent)
     found: list[Schedule | Searched] = [Schedule(alpha, family, numbers, best.evaluations, worth)]
-    for d in (dimension // 2, dimension) if family == DESCENT else ():
-        errors = [_trained(descent, d, seed_of(seed, d, trial)) for trial in range(trials)]
-        found.append(Searched(alpha, DESCENT, numbers, worth, averaged(errors, d)))
+    if family == DESCENT:
+        near = [_trained(descent, dimension, seed_of(seed, trial)) for trial in range(trials)]
+        far = FARTHER * dimension
+        without_tokens = _without_tokens(descent, far, trials, seed)
+        for measured_error in (
+            averaged(near, dimension),
+            averaged(without_tokens, far, "reduced"),
+        ):
+            found.append(Searched(alpha, DESCENT, numbers, worth, measured_error))
     return found
 
 
@@ -219,6 +227,20 @@ def numbers_of(descent: JointDescent) -> str:
 def _listed(sizes: np.ndarray) -> str:
     own = list(dict.fromkeys(f"{size:.2g}" for size in sizes.tolist()))
     return ", ".join(own) if len(own) <= 3 else f"{own[0]}, {own[1]}, ..., {own[-1]}"
+
+
+def _without_tokens(descent: JointDescent, dimension: int, trials: int, seed: int) -> list[float]:
+    """Return the test errors of a descent on the projections of tokens, one for each trial."""
+    found = simulation.simulate_descent(
+        PROBLEM,
+        Attention(descent),
+        dimension=dimension,
+        trials=trials,
+        seed=seed,
+        engine="reduced",
+    )
+    assert isinstance(found, SimulatedTrajectory)  # a single descent
+    return [float(trial.test_error[-1]) for trial in found.trials]
 
 
 def _trained(descent: JointDescent, dimension: int, seed: int) -> float:

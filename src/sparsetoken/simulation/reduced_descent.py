@@ -1,0 +1,135 @@
+"""The data of a descent without its tokens: the same law from their projections."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.models import Model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.descent_slopes import slopes_of
+from sparsetoken.simulation.engine import TrainedQuery, training_size
+from sparsetoken.simulation.seeds import Stream, stream
+from sparsetoken.stages import JointDescent, Query
+
+__all__ = ["ReducedData", "reduced_bytes"]
+
+_OWN = 3  # the signal and two directions of the start
+_DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new direction
+
+
+def reduced_bytes(length: int, n: int, steps: int) -> int:
+    """Return the bytes that the projections of all steps take, and some more for one step."""
+    return 8 * length * n * (_OWN + 4 * steps + 16)
+
+
+class ReducedData:
+    """Draws of the noise Z (tokens by dimension) only what the steps ask of it; exact at each d.
+
+    A step asks for Z^T g, g the slopes of all tokens, and the next for Z b, b a new direction of
+    the weights. Let the rows of B be the orthonormal directions so far and those of A the
+    orthonormal slopes so far, so that Z B^T is known, and A Z lies in the span of B. Given these,
+    the rest of Z is Gaussian and independent of them. So of Z^T g the part along B is known, and
+    the new part, from the part of g beside A, is a Gaussian vector beside B: by Bartlett's
+    decomposition its coordinates along its own directions are normals and roots of chi squares.
+    These directions join B. The projections Z b on them are known along A, and fresh
+    normals beside it. This is the Householder dice (Lu, IEEE Transactions on Information
+    Theory 67, 2021). Time and memory grow as n L times steps, squared and plain, instead of
+    n L d.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    dimension : int, at least 3
+    seed : int
+    descent : JointDescent
+    """
+
+    def __init__(
+        self, problem: SparseTokenProblem, dimension: int, seed: int, descent: JointDescent
+    ) -> None:
+        self.n = training_size(descent.alpha, dimension)
+        self._rng = stream(seed, Stream.D0)
+        self._dimension = dimension
+        self._y = problem.sample_labels(self.n, self._rng)
+        tokens = self.n * problem.length
+        rows = _OWN + 2 * (descent.steps + 1)  # the last for the loss alone
+        self._projections = np.empty((rows, tokens))  # Z B^T, with the signal along xi
+        self._projections[:_OWN] = self._rng.standard_normal((_OWN, tokens))
+        informative = np.arange(problem.length) < problem.informative  # in any order
+        signal = problem.strength * np.outer(self._y == 1, informative)
+        self._projections[0] += signal.ravel()
+        self._slopes = np.empty((rows - _OWN, tokens))  # A
+        self._size, self._known = _OWN, 0
+
+    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]:
+        """Return (w, q) in the directions B, the first of which is xi."""
+        length, product = descent.start_w, descent.start_product
+        along = product / length if length > 0 else 0.0
+        rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
+        return np.array([0.0, length, 0.0]), np.array([0.0, along, rest])
+
+    def signal(self, size: int) -> np.ndarray:
+        """Return xi in the first directions."""
+        return np.eye(1, size)[0]
+
+    def describe(self, q: Float[np.ndarray, " k"], beta: float) -> TrainedQuery:
+        """Return a query by what the features need of it."""
+        norm, overlap = float(np.linalg.norm(q)), float(q[0])
+        if norm == 0:
+            return TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction=np.eye(1, len(q), 1)[0])
+        cosine = float(np.clip(overlap / norm, -1, 1))
+        return TrainedQuery(Query(cosine, beta * norm), overlap, norm, direction=q / norm)
+
+    def gradient(
+        self,
+        model: Model,
+        descent: JointDescent,
+        at: tuple[np.ndarray, np.ndarray, float],
+        turn: tuple[int, int],
+    ) -> tuple[float, np.ndarray, np.ndarray, float]:
+        """Return mean loss and gradients by w, q and b of the batch whose turn it is."""
+        w, q, b = at
+        number, batches = turn
+        batch = np.arange(self.n) * batches // self.n == number
+        of_w, of_q = ((u @ self._projections[: len(u)]).reshape(self.n, -1) for u in (w, q))
+        found = slopes_of(model, descent, (of_w, of_q), b, self._y, batch)
+        g = np.stack([found.by_readout.ravel(), found.by_query.ravel()])
+        by_w, by_q = self._sums(g).T / max(int(batch.sum()), 1)
+        return found.loss / self.n, by_w, by_q, found.pull / max(int(batch.sum()), 1)
+
+    def _sums(self, g: Float[np.ndarray, "2 m"]) -> Float[np.ndarray, "k 2"]:
+        """Return X^T g in the directions B, which grow by what is new in it."""
+        along = self._projections[: self._size] @ g.T
+        past = self._slopes[: self._known]
+        beside = g - (g @ past.T) @ past
+        beside -= (beside @ past.T) @ past  # once more, for what rounding left
+        power, axes = np.linalg.eigh(beside @ beside.T)
+        new = power > _DEPENDENT * np.einsum("cm,cm->", g, g)
+        root = axes[:, new] * np.sqrt(power[new])  # beside = root @ fresh
+        fresh = (axes[:, new] / np.sqrt(power[new])).T @ beside
+        bartlett = self._bartlett(int(new.sum()))
+        self._grow(fresh, bartlett)
+        return np.concatenate([along, bartlett @ root.T])
+
+    def _bartlett(self, count: int) -> Float[np.ndarray, "new count"]:
+        """Return the triangle R of a Gaussian matrix QR with a row for each free direction."""
+        free = self._dimension - self._size
+        rows = min(count, free)
+        triangle = np.triu(self._rng.standard_normal((rows, count)), 1)
+        diagonal = np.arange(rows)
+        triangle[diagonal, diagonal] = np.sqrt(self._rng.chisquare(free - diagonal))
+        return triangle
+
+    def _grow(self, fresh: np.ndarray, bartlett: np.ndarray) -> None:
+        """Add slopes to A, and the projections on new directions to Z B^T."""
+        last, rows = self._known, len(bartlett)
+        self._known += len(fresh)
+        self._slopes[last : self._known] = fresh
+        known = self._slopes[: self._known]
+        normals = self._rng.standard_normal((rows, known.shape[1]))
+        beside = normals - (normals @ known.T) @ known
+        self._projections[self._size : self._size + rows] = bartlett @ fresh + beside
+        self._size += rows
