@@ -56,7 +56,14 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     """Return all comparisons."""
     passed = [_reached(rows, row) for row in select(rows, MessagesPassed)]
     searched = [_verified(row) for row in select(rows, Searched)]
-    return [*passed, _lost(rows), *searched, _nearer(rows), _steady(rows)]
+    return [
+        *passed,
+        _lost(rows),
+        _lost_measured(rows),
+        *searched,
+        _nearer(rows),
+        _steady(rows),
+    ]
 
 
 def _reached(rows: Sequence[Any], row: MessagesPassed) -> Comparison:

@@ -88,6 +88,16 @@ def descend(
         If a value is outside its range, arrays do not broadcast, the model cannot be trained by
         descent, or the steps need more memory than 512 MiB for each replica (before anything is
         allocated).
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import descend
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> model = st.Attention(st.JointDescent(alpha=3.0, steps=4))
+    >>> course = descend(problem, model, tolerance=0.05)
+    >>> bool(course.test_error[-1] < course.test_error[0])
+    True
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     asked = _Asked(tolerance, None if replicas is None else integer("replicas", replicas, 2))
