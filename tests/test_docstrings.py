@@ -46,8 +46,9 @@ PUBLIC = (
 WITHOUT = {
     "best_descent",  # minutes
     "best_training",
-    "align_point",  # what `align`, `capacity`, `predict` and `simulate` do at one point
+    "align_point",  # what `align`, `capacity`, `descend`, `predict` and `simulate` do at one point
     "capacity_point",
+    "descend_point",
     "predict_point",
     "simulate_point",
     "sampled_law",  # nodes of a law, for `feature_law`

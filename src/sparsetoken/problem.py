@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw, token_law
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, integer, real, reals
 
-__all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance", "require_problem"]
+__all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
 
 
 class Letters(NamedTuple):

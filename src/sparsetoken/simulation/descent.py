@@ -371,6 +371,16 @@ def simulate_descent(
     InvalidInput
         If a value is illegal, or the memory needed exceeds the budget (before anything is
         allocated).
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.simulation import simulate_descent
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> model = st.Attention(st.JointDescent(alpha=3.0, steps=4))
+    >>> found = simulate_descent(problem, model, dimension=50, trials=2)
+    >>> len(found.trials)
+    2
     """
     trials = integer("trials", trials, 1)
     grid = broadcast(problem, model)
