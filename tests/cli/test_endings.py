@@ -15,6 +15,10 @@ COMMAND = [sys.executable, "-m", "sparsetoken"]
 HEEDING = (
     "import os, signal, sys; signal.signal({0}, signal.SIG_DFL); os.execv(sys.executable, {1})"
 )
+FEW_FILES = (
+    "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)); "
+    "os.execv(sys.executable, {0})"
+)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -29,7 +33,7 @@ def test_a_full_standard_output_is_one_message():
 
 
 def test_a_full_table_of_files_is_one_message(tmp_path):
-    resource = pytest.importorskip("resource")
+    pytest.importorskip("resource")
     spec = tmp_path / "s.toml"
     spec.write_text(
         'experiment = "alignment"\nquantities = ["simulation"]\ntrials = 1\n'
@@ -37,11 +41,8 @@ def test_a_full_table_of_files_is_one_message(tmp_path):
     )
     command = [*COMMAND, "sweep", str(spec), "--store", str(tmp_path / "s.sqlite")]
     command += ["--workers", "1"]
-
-    def few_files():
-        resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
-
-    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=few_files)
+    limited = [sys.executable, "-c", FEW_FILES.format(command)]
+    done = subprocess.run(limited, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("Error: no more files can be opened")
     assert done.stderr.count("\n") == 1

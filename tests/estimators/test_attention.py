@@ -15,7 +15,7 @@ from sparsetoken.estimators import QueryWarning
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 RIDGE, STEPS = 0.02, (2.0, 0.3, 20.0)
 FITTED = [
-    AttentionClassifier(random_state=0),
+    AttentionClassifier("cross_fit", random_state=0),
     AttentionClassifier("tied", temperature=2.0, random_state=0),
     AttentionClassifier("joint", n_restarts=1, random_state=0),
     ElementwiseAttentionClassifier("sigmoid", "tied", temperature=2.0, random_state=0),

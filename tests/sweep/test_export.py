@@ -134,12 +134,12 @@ def test_parquet_and_pandas_hold_the_same(path, tmp_path):
         export_table(store, tmp_path / "t.csv")
         frame = to_pandas(store)
     stored = pd.read_parquet(tmp_path / "t.parquet")
-    # The default parser of pandas may be wrong in the last digit.
-    text = pd.read_csv(tmp_path / "t.csv", float_precision="round_trip")
+    # The number parser of some versions of pandas is wrong in the last digit.
+    text = pd.read_csv(tmp_path / "t.csv", dtype=str)
     assert list(stored.columns) == list(frame.columns) == list(text.columns)
     for name in ("cosine", "rate", "strength"):
         np.testing.assert_array_equal(stored[name], frame[name])
-        np.testing.assert_array_equal(text[name], frame[name])
+        np.testing.assert_array_equal(text[name].map(float), frame[name])
     assert stored["length"].dtype == np.int64
     assert list(stored["quantity"]) == list(frame["quantity"])
 
