@@ -21,15 +21,16 @@ def fakes():
 @pytest.fixture(scope="module")
 def fake_experiments():
     """Let the experiments return the made-up rows at once."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        _replace_experiments(monkeypatch)
-        yield
+    real = dict(EXPERIMENTS)
+    fakes = {
+        name: dataclasses.replace(real[name], jobs=lambda *_, make=make: [Job(make, (), 1.0)])
+        for name, make in _FAKES.ROWS.items()
+    }
+    _put(fakes)
+    yield
+    _put(real)  # in their order, which other tests see
 
 
-def _replace_experiments(monkeypatch):
-    for name in EXPERIMENTS.keys() - _FAKES.ROWS.keys():
-        monkeypatch.delitem(EXPERIMENTS, name)
-    for name, make in _FAKES.ROWS.items():
-        jobs = [Job(make, (), 1.0)]
-        fake = dataclasses.replace(EXPERIMENTS[name], jobs=lambda *_, jobs=jobs: jobs)
-        monkeypatch.setitem(EXPERIMENTS, name, fake)
+def _put(experiments):
+    EXPERIMENTS.clear()
+    EXPERIMENTS.update(experiments)
