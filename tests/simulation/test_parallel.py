@@ -20,6 +20,9 @@ class Sent:
     def __init__(self, function):
         self.function = function
 
+    def __call__(self, number):
+        return self.function(number)
+
     def __reduce__(self):
         return cloudpickle.loads, (cloudpickle.dumps(self.function),)
 

@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -67,6 +67,7 @@ Gradient = tuple[float, np.ndarray, np.ndarray, float]
 """Mean loss of all samples; gradients by w, q and b over the batch whose turn it is."""
 
 
+@runtime_checkable
 class _Data(Protocol):
     """A training set, and the weights in its coordinates."""
 

@@ -58,7 +58,7 @@ class Frame:
     def _past(self) -> Rows:
         return self._slopes[: self.size - self._own]
 
-    def add(self, slopes: Float[np.ndarray, "c m"], normals: Rows) -> Float[np.ndarray, "k c"]:
+    def add(self, slopes: Float[np.ndarray, "c m"], normals: Rows) -> Float[np.ndarray, "size c"]:
         """Add the new directions of gradients, and return the gradients in the frame.
 
         Parameters

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import ndtri
 from scipy.stats import qmc
 
@@ -52,7 +52,7 @@ class Normals:
             return self._even[first : self._used]
         return self._rng.standard_normal((rows, *self._shape), dtype=np.float32)
 
-    def batches(self, count: int) -> Float[np.ndarray, " n"]:
+    def batches(self, count: int) -> Int[np.ndarray, " n"]:
         """Return the batch of each sample, equally many of each class in each."""
         size = self._shape[1] // 2
         return np.concatenate([self._rng.permutation(np.arange(size) % count) for _ in range(2)])
