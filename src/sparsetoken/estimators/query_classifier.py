@@ -169,7 +169,11 @@ class QueryClassifier(BagClassifier):
         return self._per_bag(scores, bags)
 
     def token_logits(self, X: Any) -> list[np.ndarray]:
-        """Return <x_l, w> + b: what each token says of the class, apart from its weight."""
+        """Return <x_l, w> + b: what each token says of the class, apart from its weight.
+
+        The score of a bag is their mean with the weights of attention; with likelihood pooling
+        it is a log mean exp of token scores instead.
+        """
         return self._logits(X, self.token_offset_ + self.intercept_)
 
     def top_tokens(self, X: Any, k: int = 1) -> list[np.ndarray]:
