@@ -45,6 +45,7 @@ html_theme_options = {
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
+    "secondary_sidebar_items": {"**": ["page-toc"], "examples/*": []},
 }
 html_show_sphinx = False
 copyright = "the sparsetoken maintainers, MIT licence"
@@ -76,6 +77,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "abort_on_example_error": True,
     "matplotlib_animations": False,
+    "capture_repr": (),  # what is shown is printed or drawn
 }
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 

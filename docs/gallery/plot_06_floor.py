@@ -2,8 +2,9 @@
 The floor: what no learner can beat
 ===================================
 
-The Bayes-optimal learner knows the law of the data, but not the direction of the signal. Its
-error is a floor under every method, at each number of labels.
+The Bayes-optimal learner knows the law of the data, but neither the direction of
+the signal nor its places. Its error is a floor under every method, for each
+number of labels.
 """
 
 import matplotlib.pyplot as plt
@@ -11,14 +12,32 @@ import numpy as np
 
 import sparsetoken as st
 
+# %%
+# Three levels: the four-stage training, the best learner from as many labels, and
+# the oracle, which knows the direction and misses the places alone.
+
 problem = st.SparseTokenProblem(length=10, informative=1, strength=4.0)
 alpha = np.geomspace(0.25, 8, 8)
-floor = [st.oracle.learning_error(problem, a, points=256).test_error for a in alpha]
 readout = st.Readout("logistic", ridge=1e-2, alpha=alpha / 2)
-attention = st.predict(problem, st.Attention(st.TwoSteps(alpha=alpha / 2)), readout, tolerance=2e-3)
+attention = st.Attention(st.TwoSteps(alpha=alpha / 2))
+trained = st.predict(problem, attention, readout, tolerance=2e-3)
+floor = [
+    st.oracle.learning_error(problem, load, points=256).test_error
+    for load in alpha
+]
+oracle = st.oracle.bayes_error(problem).test_error
+
+# %%
+# With few labels nearly all of the error is that of the method; with many, most
+# of it cannot be helped.
 
 fig, ax = plt.subplots(layout="constrained")
-ax.plot(alpha, attention.test_error, label="attention, half of the labels for the query")
-ax.plot(alpha, floor, "k--", label="floor")
-ax.set(xscale="log", xlabel="all labels per dimension", ylabel="test error", ylim=(0, None))
+ax.plot(alpha, trained.test_error, label="attention, half of the labels each")
+ax.plot(alpha, floor, "-.", color="0.4", label="best learner")
+ax.axhline(oracle, color="black", linestyle=":", label="the direction is known")
+ax.set(xlabel="all labels per dimension", ylabel="test error", ylim=(0, None))
+ax.set_xscale("log")
+ticks = [0.25, 0.5, 1, 2, 4, 8]
+ax.set_xticks(ticks, labels=ticks)
+ax.minorticks_off()
 ax.legend()

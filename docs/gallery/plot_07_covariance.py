@@ -2,8 +2,8 @@
 Covariance, bag effects and whitening
 =====================================
 
-Real embeddings have a steep spectrum, and tokens of one bag are alike. The large directions pull
-the query, and what a bag shares goes into the mean. Whitening takes the first away.
+Embeddings of real data have a steep spectrum, and tokens of one bag are alike.
+Theory takes both: :class:`sparsetoken.TokenCovariance` is the law of the tokens.
 """
 
 import matplotlib.pyplot as plt
@@ -11,32 +11,53 @@ import numpy as np
 
 import sparsetoken as st
 
+# %%
+# The same signal in four kinds of noise, all of variance 1 in the mean over
+# directions. The second has a steep spectrum. The third is the second after
+# whitening: isotropic noise, and a signal that grew where the noise was small.
+# In the fourth the tokens of a bag share an effect as large as their own noise.
+
 d = 100
 spectrum = np.arange(1, d + 1) ** -0.8
 spectrum /= spectrum.mean()
 flat, signal = np.ones(d), np.full(d, d**-0.5)
-whitened_strength = 5.0 * np.sqrt(np.sum(signal**2 / spectrum))
-tokens = {
+whitened = 5.0 * np.sqrt(np.sum(signal**2 / spectrum))
+steep = st.TokenCovariance(spectrum, signal=signal)
+shared = st.TokenCovariance(flat, flat, signal=signal)
+kinds = {
     "isotropic": (st.Isotropic(), 5.0),
-    "steep spectrum": (st.TokenCovariance(spectrum, signal=signal), 5.0),
-    "the same, whitened": (st.Isotropic(), whitened_strength),
-    "isotropic, bag effect": (st.TokenCovariance(flat, flat, signal=signal), 5.0),
+    "steep spectrum": (steep, 5.0),
+    "the same,\nwhitened": (st.Isotropic(), whitened),
+    "isotropic with\nbag effect": (shared, 5.0),
 }
-readout = st.Readout("square", ridge=1e-2)
-attention = st.Attention(st.TwoSteps(alpha=1.0, eta_q=7.0, loss="square"))
 
-errors = {}
-for name, (law, strength) in tokens.items():
-    problem = st.SparseTokenProblem(length=10, strength=strength, tokens=law)
-    errors[name] = [
-        st.predict(problem, model, readout, tolerance=5e-3).test_error
-        for model in (attention, st.Pooled())
+# %%
+# One prediction for each kind and model.
+
+readout = st.Readout("square", ridge=1e-2)
+steps = st.TwoSteps(alpha=1.0, eta_q=7.0, loss="square")
+models = {"attention": st.Attention(steps), "mean pooling": st.Pooled()}
+errors = {
+    name: [
+        st.predict(
+            st.SparseTokenProblem(length=10, strength=strength, tokens=law),
+            model,
+            readout,
+            tolerance=5e-3,
+        ).test_error
+        for law, strength in kinds.values()
     ]
+    for name, model in models.items()
+}
+
+# %%
+# Large directions of the spectrum pull the query, and whitening takes that away.
+# A bag effect goes straight into the mean; the softmax does not see it.
 
 fig, ax = plt.subplots(layout="constrained")
-place = np.arange(len(errors))
-for shift, model in ((-0.2, "attention"), (0.2, "mean pooling")):
-    ax.bar(place + shift, [e[int(shift > 0)] for e in errors.values()], 0.38, label=model)
+place = np.arange(len(kinds))
+for shift, (name, heights) in zip((-0.2, 0.2), errors.items(), strict=True):
+    ax.bar(place + shift, heights, 0.38, label=name)
+ax.set_xticks(place, labels=kinds)
 ax.set(ylabel="test error")
-ax.set_xticks(place, errors, rotation=15)
 ax.legend()

@@ -2,29 +2,48 @@
 A classifier of bags, and where it looks
 ========================================
 
-`AttentionClassifier` follows scikit-learn. On bags in which one token is informative it finds
-which one, from labels of bags alone.
+:class:`sparsetoken.AttentionClassifier` follows scikit-learn. From labels of bags
+alone it finds which token is informative.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsetoken as st
+from sparsetoken.displays import AttentionDisplay
+
+# %%
+# Each bag has twelve tokens. In positive bags one of them, at a random place, is
+# shifted.
 
 rng = np.random.default_rng(0)
 labels = np.arange(400) % 2
 bags = rng.standard_normal((400, 12, 20))
-bags[labels == 1, 4, 0] += 5.0
+places = rng.integers(12, size=400)
+shifted = labels == 1
+bags[shifted, places[shifted], 0] += 5.0
 
 model = st.AttentionClassifier(random_state=0).fit(bags[:300], labels[:300])
 pooled = st.PooledLinearClassifier().fit(bags[:300], labels[:300])
-print("attention", model.score(bags[300:], labels[300:]))
+print("attention   ", model.score(bags[300:], labels[300:]))
 print("mean pooling", pooled.score(bags[300:], labels[300:]))
 
 # %%
-# Weights of the tokens in the first positive bags: token 4 stands out.
+# What the fit found, in words.
 
-weights = model.attention_weights(bags[300:320][labels[300:320] == 1])
-fig, ax = plt.subplots(layout="constrained")
-ax.imshow(np.stack(list(weights)), cmap="Blues", aspect="auto")
-ax.set(xlabel="token", ylabel="bag")
+print(model.summary())
+
+# %%
+# How often is the token with the largest weight the shifted one?
+
+new = np.flatnonzero(shifted)[-50:]
+tops = [top[0] for top in model.top_tokens(bags[new])]
+print(f"{np.mean(tops == places[new]):.0%} of {len(new)} positive bags")
+
+# %%
+# The display shows a few bags, with the token that was shifted marked.
+
+few = new[:4]
+truth = [np.arange(12) == place for place in places[few]]
+AttentionDisplay.from_estimator(model, bags[few], true_tokens=truth)
+plt.show()

@@ -2,17 +2,22 @@
 A sweep, on all cores or a cluster
 ==================================
 
-A grid of predictions and simulations goes into a store that survives every interruption. The same
-specification runs on all cores, or on a dask cluster: ``sparsetoken sweep SPEC.toml --cluster
-ADDRESS``.
+A grid of predictions and simulations goes into a store that survives every
+interruption. On the command line the same file runs on all cores,
+``sparsetoken sweep SPEC.toml --store FILE --workers 8``, or on a dask cluster,
+with ``--cluster ADDRESS``.
 """
 
 import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pandas as pd
 
 from sparsetoken import sweep
+
+# %%
+# What is fixed, and what is varied.
 
 SPEC = """
 experiment = "learning"
@@ -32,11 +37,11 @@ tolerance = 1e-3
 [axes]
 model = ["attention", "pooled"]
 alpha1 = { from = 0.5, to = 8, points = 5, scale = "logarithmic" }
-
-[plot]
-x = "alpha1"
-value = "test_error"
 """
+
+# %%
+# Run it. A second run would find that nothing is left to do; after a kill it
+# would go on.
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "spec.toml"
@@ -44,20 +49,34 @@ with tempfile.TemporaryDirectory() as folder:
     grid = sweep.read_spec(path)
     with sweep.Store(Path(folder) / "sweep.sqlite") as store:
         counts = sweep.run(store, sweep.GridPlan(grid))
-        rows = list(sweep.summaries(store))
+        found = list(sweep.summaries(store))
 print(counts)
+
+# %%
+# The rows as a table.
+
+rows = pd.DataFrame(
+    {**row.point, "quantity": row.quantity, "error": row.values["test_error"]}
+    for row in found
+)
+print(
+    rows.pivot(
+        index="alpha1", columns=["model", "quantity"], values="error"
+    ).round(3)
+)
 
 # %%
 # Lines are theory, points are means of two trials.
 
 fig, ax = plt.subplots(layout="constrained")
-for name in ("attention", "pooled"):
-    for quantity, mark in (("theory", "-"), ("simulation", "o")):
-        some = [r for r in rows if r.point["model"] == name and r.quantity == quantity]
-        x = [row.point["alpha1"] for row in some]
-        y = [row.values["test_error"] for row in some]
-        ax.plot(
-            x, y, mark, color="C0" if name == "attention" else "C1", label=f"{name}, {quantity}"
-        )
-ax.set(xscale="log", xlabel="labelled bags per dimension", ylabel="test error")
+colors = {"attention": "C0", "pooled": "C1"}
+for (model, quantity), part in rows.groupby(["model", "quantity"]):
+    mark = "-" if quantity == "theory" else "o"
+    label = model if quantity == "theory" else None
+    ax.plot(part.alpha1, part.error, mark, color=colors[model], label=label)
+ax.set_xscale("log")
+ticks = [0.5, 1, 2, 4, 8]
+ax.set_xticks(ticks, labels=ticks)
+ax.minorticks_off()
+ax.set(xlabel="labelled bags per dimension, n/d", ylabel="test error")
 ax.legend()

@@ -2,8 +2,7 @@
 A loss of your own
 ==================
 
-Its value is enough: slope, curvature and Moreau envelope are derived. Here a logistic loss that
-asks for twice the margin, against the built-in one.
+Its value is enough: slope, curvature and Moreau envelope are derived from it.
 """
 
 import jax.numpy as jnp
@@ -13,18 +12,30 @@ import numpy as np
 import sparsetoken as st
 from sparsetoken.losses import CustomLoss
 
-steep = CustomLoss("steep_logistic", lambda y, z: jnp.logaddexp(0.0, -2 * y * z) / 2)
-problem = st.SparseTokenProblem(length=10, strength=5.0)
-for loss in ("logistic", steep):
-    readout = st.Readout(loss, ridge=1e-2, alpha=np.array([0.5, 2.0]))
-    print(readout.loss.name, st.predict(problem, st.Pooled(), readout).test_error)
+# %%
+# A logistic loss with twice the slope. It must be convex in the score z, and
+# written with the functions of JAX.
+
+steep = CustomLoss(
+    "steep_logistic", lambda y, z: jnp.logaddexp(0.0, -2 * y * z) / 2
+)
 
 # %%
-# The two losses of a positive label.
+# It stands wherever a loss is named: in predictions, simulations, sweeps.
 
-z = np.linspace(-3, 3, 61)
+problem = st.SparseTokenProblem(length=10, strength=5.0)
+loads = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
+few = np.array([0.5, 2.0])
 fig, ax = plt.subplots(layout="constrained")
-for loss in (st.losses.get_loss("logistic"), steep):
-    ax.plot(z, [float(loss.value(1.0, score)) for score in z], label=loss.name)
-ax.set(xlabel="score", ylabel="loss")
-ax.legend()
+for color, loss in (("C0", "logistic"), ("C1", steep)):
+    curve = st.Readout(loss, ridge=1e-2, alpha=loads)
+    table = st.predict(problem, st.Pooled(), curve, tolerance=1e-3)
+    ax.plot(loads, table.test_error, color=color, label=curve.loss.name)
+    simulated = st.simulate(
+        problem,
+        st.Pooled(),
+        st.Readout(loss, ridge=1e-2, alpha=few),
+        dimension=200,
+    )
+    simulated.plot(ax=ax, color=color)
+ax.set(xlabel="labelled bags per dimension, n/d", ylabel="test error")

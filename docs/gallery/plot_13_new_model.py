@@ -2,8 +2,8 @@
 A model of your own
 ===================
 
-A class, a law and a sampler: theory, simulation and sweeps then know it. Here the two tokens with
-the largest scores share the weight.
+A class, the law of its features and a sampler: theory, simulation and sweeps then
+know the model. Here the two tokens with the largest scores share the weight.
 """
 
 import dataclasses
@@ -17,6 +17,9 @@ from sparsetoken.models import ModelEntry, QueriedModel, register
 from sparsetoken.simulation.features.queried import QueriedSampler
 from sparsetoken.theory import TokenFeatures, sampled_law
 
+# %%
+# The model is a value that has a query, as attention has.
+
 
 @dataclasses.dataclass(frozen=True)
 class TopTwo(QueriedModel):
@@ -25,16 +28,26 @@ class TopTwo(QueriedModel):
     name: ClassVar[str] = "top_two"
 
 
+# %%
+# What it does: weights of the tokens, from their scores under the query.
+
+
 def weights(scores):
     """Return 1/2 for the two largest of each row."""
     chosen = np.zeros_like(scores)
-    np.put_along_axis(chosen, np.argsort(scores, axis=-1)[..., -2:], 0.5, axis=-1)
+    largest = np.argsort(scores, axis=-1)[..., -2:]
+    np.put_along_axis(chosen, largest, 0.5, axis=-1)
     return chosen
+
+
+# %%
+# Theory needs the law of the pooled features, simulation a way to draw them.
 
 
 def law(model, problem, query, points):
     """Return the law of the features."""
-    return sampled_law(TokenFeatures(problem, query, weights, sees_mean=False), points)
+    features = TokenFeatures(problem, query, weights, sees_mean=False)
+    return sampled_law(features, points)
 
 
 class Sampler(QueriedSampler):
@@ -45,15 +58,19 @@ class Sampler(QueriedSampler):
         return weights(scores)
 
 
-register(ModelEntry(TopTwo, theory=law, simulation=Sampler, summary="the two largest scores"))
+summary = "the two largest scores"
+register(ModelEntry(TopTwo, theory=law, simulation=Sampler, summary=summary))
+
+# %%
+# Lines are theory, points are simulations.
 
 problem = st.SparseTokenProblem(length=6, strength=4.0)
 cosines = np.array([0.4, 0.6, 0.8, 0.95])
 fig, ax = plt.subplots(layout="constrained")
-for kind in (TopTwo, st.Attention):
+for color, kind in (("C0", st.Attention), ("C1", TopTwo)):
     model = kind(st.Query(cosine=cosines, sharpness=1.0))
-    st.predict(problem, model, tolerance=5e-3).plot(ax=ax)
-    ax.lines[-1].set_label(kind.name)
-    st.simulate(problem, model, dimension=100, trials=4).plot(ax=ax)
-ax.set(xlabel="cosine of query and signal", ylabel="test error")
-ax.legend()
+    predicted = st.predict(problem, model, tolerance=5e-3)
+    predicted.plot(ax=ax, label=kind.name, color=color)
+    measured = st.simulate(problem, model, dimension=100, trials=4)
+    measured.plot(ax=ax, color=color)
+ax.set(xlabel="cosine of query and signal")

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import sparsetoken as st
+from sparsetoken.figures.palette import COLOURS
 from sparsetoken.models import Attention, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, StatusCode, Table
@@ -226,3 +227,38 @@ def test_a_table_travels_between_processes(name, request):
     assert again.rows == table.rows
     assert again.shape == table.shape
     np.testing.assert_array_equal(again.test_error, table.test_error)
+
+
+def test_options_name_and_colour_lines_and_points(plane, axes):
+    plane.plot("auc", axes, label="pooled", color="C3")
+    assert [line.get_label() for line in axes.lines] == [
+        "pooled, ridge = 0.01",
+        "pooled, ridge = 1",
+    ]
+    assert {line.get_color() for line in axes.lines} == {"C3"}
+    simulated = simulate(PROBLEM, Pooled(), Readout(alpha=LOADS), dimension=20, trials=3)
+    simulated.plot("auc", axes, color="C3")
+    assert axes.containers[0].lines[0].get_color() == "C3"
+
+
+def test_floors_of_several_tables_are_named_once(curve, axes):
+    curve.plot(ax=axes, label="one")
+    curve.plot(ax=axes, label="two")
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["one", "best learner", "two"]
+
+
+def test_a_figure_of_its_own_has_the_style_and_plain_numbers(curve):
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    axes = curve.plot("auc")
+    axes.figure.canvas.draw()
+    low, high = axes.get_xlim()
+    shown = [
+        text.get_text() for text in axes.get_xticklabels() if low <= text.get_position()[0] <= high
+    ]
+    assert shown == ["0.5", "1", "2", "5"]
+    assert axes.lines[0].get_color() == COLOURS["attention"]  # the first of the cycle
+    assert not axes.spines["top"].get_visible()
+    pyplot.close(axes.figure)

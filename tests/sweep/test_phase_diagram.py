@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from matplotlib.collections import QuadMesh
 
-from sparsetoken.figures.phase_diagram import draw
 from sparsetoken.sweep import Drawing, Grid, Summary, linear, listed, logarithmic
+from sparsetoken.sweep.phase_diagram import draw
 from sparsetoken.validation import InvalidInput
 
 HOLLOW = "none"

@@ -38,9 +38,9 @@ def plot(
 
     Example: [cyan]sparsetoken plot sweep.sqlite --x alpha1 --y strength --out sweep.svg[/]
     """
-    from sparsetoken.figures.phase_diagram import draw
     from sparsetoken.figures.style import styled
     from sparsetoken.sweep import Drawing, Store, StoreError
+    from sparsetoken.sweep.phase_diagram import draw
     from sparsetoken.sweep.summary import grid_of_sweep, summaries
     from sparsetoken.validation import InvalidInput
 

@@ -13,8 +13,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from sparsetoken.displays.checks import read_curve, read_errors, rising
 from sparsetoken.displays.measured import measured_errors, read_sizes, read_splits
-from sparsetoken.displays.panels import panels, style_of
 from sparsetoken.displays.predicted import PREDICTED, predicted_errors
+from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.models import MODELS
 from sparsetoken.problem import SparseTokenProblem

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 
-from sparsetoken.displays.panels import panels, style_of
+from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput, integer
 

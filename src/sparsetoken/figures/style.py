@@ -17,6 +17,7 @@ from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from sparsetoken.figures.palette import COLOURS, CYCLE
 
@@ -29,6 +30,7 @@ __all__ = [
     "axis_text",
     "legend",
     "load_axis",
+    "log_axis",
     "measured",
     "new_figure",
     "predicted",
@@ -138,6 +140,15 @@ def load_axis(axes: Axes, loads: Iterable[float]) -> None:
     ticks = [t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if min(loads) <= t <= max(loads)]
     axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
     axes.minorticks_off()
+
+
+def log_axis(axes: Axes) -> None:
+    """Give x a logarithmic scale; where at most three decades are drawn, with plain numbers."""
+    axes.set_xscale("log")
+    if axes.dataLim.x1 <= 1000 * axes.dataLim.minposx:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def predicted(axes: Axes, series: Series, colour: str, line: str = "-") -> None:

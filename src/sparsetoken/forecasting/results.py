@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from sparsetoken.extras import needed
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.models import MODELS
 from sparsetoken.results import Status
 from sparsetoken.results.display import frame, html
+from sparsetoken.results.plot import drawing
 
 __all__ = ["WORTH", "Forecast", "ForecastPoint", "Measured"]
 
@@ -127,18 +127,20 @@ class Forecast:
         InvalidInput
             If matplotlib is not installed.
         """
-        if ax is None:
-            ax = needed("matplotlib.pyplot", "to plot", "app").subplots(layout="constrained")[1]
-        for i, (model, points) in enumerate(self.curves.items()):
-            one, colour = self.measured[model], f"C{i}"
-            n = [point.n for point in points]
-            ax.plot(n, [point.error for point in points], "o-", color=colour, label=model)
-            low, high = [point.low for point in points], [point.high for point in points]
-            ax.fill_between(n, low, high, color=colour, alpha=0.2, linewidth=0)
-            bar = {"fmt": "s", "mfc": "none", "color": colour, "capsize": 2}
-            ax.errorbar(one.n, one.error, one.standard_error, **bar)
-        ax.set(xlabel="labelled bags", ylabel="test error", xscale="log")
-        ax.legend(title="forecast; squares: cross-validated")
+        with drawing(ax) as ax:
+            from sparsetoken.figures.style import log_axis
+
+            for i, (model, points) in enumerate(self.curves.items()):
+                one, colour = self.measured[model], f"C{i}"
+                n = [point.n for point in points]
+                ax.plot(n, [point.error for point in points], "o-", color=colour, label=model)
+                low, high = [point.low for point in points], [point.high for point in points]
+                ax.fill_between(n, low, high, color=colour, alpha=0.2, linewidth=0)
+                bar = {"fmt": "s", "mfc": "none", "color": colour, "capsize": 2}
+                ax.errorbar(one.n, one.error, one.standard_error, **bar)
+            ax.set(xlabel="labelled bags", ylabel="test error", ylim=(0, None))
+            log_axis(ax)
+            ax.legend(title="forecast; squares: cross-validated")
         return ax
 
     def __str__(self) -> str:

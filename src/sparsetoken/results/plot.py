@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +14,25 @@ from sparsetoken.validation import InvalidInput
 if TYPE_CHECKING:
     from sparsetoken.results.table import Table
 
-__all__ = ["draw", "draw_floors", "label_of"]
+__all__ = ["draw", "draw_floors", "drawing", "label_of", "legend"]
 
 _LOADS = ("alpha", "alpha0", "alpha1")
-_DECADE = 8.0  # from this ratio of the ends on, an axis is logarithmic
+_WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
+_FLOOR, _BEST = "0.4", "best learner"
+_SIZE = (5.6, 3.9)  # of a new figure, in inches
 
 
-def draw(table: Table[Any], quantity: str, ax: Any) -> Any:
+@contextlib.contextmanager
+def drawing(ax: Any) -> Iterator[Any]:
+    """Give the axes to draw on: those of the caller, or a new figure in the package's style."""
+    needed("matplotlib.pyplot", "to plot", "app")
+    from sparsetoken.figures.panels import panels, style_of
+
+    with style_of(ax):
+        yield panels(ax, 1, 1, _SIZE)[0, 0]
+
+
+def draw(table: Table[Any], quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     """Draw one column of a table: lines for one or two directions that vary.
 
     Parameters
@@ -27,6 +41,8 @@ def draw(table: Table[Any], quantity: str, ax: Any) -> Any:
     quantity : str
         A column; "" for the first of the results.
     ax : matplotlib Axes or None
+    options : dict
+        Of the lines; a label stands before the values of the axes.
 
     Returns
     -------
@@ -41,26 +57,39 @@ def draw(table: Table[Any], quantity: str, ax: Any) -> Any:
     if len(shape) > 2:
         remedy = "Take a part of it, or to_frame()."
         raise InvalidInput("shape of the table", "at most two directions that vary", shape, remedy)
-    if ax is None:
-        ax = needed("matplotlib.pyplot", "to plot", "app").subplots(layout="constrained")[1]
     x_name, x = _along(table, shape)
     values = np.where(table.converged, getattr(table, name), np.nan).reshape(shape)
     errors = _errors(table, name, shape)
     x, values = x.reshape(shape), np.atleast_2d(values)
-    for i, (line, at) in enumerate(zip(values, np.atleast_2d(x), strict=True)):
-        label = _label(table, shape, i)
-        if errors is None:
-            ax.plot(at, line, label=label)
-        else:
-            ax.errorbar(at, line, np.atleast_2d(errors)[i], fmt="o", capsize=2, label=label)
-    positive = x.min() > 0 and x.max() / x.min() >= _DECADE
-    ax.set(xlabel=x_name, ylabel=name.replace("_", " "), xscale="log" if positive else "linear")
-    floor = table.floor if name == "test_error" and x_name in _LOADS else None
-    if floor is not None:
-        _draw_floor(ax, x, floor().reshape(shape))
-    if len(shape) == 2 or floor is not None:
-        ax.legend()
+    with drawing(ax) as ax:
+        for i, (line, at) in enumerate(zip(values, np.atleast_2d(x), strict=True)):
+            labels = filter(None, (options.get("label"), _label(table, shape, i)))
+            of_line = {**options, "label": ", ".join(labels) or None}
+            if errors is None:
+                ax.plot(at, line, **of_line)
+            else:
+                points = {"fmt": "o", "capsize": 2, **of_line}
+                ax.errorbar(at, line, np.atleast_2d(errors)[i], **points)
+        ax.set(xlabel=x_name, ylabel=name.replace("_", " "))
+        if name == "test_error" and x_name in _LOADS and table.floor is not None:
+            _draw_floor(ax, x, table.floor().reshape(shape))
+        _scale(ax, x)
+        legend(ax)
     return ax
+
+
+def _scale(ax: Any, x: np.ndarray) -> None:
+    """Make the axis logarithmic where its values span a wide range."""
+    from sparsetoken.figures.style import log_axis
+
+    if x.min() > 0 and x.max() / x.min() >= _WIDE:
+        log_axis(ax)
+
+
+def legend(ax: Any) -> None:
+    """Show the labels, if there are any."""
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend()
 
 
 def _draw_floor(ax: Any, x: np.ndarray, floor: np.ndarray) -> None:
@@ -68,8 +97,13 @@ def _draw_floor(ax: Any, x: np.ndarray, floor: np.ndarray) -> None:
     drawn: list[np.ndarray] = []
     for at, line in zip(np.atleast_2d(x), np.atleast_2d(floor), strict=True):
         if not any(np.array_equal(line, other) for other in drawn):
-            ax.plot(at, line, "-.", color="0.4", label=None if drawn else "best learner")
+            ax.plot(at, line, "-.", color=_FLOOR, label=_floor_label(ax))
             drawn.append(line)
+
+
+def _floor_label(ax: Any) -> str | None:
+    """Return the label of a floor, which only the first of an axes has."""
+    return None if _BEST in ax.get_legend_handles_labels()[1] else _BEST
 
 
 def _along(table: Table[Any], shape: tuple[int, ...]) -> tuple[str, np.ndarray]:
@@ -107,9 +141,8 @@ def label_of(table: Table[Any], point: int) -> str:
 
 def draw_floors(ax: Any, x: np.ndarray, floors: np.ndarray) -> None:
     """Draw floors that are the same along x, each once."""
-    for number, floor in enumerate(dict.fromkeys(floors.tolist())):
-        label = "best learner" if number == 0 else None
-        ax.plot(x, np.full(len(x), floor), "-.", color="0.4", label=label)
+    for floor in dict.fromkeys(floors.tolist()):
+        ax.plot(x, np.full(len(x), floor), "-.", color=_FLOOR, label=_floor_label(ax))
 
 
 def _errors(table: Table[Any], name: str, shape: tuple[int, ...]) -> np.ndarray | None:

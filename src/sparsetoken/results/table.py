@@ -106,17 +106,19 @@ class Table(Generic[Row]):
         """Return a pandas DataFrame with a row for each point."""
         return frame(self.records())
 
-    def plot(self, quantity: str = "", ax: Any = None) -> Any:
+    def plot(self, quantity: str = "", ax: Any = None, **options: Any) -> Any:
         """Draw a quantity over the axes, and return the matplotlib Axes.
 
-        Under test errors over a load alpha it draws the floor, that of the best learner, if it
-        is known.
+        Predictions are lines, means of simulations are points with their standard errors. Under
+        test errors over a load alpha it draws the floor, that of the best learner, if it is known.
 
         Parameters
         ----------
         quantity : str
             A column; by default the first of the results, such as test_error.
         ax : matplotlib Axes, optional
+        **options
+            Of the lines of matplotlib, such as label and color.
 
         Raises
         ------
@@ -126,7 +128,7 @@ class Table(Generic[Row]):
         """
         from sparsetoken.results.plot import draw
 
-        return draw(self, quantity, ax)
+        return draw(self, quantity, ax, options)
 
     def _repr_html_(self) -> str:
         return html(self.records(), self.advice)

@@ -8,9 +8,8 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Int
 
-from sparsetoken.extras import needed
 from sparsetoken.results.outcomes import Result, Status, StatusCode
-from sparsetoken.results.plot import draw_floors, label_of
+from sparsetoken.results.plot import draw_floors, drawing, label_of, legend
 from sparsetoken.results.table import Table
 from sparsetoken.results.trajectory import QUANTITIES, SimulatedTrajectory, Trajectory
 from sparsetoken.validation import InvalidInput, choice, integer
@@ -108,7 +107,7 @@ class Trajectories(Table[Course]):
         rows = [_state(row, int(step)) for row, step in zip(self.rows, steps, strict=True)]
         return Table(self.axes, self.shape, tuple(rows), self.floor)
 
-    def plot(self, quantity: str = "", ax: Any = None) -> Any:
+    def plot(self, quantity: str = "", ax: Any = None, **options: Any) -> Any:
         """Draw a quantity over the steps, a line for each point, and return the matplotlib Axes.
 
         Under the test error that theory predicts it draws the floor, that of the best learner.
@@ -119,6 +118,8 @@ class Trajectories(Table[Course]):
         quantity : str
             Such as training_loss or cosine; by default test_error.
         ax : matplotlib Axes, optional
+        **options
+            Of the lines of matplotlib, such as linestyle.
 
         Raises
         ------
@@ -130,15 +131,14 @@ class Trajectories(Table[Course]):
         if len(self.rows) > _MOST_LINES:
             remedy = "Use after(step).plot() or at_best_step().plot(), or to_frame()."
             raise InvalidInput("points of a plot over steps", "at most 20", len(self.rows), remedy)
-        if ax is None:
-            ax = needed("matplotlib.pyplot", "to plot", "app").subplots(layout="constrained")[1]
         lines = getattr(self, name).reshape(len(self.rows), -1)
-        for point, line in enumerate(lines):
-            ax.plot(np.arange(len(line)), line, label=label_of(self, point))
-        if name == "test_error" and self.floor is not None:
-            draw_floors(ax, np.arange(lines.shape[1]), self.floor())
-        ax.set(xlabel="step", ylabel=name.replace("_", " "))
-        ax.legend()
+        with drawing(ax) as ax:
+            for point, line in enumerate(lines):
+                ax.plot(np.arange(len(line)), line, label=label_of(self, point), **options)
+            if name == "test_error" and self.floor is not None:
+                draw_floors(ax, np.arange(lines.shape[1]), self.floor())
+            ax.set(xlabel="step", ylabel=name.replace("_", " "))
+            legend(ax)
         return ax
 
 

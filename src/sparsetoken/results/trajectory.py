@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.extras import needed
 from sparsetoken.results.display import frame, html
 from sparsetoken.results.outcomes import Result, Status
+from sparsetoken.results.plot import draw_floors, drawing, legend
 from sparsetoken.stages import Query
 from sparsetoken.validation import choice, integer
 
@@ -115,7 +115,7 @@ class _ByStep(Result):
         rows = [{name: row[name] for name in ("step", *QUANTITIES)} for row in self.records()]
         return html(rows, getattr(self, "advice", ()))
 
-    def plot(self, quantity: str = "test_error", ax: Any = None) -> Any:
+    def plot(self, quantity: str = "test_error", ax: Any = None, **options: Any) -> Any:
         """Draw a quantity over the steps with its error, and return the matplotlib Axes.
 
         Under the test error that theory predicts it draws the floor, that of the best learner.
@@ -125,6 +125,8 @@ class _ByStep(Result):
         quantity : str
             Such as test_error, training_loss or cosine.
         ax : matplotlib Axes, optional
+        **options
+            Of the lines of matplotlib, such as label and color.
 
         Raises
         ------
@@ -132,19 +134,25 @@ class _ByStep(Result):
             If the quantity is unknown, or matplotlib is not installed.
         """
         choice("quantity", quantity, QUANTITIES)
-        if ax is None:
-            ax = needed("matplotlib.pyplot", "to plot", "app").subplots(layout="constrained")[1]
         columns = self.to_dict()
         values, errors = np.array(columns[quantity]), np.array(columns[f"{quantity}_error"])
-        self._draw(ax, np.arange(len(values)), values, errors)
-        floor = getattr(self, "floor", None)
-        if quantity == "test_error" and floor is not None:
-            ax.axhline(floor()[0], linestyle="-.", color="0.4", label="best learner")
-            ax.legend()
-        ax.set(xlabel="step", ylabel=quantity.replace("_", " "))
+        step, floor = np.arange(len(values)), getattr(self, "floor", None)
+        with drawing(ax) as ax:
+            self._draw(ax, step, values, errors, options)
+            if quantity == "test_error" and floor is not None:
+                draw_floors(ax, step, floor()[:1])
+            ax.set(xlabel="step", ylabel=quantity.replace("_", " "))
+            legend(ax)
         return ax
 
-    def _draw(self, ax: Any, step: np.ndarray, values: np.ndarray, errors: np.ndarray) -> None:
+    def _draw(
+        self,
+        ax: Any,
+        step: np.ndarray,
+        values: np.ndarray,
+        errors: np.ndarray,
+        options: dict[str, Any],
+    ) -> None:
         raise NotImplementedError
 
 
@@ -180,8 +188,15 @@ class Trajectory(DescentPath, _ByStep):
         """Return the quantities of each step, their numerical errors as NAME_error."""
         return _with_errors(self, self.errors)
 
-    def _draw(self, ax: Any, step: np.ndarray, values: np.ndarray, errors: np.ndarray) -> None:
-        (line,) = ax.plot(step, values)
+    def _draw(
+        self,
+        ax: Any,
+        step: np.ndarray,
+        values: np.ndarray,
+        errors: np.ndarray,
+        options: dict[str, Any],
+    ) -> None:
+        (line,) = ax.plot(step, values, **options)
         low, high = values - 2 * errors, values + 2 * errors
         ax.fill_between(step, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
 
@@ -208,5 +223,12 @@ class SimulatedTrajectory(_ByStep):
         """Return the means of each step, their standard errors as NAME_error."""
         return _with_errors(self.mean, self.standard_error)
 
-    def _draw(self, ax: Any, step: np.ndarray, values: np.ndarray, errors: np.ndarray) -> None:
-        ax.errorbar(step, values, errors, fmt="o", capsize=2)
+    def _draw(
+        self,
+        ax: Any,
+        step: np.ndarray,
+        values: np.ndarray,
+        errors: np.ndarray,
+        options: dict[str, Any],
+    ) -> None:
+        ax.errorbar(step, values, errors, **{"fmt": "o", "capsize": 2, **options})

@@ -1,4 +1,4 @@
-"""Where displays draw: a figure of their own in the house style, or axes of the user's."""
+"""Where results and displays draw: a new figure in the style of the package, or given axes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["panels", "style_of"]
 
 
 def style_of(ax: Axes | None) -> contextlib.AbstractContextManager[None]:
-    """Return the house style for a new figure, and nothing for axes that have a style."""
+    """Return the style of the package for a new figure, and nothing for axes that have a style."""
     return styled() if ax is None else contextlib.nullcontext()
 
 

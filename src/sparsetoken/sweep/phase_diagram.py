@@ -13,8 +13,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from sparsetoken.figures import style
-from sparsetoken.figures.sweep_panels import Panel, axis_of, completed, free_axes, panels_of
 from sparsetoken.sweep import Drawing, Grid, Summary
+from sparsetoken.sweep.panels import Panel, axis_of, completed, free_axes, panels_of
 from sparsetoken.sweep.parameters import parameters
 from sparsetoken.validation import InvalidInput
 
