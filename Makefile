@@ -70,11 +70,20 @@ bench: $(READY) ## our way against the other way (results/bench.json), then the 
 	$(BIN)/python benchmarks/explorer_latency.py
 
 SITE := $(OUT)/site
+STATIC_EXPLORER := $(SITE)/explorer/index.html
 
 docs: $(READY) ## build the documentation site (results/site); warnings are errors
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
-	$(BIN)/python -m sphinx -W --keep-going -q docs $(SITE)
+	@$(MAKE) --no-print-directory -j2 pages $(STATIC_EXPLORER)
 	@echo "Open $(SITE)/index.html"
+
+.PHONY: pages
+pages:
+	$(BIN)/python -m sphinx -W --keep-going -q docs $(SITE)
+
+# The explorer as a page of the site, with results on a grid inside: five minutes of one core.
+$(STATIC_EXPLORER): $(wildcard src/sparsetoken/explorer/*.py src/sparsetoken/explorer/static/*)
+	$(BIN)/sparsetoken explore --export $(@D)
 
 clean: ## remove what the other targets built
 	rm -rf $(VENV) $(OUT) docs/examples docs/reference .cache .mypy_cache .ruff_cache .pytest_cache build src/*.egg-info

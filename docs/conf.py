@@ -37,16 +37,20 @@ suppress_warnings = ["config.cache"]
 # The browser needs no network: MathJax is a file of this site.
 mathjax_path = "mathjax/tex-svg.js"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme = "pydata_sphinx_theme"
 html_title = "sparsetoken"
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
+    "search_as_button": True,
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "examples/*": []},
+    "secondary_sidebar_items": ["page-toc"],
 }
+# Pages without pages below them need no navigation at their side.
+html_sidebars = {page: [] for page in ("start", "theorists", "practitioners", "explorer")}
 html_show_sphinx = False
 copyright = "the sparsetoken maintainers, MIT licence"
 

@@ -34,7 +34,7 @@ ALLOWED = {
     "bags": {"validation", "extras"},
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "files", "fitting"},
-    "forecasting": {*CORE, "bags", "figures", "fitting", "estimators"},
+    "forecasting": {*CORE, "bags", "fitting", "estimators"},
     "sweep": {*CORE, "files", "figures", "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},

@@ -128,8 +128,6 @@ class Forecast:
             If matplotlib is not installed.
         """
         with drawing(ax) as ax:
-            from sparsetoken.figures.style import log_axis
-
             for i, (model, points) in enumerate(self.curves.items()):
                 one, colour = self.measured[model], f"C{i}"
                 n = [point.n for point in points]
@@ -137,10 +135,12 @@ class Forecast:
                 low, high = [point.low for point in points], [point.high for point in points]
                 ax.fill_between(n, low, high, color=colour, alpha=0.2, linewidth=0)
                 bar = {"fmt": "s", "mfc": "none", "color": colour, "capsize": 2}
-                ax.errorbar(one.n, one.error, one.standard_error, **bar)
-            ax.set(xlabel="labelled bags", ylabel="test error", ylim=(0, None))
-            log_axis(ax)
-            ax.legend(title="forecast; squares: cross-validated")
+                label = f"{model}, cross-validated"
+                ax.errorbar(one.n, one.error, one.standard_error, label=label, **bar)
+            ax.set(xlabel="labelled bags", ylabel="test error", xscale="log", ylim=(0, None))
+            ax.set_xticks(self.sizes, labels=self.sizes)
+            ax.minorticks_off()
+            ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
         return ax
 
     def __str__(self) -> str:
