@@ -43,7 +43,7 @@ html_title = "sparsetoken"
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "search_as_button": True,
+    "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
