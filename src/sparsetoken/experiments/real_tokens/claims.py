@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
-from sparsetoken.experiments.digit_bags.rows import Simulated, Theory
-from sparsetoken.experiments.digit_bags.work import (
+from sparsetoken.experiments.real_tokens.rows import Simulated, Theory
+from sparsetoken.experiments.real_tokens.work import (
     CLASSIFIERS,
     DIGIT,
-    LENGTHS,
+    PATCHES,
+    PLACES,
     RIDGE,
     SHARPNESS,
     Profile,
@@ -21,6 +22,7 @@ from sparsetoken.experiments.rules import observed
 __all__ = ["CLAIMS", "compare_rows", "summary"]
 
 CLAIM = "real-bags"
+LONGEST = max(length for _, length in PLACES)
 
 CLAIMS = (
     Claim(
@@ -33,24 +35,29 @@ CLAIMS = (
 
 
 def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
-    """Report what was measured; the most bags of each length stand for it."""
+    """Report what was measured; the most bags of most tokens stand for it."""
     return [
         observed(
             CLAIM,
             "test_error",
             row.test_error,
             curve=row.classifier,
-            where=f"L = {row.length}, {row.bags} bags",
+            where=f"{row.tokens}, L = {row.length}, {row.bags} bags",
             x=row.bags,
-            group=f"{row.length} {row.classifier}",
-            key=row.bags == max(profile.bags) and row.length == max(LENGTHS),
+            group=f"{row.tokens} {row.length} {row.classifier}",
+            key=row.bags == max(profile.bags) and row.length == LONGEST,
         )
         for row in select(rows, Simulated)
     ]
 
 
 def _gap(rows: Sequence[Any], row: Simulated) -> float:
-    place = {"length": row.length, "classifier": row.classifier, "bags": row.bags}
+    place = {
+        "tokens": row.tokens,
+        "length": row.length,
+        "classifier": row.classifier,
+        "bags": row.bags,
+    }
     return row.test_error.value - one(rows, Theory, **place).test_error.value
 
 
@@ -59,21 +66,19 @@ def summary(
 ) -> dict[str, Any]:
     """Return the setting, the errors at the most bags, and the gaps."""
     places = [
-        (length, classifier, {"length": length, "classifier": classifier, "bags": profile.bags[-1]})
-        for length in LENGTHS
-        for classifier in CLASSIFIERS
+        {"tokens": tokens, "length": length, "classifier": name, "bags": profile.bags[-1]}
+        for tokens, length in PLACES
+        for name in CLASSIFIERS
     ]
-    last = [
-        (length, name, one(rows, Theory, **at).test_error, one(rows, Simulated, **at).test_error)
-        for length, name, at in places
-    ]
+    last = [(one(rows, Theory, **at), one(rows, Simulated, **at)) for at in places]
     gaps = {
         name: [_gap(rows, row) for row in select(rows, Simulated, classifier=name)]
         for name in CLASSIFIERS
     }
     return {
         "digit": DIGIT,
-        "lengths": LENGTHS,
+        "lengths": [length for tokens, length in PLACES if tokens == "digits"],
+        "patches": PATCHES,
         "ridge": RIDGE,
         "sharpness": SHARPNESS,
         "last": last,

@@ -1,4 +1,4 @@
-"""Figure: test errors of real bags against their number, a panel for each length."""
+"""Figure: test errors against the number of bags, a panel for each kind of bag."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.digit_bags.rows import Simulated, Theory
-from sparsetoken.experiments.digit_bags.work import CLASSIFIERS, LENGTHS
+from sparsetoken.experiments.real_tokens.rows import Simulated, Theory
+from sparsetoken.experiments.real_tokens.work import CLASSIFIERS, PLACES
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
 
@@ -17,22 +17,22 @@ __all__ = ["PICTURES", "draw"]
 
 def draw(rows: Sequence[Any]) -> Figure:
     """Draw curves and points."""
-    figure, panels = style.new_figure(9.6, 3.7, len(LENGTHS))
+    figure, panels = style.new_figure(11, 3.7, len(PLACES))
     shown = []
-    for axes, length in zip(panels, LENGTHS, strict=True):
+    for axes, (tokens, length) in zip(panels, PLACES, strict=True):
         for name in CLASSIFIERS:
-            place = {"length": length, "classifier": name}
+            place = {"tokens": tokens, "length": length, "classifier": name}
             line = series(select(rows, Theory, **place), "bags", "test_error")
             points = series(select(rows, Simulated, **place), "bags", "test_error")
             style.predicted(axes, line, style.COLOURS[name])
             style.measured(axes, points, style.COLOURS[name])
             shown += line + points
         axes.set_ylim(0, 0.5)
-        axes.set_xscale("log")
+        style.log_axis(axes)
         label = "test error" * (axes is panels[0])
-        style.axis_text(axes, x="labelled bags", y=label, title=f"{length} digits in a bag")
+        style.axis_text(axes, x="labelled bags", y=label, title=f"{length} {tokens} in a bag")
     style.legend(figure, [(name, style.COLOURS[name]) for name in CLASSIFIERS], shown)
     return figure
 
 
-PICTURES = {"digit_bags": draw}
+PICTURES = {"real_tokens": draw}

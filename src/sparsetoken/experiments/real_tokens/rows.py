@@ -15,8 +15,10 @@ class Theory:
 
     Attributes
     ----------
+    tokens : str
+        What a token is: digits or textures.
     length : int
-        Digits in a bag.
+        Tokens in a bag.
     classifier : str
         pooled, or attention with a given query.
     bags : int
@@ -24,6 +26,7 @@ class Theory:
     test_error : Predicted
     """
 
+    tokens: str
     length: int
     classifier: str
     bags: int
@@ -34,6 +37,7 @@ class Theory:
 class Simulated:
     """The test error measured on fresh bags; columns as in `Theory`."""
 
+    tokens: str
     length: int
     classifier: str
     bags: int

@@ -1,4 +1,4 @@
-"""Bags of digits: the predicted curve beside real bags."""
+"""Bags of digits and of textures: the predicted curve beside real bags."""
 
 import dataclasses
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sparsetoken.experiments.claims import BY_EXPERIMENT, verdict_of
-from sparsetoken.experiments.digit_bags import EXPERIMENT, work
-from sparsetoken.experiments.digit_bags.rows import Theory
+from sparsetoken.experiments.real_tokens import EXPERIMENT, work
+from sparsetoken.experiments.real_tokens.rows import Theory
 
 SMALL = work.Profile((80, 320), trials=4, test_bags=500, law_bags=2000)
 
@@ -25,7 +25,7 @@ def test_predictions_are_near_real_bags(rows, said_of):
     assert max(numbers["mean_gap"].values()) < 0.025
     words = said_of(EXPERIMENT, SMALL, rows)
     assert "one digit is a 9" in words["setting"]
-    assert "(L = 50, attention)" in words["result"]
+    assert "(digits, L = 50, attention)" in words["result"]
 
 
 def test_a_theory_that_is_off_shows(rows):
@@ -39,11 +39,12 @@ def test_a_theory_that_is_off_shows(rows):
     assert max(EXPERIMENT.summary(SMALL, wrong, found)["mean_gap"].values()) > 0.05
 
 
-def test_positive_bags_hold_one_wanted_digit():
-    _, wanted, query = work.digits()
+@pytest.mark.parametrize("kind", ["digits", "textures"])
+def test_positive_bags_hold_one_wanted_token(kind):
+    others, wanted, query = work.source(kind)
     rng = np.random.default_rng(0)
-    means = work.features(5, "pooled", np.array([1, -1] * 2000), rng)
+    means = work.features(kind, 5, "pooled", np.array([1, -1] * 2000), rng)
     gap = (means[::2].mean(axis=0) - means[1::2].mean(axis=0)) @ query
-    expected = (wanted.mean(axis=0) - work.digits().others.mean(axis=0)) @ query / 5
-    # The score of a digit has variance 1, so that of 2000 mean tokens is known to 0.01.
+    expected = (wanted.mean(axis=0) - others.mean(axis=0)) @ query / 5
+    # The score of a token has variance 1, so that of 2000 mean tokens is known to 0.01.
     assert gap == pytest.approx(expected, abs=0.06)

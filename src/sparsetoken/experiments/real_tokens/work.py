@@ -1,4 +1,4 @@
-"""Bags of scikit-learn's handwritten digits, what is predicted of them, and what is measured."""
+"""Bags of digits and of textures, what is predicted of them, and what is measured."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_sample_image
 
-from sparsetoken.experiments.digit_bags.rows import Simulated, Theory
 from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.real_tokens.rows import Simulated, Theory
 from sparsetoken.experiments.rows import Predicted, averaged
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
@@ -24,9 +24,22 @@ from sparsetoken.theory.covariance import (
     readout_outcome,
 )
 
-__all__ = ["CLASSIFIERS", "DIGIT", "LENGTHS", "PROFILES", "RIDGE", "SHARPNESS", "Profile", "jobs"]
+__all__ = [
+    "CLASSIFIERS",
+    "DIGIT",
+    "PATCHES",
+    "PLACES",
+    "PROFILES",
+    "RIDGE",
+    "SHARPNESS",
+    "Profile",
+    "jobs",
+]
 
-DIGIT, LENGTHS, CLASSIFIERS = 9, (5, 20, 50), ("pooled", "attention")
+CLASSIFIERS = ("pooled", "attention")
+PLACES = (("digits", 5), ("digits", 20), ("digits", 50), ("textures", 20))
+"""What a token is, and how many are in a bag."""
+DIGIT, PATCHES = 9, 5000
 RIDGE, SHARPNESS, LOSS = 0.02, 1.0, "logistic"
 
 
@@ -58,9 +71,9 @@ PROFILES = {
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile; both classifiers see the same bags."""
     found = []
-    for i, length in enumerate(LENGTHS):
+    for i, (tokens, length) in enumerate(PLACES):
         for classifier in CLASSIFIERS:
-            place, own = (length, classifier), seed_of("digit-bags", i, seed)
+            place, own = (tokens, length, classifier), seed_of("real-tokens", i, seed)
             size = profile.law_bags * length / 1e5
             found.append(Job(predict_errors, (*place, profile.bags, profile.law_bags), 0.5 + size))
             for n in profile.bags:
@@ -70,8 +83,11 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     return found
 
 
-class Digits(NamedTuple):
-    """Tokens that every bag may hold, tokens that positive bags have one of, and a query."""
+class Tokens(NamedTuple):
+    """Tokens that every bag may hold, tokens that positive bags have one of, and a query.
+
+    The query is the linear discriminant of single tokens, so that it is the same at every size.
+    """
 
     others: Float[np.ndarray, "N d"]
     wanted: Float[np.ndarray, "M d"]
@@ -79,25 +95,44 @@ class Digits(NamedTuple):
 
 
 @functools.cache
-def digits() -> Digits:
-    """Return standardised digits, constant pixels left out.
-
-    The query is the linear discriminant of single digits, so that it is the same at every size.
-    """
-    X, label = load_digits(return_X_y=True)
-    X = X[:, X.std(axis=0) > 0]
+def source(name: str) -> Tokens:
+    """Return standardised tokens: images of digits, or patches of two photographs."""
+    X, wanted = _digits() if name == "digits" else _textures()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    others, wanted = X[label != DIGIT], X[label == DIGIT]
-    S = np.cov(others.T)
-    query = np.linalg.solve(S, wanted.mean(axis=0) - others.mean(axis=0))
-    return Digits(others, wanted, query / np.sqrt(query @ S @ query))
+    S = np.cov(X[~wanted].T)
+    query = np.linalg.solve(S, X[wanted].mean(axis=0) - X[~wanted].mean(axis=0))
+    return Tokens(X[~wanted], X[wanted], query / np.sqrt(query @ S @ query))
+
+
+def _digits() -> tuple[Float[np.ndarray, "N d"], Bool[np.ndarray, " N"]]:
+    """Return pixels that vary, and which images are of the digit."""
+    X, label = load_digits(return_X_y=True)
+    return X[:, X.std(axis=0) > 0], label == DIGIT
+
+
+def _textures() -> tuple[Float[np.ndarray, "N d"], Bool[np.ndarray, " N"]]:
+    """Return grey values and the log spectrum of patches, and which are of the flower."""
+    rng, found = np.random.default_rng(seed_of("real-tokens", "patches")), []
+    for name in ("china.jpg", "flower.jpg"):
+        image = load_sample_image(name).mean(axis=2) / 255
+        windows = np.lib.stride_tricks.sliding_window_view(image, (8, 8))
+        i, j = (rng.integers(0, n, PATCHES) for n in windows.shape[:2])
+        grey = windows[i, j]
+        amplitudes = np.abs(np.fft.rfft2(grey))[:, :, 1:4]  # the other columns repeat values
+        spectrum = np.log(amplitudes + 0.05).reshape(PATCHES, -1)
+        found.append(np.hstack([grey.reshape(PATCHES, -1)[:, ::4], spectrum]))
+    return np.concatenate(found), np.repeat([False, True], PATCHES)
 
 
 def features(
-    length: int, classifier: str, labels: Int[np.ndarray, " n"], rng: np.random.Generator
+    tokens: str,
+    length: int,
+    classifier: str,
+    labels: Int[np.ndarray, " n"],
+    rng: np.random.Generator,
 ) -> Float[np.ndarray, "n d"]:
     """Draw bags, and return their mean tokens or those that the query attends to."""
-    others, wanted, query = digits()
+    others, wanted, query = source(tokens)
     n = len(labels)
     bags = others[rng.integers(len(others), size=(n, length))]
     one = wanted[rng.integers(len(wanted), size=n)]
@@ -109,16 +144,16 @@ def features(
 
 
 def predict_errors(
-    length: int, classifier: str, bags: tuple[int, ...], law_bags: int
+    tokens: str, length: int, classifier: str, bags: tuple[int, ...], law_bags: int
 ) -> list[Theory]:
     """Solve for the readout of features of two classes with a mean and a covariance each.
 
     In the general form the directions are the class means; amounts and amplitudes say which
     class a bag is of.
     """
-    rng = np.random.default_rng(seed_of("digit-bags", "law", length))
+    rng = np.random.default_rng(seed_of("real-tokens", tokens, length))
     labels = np.repeat([1, -1], law_bags)
-    F = features(length, classifier, labels, rng)
+    F = features(tokens, length, classifier, labels, rng)
     plus, minus = F[labels > 0], F[labels < 0]
     centre = F.mean(axis=0)
     M = np.stack([plus.mean(axis=0) - centre, minus.mean(axis=0) - centre], axis=1)
@@ -130,21 +165,22 @@ def predict_errors(
     for solved in problem.solve_along([(float(n), RIDGE) for n in bags]):
         error = readout_outcome(problem, solved).test_error
         status = "converged" if solved.converged else "not solved"
-        found.append(Theory(length, classifier, int(solved.samples), Predicted(error, 0.0, status)))
+        predicted = Predicted(error, 0.0, status)
+        found.append(Theory(tokens, length, classifier, int(solved.samples), predicted))
     return found
 
 
 def measure_error(
-    length: int, classifier: str, bags: int, test_bags: int, trials: int, seed: int
+    tokens: str, length: int, classifier: str, bags: int, test_bags: int, trials: int, seed: int
 ) -> list[Simulated]:
     """Fit readouts to drawn bags, and test them on others."""
     errors = []
     for trial in range(trials):
         rng = np.random.default_rng(seed_of("trial", trial, seed))
         labels, truth = (np.where(np.arange(n) % 2, 1, -1) for n in (bags, test_bags))
-        F = features(length, classifier, labels, rng)
+        F = features(tokens, length, classifier, labels, rng)
         fit = fit_readout(F, labels, get_loss(LOSS), RIDGE)
-        scores = features(length, classifier, truth, rng) @ fit.w + fit.b
+        scores = features(tokens, length, classifier, truth, rng) @ fit.w + fit.b
         errors.append(float(np.mean((scores > 0) != (truth > 0))))
-    dimension = digits().others.shape[1]
-    return [Simulated(length, classifier, bags, averaged(errors, dimension))]
+    dimension = source(tokens).others.shape[1]
+    return [Simulated(tokens, length, classifier, bags, averaged(errors, dimension))]
