@@ -59,7 +59,7 @@ def forecast(setting: Setting, number: int, folder: Path) -> dict[str, Any]:
     rng = check_random_state(number)
     start = time.process_time()
     held_out = held_out_errors(data, rng)
-    posterior = fit_posterior(bag_law(data, rng), held_out)
+    posterior = fit_posterior(bag_law(data), held_out)
     found = [posterior.errors(n) for n in setting.sizes]
     return {
         "seconds": round(time.process_time() - start, 2),

@@ -17,6 +17,7 @@ Draw = Callable[[int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
 TEST_BAGS = 1500
 PATCHES = 6000  # of each image
+POSTS, WORDS, TOPICS = 4000, 2000, 20
 
 
 class Setting(NamedTuple):
@@ -158,6 +159,65 @@ def texture_bags(length: int, informative: int, positive: int) -> Draw:
     return draw
 
 
+@functools.cache
+def _posts(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return invented posts of 20 topics, as 200 principal components of TF-IDF, and topics.
+
+    Words follow Zipf's law; each topic makes 40 of the rarer ones more likely. Lengths of posts
+    are lognormal.
+    """
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    rng = np.random.default_rng(seed)
+    zipf = 1 / (np.arange(WORDS) + 5.0)
+    topic = rng.integers(0, TOPICS, POSTS)
+    lengths = np.minimum(10 + rng.lognormal(3.7, 0.8, POSTS), 600).astype(int)
+    counts = np.empty((POSTS, WORDS))
+    for t in range(TOPICS):
+        own = np.zeros(WORDS)
+        own[rng.choice(np.arange(50, WORDS), 40, replace=False)] = rng.exponential(size=40)
+        for i in np.flatnonzero(topic == t):
+            share = rng.beta(1.0, 6.0)  # of the words that are of the topic
+            law = (1 - share) * zipf / zipf.sum() + share * own / own.sum()
+            counts[i] = rng.multinomial(lengths[i], law)
+    X = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+    return TruncatedSVD(200, random_state=seed).fit_transform(X), topic
+
+
+def text_bags(length: int, informative: int, seed: int, targets: int = 1) -> Draw:
+    """Return bags of invented posts; positive ones hold some of the target topics."""
+
+    def draw(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        X, topic = _posts(seed)
+        y = _labels(n, 0.5, rng)
+        rows = rng.choice(np.flatnonzero(topic >= targets), (n, length))
+        wanted = rng.choice(np.flatnonzero(topic < targets), (n, informative))
+        rows[y == 1, :informative] = wanted[y == 1]
+        return X[rows], y
+
+    return draw
+
+
+def scene_bags(d: int, length: int, informative: int, seed: int, spread: float) -> Draw:
+    """Return bags of regions of pictures: each of a kind of heavy-tailed nonnegative features.
+
+    A picture takes its regions from 4 of 12 kinds; positive ones hold some of the target kind.
+    """
+
+    def draw(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        frame = np.random.default_rng(seed)
+        kinds = frame.gamma(0.3, size=(13, d))
+        y = _labels(n, 0.5, rng)
+        own = np.argsort(rng.random((n, 12)), axis=1)[:, :4] + 1
+        kind = np.take_along_axis(own, rng.integers(0, 4, (n, length)), axis=1)
+        kind[y == 1, :informative] = 0
+        noise = rng.lognormal(0.0, spread, (n, length, d)) * rng.lognormal(0, 0.5, (n, length, 1))
+        return (kinds[kind] + 0.2) * noise, y
+
+    return draw
+
+
 def gaussian_bags(
     d: int,
     length: int,
@@ -169,18 +229,22 @@ def gaussian_bags(
     between: float = 0.0,
     between_steep: float = 0.0,
     tails: float | None = None,
+    aligned: float = 0.0,
 ) -> Draw:
     """Return bags of the sparse-token model with power-law spectra and an effect of each bag.
 
-    With `tails` tokens are of Student's law with so many degrees of freedom.
+    With `tails` tokens are of Student's law with so many degrees of freedom. With `aligned` the
+    signal lies in directions of large variance, in proportion to this power of it.
     """
 
     def draw(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         frame = np.random.default_rng(seed)
         signal = frame.standard_normal(d)
-        signal /= np.linalg.norm(signal)
         Q = np.linalg.qr(frame.standard_normal((d, d)))[0]
         within = (np.arange(d) + 1.0) ** -steep
+        if aligned:
+            signal = Q @ (signal * within**aligned)
+        signal /= np.linalg.norm(signal)
         effect = (np.arange(d) + 1.0) ** -between_steep
         y, shape = _labels(n, rate, rng), (n, length, d)
         Z = rng.standard_normal(shape)
@@ -215,6 +279,16 @@ CONSTRUCTED: dict[str, tuple[str, Draw, int]] = {
     "iso_200": (TUNING, gaussian_bags(100, 10, 1, 5.0, 4), 200),
     "dense_100": (TUNING, gaussian_bags(50, 10, 10, 0.6, 5, between=0.1), 100),
     "steep_150": (TUNING, gaussian_bags(100, 8, 1, 3.0, 6, steep=0.7), 150),
+    "text30_40": (TUNING, text_bags(30, 3, 21), 40),
+    "text15_40": (TUNING, text_bags(15, 6, 22, targets=5), 40),
+    "scene_40": (TUNING, scene_bags(230, 7, 2, 23, 1.0), 40),
+    "molecules_40": (
+        TUNING,
+        gaussian_bags(160, 8, 2, 12.0, 24, between=2.0, steep=0.8, between_steep=0.8, aligned=0.7),
+        40,
+    ),
+    "aligned_60": (TUNING, gaussian_bags(150, 10, 5, 3.0, 25, steep=1.0, aligned=1.0), 60),
+    "wide_120": (TUNING, gaussian_bags(300, 8, 2, 6.0, 26, between=0.2), 120),
     "digits20seven_60": (ASIDE, digit_bags(20, [7]), 60),
     "twoback20_200": (
         ASIDE,
@@ -229,6 +303,16 @@ CONSTRUCTED: dict[str, tuple[str, Draw, int]] = {
         120,
     ),
     "iso_80": (ASIDE, gaussian_bags(40, 6, 1, 4.0, 13), 80),
+    "text20_40": (ASIDE, text_bags(20, 3, 31, targets=2), 40),
+    "text40_80": (ASIDE, text_bags(40, 4, 32), 80),
+    "scene2_40": (ASIDE, scene_bags(200, 10, 2, 33, 1.2), 40),
+    "molecules2_80": (
+        ASIDE,
+        gaussian_bags(170, 6, 2, 8.0, 34, between=1.0, steep=0.7, between_steep=0.4, aligned=0.5),
+        80,
+    ),
+    "aligned2_40": (ASIDE, gaussian_bags(100, 12, 12, 1.0, 35, steep=0.6, aligned=0.5), 40),
+    "wide2_100": (ASIDE, gaussian_bags(200, 12, 3, 3.0, 36, steep=0.2, tails=4), 100),
     "digits5rare_150": (ASIDE, digit_bags(5, [8], rate=0.25), 150),
 }
 CORELS = ("fox", "tiger", "elephant")

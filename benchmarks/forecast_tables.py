@@ -91,9 +91,9 @@ def tables(rows: list[Row]) -> str:
 
 def _summary(pilots: list[Row], truth: dict[Any, Row]) -> str:
     lines = [
-        "| sets | method | mean absolute error | at n | at 2n | at 4n | pooled | attention "
-        "| inside 90% | mean width | recommended rightly |",
-        "|" + "---|" * 11,
+        "| sets | method | mean absolute error | mean error | at n | at 2n | at 4n | pooled "
+        "| attention | inside 90% | mean width | recommended rightly |",
+        "|" + "---|" * 12,
     ]
     for group in ("tuning", "aside"):
         for real in (False, True):
@@ -112,7 +112,7 @@ def _method(title: str, name: str, pilots: list[Row], truth: dict[Any, Row]) -> 
     width = np.mean([p.high - p.low for p in points])
     right = [one for row in pilots for one in _recommended(row, name, truth)]
     told = f"{np.mean(right):.0%} of {len(right)}" if right else "-"
-    cells = [_mae(points)]
+    cells = [_mae(points), f"{np.mean([p.value - p.truth for p in points]):+.3f}"]
     cells += [_mae([p for p in points if p.multiple == m]) for m in MULTIPLES]
     cells += [_mae([p for p in points if p.model == model]) for model in MODELS]
     return f"| {title} | {name} | {' | '.join(cells)} | {inside:.0%} | {width:.2f} | {told} |"

@@ -19,5 +19,6 @@ def _annotations_are_executed(request):
 
 @pytest.fixture
 def few_fits(monkeypatch):
-    """Forecasts with half of their fits, where only their form is tested."""
-    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._MANY", 0)
+    """Forecasts with a fifth of their fits, where only their form is tested."""
+    rounds = ((2, 1, 1), (5, 1, 1))
+    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", rounds)

@@ -17,7 +17,7 @@ from sparsetoken.forecasting.curves import (
 from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.law import BagLaw, bag_law
 
-LAW = BagLaw(length=10, averaging=10.0, between=0.0, dimension=30.0, positive_rate=0.5)
+LAW = BagLaw(length=10, averaging=10.0, between=0.0, positive_rate=0.5)
 
 
 def _settings(separation, dimension=30.0, informative=1, flips=0.0):
@@ -115,8 +115,7 @@ def test_the_curves_are_those_of_the_classifiers(draw):
 
     L, d, n, theta = 10, 40, 240, 5.0
     test, truth = draw(L, 1, theta, 0.5, d, 2000, 0)
-    law = dataclasses.replace(LAW, dimension=float(d))
-    expected = errors_at(n, _settings(theta / np.sqrt(L), float(d)), law)
+    expected = errors_at(n, _settings(theta / np.sqrt(L), float(d)), LAW)
     rows = np.random.default_rng(1).permutation(2000)[:n]
     rest = np.setdiff1d(np.arange(2000), rows)
     for model, predicted in (
@@ -136,8 +135,7 @@ def test_the_law_of_the_bags_is_found(between):
     bags = rng.standard_normal((300, 8, 20))
     bags += np.sqrt(between) * rng.standard_normal((300, 1, 20))
     bags[y == 1] += 0.3  # a difference of the classes is no effect of bags
-    law = bag_law(read_labelled(3.0 * bags + 7.0, y), np.random.RandomState(0))
+    law = bag_law(read_labelled(3.0 * bags + 7.0, y))
     assert (law.length, law.averaging) == (8, pytest.approx(8.0))
     # 6000 values of bag means: their variance is known to 2%, of 0.125 + between.
     assert law.between == pytest.approx(between, abs=0.03)
-    assert law.dimension == pytest.approx(20, rel=0.03)

@@ -19,15 +19,9 @@ from sparsetoken.results import Status, StatusCode
 MIL = Path(__file__).parents[3] / "shared" / "data" / "mil"
 
 
-@pytest.fixture(scope="module")
-def clear(draw):
-    bags, y = draw(8, 1, 5.0, 0.5, 10, 80, 0)
-    return diagnose(bags, np.where(y == 1, "with", "none"))
-
-
 def test_numbers_and_text_of_a_clear_signal(clear):
     assert (clear.n, clear.n_positive, clear.positive_class) == (80, 40, "with")
-    assert (clear.length, clear.smallest, clear.largest, clear.dimension) == (8, 8, 8, 10)
+    assert (clear.length, clear.smallest, clear.largest, clear.dimension) == (8, 8, 8, 20)
     assert clear.measured == clear.recommended == "attention"
     assert clear.gain > clear.gain_error > 0
     values = json.loads(json.dumps(clear.to_dict()))
@@ -45,6 +39,7 @@ def test_pooling_where_all_tokens_carry_the_signal(draw):
     assert "PooledLinearClassifier" in found.advice[0]
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_a_signal_without_a_mean_shift_is_not_a_case_for_pooling():
     """Tokens of positive bags come in opposite pairs: the means of the classes agree."""
     rng = np.random.default_rng(0)
@@ -103,7 +98,7 @@ def test_a_forecast_that_is_withheld_leaves_the_measured_numbers(clear):
     assert found.to_dict()["forecast"] is None
 
 
-@pytest.mark.usefixtures("few_fits")
+@pytest.mark.usefixtures("two_fits")
 def test_any_units_that_can_be_squared(draw):
     bags, y = draw(4, 1, 3.0, 0.5, 6, 40, 3)
     plain, scaled = diagnose(bags, y), diagnose((1e6 * bags).astype(np.float32), y)
@@ -119,6 +114,7 @@ def test_bags_of_one_token(draw):
     assert found.gain == 0
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_a_classic_set_is_not_promised_the_moon():
     path = MIL / "elephant.npz"
     if not path.exists():

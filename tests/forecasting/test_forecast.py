@@ -10,9 +10,10 @@ from sparsetoken import forecast
 from sparsetoken.forecasting.crossvalidation import HeldOut
 from sparsetoken.forecasting.curves import Settings, errors_at, pooled_shift
 from sparsetoken.forecasting.excess import Excess, excess_of
+from sparsetoken.forecasting.forecast import assembled, check_sizes
+from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.law import BagLaw
 from sparsetoken.forecasting.posterior import fit_posterior
-from sparsetoken.forecasting.separation import SquaredSeparation
 from sparsetoken.results import StatusCode
 from sparsetoken.validation import InvalidInput
 
@@ -20,28 +21,22 @@ BAGS = np.random.default_rng(9).standard_normal((40, 3, 4))
 Y = np.arange(40) % 2
 
 
-@pytest.fixture(scope="module")
-def sparse(draw):
-    """One strong token of eight: attention is far ahead."""
-    return forecast(*draw(8, 1, 4.0, 0.5, 20, 80, 0), sizes=[320, 80])
-
-
-def test_the_contract(sparse):
-    values = json.loads(json.dumps(sparse.to_dict()))
+def test_the_contract(clear):
+    values = json.loads(json.dumps(clear.forecast.to_dict()))
     assert set(values["curves"]) == {"pooled", "attention"}
     for points in values["curves"].values():
-        assert [point["n"] for point in points] == [80, 320]
+        assert [point["n"] for point in points] == [80, 160, 320]
         for point in points:
             assert set(point) == {"n", "error", "low", "high"}
             assert 0 <= point["low"] <= point["error"] <= point["high"] <= 1
-        assert points[1]["error"] < points[0]["error"]
+        assert points[2]["error"] < points[1]["error"] < points[0]["error"]
     assert values["recommended"] == "attention"
-    assert values["recommended_at"] == {"80": "attention", "320": "attention"}
+    assert values["recommended_at"] == dict.fromkeys(("80", "160", "320"), "attention")
     assert values["status"] == "converged"
     assert values["measured"]["pooled"]["n"] == 72
 
 
-def test_a_sparse_signal_is_forecast(sparse, draw):
+def test_a_sparse_signal_is_forecast(clear, draw):
     """Against fits to 320 bags, with the interval that the forecast itself gives."""
     from sparsetoken import AttentionClassifier, PooledLinearClassifier
 
@@ -53,9 +48,9 @@ def test_a_sparse_signal_is_forecast(sparse, draw):
         ("attention", AttentionClassifier(random_state=0)),
     ):
         error = np.mean(model.fit(bags[train], y[train]).predict(bags[test]) != y[test])
-        last = sparse.curves[name][-1]
+        last = clear.forecast.curves[name][-1]
         assert last.low - 0.03 <= error <= last.high + 0.03  # 0.03: one draw of the bags
-    assert sparse.informative.low <= 1 <= sparse.informative.high
+    assert clear.forecast.informative.low <= 1 <= clear.forecast.informative.high
 
 
 def _held_out(law, settings, sizes, n, seed):
@@ -76,7 +71,7 @@ def _held_out(law, settings, sizes, n, seed):
 )
 def test_curves_built_from_known_settings_are_found_again(separation, informative):
     """Backwards from the answer: 2000 bags per size leave noise of 0.01."""
-    law = BagLaw(10, 10.0, 0.1, 40.0, 0.5)
+    law = BagLaw(10, 10.0, 0.1, 0.5)
     one = Settings(*(np.array([v]) for v in (separation, 60.0, informative, 0.0)))
     held_out = _held_out(law, one, [50, 67, 90], 2000, 0)
     found = fit_posterior(law, held_out)
@@ -88,34 +83,24 @@ def test_curves_built_from_known_settings_are_found_again(separation, informativ
             assert interval.low - 0.01 <= value <= interval.high + 0.01
 
 
-def _informative(excess, squared):
-    """Return R as found where errors alone say little: both classifiers err in 40%."""
+def _found(excess):
+    """Return what is found where errors alone say little: both classifiers err in 40%."""
     rng = np.random.default_rng(4)
     wrong = np.stack([rng.permutation(60) < 24 for _ in range(3)]).astype(float)
     shares = dict.fromkeys(("pooled", "attending", "attention"), wrong)
     held_out = HeldOut(np.array([30.0, 40.0, 54.0]), shares, excess)
-    law = BagLaw(20, 20.0, 0.0, 30.0, 0.5, squared)
-    return fit_posterior(law, held_out)
+    return fit_posterior(BagLaw(20, 20.0, 0.0, 0.5), held_out)
 
 
 def test_an_excess_of_variance_tells_that_attention_will_win():
-    squared = SquaredSeparation(1.5, 0.25)
-    dense, sparse = (_informative(Excess(value, 0.05), squared) for value in (0.0, 0.5))
+    dense, sparse = (_found(Excess(value, 0.05)) for value in (0.0, 0.5))
     assert sparse.informative.value < 4 < dense.informative.value
     later = [found.errors(240)["attention"].value for found in (sparse, dense)]
     assert later[0] < later[1] - 0.05
 
 
-def test_separated_means_lower_the_forecast_of_pooling():
-    unknown, none, far = (
-        _informative(Excess(0.0, np.inf), SquaredSeparation(*values)).errors(240)["pooled"].value
-        for values in ((0.0, np.inf), (0.0, 0.1), (6.0, 0.1, 0.05))
-    )
-    assert far < unknown < none
-
-
 def test_intervals_narrow_with_the_pilot():
-    law = BagLaw(10, 10.0, 0.0, 40.0, 0.5)
+    law = BagLaw(10, 10.0, 0.0, 0.5)
     one = Settings(*(np.array([v]) for v in (2.0, 60.0, 2, 0.0)))
     widths = []
     for n in (50, 1000):
@@ -124,6 +109,7 @@ def test_intervals_narrow_with_the_pilot():
     assert widths[1] < widths[0]
 
 
+@pytest.mark.usefixtures("few_fits")
 def test_noise_promises_nothing(draw):
     bags, y = draw(5, 1, 0.0, 0.5, 10, 60, 3)
     found = forecast(bags, y)
@@ -132,37 +118,46 @@ def test_noise_promises_nothing(draw):
     assert any("No classifier is clearly better" in text for text in found.advice)
 
 
-def test_what_disagrees_with_cross_validation_is_told():
-    """Errors that rise with more bags: no curve of the family does that."""
-    from sparsetoken.forecasting.forecast import assembled, check_sizes
-    from sparsetoken.forecasting.inputs import read_labelled
-
+def _assembled(errors, sizes=None):
+    """Return the forecast of 40 bags with the held-out errors of both classifiers given."""
     rng = np.random.default_rng(0)
     shares = {
-        model: np.stack([rng.random(40) < e for e in (0.02, 0.02, 0.9)]).astype(float)
+        model: np.stack([rng.random(40) < e for e in errors]).astype(float)
         for model in ("pooled", "attending", "attention")
     }
     held_out = HeldOut(np.array([20.0, 27.0, 36.0]), shares, Excess(0.0, 1.0))
-    law = BagLaw(3, 3.0, 0.0, 4.0, 0.5)
-    data = read_labelled(BAGS, Y)
-    found = assembled(data, check_sizes(None, 40), held_out, fit_posterior(law, held_out))
+    posterior = fit_posterior(BagLaw(3, 3.0, 0.0, 0.5), held_out)
+    return assembled(read_labelled(BAGS, Y), check_sizes(sizes, 40), held_out, posterior)
+
+
+def test_what_disagrees_with_cross_validation_is_told():
+    """Errors that rise with more bags: no curve of the family does that."""
+    found = _assembled((0.02, 0.02, 0.9))
     assert found.status.code is StatusCode.DISAGREES
     assert not found.status.converged
     assert "cross-validated" in found.advice[0]
     assert found.to_dict()["status"] == "disagrees"
 
 
-@pytest.mark.usefixtures("few_fits")
+def test_beyond_four_times_the_pilot_it_says_so():
+    found = _assembled((0.3, 0.3, 0.2), sizes=[1000])
+    assert any("Beyond 160 bags" in text for text in found.advice)
+    assert math.isfinite(found.curves["attention"][0].error)
+
+
+@pytest.mark.usefixtures("two_fits")
 def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
-    seen = []
-    one = forecast(BAGS, Y, progress=lambda done, total: seen.append((done, total)))
-    assert json.dumps(one.to_dict()) == json.dumps(forecast(BAGS, Y).to_dict())
+    seen, bags, y = [], BAGS[:24], Y[:24]
+    one = forecast(bags, y, progress=lambda done, total: seen.append((done, total)))
+    assert json.dumps(one.to_dict()) == json.dumps(forecast(bags, y).to_dict())
     assert seen[-1][0] == seen[-1][1] == len(seen) - 1
-    other = forecast(BAGS, Y, random_state=1)
+    other = forecast(bags, y, sizes=[48, 24], random_state=1)
+    assert other.sizes == (24, 48)
     assert other.measured != one.measured
 
 
-def test_shown_as_text_table_and_picture(sparse):
+def test_shown_as_text_table_and_picture(clear):
+    sparse = clear.forecast
     shown = str(sparse)
     for words in ("90% interval", "320", "cross-validated with 72", "AttentionClassifier"):
         assert words in shown
@@ -175,13 +170,6 @@ def test_shown_as_text_table_and_picture(sparse):
     ax = sparse.plot()
     assert {line.get_label() for line in ax.get_lines()} >= {"pooled", "attention"}
     plt.close(ax.figure)
-
-
-@pytest.mark.usefixtures("few_fits")
-def test_beyond_four_times_the_pilot_it_says_so():
-    found = forecast(BAGS, Y, sizes=[1000])
-    assert any("Beyond 160 bags" in text for text in found.advice)
-    assert math.isfinite(found.curves["attention"][0].error)
 
 
 @pytest.mark.parametrize(

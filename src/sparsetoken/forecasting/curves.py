@@ -24,6 +24,7 @@ from sparsetoken.forecasting.law import BagLaw
 __all__ = [
     "Errors",
     "Settings",
+    "effective_size",
     "errors_at",
     "learned_cosine",
     "learned_separation",
@@ -99,13 +100,13 @@ def pooled_shift(n: float, settings: Settings, law: BagLaw) -> Float[np.ndarray,
 
     It is in standard deviations of the tokens within a bag.
     """
-    cosine = learned_cosine(settings.separation, settings.dimension, _effective(n, law))
+    cosine = learned_cosine(settings.separation, settings.dimension, effective_size(n, law))
     return cosine * _strength(settings, law)
 
 
 def errors_at(n: float, settings: Settings, law: BagLaw) -> Errors:
     """Return the errors at n bags."""
-    pi, m = law.positive_rate, _effective(n, law)
+    pi, m = law.positive_rate, effective_size(n, law)
     D, d = settings.separation, settings.dimension
     pooled = threshold_error(learned_separation(D, d, m), pi)
     attending = pooled.copy()
@@ -138,7 +139,7 @@ def _entropy(error: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
     return entr(error) + entr(1 - error)
 
 
-def _effective(n: float, law: BagLaw) -> float:
+def effective_size(n: float, law: BagLaw) -> float:
     """Return the size of a balanced sample that tells as much."""
     return 4 * n * law.positive_rate * (1 - law.positive_rate)
 

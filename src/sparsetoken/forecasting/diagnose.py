@@ -76,7 +76,7 @@ def diagnose(
         data,
         check_sizes(None, len(data.bags)),
         held_out,
-        fit_posterior(bag_law(data, rng), held_out),
+        fit_posterior(bag_law(data), held_out),
     )
     gains = held_out.shares["pooled"][-1] - held_out.shares["attention"][-1]
     gain, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))

@@ -40,11 +40,10 @@ def forecast(
     The curves of the sparse-token model that agree with these errors, each as much as it does,
     are continued to the sizes asked for. What is unknown is the separation of the classes, the
     effective dimension, the number of informative tokens and the share of labels that nothing
-    explains. Two more measurements speak of them: an unbiased estimate of the squared
-    separation, and by how much more the tokens of a positive bag differ from one another along
-    the readout of the mean token, which tells sparse signals from dense ones. The effect that
-    the tokens of a bag have in common, the length of bags and the class rate are those of the
-    pilot.
+    explains. One more measurement speaks of them: by how much more the tokens of a positive bag
+    differ from one another along the readout of the mean token, which tells sparse signals from
+    dense ones. The effect that the tokens of a bag have in common, the length of bags and the
+    class rate are those of the pilot. One covariance stands for both classes.
 
     A small pilot leaves the luck of its bags in the forecast. Where it shows neither a gain of
     attention nor an excess of variance, nothing but the prior tells whether more bags will.
@@ -93,7 +92,7 @@ def forecast(
     wanted = check_sizes(sizes, len(data.bags))
     rng = check_random_state(random_state)
     held_out = held_out_errors(data, rng, progress)
-    return assembled(data, wanted, held_out, fit_posterior(bag_law(data, rng), held_out))
+    return assembled(data, wanted, held_out, fit_posterior(bag_law(data), held_out))
 
 
 def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:

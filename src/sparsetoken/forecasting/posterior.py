@@ -1,8 +1,8 @@
 """Which learning curves agree with the errors that were measured, and what they say of more bags.
 
 Every setting of a grid is weighted by a prior and by how well it meets what the pilot shows: the
-held-out errors of both classifiers, the squared separation of the class means, and the excess
-variance of scores in positive bags. Forecasts are weighted means and quantiles.
+held-out errors of both classifiers, and the excess variance of scores in positive bags. Forecasts
+are weighted means and quantiles.
 """
 
 from __future__ import annotations
@@ -13,24 +13,23 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.forecasting.crossvalidation import FITTED, MODELS, HeldOut
-from sparsetoken.forecasting.curves import Errors, Settings, errors_at, pooled_shift
+from sparsetoken.forecasting.curves import Errors, Settings, effective_size, errors_at, pooled_shift
 from sparsetoken.forecasting.excess import Excess, excess_of
 from sparsetoken.forecasting.law import BagLaw
-from sparsetoken.forecasting.separation import SquaredSeparation
 
 __all__ = ["Interval", "Posterior", "fit_posterior"]
 
 # Chosen on the tuning sets of benchmarks/forecast.py.
 _SEPARATIONS = np.geomspace(0.15, 6.0, 24)
 _USUAL_SEPARATION, _SEPARATION_SPREAD = 2.2, 0.65  # and of its logarithm
-_DIMENSION_FACTOR, _DIMENSION_SPREAD = 4.0, 1.0  # of the effective d over that of the law
+# Of the log odds of the share of D^2 that a readout misses at the most training bags.
+_UNLEARNED, _UNLEARNED_SPREAD = 1.2, 1.5
+_UNLEARNED_STEPS = np.linspace(-2.5, 2.0, 10)  # in deviations; large pilots miss little
 _SPARSITY = 1.0  # weight 1/R: few informative tokens are what attention is for
 _FLIPS, _FLIP_RATE = (0.0, 0.05), 20.0
 _OWN, _SHARED = 5e-4, 8e-4  # variances of what curves miss: of each error, of all of a model
 _DISTANCE = 0.2  # and standard deviation of what they miss at 1/e of the most training bags
 _EXCESS_MISSED, _EXCESS_FLOOR = 0.5, 0.05  # of the excess, relative and absolute
-# Of the squared separation: relative and absolute, and what its noise shares with the errors.
-_SQUARED_MISSED, _SQUARED_FLOOR, _SQUARED_SHARED = 0.2, 0.2, 1.2
 _WIDENING = 1.2  # of intervals, for what the curves of a pilot miss
 _TAIL = 0.05
 
@@ -78,16 +77,15 @@ class Posterior:
 
 def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:
     """Weigh the settings by what was measured."""
-    settings = _grid(law)
+    settings, prior = _grid(law, held_out.sizes[-1])
     found = [errors_at(n, settings, law) for n in held_out.sizes]
     measured = np.concatenate([held_out.errors(model) for model in FITTED])
     covariance = held_out.covariance + _missed(held_out.sizes)
     gaps = _by_model(found) - measured
     scaled = np.linalg.solve(np.linalg.cholesky(covariance), gaps.T)
-    logs = _log_prior(settings, law) - 0.5 * np.square(scaled).sum(axis=0)
+    logs = prior - 0.5 * np.square(scaled).sum(axis=0)
     shift = pooled_shift(held_out.sizes[-1], settings, law)
     logs += _of_excess(held_out.excess, excess_of(shift, settings.informative, law.length))
-    logs += _of_separation(law.squared, settings.separation)
     weight = np.exp(logs - logs.max())
     return Posterior(law, settings, weight / weight.sum())
 
@@ -98,28 +96,12 @@ def _by_model(found: list[Errors]) -> Float[np.ndarray, "G J"]:
 
 
 def _of_excess(measured: Excess, expected: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+    """Return the logarithm of a normal density; 0 where nothing was measured."""
+    if not np.isfinite(measured.standard_error):
+        return np.zeros_like(expected)
     missed = np.square(_EXCESS_MISSED * expected) + _EXCESS_FLOOR**2
-    error = np.full_like(expected, measured.standard_error)
-    return _log_density(measured.value - expected, error, missed)
-
-
-def _of_separation(
-    measured: SquaredSeparation, separation: Float[np.ndarray, " G"]
-) -> Float[np.ndarray, " G"]:
-    expected = np.square(separation)
-    missed = np.square(_SQUARED_MISSED * expected) + _SQUARED_FLOOR**2
-    error = _SQUARED_SHARED * measured.standard_error(expected)
-    return _log_density(measured.value - expected, error, missed)
-
-
-def _log_density(
-    gap: Float[np.ndarray, " G"], error: Float[np.ndarray, " G"], missed: Float[np.ndarray, " G"]
-) -> Float[np.ndarray, " G"]:
-    """Return that of a normal; 0 where nothing was measured."""
-    if not np.isfinite(error).all():
-        return np.zeros_like(gap)
-    variance = error**2 + missed
-    return -0.5 * (np.square(gap) / variance + np.log(variance))
+    variance = measured.standard_error**2 + missed
+    return -0.5 * (np.square(measured.value - expected) / variance + np.log(variance))
 
 
 def _missed(sizes: Float[np.ndarray, " K"]) -> Float[np.ndarray, "J J"]:
@@ -129,16 +111,17 @@ def _missed(sizes: Float[np.ndarray, " K"]) -> Float[np.ndarray, "J J"]:
     return np.kron(np.eye(len(FITTED)), one)
 
 
-def _grid(law: BagLaw) -> Settings:
-    L = law.length
+def _grid(law: BagLaw, n: float) -> tuple[Settings, Float[np.ndarray, " G"]]:
+    """Return settings and the logarithm of their prior, given n training bags.
+
+    How much of the separation n bags teach has a prior, and the effective dimension follows
+    from it: one that hangs on the number of columns calls small pilots of wide tokens hopeless.
+    """
+    m, L = effective_size(n, law), law.length
     informative = sorted({R for R in (1, 2, 4, 8, 16, 32, 64) if 2 * R <= L} | {L})
-    logs = np.log(_DIMENSION_FACTOR * law.dimension) + _DIMENSION_SPREAD * np.linspace(-2.2, 2.2, 9)
-    axes = np.meshgrid(_SEPARATIONS, np.exp(logs), informative, _FLIPS, indexing="ij")
-    return Settings(*(axis.ravel() for axis in axes))
-
-
-def _log_prior(settings: Settings, law: BagLaw) -> Float[np.ndarray, " G"]:
-    ratio = np.log(settings.dimension / (_DIMENSION_FACTOR * law.dimension)) / _DIMENSION_SPREAD
-    strong = np.log(settings.separation / _USUAL_SEPARATION) / _SEPARATION_SPREAD
-    sparse = _SPARSITY * np.log(settings.informative)
-    return -0.5 * (ratio**2 + strong**2) - sparse - _FLIP_RATE * settings.flips
+    axes = np.meshgrid(_SEPARATIONS, _UNLEARNED_STEPS, informative, _FLIPS, indexing="ij")
+    D, step, R, flips = (axis.ravel() for axis in axes)
+    odds = np.exp(_UNLEARNED + _UNLEARNED_SPREAD * step)  # 4 d / (m D^2)
+    strong = np.log(D / _USUAL_SEPARATION) / _SEPARATION_SPREAD
+    prior = -0.5 * (step**2 + strong**2) - _SPARSITY * np.log(R) - _FLIP_RATE * flips
+    return Settings(D, odds * m * D**2 / 4, R, flips), prior

@@ -13,9 +13,9 @@ from sparsetoken.fitting import moments
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["MOST_TOKENS", "Scales", "effective_dimension", "sample_of_tokens"]
+__all__ = ["Scales", "effective_dimension", "sample_of_tokens"]
 
-MOST_TOKENS = 20_000  # for covariances and higher moments
+_MOST_TOKENS = 20_000  # for covariances and higher moments
 _LEAST_SHARE = 0.25  # of the variance over all tokens, for the noise of a column
 _SAFE = 1e6  # times the square root of the smallest normal number: squares do not underflow
 
@@ -70,7 +70,7 @@ def sample_of_tokens(data: Labelled, scales: Scales, rng: np.random.Generator) -
     """Return randomly chosen negative bags with scaled tokens, about 20000 tokens at most."""
     order = rng.permutation(np.flatnonzero(~data.positive))
     total = np.cumsum(data.bags.sizes[order])
-    few = data.bags[np.sort(order[: max(2, int(np.searchsorted(total, MOST_TOKENS)))])]
+    few = data.bags[np.sort(order[: max(2, int(np.searchsorted(total, _MOST_TOKENS)))])]
     return few.with_tokens(np.ascontiguousarray(scales.applied(few.tokens.astype(np.float64))))
 
 
