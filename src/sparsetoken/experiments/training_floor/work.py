@@ -238,6 +238,7 @@ def _without_tokens(descent: JointDescent, dimension: int, trials: int, seed: in
         trials=trials,
         seed=seed,
         engine="reduced",
+        at=(descent.steps,),
     )
     assert isinstance(found, SimulatedTrajectory)  # a single descent
     return [float(trial.test_error[-1]) for trial in found.trials]
