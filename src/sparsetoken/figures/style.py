@@ -189,7 +189,11 @@ def legend(
         Columns of the legend; one for each entry by default.
     """
     grey = "#555555"
-    entries = [(Line2D([], [], color=colour), name) for name, colour in curves]
+    looks = {"floor": "-."}  # as it is drawn
+    entries = [
+        (Line2D([], [], color=colour, linestyle=looks.get(name, "-")), name)
+        for name, colour in curves
+    ]
     shape = {"linestyle": "none", "mec": "white", "mew": 0.6}
     if any(v.engine == "reduced" for _, v in shown):
         disc = Line2D([], [], marker="o", color=grey, **shape)  # type: ignore[arg-type]

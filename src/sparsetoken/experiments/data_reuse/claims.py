@@ -97,7 +97,7 @@ def _always(rows: Sequence[Any], twice: Sequence[Trained]) -> Comparison:
         "loads where it is smaller by three errors",
         true,
         curve="theory",
-        where=f"{len(twice)} loads",
+        where="load " + ", ".join(f"{row.load:g}" for row in twice),
         converged=all(gap.converged for gap in found),
         key=True,
     )

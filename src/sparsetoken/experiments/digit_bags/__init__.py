@@ -9,7 +9,7 @@ __all__ = ["EXPERIMENT"]
 
 EXPERIMENT = Experiment(
     name="digit-bags",
-    title="Bags of handwritten digits (beyond the theorems)",
+    title="Bags of handwritten digits",
     claims=CLAIMS,
     profiles=PROFILES,
     rows=(Theory, Simulated),
