@@ -189,9 +189,8 @@ def legend(
         Columns of the legend; one for each entry by default.
     """
     grey = "#555555"
-    looks = {"floor": "-."}  # as it is drawn
     entries = [
-        (Line2D([], [], color=colour, linestyle=looks.get(name, "-")), name)
+        (Line2D([], [], color=colour, linestyle="-." if name == "floor" else "-"), name)
         for name, colour in curves
     ]
     shape = {"linestyle": "none", "mec": "white", "mew": 0.6}

@@ -121,7 +121,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     found = [Job(predict, (load,), 0.6) for load in profile.loads]
     for i, alpha in enumerate(alphas_of(profile)):
-        found.append(Job(reuse, (alpha, profile.replicas), 1.0 * profile.replicas))
+        found.append(Job(reuse, (alpha, profile.replicas), 0.7 * profile.replicas))
         own = seed_of("data-reuse", "without tokens", i, seed)
         cost = profile.far_trials * (profile.samples / 3200)
         found.append(Job(descend, (alpha, profile.samples, profile.far_trials, own), cost))

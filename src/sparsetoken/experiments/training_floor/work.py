@@ -92,7 +92,7 @@ PROFILES = {
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
-    found = [Job(predict, (alpha,), 3.0) for alpha in profile.alphas]
+    found = [Job(predict, (alpha,), 1.5) for alpha in profile.alphas]
     sizes = profile.dimension, profile.trials
     size = (profile.dimension / 600) ** 2
     for i, alpha in enumerate(profile.searched):
@@ -101,7 +101,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         ]
         found.append(Job(pass_messages, (alpha, *sizes, seeds[0]), profile.trials * alpha * size))
         search = (alpha, profile.evaluations, *sizes, seeds[1])
-        found.append(Job(search_stages, search, 8.0 + 0.1 * profile.evaluations))
+        found.append(Job(search_stages, search, 3.0 + 0.15 * profile.evaluations))
         cost = profile.evaluations * 0.04 * profile.steps
         for family in profile.families:
             searched = (family, profile.steps, profile.replicas, *search)
