@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 
-from sparsetoken import simulation, theory
+from sparsetoken import theory
 from sparsetoken.beyond.reuse import ARMS, reuse_trial
+from sparsetoken.experiments.descents import follow_trials
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted, averaged, averages
 from sparsetoken.models import Attention
-from sparsetoken.results import SimulatedTrajectory, Status, StatusCode, Trajectory
+from sparsetoken.results import Status, StatusCode, Trajectory
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 
@@ -187,26 +188,8 @@ def reuse(alpha: float, replicas: int) -> list[Reused]:
 def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Descended]:
     """Follow the same descent without tokens, at the dimension at which it has so many samples."""
     descent, dimension = one_data_set(alpha), round(samples / alpha)
-    found = simulation.simulate_descent(
-        PROBLEM,
-        Attention(descent),
-        dimension=dimension,
-        trials=trials,
-        seed=seed,
-        engine="reduced",
-        at=(descent.steps,),
-    )
-    assert isinstance(found, SimulatedTrajectory)  # a single descent
-    columns = {
-        name: averaged(
-            [getattr(trial, name)[-1] for trial in found.trials],
-            dimension,
-            "reduced",
-            str(found.status.code),
-        )
-        for name in ("test_error", "cosine")
-    }
-    return [Descended(alpha, **columns)]
+    mean = follow_trials(descent, [descent.steps], dimension, trials, seed)
+    return [Descended(alpha, mean("test_error", -1), mean("cosine", -1))]
 
 
 def _error(found: Trajectory, name: str) -> float:

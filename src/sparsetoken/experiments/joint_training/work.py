@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from sparsetoken import simulation, theory
+from sparsetoken import theory
+from sparsetoken.experiments.descents import course_status, follow_trials
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.joint_training.rows import QUANTITIES, AtStep, Followed
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
-from sparsetoken.experiments.rows import Measured, Predicted, averaged
+from sparsetoken.experiments.rows import Predicted
 from sparsetoken.models import Attention
-from sparsetoken.results import SimulatedTrajectory, StatusCode, Trajectory
+from sparsetoken.results import Trajectory
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 
@@ -98,9 +99,7 @@ def follow(ratio: float, start: float, steps: int, replicas: int) -> list[AtStep
     """Predict the course of a descent."""
     descent = descent_of(ratio, start, steps)
     found = theory.descend_point(PROBLEM, Attention(descent), replicas=replicas)
-    # The errors of the replicas are part of the comparison, so only divergence is a failure.
-    diverged = found.status.code is StatusCode.NO_LIMIT
-    status = str(StatusCode.NO_LIMIT if diverged else StatusCode.CONVERGED)
+    status = course_status(found)
     return [
         AtStep(ratio, start, step, *(_at(found, name, step, status) for name in QUANTITIES))
         for step in range(len(found))
@@ -123,22 +122,8 @@ def train(
     seed: int,
 ) -> list[Followed]:
     """Descend in all trials; one row for each number of steps."""
-    found = simulation.simulate_descent(
-        PROBLEM,
-        Attention(descent_of(ratio, start, steps[-1])),
-        dimension=dimension,
-        trials=trials,
-        seed=seed,
-        engine=engine,
-        at=steps,
-    )
-    assert isinstance(found, SimulatedTrajectory)  # a single descent
-
-    def mean(name: str, step: int, less: int | None = None) -> Measured:
-        courses = [getattr(trial, name) for trial in found.trials]
-        values = [course[step] - (0 if less is None else course[less]) for course in courses]
-        return averaged(values, dimension, engine, str(found.status.code))
-
+    descent = descent_of(ratio, start, steps[-1])
+    mean = follow_trials(descent, steps, dimension, trials, seed, engine)
     return [
         Followed(
             ratio,
