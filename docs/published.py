@@ -212,6 +212,9 @@ def page(numbers: Numbers) -> str:
             *figures,
             "## The run",
             "",
+            "“Computed” tells what the pieces of work in the store were computed with. All else is "
+            "of the process that\njudged them and drew the figures.",
+            "",
             "| | |",
             "| --- | --- |",
             facts,

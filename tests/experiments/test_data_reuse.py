@@ -7,14 +7,14 @@ from experiments.changed_rows import changed
 from sparsetoken.beyond.reuse import reuse_trial
 from sparsetoken.experiments.data_reuse import EXPERIMENT, work
 from sparsetoken.experiments.data_reuse.figure import draw
-from sparsetoken.experiments.data_reuse.work import Reused, Trained
+from sparsetoken.experiments.data_reuse.work import Descended, Reused, Trained
 from sparsetoken.experiments.references import PROBLEM, References
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.figures.style import styled
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout
 
-PROFILE = work.Profile((2.0,), 40, 5, 2)
+PROFILE = work.Profile((2.0,), 40, 5, 2, 160, 3)
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,16 @@ def test_rows_are_means_of_paired_trials(rows):
     paid = one(rows, Trained, arm="reused", load=2.0).excess
     differences = [one["reused"].test_error - one["fresh"].test_error for one in trials]
     assert paid.value == pytest.approx(sum(differences) / 5)
+
+
+def test_at_small_loads_as_many_samples_find_the_query_as_at_load_1():
+    assert [PROFILE.dimension_of(load) for load in (0.25, 0.5, 1.0, 4.0)] == [160, 80, 40, 40]
+
+
+def test_the_descent_without_tokens_has_the_samples_of_the_profile(rows):
+    found = select(rows, Descended)
+    assert [(row.alpha, row.test_error.dimension) for row in found] == [(2.0, 80), (4.0, 40)]
+    assert all(row.cosine.engine == "reduced" and row.cosine.trials == 3 for row in found)
 
 
 def test_the_descent_finds_the_query_of_two_steps(rows):
@@ -71,7 +81,8 @@ def test_the_words_have_the_numbers_of_the_rows(rows, said_of):
     end = one(rows, Trained, arm="reused", load=2.0).test_error
     assert f"{end.value:.4f} ± {end.error:.4f}" in words["result"]
     assert f"reused {one(rows, Reused, alpha=2.0).test_error.value:.4f}" in words["result"]
-    assert "d = 40, 5 trials" in words["setting"]
+    assert "d = 40 and" in words["setting"]
+    assert "as at load 1, 5 trials" in words["setting"]
 
 
 def test_the_figure_shows_three_ways_and_three_references(rows):

@@ -8,13 +8,14 @@ from sparsetoken.experiments.joint_training import EXPERIMENT, claims, work
 from sparsetoken.experiments.joint_training.figure import draw
 from sparsetoken.experiments.joint_training.rows import AtStep, Followed
 from sparsetoken.experiments.references import PROBLEM
-from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.rows import select
 from sparsetoken.figures.style import styled
 from sparsetoken.simulation.seeds import seed_of
 
 # Six steps are enough for a minimum with the fastest query.
-PROFILE = work.Profile((1, 4, 10), 100, 5, 2)
+PROFILE = work.Profile((1, 4, 10), 100, 5, 200, 4, 2)
 FAST = {"ratio": 4.0, "start": 0.0}
+CASE = 4  # the place of this descent among all
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +35,21 @@ def test_a_course_is_that_of_the_library(rows):
     assert [row.test_error.value for row in course] == pytest.approx(found.test_error)
 
 
-def test_rows_are_means_over_trials(rows):
-    seed = seed_of("joint-training", 4)
-    descent = work.descent_of(4.0, 0.0, 10)
-    courses = [work._course(descent, PROFILE.steps, 100, seed_of(seed, i)) for i in range(5)]
-    row = one(rows, Followed, **FAST, step=4)
-    mean = sum(course[1].training_loss for course in courses) / 5
-    assert row.training_loss.value == pytest.approx(mean)
-    rise = sum(course[2].test_error - course[1].test_error for course in courses) / 5
+@pytest.mark.parametrize(("engine", "size", "trials"), PROFILE.simulations)
+def test_rows_are_means_over_trials(rows, engine, size, trials):
+    seed = seed_of("joint-training", engine, CASE, 4)
+    found = st.simulation.simulate_descent(
+        PROBLEM,
+        st.Attention(work.descent_of(4.0, 0.0, 10)),
+        dimension=size,
+        trials=trials,
+        seed=seed,
+        engine=engine,
+    )
+    (row,) = (r for r in select(rows, Followed, **FAST, step=4) if r.fall.engine == engine)
+    assert row.training_loss.value == pytest.approx(found.mean.training_loss[4])
+    assert row.test_error.error == pytest.approx(found.standard_error.test_error[4])
+    rise = found.mean.test_error[10] - found.mean.test_error[4]
     assert row.rise.value == pytest.approx(rise)
 
 
@@ -60,7 +68,7 @@ def test_a_descent_that_diverges_never_holds(rows):
 def test_the_stop_is_where_the_predicted_error_is_least(rows):
     low = changed(rows, AtStep, "test_error", {"value": 0.01}, **FAST, step=5)
     (stop,) = (s for s in claims.stops(low) if (s.ratio, s.start) == (4.0, 0.0))
-    assert (stop.best.step, stop.near.step) == (5, 4)
+    assert (stop.best.step, [row.step for row in stop.near]) == (5, [4, 4])
     assert stop.rises
 
 
@@ -73,7 +81,7 @@ def test_the_words_have_best_and_last(rows, said_of):
     words = said_of(EXPERIMENT, PROFILE, rows)
     best = min(select(rows, AtStep, **FAST), key=lambda row: row.test_error.value)
     assert f"{best.test_error.value:.4f} predicted at step {best.step}" in words["result"]
-    assert "d = 100, 5 trials" in words["setting"]
+    assert "d = 100 (5 trials)" in words["setting"]
 
 
 def test_the_figure_shows_six_descents_and_four_references(rows):

@@ -13,12 +13,15 @@ from typer.testing import CliRunner
 
 from sparsetoken import sweep
 from sparsetoken.cli.app import app
-from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments import EXPERIMENTS, rules
 from sparsetoken.experiments.alignment.rows import Simulated, Theory
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.rows import Measured, one
+from sparsetoken.experiments.finite_dimension import Shift
+from sparsetoken.experiments.rows import Measured, Predicted, one
 from sparsetoken.report import reproduce
-from sparsetoken.report.text import change, maths, number, plus_minus, words
+from sparsetoken.report.origin import computed_with
+from sparsetoken.report.text import change, maths, number, plus_minus, shifted, words
+from sparsetoken.sweep.rows import Row
 from sparsetoken.validation import InvalidInput
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -444,3 +447,23 @@ def test_rows_whose_columns_changed_without_a_version_are_one_message(
 def test_an_error_that_is_not_0_is_never_written_as_0(error, text):
     assert plus_minus(Measured(0.04321, error, 100, 8), 3) == text
     assert change(Measured(0.04321, error, 100, 8), 3) == f"+{text}"
+
+
+@pytest.mark.parametrize(
+    ("scale", "text"),
+    [(1.0, "−0.020 ± 0.034"), (1e-3, "−0.000020 ± 0.000034"), (1e-13, "(−2.0 ± 3.4)·10⁻¹⁵")],
+)
+def test_a_tiny_shift_is_no_row_of_zeros(scale, text):
+    theory, found = Predicted(scale), Measured(scale, scale, 100, 8)
+    comparison = rules.judge("one", "test_error", theory, found, shift=Shift(-2.0, 0.0, 3.4))
+    assert shifted(comparison) == text
+
+
+def test_the_report_says_what_its_stored_rows_were_computed_with():
+    facts = {"python": "3.11.7", "numpy": "2.4.6", "system": "Linux", "machine": "x86_64"}
+    rows = [Row(i, {}, "converged", {}, "", None, 30.0, facts) for i in range(4)]
+    rows.append(Row(4, {}, "converged", {}, "", None, 6.0, {}))
+    assert computed_with(rows) == (
+        "4 pieces of work, 2.0 min one after another: python 3.11.7, numpy 2.4.6, Linux x86_64; "
+        "1 piece of work, 0.1 min one after another: not known"
+    )

@@ -215,3 +215,17 @@ def test_bad_models():
 def test_options_that_a_descent_without_readout_would_not_heed_are_refused(option, word):
     with pytest.raises(InvalidInput, match=word):
         simulate(PROBLEM, Attention(JointDescent()), dimension=20, trials=1, **option)
+
+
+def test_test_errors_may_be_asked_at_some_steps_only():
+    model = Attention(JointDescent(alpha=2.0, steps=3))
+    every, some = (
+        simulate_descent(PROBLEM, model, dimension=20, trials=1, at=at).mean
+        for at in (None, (1, 3))
+    )
+    assert some.test_error[[1, 3]].tolist() == every.test_error[[1, 3]].tolist()
+    assert np.isnan(some.test_error[[0, 2]]).all()
+    assert some.best_step in (1, 3)
+    assert some.cosine.tolist() == every.cosine.tolist()
+    with pytest.raises(InvalidInput, match="step in at"):
+        simulate_descent(PROBLEM, model, dimension=20, trials=1, at=(4,))

@@ -47,7 +47,7 @@ class Job:
         All that the rows depend on, as plain declared values: their text (`repr`) says all
         that they are. No computed number is among them.
     cost : float
-        Expected seconds; only the ratios matter.
+        Expected seconds, as stores of earlier runs have them; only the ratios matter.
     """
 
     work: Callable[..., list[Any]]

@@ -200,7 +200,10 @@ def legend(
         Columns of the legend; one for each entry by default.
     """
     grey = "#555555"
-    entries = [(Line2D([], [], color=colour), name) for name, colour in curves]
+    entries = [
+        (Line2D([], [], color=colour, linestyle="-." if name == "floor" else "-"), name)
+        for name, colour in curves
+    ]
     shape = {"linestyle": "none", "mec": "white", "mew": 0.6}
     if any(v.engine == "reduced" for _, v in shown):
         disc = Line2D([], [], marker="o", color=grey, **shape)  # type: ignore[arg-type]

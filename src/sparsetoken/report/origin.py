@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import threadpoolctl
+from sparsetoken.sweep.rows import Row
+from sparsetoken.sweep.threads import kernels
 
-__all__ = ["origin"]
+__all__ = ["computed_with", "origin"]
+
+COMPUTE = ("python", "numpy", "scipy", "jax")
 
 
 def origin() -> dict[str, str]:
-    """Return facts by name, none for what is not known."""
+    """Return facts of this process by name, none for what is not known."""
     return {
         "Python": platform.python_version(),
         "commit": _commit(),
         "machine": f"{platform.system()} {platform.machine()}",
-        "linear algebra": _kernels(),
+        "linear algebra": kernels(),
     }
 
 
@@ -40,8 +44,20 @@ def _git(folder: Path, *arguments: str) -> str:
     return found.stdout.strip()
 
 
-def _kernels() -> str:
-    """Return the libraries of linear algebra that are loaded, each with its kernel."""
-    found = [info for info in threadpoolctl.threadpool_info() if info["user_api"] == "blas"]
-    names = [f"{i['internal_api']} {i['version']} {i.get('architecture', '')}" for i in found]
-    return ", ".join(dict.fromkeys(name.strip() for name in names)) or "none"
+def computed_with(rows: Iterable[Row]) -> str:
+    """Return what stored pieces of work were computed with, as the store says, and how long."""
+    seconds: dict[str, list[float]] = {}
+    for row in rows:
+        seconds.setdefault(_told(row.environment), []).append(row.seconds)
+    return "; ".join(
+        f"{len(some)} piece{'s' * (len(some) != 1)} of work, "
+        f"{sum(some) / 60:.1f} min one after another: {told}"
+        for told, some in seconds.items()
+    )
+
+
+def _told(environment: Mapping[str, str]) -> str:
+    """Return versions, kernels and machine; older stores do not know all of them."""
+    known = [f"{name} {environment[name]}" for name in COMPUTE if name in environment]
+    known += [environment[name] for name in ("linear algebra", "system") if name in environment]
+    return " ".join([", ".join(known), environment.get("machine", "")]).strip() or "not known"

@@ -20,7 +20,7 @@ from sparsetoken.experiments.rows import from_json, to_json
 from sparsetoken.experiments.sources import source_of
 from sparsetoken.report.figure_data import table
 from sparsetoken.report.files import STORE, writable_folder, write_files
-from sparsetoken.report.origin import origin
+from sparsetoken.report.origin import computed_with, origin
 from sparsetoken.report.page import SCATTER, Section, page, scatter_picture, section
 from sparsetoken.report.pictures import Picture, pictures_of
 from sparsetoken.report.tables import row_tables, trial_table
@@ -174,9 +174,9 @@ def reproduce(
     folder = writable_folder(out, ("report.html", "claims.json", *pictures))
     facts, start = _facts(profile, seed), time.monotonic()
     jobs = {experiment.name: experiment.plan(profile, seed) for experiment in chosen}
-    rows, resumed, damaged = _rows(folder, jobs, executor, workers, progress)
+    rows, computed, resumed, damaged = _rows(folder, jobs, executor, workers, progress)
     seconds, pieces = time.monotonic() - start, sum(map(len, jobs.values()))
-    facts["wall time"] = f"{seconds:.0f} s"
+    facts |= {"computed": computed, "wall time": f"{seconds:.0f} s"}
     if resumed:
         facts["taken from earlier runs"] = f"{resumed} of {pieces} pieces of work"
     sections = [section(experiment, profile, rows[experiment.name]) for experiment in chosen]
@@ -196,8 +196,8 @@ def _rows(
     executor: Executor | None,
     workers: int,
     progress: Callable[[str, float, float], None],
-) -> tuple[dict[str, list[Any]], int, int]:
-    """Return the rows of each experiment, and the pieces of work that were known and damaged."""
+) -> tuple[dict[str, list[Any]], str, int, int]:
+    """Return rows by experiment, what computed them, and how many were known and damaged."""
     every = [job for some in jobs.values() for job in some]
     plan, tell = JobPlan(every, to_json), _Progress(jobs, progress)
     with Store(folder / STORE) as store:
@@ -212,9 +212,14 @@ def _rows(
             retry_failed=True,
             on_rows=lambda rows: tell(row.configuration["job"] for row in rows),
         )
-        results = iter(plan.results(store))
-    stored = {name: [row for _ in some for row in next(results)] for name, some in jobs.items()}
-    return {name: _read(name, some, folder) for name, some in stored.items()}, len(known), damaged
+        finished = plan.finished(store)
+    results = iter(finished)
+    stored = {
+        name: [row for _ in some for row in next(results).values["result"]]
+        for name, some in jobs.items()
+    }
+    rows = {name: _read(name, some, folder) for name, some in stored.items()}
+    return rows, computed_with(finished), len(known), damaged
 
 
 def _read(name: str, stored: Sequence[Any], folder: Path) -> list[Any]:

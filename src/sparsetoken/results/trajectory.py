@@ -72,7 +72,7 @@ class DescentPath:
     @property
     def best_step(self) -> int:
         """The step with the least test error."""
-        return int(np.argmin(self.test_error))
+        return int(np.nanargmin(self.test_error))
 
 
 QUANTITIES = tuple(field.name for field in dataclasses.fields(DescentPath))

@@ -97,6 +97,7 @@ class DescentPlan:
     dtype: str = "float64"
     memory_budget: int | None = None
     engine: str = "tensors"
+    at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         require_problem(self.problem)
@@ -111,6 +112,8 @@ class DescentPlan:
         choice("dtype", self.dtype, ("float32", "float64"))
         choice("engine", self.engine, ENGINES)
         alpha, steps = self.model.query.alpha, self.model.query.steps
+        for step in self.at or ():
+            integer("step in at", step, 0, steps, "The descent has no more steps.")
 
         def need(size: Size) -> int:
             n = training_size(alpha, size.dimension)
@@ -139,7 +142,8 @@ class DescentPlan:
         """Run one trial; its seed is a function of the seed and its number."""
         seed = seed_of("descent", self.seed, trial)
         data = self._data(seed)
-        rows = [self._row(data, seed, state) for state in _followed(data, self.model, self.descent)]
+        states = _followed(data, self.model, self.descent)
+        rows = [self._row(data, seed, step, state) for step, state in enumerate(states)]
         return DescentPath(*np.array(rows).T)
 
     def _data(self, seed: int) -> _Data:
@@ -148,12 +152,13 @@ class DescentPlan:
         tokens = TensorEngine(self.problem, self.dimension, seed, self.dtype)
         return _Tokens(tokens, self.descent.alpha, self.memory_budget)
 
-    def _row(self, data: _Data, seed: int, state: State) -> tuple[float, ...]:
+    def _row(self, data: _Data, seed: int, step: int, state: State) -> tuple[float, ...]:
         w, q, b, loss = state
         found = data.describe(q, self.descent.beta)
         xi = data.signal(len(w))
+        wanted = self.at is None or step in self.at
         return (
-            self._test_error(xi, seed, found, w, b),
+            self._test_error(xi, seed, found, w, b) if wanted else math.nan,
             loss,
             found.query.cosine,
             found.query.sharpness,
@@ -331,6 +336,7 @@ def simulate_descent(
     dtype: str = "float64",
     memory_budget: int | None = None,
     engine: str = "tensors",
+    at: Sequence[int] | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, DescentPath], None] | None = None,
 ) -> SimulatedTrajectory | Trajectories[SimulatedTrajectory]:
@@ -356,6 +362,8 @@ def simulate_descent(
     engine : str
         ``tensors``: real tokens. ``reduced``: the same law at every dimension from the
         projections of the tokens alone, in a time that hangs on n but not on d.
+    at : sequence of int, optional
+        Steps after which the test error is computed, all by default; it is nan after others.
     executor : concurrent.futures.Executor, optional
         Runs the trials; by default they run here, one after another.
     on_trial : callable, optional
@@ -384,9 +392,10 @@ def simulate_descent(
     2
     """
     trials = integer("trials", trials, 1)
+    steps = None if at is None else tuple(at)
     grid = broadcast(problem, model)
     plans = [
-        DescentPlan(problem, model, dimension, seed, dtype, memory_budget, engine)
+        DescentPlan(problem, model, dimension, seed, dtype, memory_budget, engine, steps)
         for problem, model in grid.points
     ]
     found = tuple(_simulated(plan, trials, executor, on_trial) for plan in plans)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sparsetoken.sweep.processes import mark_row, peak_memory
 from sparsetoken.sweep.records import FAILED, Answer, Call, Result
-from sparsetoken.sweep.threads import use_one_thread
+from sparsetoken.sweep.threads import kernels, use_one_thread
 
 __all__ = ["Report", "environment", "package_version", "run_batch"]
 
@@ -66,8 +66,9 @@ def package_version(name: str = "sparsetoken") -> str:
 
 @functools.cache
 def environment() -> str:
-    """Return versions and host as JSON."""
+    """Return versions, host and kernels of the linear algebra as JSON."""
     facts = {name: package_version(name) for name in ("sparsetoken", *PACKAGES)}
     facts |= {"python": platform.python_version(), "host": platform.node()}
     facts |= {"machine": platform.machine(), "system": platform.system()}
+    facts["linear algebra"] = kernels()
     return json.dumps(facts, sort_keys=True)

@@ -16,6 +16,7 @@ from sparsetoken.sweep.keys import canonical_text, key_of
 from sparsetoken.sweep.parameters import series_of, shape_names
 from sparsetoken.sweep.reading import StoreReader
 from sparsetoken.sweep.records import CONVERGED, Call, Lease, Result, RunStopped
+from sparsetoken.sweep.rows import Row
 
 __all__ = ["GridPlan", "JobLike", "JobPlan", "Plan"]
 
@@ -185,7 +186,11 @@ class JobPlan:
         return {n for n, status in zip(names, statuses, strict=True) if status == CONVERGED}
 
     def results(self, store: StoreReader) -> list[Any]:
-        """Return what `encode` gave for each job, in the order of the jobs.
+        """Return what `encode` gave for each job, in their order; raises as `finished` does."""
+        return [row.values["result"] for row in self.finished(store)]
+
+    def finished(self, store: StoreReader) -> list[Row]:
+        """Return the row of each job, in the order of the jobs.
 
         Raises
         ------
@@ -198,7 +203,7 @@ class JobPlan:
             if job.name not in rows or "result" not in rows[job.name].values:
                 why = rows[job.name].message if job.name in rows else "It has not run."
                 raise RunStopped(f"{job.name} has no result. {why}")
-        return [rows[job.name].values["result"] for job in self.jobs]
+        return [rows[job.name] for job in self.jobs]
 
     @functools.cached_property
     def _by_name(self) -> dict[str, JobLike]:

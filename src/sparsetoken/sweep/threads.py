@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["one_thread", "use_one_thread"]
+__all__ = ["kernels", "one_thread", "use_one_thread"]
 
 LOADED_FIRST = ("numpy", "scipy.linalg")  # each brings a BLAS library of its own
 
@@ -31,3 +31,10 @@ def one_thread() -> Iterator[None]:
     """Limit this process to one thread within the block."""
     with _controller().limit(limits=1):
         yield
+
+
+def kernels() -> str:
+    """Return the libraries of linear algebra that are loaded, each with its kernel."""
+    found = [info for info in _controller().info() if info["user_api"] == "blas"]
+    names = [f"{i['internal_api']} {i['version']} {i.get('architecture', '')}" for i in found]
+    return ", ".join(dict.fromkeys(name.strip() for name in names)) or "none"

@@ -75,14 +75,14 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     judged = tuple(sorted({*profile.alphas, profile.tensors}))
     steps = (*STEPS_SIZES, seed_of("alignment", "steps", seed))
     found = [
-        Job(predict_cosines, (judged, profile.curve_points), 5.0),
-        Job(vary_steps, steps, 1.0),
+        Job(predict_cosines, (judged, profile.curve_points), 0.05),
+        Job(vary_steps, steps, 0.5),
     ]
     for i, alpha0 in enumerate(profile.alphas):
         for d in profile.dimensions:
             trials = profile.reduced_trials * 1000 // d
             arguments = (alpha0, "reduced", d, trials, seed_of("alignment", i, d, seed))
-            found.append(Job(simulate_cosines, arguments, trials * 0.002))
+            found.append(Job(simulate_cosines, arguments, trials * 0.0013))
     sizes = (profile.dimension, profile.trials)
     arguments = (profile.tensors, "tensors", *sizes, seed_of("alignment", "tensors", seed))
     return [*found, Job(simulate_cosines, arguments, profile.trials * profile.tensors * 0.5)]

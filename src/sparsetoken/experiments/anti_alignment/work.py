@@ -61,8 +61,8 @@ PROFILES = {"quick": Profile(cells=21, trials=16), "paper": Profile(cells=61, tr
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
-    found = [Job(predict_map, (panel, profile.cells), 0.012 * profile.cells**2) for panel in AXES]
-    found.append(Job(solve_edges, (profile.cells,), 0.3 * profile.cells))
+    found = [Job(predict_map, (panel, profile.cells), 0.0013 * profile.cells**2) for panel in AXES]
+    found.append(Job(solve_edges, (profile.cells,), 0.045 * profile.cells))
     sizes = (profile.dimension, profile.trials)
     for panel, places in (("rate", profile.rates), ("step", profile.alpha0s)):
         for i, along in enumerate(places):

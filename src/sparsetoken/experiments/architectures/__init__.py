@@ -9,7 +9,7 @@ __all__ = ["EXPERIMENT"]
 
 EXPERIMENT = Experiment(
     name="architectures",
-    title="Other architectures, trained end to end (beyond the theorems)",
+    title="Other architectures, trained end to end",
     claims=CLAIMS,
     profiles=PROFILES,
     rows=(References, Simulated, Trained),

@@ -116,8 +116,8 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     d, found = profile.dimension, []
     for i, load in enumerate(profile.loads):
         own = seed_of("architectures", i, seed)
-        found.append(Job(predict, (load, profile.tolerance), 2.0))
-        found.append(Job(simulate, (load, d, profile.reference_trials, own), 2.0))
+        found.append(Job(predict, (load, profile.tolerance), 0.5))
+        found.append(Job(simulate, (load, d, profile.reference_trials, own), 0.25))
         sizes = (profile.recipe, d, profile.test_samples, profile.trials, own)
         for network in profile.networks:
             found.append(Job(train, (load, network, *sizes), _seconds(network, load, profile)))

@@ -55,7 +55,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     found = []
     for features in profile.features:
-        cost = profile.sets * 0.006 * (features / 120) ** 2
+        cost = profile.sets * 0.012 * (features / 120) ** 2
         for model in MODELS:
             for i, ratio in enumerate(profile.ratios):
                 place = seed_of("capacity", model, features, i, seed)

@@ -80,14 +80,14 @@ PROFILES = {
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     found = [
-        Job(predict_line, ("cosine", -1, 1, profile.cosines), 0.1 * profile.cosines),
-        Job(predict_line, ("strength", 0, 5, profile.strengths), 0.1 * profile.strengths),
-        Job(predict_lengths, (profile.lengths,), 0.1 * len(profile.lengths)),
-        Job(find_crossings, (), 3.0),
+        Job(predict_line, ("cosine", -1, 1, profile.cosines), 0.2 * profile.cosines),
+        Job(predict_line, ("strength", 0, 5, profile.strengths), 0.2 * profile.strengths),
+        Job(predict_lengths, (profile.lengths,), 0.3 * len(profile.lengths)),
+        Job(find_crossings, (), 6.0),
     ]
     for place, models in PLACES.items():
         for model in models:
-            found.append(Job(predict_place, (place, model), 0.05))
+            found.append(Job(predict_place, (place, model), 0.01))
             found += [_counting(profile, place, model, m, seed) for m in profile.features]
     return found
 
@@ -95,7 +95,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 def _counting(profile: Profile, place: Place, model: str, features: int, seed: int) -> Job:
     own = seed_of("capacity-curves", place.name, model, features, seed)
     sizes = (profile.steps, profile.sets, profile.samples)
-    cost = profile.sets * len(profile.steps) * 0.004 * (features / 128) ** 1.3
+    cost = profile.sets * len(profile.steps) * 0.016 * (features / 128) ** 1.3
     return Job(count, (place, model, features, *sizes, own), cost)
 
 

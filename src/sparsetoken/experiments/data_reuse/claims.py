@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.experiments.claims import Claim, Comparison
-from sparsetoken.experiments.data_reuse.work import FIT, Profile, Reused, Trained
+from sparsetoken.experiments.data_reuse.work import FIT, Descended, Profile, Reused, Trained
 from sparsetoken.experiments.finite_dimension import DIFFERENCE
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Measured, Predicted, one, select
@@ -38,6 +38,11 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     trained = [row for row in select(rows, Trained) if row.arm in TIMES]
     found = [_judged(rows, row, name) for row in trained for name in ("test_error", "cosine")]
     twice = select(trained, Trained, arm="all twice")
+    found += [
+        _descended(rows, row, name)
+        for row in select(rows, Descended)
+        for name in ("test_error", "cosine")
+    ]
     return [*found, *(_gained(rows, row) for row in twice), _always(rows, twice)]
 
 
@@ -63,6 +68,12 @@ def _judged(rows: Sequence[Any], row: Trained, name: str) -> Comparison:
     return judge(REUSE, name, theory, found, **_place(row), key=key)
 
 
+def _descended(rows: Sequence[Any], row: Descended, name: str) -> Comparison:
+    theory, found = getattr(one(rows, Reused, alpha=row.alpha), name), getattr(row, name)
+    where = f"n/d = {row.alpha:g}, d = {found.dimension}"
+    return judge(REUSE, name, theory, found, curve="without tokens", where=where, x=row.alpha)
+
+
 def _difference(rows: Sequence[Any], row: Trained) -> Predicted:
     """Return the predicted test error of an arm less that with fresh data."""
     reused, fresh = (predicted_error(rows, arm, row.load) for arm in (row.arm, "fresh"))
@@ -86,7 +97,7 @@ def _always(rows: Sequence[Any], twice: Sequence[Trained]) -> Comparison:
         "loads where it is smaller by three errors",
         true,
         curve="theory",
-        where=f"{len(twice)} loads",
+        where="load " + ", ".join(f"{row.load:g}" for row in twice),
         converged=all(gap.converged for gap in found),
         key=True,
     )
@@ -105,6 +116,9 @@ def summary(
                 "arms": [_arm(rows, row) for row in select(rows, Trained, load=load)],
             }
             for load in profile.loads
+        ],
+        "descended": [
+            (row, one(rows, Reused, alpha=row.alpha).test_error) for row in select(rows, Descended)
         ],
         "gains": [
             (row.load, _difference(rows, row), row.excess)

@@ -7,6 +7,7 @@ import math
 
 from sparsetoken import theory
 from sparsetoken.beyond.reuse import ARMS, reuse_trial
+from sparsetoken.experiments.descents import follow_trials
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
 from sparsetoken.experiments.rows import Measured, Predicted, averaged, averages
@@ -15,7 +16,7 @@ from sparsetoken.results import Status, StatusCode, Trajectory
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 
-__all__ = ["FIT", "PROFILES", "Profile", "Reused", "Trained", "jobs", "steps_of"]
+__all__ = ["FIT", "PROFILES", "Descended", "Profile", "Reused", "Trained", "jobs", "steps_of"]
 
 FIT = 48
 """Steps of the readout after the two steps: it is then at its minimum, see `one_data_set`."""
@@ -37,6 +38,22 @@ class Reused:
     alpha: float
     test_error: Predicted
     cosine: Predicted
+
+
+@dataclasses.dataclass(frozen=True)
+class Descended:
+    """The same descent without tokens at finite dimension.
+
+    Attributes
+    ----------
+    alpha : float
+        n/d of the one data set.
+    test_error, cosine : Measured
+    """
+
+    alpha: float
+    test_error: Measured
+    cosine: Measured
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,32 +88,55 @@ class Profile:
     loads : tuple of float
         n0/d = n1/d of the classifier with fresh data.
     dimension, trials : int
+        Of real tokens; at loads below 1 the dimension is larger, see `dimension_of`.
     replicas : int
         Of the theory.
+    samples, far_trials : int
+        Of the descents without tokens: as many samples at each alpha, so that d is largest where
+        alpha is small.
     """
 
     loads: tuple[float, ...]
     dimension: int
     trials: int
     replicas: int
+    samples: int
+    far_trials: int
+
+    def dimension_of(self, load: float) -> int:
+        """Return the dimension of real tokens at a load.
+
+        What finite size adds hangs on the samples that find the query: there are never fewer of
+        them than at load 1.
+        """
+        return round(self.dimension / min(load, 1.0))
 
 
 PROFILES = {
-    "quick": Profile((0.5, 1.0, 2.0, 4.0), 200, 24, 4),
-    "paper": Profile((0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 400, 60, 16),
+    "quick": Profile((0.5, 1.0, 2.0, 4.0), 200, 20, 4, 1600, 8),
+    "paper": Profile((0.25, 0.5, 1.0, 2.0, 4.0, 8.0), 400, 60, 16, 3200, 20),
 }
 
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
-    found = [Job(predict, (load,), 1.5) for load in profile.loads]
-    sizes = sorted({times * load for load in profile.loads for times in (1, 2)})
-    found += [Job(reuse, (alpha, profile.replicas), 1.0 * profile.replicas) for alpha in sizes]
+    found = [Job(predict, (load,), 0.6) for load in profile.loads]
+    for i, alpha in enumerate(alphas_of(profile)):
+        found.append(Job(reuse, (alpha, profile.replicas), 0.7 * profile.replicas))
+        own = seed_of("data-reuse", "without tokens", i, seed)
+        cost = profile.far_trials * (profile.samples / 3200)
+        found.append(Job(descend, (alpha, profile.samples, profile.far_trials, own), cost))
     for i, load in enumerate(profile.loads):
-        cost = profile.trials * (0.2 + 0.03 * load * (profile.dimension / 200) ** 2)
-        arguments = (load, profile.dimension, profile.trials, seed_of("data-reuse", i, seed))
-        found.append(Job(train, arguments, cost))
+        dimension, trials = profile.dimension_of(load), profile.trials
+        cost = trials * (0.2 + 0.03 * load * (dimension / 200) ** 2)
+        own = seed_of("data-reuse", i, seed)
+        found.append(Job(train, (load, dimension, trials, own), cost))
     return found
+
+
+def alphas_of(profile: Profile) -> list[float]:
+    """Return n/d of all data sets that serve both query and readout."""
+    return sorted({times * load for load in profile.loads for times in (1, 2)})
 
 
 def steps_of(load: float) -> TwoSteps:
@@ -143,6 +183,13 @@ def reuse(alpha: float, replicas: int) -> list[Reused]:
         for name in ("test_error", "cosine")
     }
     return [Reused(alpha, **columns)]
+
+
+def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Descended]:
+    """Follow the same descent without tokens, at the dimension at which it has so many samples."""
+    descent, dimension = one_data_set(alpha), round(samples / alpha)
+    mean = follow_trials(descent, [descent.steps], dimension, trials, seed)
+    return [Descended(alpha, mean("test_error", -1), mean("cosine", -1))]
 
 
 def _error(found: Trajectory, name: str) -> float:

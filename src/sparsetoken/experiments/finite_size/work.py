@@ -46,13 +46,13 @@ PROFILES = {
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
-    found = [Job(predict_limits, (), 3.0)]
+    found = [Job(predict_limits, (), 0.1)]
     for i, d in enumerate(profile.dimensions):
         many, few = (max(2, n * 1000 // d) for n in (profile.alignment_trials, profile.trials))
         arguments = (d, many, seed_of("finite-size", "query", i, seed))
-        found.append(Job(simulate_query, arguments, many * d * 1e-5))
+        found.append(Job(simulate_query, arguments, many * d * 1e-6))
         arguments = (d, few, seed_of("finite-size", "readout", i, seed))
-        found.append(Job(simulate_readout, arguments, few * 0.5 * (d / 1000) ** 3))
+        found.append(Job(simulate_readout, arguments, few * (0.01 + 0.2 * (d / 1000) ** 2)))
     return found
 
 

@@ -95,7 +95,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
                 one = 0.03 + 0.003 * ratio * d + 0.2 * (d / 400) ** 3
                 own = seed_of("growing-length", arm, i, j, seed)
                 arguments = (arm, ratio, d, few, many, own)
-                found.append(Job(simulate, arguments, 1.5 + few * one + many * 4e-4))
+                found.append(Job(simulate, arguments, 0.4 + 0.4 * few * one + many * 1.5e-4))
     return found
 
 

@@ -35,6 +35,8 @@ CLAIMS = (
     ),
 )
 NAMES = {0.0: "from zero"}
+ENGINES = {"tensors": "real tokens", "reduced": "without tokens"}
+"""How the claims call the engines of the two simulations."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,15 +48,15 @@ class Stop:
     ratio, start : float
     best, last : AtStep
         The course at its minimum, and at its end.
-    near : Followed
-        The measured step that is nearest to the minimum.
+    near : tuple of Followed
+        The measured step that is nearest to the minimum, for each simulation.
     """
 
     ratio: float
     start: float
     best: AtStep
     last: AtStep
-    near: Followed
+    near: tuple[Followed, ...]
 
     @property
     def rises(self) -> bool:
@@ -72,7 +74,8 @@ def _stop(rows: Sequence[Any], ratio: float, start: float) -> Stop:
     course = select(rows, AtStep, **place)
     best = min(course, key=lambda row: row.test_error.value)
     measured = select(rows, Followed, **place)
-    near = min(measured, key=lambda row: abs(row.step - best.step))
+    step = min((row.step for row in measured), key=lambda step: abs(step - best.step))
+    near = tuple(row for row in measured if row.step == step)
     return Stop(ratio, start, best, course[-1], near)
 
 
@@ -80,7 +83,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     """Return all comparisons."""
     judged = [_judged(rows, row, name) for row in select(rows, Followed) for name in QUANTITIES]
     found = stops(rows)
-    risen = [_risen(rows, stop) for stop in found if stop.rises]
+    risen = [_risen(rows, stop, near) for stop in found if stop.rises for near in stop.near]
     return [*judged, *risen, *_shares(rows, found)]
 
 
@@ -108,35 +111,37 @@ def _judged(rows: Sequence[Any], row: Followed, name: str) -> Comparison:
     return judge(DESCENT, name, theory, getattr(row, name), **_place(row), key=key)
 
 
-def _risen(rows: Sequence[Any], stop: Stop) -> Comparison:
+def _risen(rows: Sequence[Any], stop: Stop, near: Followed) -> Comparison:
     """Compare the rise of the test error from the measured step nearest to the minimum."""
-    first, last = _at(rows, stop.near).test_error, stop.last.test_error
+    first, last = _at(rows, near).test_error, stop.last.test_error
     status = first.status if not first.converged else last.status
     theory = Predicted(last.value - first.value, math.hypot(first.error, last.error), status)
     # A difference of two test errors is off at finite d by as much as the larger one.
-    place = _place(stop.near)
+    place = _place(near)
     name = "test_error, last − stop"
-    return judge(STOPPING, name, theory, stop.near.rise, **place, shift=DIFFERENCE, size=last.value)
+    return judge(STOPPING, name, theory, near.rise, **place, shift=DIFFERENCE, size=last.value)
 
 
 def _shares(rows: Sequence[Any], found: Sequence[Stop]) -> list[Comparison]:
     fast = [stop for stop in found if stop.ratio >= 1]
     sound = all(row.test_error.converged for stop in fast for row in (stop.best, stop.last))
-    falling = [stop.near.fall.value > 3 * stop.near.fall.error for stop in fast]
+    falls = [[_falls(stop, engine) for stop in fast] for engine in ENGINES]
     where = f"{len(fast)} descents"
     given: dict[str, Any] = {"where": where, "converged": sound}
     rises = [stop.rises and stop.best.step > 0 for stop in fast]
     return [
         share(STOPPING, "test error rises again", rises, curve="theory", key=True, **given),
-        share(
-            STOPPING,
-            "training loss still falls",
-            falling,
-            curve="simulation",
-            engine="tensors",
-            **given,
+        *(
+            share(STOPPING, "training loss still falls", true, curve=name, engine=engine, **given)
+            for (engine, name), true in zip(ENGINES.items(), falls, strict=True)
         ),
     ]
+
+
+def _falls(stop: Stop, engine: str) -> bool:
+    """Return whether the training loss falls after the stop, by three standard errors."""
+    (fall,) = (row.fall for row in stop.near if row.fall.engine == engine)
+    return fall.value > 3 * fall.error
 
 
 def summary(
@@ -152,6 +157,8 @@ def summary(
 
 
 def _measured(rows: Sequence[Any], stop: Stop) -> Followed:
-    """Return the measured step with the least test error."""
+    """Return the measured step with the least test error, at the largest dimension."""
     course = select(rows, Followed, ratio=stop.ratio, start=stop.start)
-    return min(course, key=lambda row: row.test_error.value)
+    far = max(row.test_error.dimension for row in course)
+    found = (row for row in course if row.test_error.dimension == far)
+    return min(found, key=lambda row: row.test_error.value)

@@ -45,7 +45,9 @@ def _descent(axes: Axes, rows: Sequence[Any], name: str, ratio: float, start: fl
     line, marker, label = LINES[start]
     place = {"ratio": ratio, "start": start}
     course = [(float(row.step), getattr(row, name)) for row in select(rows, AtStep, **place)]
-    points = [(float(row.step), getattr(row, name)) for row in select(rows, Followed, **place)]
+    found = [(float(row.step), getattr(row, name)) for row in select(rows, Followed, **place)]
+    far = max(value.dimension for _, value in found)
+    points = [(step, value) for step, value in found if value.dimension == far]
     style.predicted(axes, course, COLOURS[ratio], line)
     look = {"fmt": marker, "color": COLOURS[ratio], "ms": 4.5}
     lines.labelled_points(axes, points, label=f"$\\eta_q/\\eta_w$ = {ratio:g}, {label}", **look)

@@ -35,7 +35,7 @@ class AtStep:
 
 @dataclasses.dataclass(frozen=True)
 class Followed:
-    """Means over trials with real tokens at one step; columns as in `AtStep`.
+    """Means over trials of one engine at one step; columns as in `AtStep`.
 
     Attributes
     ----------

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
 
 from sparsetoken import theory
-from sparsetoken.beyond.classifier import Classifier, reached
+from sparsetoken.experiments.descents import course_status, follow_trials
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.joint_training.rows import QUANTITIES, AtStep, Followed
 from sparsetoken.experiments.references import PROBLEM, References, predict_references
-from sparsetoken.experiments.rows import Predicted, averaged, averages
+from sparsetoken.experiments.rows import Predicted
 from sparsetoken.models import Attention
-from sparsetoken.results import StatusCode, Trajectory
-from sparsetoken.simulation.descent import descended
+from sparsetoken.results import Trajectory
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 
 __all__ = ["ALPHA", "PROFILES", "RATIOS", "STARTS", "Profile", "descent_of", "jobs"]
@@ -39,6 +36,9 @@ class Profile:
     steps : tuple of int
         Numbers of steps at which the simulation is measured; the last ends the descent.
     dimension, trials : int
+        Of real tokens.
+    far, far_trials : int
+        Dimension and trials without tokens.
     replicas : int
         Of the theory.
     """
@@ -46,27 +46,41 @@ class Profile:
     steps: tuple[int, ...]
     dimension: int
     trials: int
+    far: int
+    far_trials: int
     replicas: int
+
+    @property
+    def simulations(self) -> tuple[tuple[str, int, int], ...]:
+        """Engine, dimension and trials of both simulations."""
+        return (
+            ("tensors", self.dimension, self.trials),
+            ("reduced", self.far, self.far_trials),
+        )
 
 
 PROFILES = {
-    "quick": Profile((1, 2, 4, 6, 12, 24), 400, 6, 4),
-    "paper": Profile((1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 36, 48), 800, 16, 16),
+    "quick": Profile((1, 2, 4, 6, 12, 24), 200, 10, 800, 12, 4),
+    "paper": Profile((1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 36, 48), 400, 16, 1600, 16, 16),
 }
 
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
-    """Return the jobs of a profile; all descents see the same data."""
-    last, count = profile.steps[-1], len(profile.steps)
+    """Return the jobs of a profile; each simulation of each descent has data of its own."""
+    last = profile.steps[-1]
     cases = [(ratio, start) for ratio in RATIOS for start in STARTS]
-    found = [Job(predict, (), 1.5)]
-    found += [
-        Job(follow, (*case, last, profile.replicas), profile.replicas * (last / 24) ** 2 / 2)
-        for case in cases
-    ]
-    sizes = (profile.steps, profile.dimension, profile.trials, seed_of("joint-training", seed))
-    one = 0.1 * count + last * (profile.dimension / 2000) ** 2
-    return found + [Job(train, (*case, *sizes), profile.trials * one) for case in cases]
+    found = [Job(predict, (), 0.6)]
+    for i, case in enumerate(cases):
+        cost = profile.replicas * (last / 24) ** 2 / 2
+        found.append(Job(follow, (*case, last, profile.replicas), cost))
+        for engine, *sizes in profile.simulations:
+            seeds = seed_of("joint-training", engine, i, seed)
+            size, trials = sizes
+            # Both engines go through n L numbers at each step; without tokens, of all steps before.
+            step = (size / 1600) ** 2 if engine == "tensors" else last * size / 1600 / 2000
+            arguments = (*case, engine, profile.steps, size, trials, seeds)
+            found.append(Job(train, arguments, trials * (0.05 + last * step * 0.5)))
+    return found
 
 
 def descent_of(ratio: float, start: float, steps: int) -> JointDescent:
@@ -85,9 +99,7 @@ def follow(ratio: float, start: float, steps: int, replicas: int) -> list[AtStep
     """Predict the course of a descent."""
     descent = descent_of(ratio, start, steps)
     found = theory.descend_point(PROBLEM, Attention(descent), replicas=replicas)
-    # The errors of the replicas are part of the comparison, so only divergence is a failure.
-    diverged = found.status.code is StatusCode.NO_LIMIT
-    status = str(StatusCode.NO_LIMIT if diverged else StatusCode.CONVERGED)
+    status = course_status(found)
     return [
         AtStep(ratio, start, step, *(_at(found, name, step, status) for name in QUANTITIES))
         for step in range(len(found))
@@ -99,40 +111,27 @@ def _at(found: Trajectory, name: str, step: int, status: str) -> Predicted:
     return Predicted(float(getattr(found, name)[step]), error, status)
 
 
-class _State(NamedTuple):
-    test_error: float
-    training_loss: float
-    cosine: float
-
-
+@version(2)
 def train(
-    ratio: float, start: float, steps: tuple[int, ...], dimension: int, trials: int, seed: int
+    ratio: float,
+    start: float,
+    engine: str,
+    steps: tuple[int, ...],
+    dimension: int,
+    trials: int,
+    seed: int,
 ) -> list[Followed]:
-    """Descend on real tokens in all trials; one row for each number of steps."""
+    """Descend in all trials; one row for each number of steps."""
     descent = descent_of(ratio, start, steps[-1])
-    courses = [_course(descent, steps, dimension, seed_of(seed, trial)) for trial in range(trials)]
-    rows = []
-    for i, step in enumerate(steps):
-        states = [course[i] for course in courses]
-        pairs = [(course[i], course[-1]) for course in courses]
-        row = Followed(
+    mean = follow_trials(descent, steps, dimension, trials, seed, engine)
+    return [
+        Followed(
             ratio,
             start,
             step,
-            **averages(states, QUANTITIES, dimension),
-            rise=averaged([b.test_error - a.test_error for a, b in pairs], dimension),
-            fall=averaged([a.training_loss - b.training_loss for a, b in pairs], dimension),
+            **{name: mean(name, step) for name in QUANTITIES},
+            rise=mean("test_error", -1, step),
+            fall=mean("training_loss", step, -1),
         )
-        rows.append(row)
-    return rows
-
-
-def _course(
-    descent: JointDescent, steps: tuple[int, ...], dimension: int, seed: int
-) -> list[_State]:
-    engine, states = TensorEngine(PROBLEM, dimension, seed), []
-    for step, (w, q, b, loss) in enumerate(descended(engine, Attention(descent), descent)):
-        if step in steps:
-            found = reached(engine, Classifier(w, b, q), descent.beta)
-            states.append(_State(found.test_error, loss, found.cosine))
-    return states
+        for step in steps
+    ]

@@ -92,17 +92,17 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
             slow = 1.0 if model == "attention" else 0.1
             line = (model, loss, *ends, profile.curve_points)
             found.append(Job(predict_judged, (model, loss, alphas), 0.3 * slow * len(alphas)))
-            found.append(Job(predict_line, line, 0.05 * slow * profile.curve_points))
+            found.append(Job(predict_line, line, 0.02 * slow * profile.curve_points))
             found += _simulations(profile, model, loss, alphas, seed)
         place = seed_of("learning-curves", "tensors", loss, seed)
         sizes = ("tensors", profile.dimension, profile.trials // 2, place)
         found.append(
-            Job(simulate, ("attention", loss, profile.tensors, *sizes), profile.trials / 2)
+            Job(simulate, ("attention", loss, profile.tensors, *sizes), profile.trials / 3)
         )
     found.append(Job(predict_floor, (*ends, profile.floor_points), 0.35 * profile.floor_points))
     few = (*ends, profile.effect_points)
-    found += [Job(vary_alpha0, (alpha0, *few), 1.0) for alpha0 in profile.alpha0s]
-    return found + [Job(vary_sharpness, (k, *few), 1.0) for k in profile.sharpnesses]
+    found += [Job(vary_alpha0, (alpha0, *few), 0.4) for alpha0 in profile.alpha0s]
+    return found + [Job(vary_sharpness, (k, *few), 0.4) for k in profile.sharpnesses]
 
 
 def _simulations(
@@ -120,7 +120,7 @@ def _simulations(
 def _seconds(model: str, loss: str, n: float) -> float:
     """Return a rough cost of one trial at d = 1000."""
     steps = 4 if loss == "logistic" else 1
-    return 0.1 + 0.07 * steps * (n / 1000) ** (3 if model == "vectorized" else 1)
+    return 0.05 + 0.035 * steps * (n / 1000) ** (3 if model == "vectorized" else 1)
 
 
 def model_of(name: str, loss: str, alpha0: float = ALPHA0) -> Model:

@@ -77,7 +77,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile; all losses see the same training sets."""
     found = []
     for loss in LOSSES:
-        rate = 1.7 if loss == "logistic" else 0.4
+        rate = 0.2 if loss == "logistic" else 0.05
         loads = (profile.lines + 1) * len(profile.alphas)
         found.append(Job(predict_errors, (loss, profile.alphas, profile.lines), rate * loads))
         for i, (d, sets, samples) in enumerate(profile.refits):
@@ -85,7 +85,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
             place = seed_of("leave-one-out", "refit", i, seed)
             found.append(Job(refit, (loss, d, sets, samples, place), cost))
         for i, alpha1 in enumerate(profile.alphas):
-            cost = profile.trials * 0.007 * alpha1 * (profile.dimension / 250) ** 3
+            cost = profile.trials * 0.01 * alpha1 * (profile.dimension / 250) ** 2.3
             place = seed_of("leave-one-out", "estimate", i, seed)
             arguments = (loss, alpha1, profile.dimension, profile.trials, place)
             found.append(Job(estimate, arguments, cost))

@@ -77,12 +77,12 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     places += [(L, math.inf) for L in sorted({LENGTH, *profile.lengths})]
     found = []
     for L, alpha1 in places:
-        cost = 0.06 * profile.curve_points * (1 + L / 40)
+        cost = 0.022 * profile.curve_points * (1 + L / 40)
         found.append(Job(predict_line, (L, alpha1, *grid), cost))
         found.append(Job(find_crossing, (L, alpha1), 0.5 * cost))
     size = (profile.dimension / 600) ** 3
     for i, alpha1 in enumerate(profile.alphas):
-        cost = profile.trials * (0.05 + 0.03 * size * alpha1)
+        cost = profile.trials * (0.04 + 0.02 * size * alpha1)
         sizes = (profile.dimension, profile.trials)
         # Attention and pooling are compared at the same load: they share the seed.
         place = seed_of("misalignment", i, seed)
@@ -98,7 +98,7 @@ def _abundant(profile: Profile, seed: int) -> list[Job]:
     for i, L in enumerate(sorted({LENGTH, *profile.lengths})):
         for j, alpha1 in enumerate(ABUNDANT):
             own = seed_of("misalignment", "abundant", i, j, seed)
-            cost = trials * alpha1 * SMALL * (20 + L) * 4e-8
+            cost = trials * alpha1 * SMALL * (20 + L) * 7e-8
             for model, s in (("pooled", 0.0), *(("attention", s) for s in profile.residual)):
                 found.append(Job(simulate_abundant, (model, L, alpha1, s, trials, own), cost))
     return found

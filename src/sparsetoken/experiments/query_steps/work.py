@@ -63,7 +63,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile; all step sizes see the same data."""
     cost = profile.trials * (0.7 + 0.4 * (profile.dimension / 150) ** 2)
     sizes = (profile.last_step, profile.dimension, profile.trials, seed_of("query-steps", seed))
-    return [Job(predict, (), 1.5), *(Job(train, (eta_q, *sizes), cost) for eta_q in SIZES)]
+    return [Job(predict, (), 0.6), *(Job(train, (eta_q, *sizes), cost) for eta_q in SIZES)]
 
 
 @version(2)

@@ -103,20 +103,21 @@ PROFILES = {
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     found = [
-        Job(predict_gaps, (name, profile.line_points, profile.alpha0s), 0.5) for name in SETTINGS
+        Job(predict_gaps, (name, profile.line_points, profile.alpha0s), 0.05) for name in SETTINGS
     ]
     pairs = itertools.product(SETTINGS, enumerate(profile.alpha0s))
     for name, (i, alpha0) in pairs:
         sizes = (profile.dimension, profile.trials, seed_of("rates", name, i, seed))
-        cost = profile.trials * alpha0 * profile.dimension * 6e-7
+        cost = profile.trials * alpha0 * profile.dimension * 1.7e-7
         found.append(Job(simulate_gap, (name, alpha0, *sizes), cost))
     for model in MODELS:
         alphas = profile.vectorized_alphas if model == "vectorized" else profile.alphas
-        cost = 5.0 if model == "attention" else 0.3
+        cost = 0.5 if model == "attention" else 0.1
         found.append(Job(predict_excess, (model, profile.line_points, alphas), cost))
         for i, alpha1 in enumerate(alphas):
+            cost = profile.fits * 0.045 * (profile.features / 200) ** 3
             sizes = (profile.features, profile.fits, seed_of("rates", model, i, seed))
-            found.append(Job(simulate_excess, (model, alpha1, *sizes), profile.fits * 0.02))
+            found.append(Job(simulate_excess, (model, alpha1, *sizes), cost))
     for model in LINEAR:
         for i, load in enumerate(ABUNDANT):
             own = (model, load, ABUNDANT_TRIALS, seed_of("rates", "abundant", model, i, seed))

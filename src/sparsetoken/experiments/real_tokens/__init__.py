@@ -9,7 +9,7 @@ __all__ = ["EXPERIMENT"]
 
 EXPERIMENT = Experiment(
     name="real-tokens",
-    title="Bags of digits and of textures (beyond the theorems)",
+    title="Bags of digits and of textures",
     claims=CLAIMS,
     profiles=PROFILES,
     rows=(Theory, Simulated),

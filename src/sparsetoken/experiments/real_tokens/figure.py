@@ -28,7 +28,10 @@ def draw(rows: Sequence[Any]) -> Figure:
             style.measured(axes, points, style.COLOURS[name])
             shown += line + points
         axes.set_ylim(0, 0.5)
-        style.log_axis(axes)
+        axes.set_xscale("log")
+        sizes = sorted({row.bags for row in select(rows, Simulated)})
+        axes.set_xticks(sizes, [str(size) for size in sizes])
+        axes.minorticks_off()
         label = "test error" * (axes is panels[0])
         style.axis_text(axes, x="labelled bags", y=label, title=f"{length} {tokens} in a bag")
     style.legend(figure, [(name, style.COLOURS[name]) for name in CLASSIFIERS], shown)

@@ -75,11 +75,13 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         for classifier in CLASSIFIERS:
             place, own = (tokens, length, classifier), seed_of("real-tokens", i, seed)
             size = profile.law_bags * length / 1e5
-            found.append(Job(predict_errors, (*place, profile.bags, profile.law_bags), 0.5 + size))
+            found.append(
+                Job(predict_errors, (*place, profile.bags, profile.law_bags), 0.05 + 0.1 * size)
+            )
             for n in profile.bags:
                 sizes = (n, profile.test_bags, profile.trials)
-                cost = 1e-6 * length * profile.trials * (n + profile.test_bags)
-                found.append(Job(measure_error, (*place, *sizes, own), 0.1 + cost))
+                cost = 5e-7 * length * profile.trials * (n + profile.test_bags)
+                found.append(Job(measure_error, (*place, *sizes, own), cost))
     return found
 
 

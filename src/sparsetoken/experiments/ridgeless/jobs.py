@@ -69,7 +69,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def _square(profile: Profile) -> list[Job]:
     models = ("attention", "pooled")
-    found = [Job(work.diverge, (model,), 1.0) for model in models]
+    found = [Job(work.diverge, (model,), 0.15) for model in models]
     for model, ridge in itertools.product(models, work.RIDGES):
         loads = profile.ridge_loads if ridge else profile.loads
         cost = (0.1 if model == "attention" else 0.01) * (len(loads) + profile.line_points)
@@ -89,7 +89,7 @@ def _square_trials(profile: Profile, seed: int) -> list[Job]:
     for k, (model, ridge, loads) in enumerate(curves):
         for i, load in enumerate(loads):
             sizes = (profile.features, profile.trials, seed_of("ridgeless", "load", k, i, seed))
-            cost = 0.2 * profile.trials * size * max(load, 0.5)
+            cost = 0.04 * profile.trials * size * max(load, 0.5)
             found.append(Job(work.simulate_load, (model, ridge, load, *sizes), cost))
     return found
 
@@ -99,15 +99,15 @@ def _margin(profile: Profile, seed: int) -> list[Job]:
     sizes = (profile.margin_dimension, profile.margin_trials)
     for loss in work.LOSSES:
         line = 2 * profile.line_points
-        cost = 0.2 * (len(profile.ratios) + line)
+        cost = 0.4 * (len(profile.ratios) + line)
         found.append(Job(work.predict_margins, (loss, profile.ratios, line), cost))
         for i, ratio in enumerate(profile.ratios):
             place = seed_of("ridgeless", "capacity", loss, i, seed)
-            cost = profile.margin_trials * size**3 * 0.2
+            cost = profile.margin_trials * size**3 * 0.03
             found.append(Job(work.simulate_margin, (loss, ratio, *sizes, place), cost))
     place = seed_of("ridgeless", "direction", seed)
     return [
         *found,
-        Job(work.predict_direction, (profile.ridges,), 4.0),
-        Job(work.simulate_direction, (profile.ridges[:-1], *sizes, place), 6.0),
+        Job(work.predict_direction, (profile.ridges,), 1.0),
+        Job(work.simulate_direction, (profile.ridges[:-1], *sizes, place), 0.8),
     ]

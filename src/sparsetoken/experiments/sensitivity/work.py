@@ -91,12 +91,12 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     across, up = profile.grid
     found = [
-        Job(predict_row, (panel, row, across, up), 0.2 * across)
+        Job(predict_row, (panel, row, across, up), 0.08 * across)
         for panel in ("sharpness", "bias")
         for row in range(up)
     ]
     found += [
-        Job(predict_splits, (total, profile.shares), 0.2 * profile.shares)
+        Job(predict_splits, (total, profile.shares), 0.09 * profile.shares)
         for total in profile.totals
     ]
     found += [Job(predict_floor, (total,), 0.4) for total in profile.totals]
@@ -107,11 +107,11 @@ def _searches(profile: Profile, seed: int) -> list[Job]:
     found = []
     for i, total in enumerate(profile.totals):
         sizes = (profile.dimension, profile.trials, seed_of("sensitivity", "split", i, seed))
-        found.append(Job(find_split, (total, *sizes), 4.5 + 3 * _cost(profile, total)))
+        found.append(Job(find_split, (total, *sizes), 1.2 + 3 * _cost(profile, total)))
     for i, alpha0 in enumerate(profile.best_alpha0s):
         trials = profile.trials if alpha0 in profile.neighbour_alpha0s else 0
         sizes = (profile.dimension, trials, seed_of("sensitivity", "beta", i, seed))
-        found.append(Job(find_beta, (alpha0, *sizes), 4.0 + 3 * bool(trials) * _cost(profile)))
+        found.append(Job(find_beta, (alpha0, *sizes), 1.7 + 3 * bool(trials) * _cost(profile)))
     return found
 
 
@@ -132,7 +132,7 @@ def _spots(profile: Profile, seed: int) -> list[Job]:
 
 
 def _cost(profile: Profile, alpha1: float = 2.0) -> float:
-    return 0.7 + profile.trials * 0.05 * alpha1 * (profile.dimension / 500) ** 2
+    return 0.3 + profile.trials * 0.02 * alpha1 * (profile.dimension / 500) ** 2
 
 
 def predict_floor(total: float) -> list[Floor]:

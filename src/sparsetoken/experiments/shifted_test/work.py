@@ -64,12 +64,12 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     found, size = [], (profile.dimension / 400) ** 3
     for model, (shift, values) in itertools.product(MODELS, profile.shifts.items()):
-        found.append(Job(predict_shift, (model, shift, values), 0.5 * len(values)))
+        found.append(Job(predict_shift, (model, shift, values), 0.14 * len(values)))
         # One seed for a model: the same trained classifiers meet all test data.
         sizes = (profile.dimension, profile.trials, seed_of("shifted-test", model, seed))
         for value in values:
             tokens = value if shift == "length" else PROBLEM.length
-            cost = profile.trials * (0.08 * size + 0.002 * tokens)
+            cost = profile.trials * (0.025 * size + 0.001 * tokens)
             found.append(Job(simulate_shift, (model, shift, value, *sizes), cost))
     return found
 

@@ -63,8 +63,8 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
             own = seed_of("token-covariance", change, i, seed)
             for classifier in classifiers:
                 place = (change, value, classifier, profile.dimension)
-                found.append(Job(predict_error, place, 0.5 + 0.5 * size))
-                cost = 0.3 * profile.trials * size
+                found.append(Job(predict_error, place, 0.1 + 0.13 * size))
+                cost = 0.2 * profile.trials * size
                 found.append(Job(simulate_error, (*place, profile.trials, own), cost))
     return found
 

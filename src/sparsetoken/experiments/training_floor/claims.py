@@ -84,6 +84,10 @@ def _sound(values: Sequence[Predicted]) -> bool:
     return all(value.converged for value in values)
 
 
+def _loads(rows: Sequence[Levels | MessagesPassed | Schedule]) -> str:
+    return "n/d = " + ", ".join(f"{row.alpha:g}" for row in rows)
+
+
 def _lost(rows: Sequence[Any]) -> Comparison:
     levels = select(rows, Levels)
     true = [
@@ -91,7 +95,7 @@ def _lost(rows: Sequence[Any]) -> Comparison:
         for row in levels
     ]
     values = [value for row in levels for value in (row.split, row.floor, row.bayes)]
-    where = f"{len(levels)} loads"
+    where = _loads(levels)
     name = "loads where the training loses more"
     return share(SHARE, name, true, curve="theory", where=where, converged=_sound(values), key=True)
 
@@ -108,7 +112,7 @@ def _lost_measured(rows: Sequence[Any]) -> Comparison:
         "loads where the training loses more",
         true,
         curve="message passing, four stages",
-        where=f"{len(true)} loads, real tokens",
+        where=f"{_loads(passed)}, real tokens",
         converged=all(m.converged for m in (*stages, *(row.test_error for row in passed))),
         engine="tensors",
     )
@@ -121,7 +125,7 @@ def _nearer(rows: Sequence[Any]) -> Comparison:
         row.predicted.value + 3 * row.predicted.error < other.predicted.value
         for row, other in zip(descents, stages, strict=True)
     ]
-    where = f"{len(descents)} loads"
+    where = _loads(descents)
     name = "loads where one descent is better"
     sound = _sound([row.predicted for row in descents] + [row.predicted for row in stages])
     return share(SEARCH, name, true, curve="theory", where=where, converged=sound)
@@ -134,7 +138,7 @@ def _steady(rows: Sequence[Any]) -> Comparison:
         row.predicted.value + 3 * row.predicted.error < other.predicted.value
         for row, other in zip(steady, resting, strict=True)
     ]
-    where, name = f"{len(steady)} loads", "loads where constant steps are better"
+    where, name = _loads(steady), "loads where constant steps are better"
     sound = _sound([row.predicted for row in (*steady, *resting)])
     return share(SCHEDULE, name, true, curve="theory", where=where, converged=sound, key=True)
 

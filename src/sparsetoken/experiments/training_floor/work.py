@@ -8,6 +8,7 @@ import numpy as np
 
 from sparsetoken import simulation, theory
 from sparsetoken.beyond.classifier import Classifier, reached
+from sparsetoken.experiments.descents import course_status, follow_trials
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import Measured, Predicted, averaged, measured, predicted
@@ -18,7 +19,7 @@ from sparsetoken.experiments.training_floor.rows import (
     Searched,
 )
 from sparsetoken.models import Attention, Pooled
-from sparsetoken.results import Prediction, SimulatedTrajectory, StatusCode
+from sparsetoken.results import Prediction
 from sparsetoken.simulation.descent import descended
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
@@ -92,7 +93,7 @@ PROFILES = {
 
 def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
-    found = [Job(predict, (alpha,), 3.0) for alpha in profile.alphas]
+    found = [Job(predict, (alpha,), 1.5) for alpha in profile.alphas]
     sizes = profile.dimension, profile.trials
     size = (profile.dimension / 600) ** 2
     for i, alpha in enumerate(profile.searched):
@@ -101,7 +102,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
         ]
         found.append(Job(pass_messages, (alpha, *sizes, seeds[0]), profile.trials * alpha * size))
         search = (alpha, profile.evaluations, *sizes, seeds[1])
-        found.append(Job(search_stages, search, 8.0 + 0.1 * profile.evaluations))
+        found.append(Job(search_stages, search, 3.0 + 0.15 * profile.evaluations))
         cost = profile.evaluations * 0.04 * profile.steps
         for family in profile.families:
             searched = (family, profile.steps, profile.replicas, *search)
@@ -185,24 +186,19 @@ def search_descent(
         given = _best(DESCENT, given, evaluations, 2).descent
     best = _best(family, given, evaluations, replicas)
     course, descent = best.course, best.descent
-    # The errors of the replicas are part of the comparison, so only divergence is a failure.
-    diverged = course.status.code is StatusCode.NO_LIMIT
-    status = str(StatusCode.NO_LIMIT if diverged else StatusCode.CONVERGED)
     worth = Predicted(
         float(course.test_error[-1]),
         float(course.errors.test_error[-1]),
-        status,
+        course_status(course),
     )
     numbers = numbers_of(descent)
     found: list[Schedule | Searched] = [Schedule(alpha, family, numbers, best.evaluations, worth)]
     if family == DESCENT:
         near = [_trained(descent, dimension, seed_of(seed, trial)) for trial in range(trials)]
         far = FARTHER * dimension
-        without_tokens = _without_tokens(descent, far, trials, seed)
-        for measured_error in (
-            averaged(near, dimension),
-            averaged(without_tokens, far, "reduced"),
-        ):
+        mean = follow_trials(descent, [descent.steps], far, trials, seed)
+        without_tokens = mean("test_error", -1)
+        for measured_error in (averaged(near, dimension), without_tokens):
             found.append(Searched(alpha, DESCENT, numbers, worth, measured_error))
     return found
 
@@ -227,20 +223,6 @@ def numbers_of(descent: JointDescent) -> str:
 def _listed(sizes: np.ndarray) -> str:
     own = list(dict.fromkeys(f"{size:.2g}" for size in sizes.tolist()))
     return ", ".join(own) if len(own) <= 3 else f"{own[0]}, {own[1]}, ..., {own[-1]}"
-
-
-def _without_tokens(descent: JointDescent, dimension: int, trials: int, seed: int) -> list[float]:
-    """Return the test errors of a descent on the projections of tokens, one for each trial."""
-    found = simulation.simulate_descent(
-        PROBLEM,
-        Attention(descent),
-        dimension=dimension,
-        trials=trials,
-        seed=seed,
-        engine="reduced",
-    )
-    assert isinstance(found, SimulatedTrajectory)  # a single descent
-    return [float(trial.test_error[-1]) for trial in found.trials]
 
 
 def _trained(descent: JointDescent, dimension: int, seed: int) -> float:

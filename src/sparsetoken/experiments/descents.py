@@ -1,0 +1,66 @@
+"""Descents on all weights of the common problem, as several experiments follow them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sparsetoken import simulation
+from sparsetoken.experiments.references import PROBLEM
+from sparsetoken.experiments.rows import Measured, averaged
+from sparsetoken.models import Attention
+from sparsetoken.results import SimulatedTrajectory, StatusCode, Trajectory
+from sparsetoken.stages import JointDescent
+
+__all__ = ["course_status", "follow_trials"]
+
+
+def follow_trials(
+    descent: JointDescent,
+    at: Sequence[int],
+    dimension: int,
+    trials: int,
+    seed: int,
+    engine: str = "reduced",
+) -> Callable[..., Measured]:
+    """Follow a descent in all trials; return what gives the means over them.
+
+    It is called as mean(quantity, step), or as mean(quantity, step, other) for the quantity
+    after the step less that after the other, trial by trial.
+
+    Parameters
+    ----------
+    descent : JointDescent
+    at : sequence of int
+        Steps at which the test error is known.
+    dimension, trials, seed : int
+    engine : str
+        reduced, or tensors for real tokens.
+    """
+    found = simulation.simulate_descent(
+        PROBLEM,
+        Attention(descent),
+        dimension=dimension,
+        trials=trials,
+        seed=seed,
+        engine=engine,
+        at=at,
+    )
+    assert isinstance(found, SimulatedTrajectory)  # a single descent
+    status = str(found.status.code)
+
+    def mean(quantity: str, step: int, other: int | None = None) -> Measured:
+        courses = [getattr(trial, quantity) for trial in found.trials]
+        less = [0.0 if other is None else course[other] for course in courses]
+        values = [course[step] - x for course, x in zip(courses, less, strict=True)]
+        return averaged(values, dimension, engine, status)
+
+    return mean
+
+
+def course_status(course: Trajectory) -> str:
+    """Return the status of a predicted course whose errors are part of the comparison.
+
+    Only divergence is a failure.
+    """
+    diverged = course.status.code is StatusCode.NO_LIMIT
+    return str(StatusCode.NO_LIMIT if diverged else StatusCode.CONVERGED)
