@@ -32,7 +32,7 @@ QUICK = {
     "simulate": ["pooled", "--dimension", "20", "--trials", "2"],
     "descend": ["--steps", "2", "--tolerance", "0.1"],
     "floor": [],
-    "represent": ["--lengths", "2,4"],
+    "represent": ["--lengths", "2"],
     "reproduce": ["no such experiment"],
     "sweep": ["missing.toml"],
     "results": ["missing.sqlite"],
