@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float, Real
 from scipy import linalg
 from scipy.linalg.lapack import dpotrf, dtrtrs
-from scipy.stats import rankdata
 
 from sparsetoken.numerics.erm import ConvexLoss, ReadoutFit, fit_readout
 from sparsetoken.numerics.newton_readout import gram
+from sparsetoken.numerics.ranks import sample_auc
 from sparsetoken.validation import InvalidInput, real
 
 __all__ = ["LeaveOneOut", "SmoothLoss", "leave_one_out", "left_out_scores"]
@@ -221,17 +221,9 @@ def _summary(scores: np.ndarray, y: np.ndarray, loss: SmoothLoss, fit: ReadoutFi
         scores=scores,
         test_error=error,
         standard_error=float(np.sqrt(error * (1 - error) / len(y))),
-        auc=_auc(scores, y),
+        auc=sample_auc(scores, y),
         loss=float(np.mean(loss.value(y, scores))),
         fit=fit,
         converged=fit.converged and not alone,
         reason=reason,
     )
-
-
-def _auc(scores: np.ndarray, y: np.ndarray) -> float:
-    """Return the share of pairs of both classes in the right order, by ranks."""
-    plus, minus = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
-    if plus == 0 or minus == 0:
-        return float("nan")
-    return float((rankdata(scores)[y > 0].sum() - plus * (plus + 1) / 2) / (plus * minus))
