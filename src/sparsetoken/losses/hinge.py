@@ -67,9 +67,8 @@ class HingeLoss(Loss):
         nodes, weights = legendre(_NODES)
         x = (0.5 * (start + stop))[..., None] + (0.5 * (stop - start))[..., None] * nodes
         g = b[..., None] - width[..., None] * x
-        bend = (
-            (0.5 * (stop - start) / T)[..., None] * weights * normal_density(g)
-        )  # D times law of g
+        # D times the law of g:
+        bend = (0.5 * (stop - start) / T)[..., None] * weights * normal_density(g)
 
         def middle(values: Any) -> Any:
             return jnp.sum(bend * values, axis=-1)
