@@ -27,6 +27,9 @@ $(READY): pyproject.toml constraints.txt
 reproduce: $(READY) ## run the main experiments (quick profile) and write results/report.html
 	$(BIN)/sparsetoken reproduce --profile quick --out $(OUT)
 
+# The tests start many processes: compiled Python is kept, also where the user keeps none.
+test test-shapes test-portable fuzz: export PYTHONDONTWRITEBYTECODE :=
+
 # Compiled JAX code is kept in .cache, so that a second run spends its time on the tests.
 test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0

@@ -56,7 +56,7 @@ def cross_validate(bags, y, truth, args):
     """Return accuracies of attention and mean token in each fold, hits and chances of bags."""
     accuracies, hits, chances = [], [], []
     for repeat in range(args.repeats):
-        folds = StratifiedKFold(10, shuffle=True, random_state=repeat)
+        folds = StratifiedKFold(args.folds, shuffle=True, random_state=repeat)
         for train, test in folds.split(y, y):
             attention = AttentionClassifier(random_state=0).fit(bags[train], y[train])
             pooled = PooledLinearClassifier().fit(bags[train], y[train])
@@ -101,7 +101,8 @@ def draw(path, args):
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", type=Path, help=f"default: {DATA}")
-    parser.add_argument("--repeats", type=int, default=1, help="of 10-fold cross-validation")
+    parser.add_argument("--repeats", type=int, default=1, help="of cross-validation")
+    parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--show", type=Path, help="default: where attention gains most")
     parser.add_argument("--bags", type=int, default=6, help="in the picture")
     parser.add_argument("--out", default="newsgroups_bags.png")

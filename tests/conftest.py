@@ -8,13 +8,17 @@ import pytest
 def _annotations_are_executed(request):
     """Check arguments against annotations, but not where a test passes what they forbid.
 
-    Those tests expect `InvalidInput`, or have the marker `unchecked`.
+    Those tests expect `InvalidInput`, or have the marker `unchecked`. The annotations of
+    `sparsetoken.fitting` are executed in its own tests, and `make test-shapes` executes all in
+    all tests: they double the time of a small fit.
     """
+    everywhere = "sparsetoken.numerics" in request.config.getoption("jaxtyping_packages")
+    fits = request.path.parent.name == "fitting"
     expected = "InvalidInput" in request.function.__code__.co_names
     free = expected or request.node.get_closest_marker("unchecked") is not None
-    jaxtyping.config.update("jaxtyping_disable", free)
+    jaxtyping.config.update("jaxtyping_disable", free or not (fits or everywhere))
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    jaxtyping.config.update("jaxtyping_disable", not everywhere)
 
 
 @pytest.fixture

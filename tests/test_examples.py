@@ -52,7 +52,7 @@ def test_newsgroups(tmp_path, monkeypatch, capsys):
     for path in files:
         _write_bags(path)
     picture = tmp_path / "bags.png"
-    _run("newsgroups_bags", monkeypatch, *files, "--bags", 3, "--out", picture)
+    _run("newsgroups_bags", monkeypatch, *files, "--folds", 4, "--bags", 3, "--out", picture)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:6]]
     assert [row[0] for row in rows] == ["one", "two", "all"]
     assert all(float(row[1]) > 85 for row in rows)

@@ -20,6 +20,7 @@ PLACES = ((32, 1, 3.5), (32, 2, 3.0))
 TINY = work.Profile((8, 64, 512), (1,), 64, (2.0, 5.0), PLACES, 3200, 500_000, 512)
 
 BUILT = {
+    "elementwise_erf": lambda L: 4 + 2 * L**0.25,
     "elementwise_sigmoid": lambda L: 4 + L**0.5,
     "elementwise_tanh": lambda L: 4 + 2 * L**0.25,
     "elementwise_linear": lambda L: 4 + 2 * L**0.25,

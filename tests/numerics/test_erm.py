@@ -245,5 +245,5 @@ def test_conjugate_gradients_agree_with_factors(monkeypatch, shape, loss, scale)
 
 def test_conjugate_gradients_do_without_a_gram_matrix(monkeypatch):
     F, y = problem(700, 250)
-    monkeypatch.setattr(newton_readout, "_gram", None)
+    monkeypatch.setattr(newton_readout, "gram", None)
     assert fit_readout(F, y, get_loss("logistic"), 0.01).converged

@@ -41,8 +41,10 @@ def represent(
     Example: [cyan]sparsetoken represent --lengths 8,64,512 --error-level 0.01[/]
     """
     from sparsetoken.theory.oracle.strength import CURVES, checked_lengths, critical_strength
+    from sparsetoken.validation import real
 
     checked = checked_lengths(_numbers(lengths), informative)
+    real("sharpness", sharpness, 0.0)  # the curves that do not need it come first
     found: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
     with progress_bar() as bar:
         task = bar.add_task("critical strengths", total=len(found) * len(checked))

@@ -143,11 +143,6 @@ class Finding:
         return max(self.comparisons, key=standing, default=None)
 
     @property
-    def holding(self) -> int:
-        """Number of comparisons that hold, or that only report what was found."""
-        return sum(c.verdict in (HOLDS, BY_EXPERIMENT) for c in self.comparisons)
-
-    @property
     def evidence(self) -> dict[str, int]:
         """Number of comparisons of each kind of `EVIDENCE` that it has."""
         return {kind: n for kind, n in evidence_of(self.comparisons).items() if n}

@@ -11,7 +11,7 @@ __all__ = ["KINDS", "OWN", "PAPER", "SOURCES", "Source", "source_of"]
 PAPER = "arXiv 2509.25153"
 OWN = "this project’s own"
 KINDS = ("Proposition", "Theorem", "Corollary", "Conjecture", "Figure", OWN)
-PROVED, CONJECTURED = "proved in the paper", "conjectured in the paper"
+PROVED = "proved in the paper"
 DERIVED, EXPERIMENT = "derived here and checked", "by experiment"
 
 

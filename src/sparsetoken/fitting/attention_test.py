@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import t as student
+from scipy.special import stdtr
 
 from sparsetoken.fitting.linear_fit import LinearFit
 from sparsetoken.fitting.samples import Samples
@@ -50,7 +50,7 @@ def attention_pvalue(
     if not len(losses) or not np.isfinite(pooled.left_out).all():
         return 1.0
     statistic = standard_errors(pooled.left_out - _honest(losses, samples, folds), samples)
-    return float(student.sf(statistic / SPREAD, len(folds) - 1)) if statistic == statistic else 1.0
+    return float(stdtr(len(folds) - 1, -statistic / SPREAD)) if statistic == statistic else 1.0
 
 
 def _honest(

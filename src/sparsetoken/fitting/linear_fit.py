@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.erm import fit_readout
-from sparsetoken.numerics.leave_one_out import leave_one_out
+from sparsetoken.numerics.leave_one_out import left_out_scores
 from sparsetoken.validation import InvalidInput
 
 __all__ = [
@@ -135,7 +135,7 @@ def _fit_and_leave_out(
         return fit_weighted(features, samples, loss, ridge, tolerance)
     weighted, y = _weighted(samples, loss), samples.y
     fit = fit_readout(features, y, weighted, ridge, tolerance)
-    scores = leave_one_out(features, y, weighted, ridge, fit).scores
+    scores = left_out_scores(features, y, weighted, ridge, fit)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scores = _one_copy_left_out(scores, fit.scores, samples, loss)
         losses = np.nan_to_num(loss.value(y, scores), nan=np.inf, posinf=np.inf)
@@ -164,7 +164,8 @@ def _one_copy_left_out(
     gain = np.where(slope != 0, (left_out - fitted) / (s * slope), 0.0)
     gamma = np.where(np.isfinite(gain), gain / (1 + gain * s * bend), 1 / (s * bend))
     moved = fitted + gamma * one * slope / (1 - gamma * one * bend)
-    return np.where(np.isclose(s, one, rtol=1e-12) | (slope == 0), left_out, moved)
+    same = np.abs(s - one) <= 1e-8
+    return np.where(same | (slope == 0), left_out, moved)
 
 
 def choose_ridge(

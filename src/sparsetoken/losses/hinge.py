@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-from jax.scipy.stats import norm
+from jax.scipy.special import ndtr
 
 from sparsetoken.losses.base import Loss, Smoothed
 from sparsetoken.losses.namespace import namespace
-from sparsetoken.numerics.quadrature import RANGE, legendre
+from sparsetoken.numerics.quadrature import RANGE, legendre, normal_density
 
 __all__ = ["HingeLoss"]
 
@@ -67,14 +67,15 @@ class HingeLoss(Loss):
         nodes, weights = legendre(_NODES)
         x = (0.5 * (start + stop))[..., None] + (0.5 * (stop - start))[..., None] * nodes
         g = b[..., None] - width[..., None] * x
-        bend = (0.5 * (stop - start) / T)[..., None] * weights * norm.pdf(g)  # D times law of g
+        # D times the law of g:
+        bend = (0.5 * (stop - start) / T)[..., None] * weights * normal_density(g)
 
         def middle(values: Any) -> Any:
             return jnp.sum(bend * values, axis=-1)
 
         D, xD, xxD = middle(1.0), middle(x), middle(x**2)
-        below = norm.cdf(a)
-        linear = T * (b * below + norm.pdf(a)) - 0.5 * v * below
+        below = ndtr(a)
+        linear = T * (b * below + normal_density(a)) - 0.5 * v * below
         return Smoothed(
             M=linear + 0.5 * v * v * xxD,
             p=-y * (below + v * xD),

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
+from scipy.special import expit
 
 from sparsetoken.losses.base import Loss, Smoothed, smoothed_means
 from sparsetoken.losses.namespace import namespace
@@ -60,9 +62,10 @@ class LogisticLoss(Loss):
 
 
 def _sigmoid(x: Any) -> Any:
-    xp = namespace(x)
-    small = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1.0, small) / (1 + small)
+    if namespace(x) is np:
+        return expit(x)
+    small = jnp.exp(-jnp.abs(x))
+    return jnp.where(x >= 0, 1.0, small) / (1 + small)
 
 
 def _solve(u: Any, v: Any) -> tuple[Any, Any, Any]:

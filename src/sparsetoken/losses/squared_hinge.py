@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-from jax.scipy.stats import norm
+from jax.scipy.special import ndtr
 
 from sparsetoken.losses.base import Loss, Smoothed
 from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.quadrature import normal_density
 
 __all__ = ["SquaredHingeLoss"]
 
@@ -49,7 +50,7 @@ class SquaredHingeLoss(Loss):
         # In the margin u = y m + T g, the dual is -T (b - g)/(1 + v) for g < b, else 0.
         T = jnp.maximum(T, 1e-12)
         b = (1 - y * m) / T
-        below, density = norm.cdf(b), norm.pdf(b)
+        below, density = ndtr(b), normal_density(b)
         D = 1 / (1 + v)
         mean = D * T * (b * below + density)
         pp = (D * T) ** 2 * ((1 + b**2) * below + b * density)

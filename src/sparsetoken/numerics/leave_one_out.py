@@ -7,12 +7,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from jaxtyping import Float, Real
 from scipy import linalg
-from scipy.stats import rankdata
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from sparsetoken.numerics.erm import ConvexLoss, ReadoutFit, fit_readout
+from sparsetoken.numerics.newton_readout import gram
+from sparsetoken.numerics.ranks import sample_auc
 from sparsetoken.validation import InvalidInput, real
 
-__all__ = ["LeaveOneOut", "SmoothLoss", "leave_one_out"]
+__all__ = ["LeaveOneOut", "SmoothLoss", "leave_one_out", "left_out_scores"]
 
 ALONE = 1e-13  # a leverage closer to 1 is 1 but for rounding
 
@@ -117,12 +119,22 @@ def leave_one_out(
     _check_loss(loss)
     ridge = real("ridge", ridge, 0.0, open_low=True, remedy="Take a small value such as 1e-6.")
     fit = fit_readout(F, y, loss, ridge) if fit is None else _matching(fit, F)
+    return _summary(left_out_scores(F, y, loss, ridge, fit), y, loss, fit)
+
+
+def left_out_scores(
+    F: Float[np.ndarray, "n m"],
+    y: Float[np.ndarray, " n"],
+    loss: SmoothLoss,
+    ridge: float,
+    fit: ReadoutFit,
+) -> Float[np.ndarray, " n"]:
+    """Return the scores of `leave_one_out` alone, for arguments that are known to be legal."""
     bend = np.asarray(loss.curvature(y, fit.scores), dtype=float)
     gamma, left = _influence(F - F.mean(axis=0), bend, ridge)
     slope = np.asarray(loss.slope(y, fit.scores), dtype=float)
     gain = np.divide(gamma, left, out=np.full(len(y), np.inf), where=left > ALONE)
-    scores = fit.scores + np.multiply(gain, slope, out=np.zeros(len(y)), where=slope != 0)
-    return _summary(scores, y, loss, fit)
+    return fit.scores + np.multiply(gain, slope, out=np.zeros(len(y)), where=slope != 0)
 
 
 def _checked(features: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -167,20 +179,19 @@ def _by_features(F: np.ndarray, bend: np.ndarray, ridge: float) -> Influence:
     With c = F^T D 1 / n: gamma_i = (F_i^T A^{-1} F_i + (1 - F_i^T A^{-1} c)^2 / s) / n,
     s = mean(D) - c^T A^{-1} c.
     """
-    n, m = F.shape
-    scaled = F * np.sqrt(bend / n)[:, None]
-    half = linalg.cholesky(scaled.T @ scaled + ridge * np.eye(m), lower=True)
-    V = linalg.solve_triangular(half, F.T, lower=True)
+    n = len(F)
+    A = gram(F, bend / n)
+    A[np.diag_indices_from(A)] += ridge
+    half, failed = dpotrf(A, lower=1, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("the Hessian is not positive definite")
+    V, _ = dtrtrs(half, F.T, lower=1)
     u = V @ bend / n
     rest = 1 - u @ V
-    schur = bend @ rest**2 / n + ridge * _length(half, u)  # a sum of squares: no cancellation
+    w, _ = dtrtrs(half, u, lower=1, trans=1)
+    schur = bend @ rest**2 / n + ridge * (w @ w)  # a sum of squares: no cancellation
     gamma = (np.einsum("ij,ij->j", V, V) + rest**2 / schur) / n
     return Influence(gamma, 1 - gamma * bend)
-
-
-def _length(half: np.ndarray, u: np.ndarray) -> float:
-    w = linalg.solve_triangular(half, u, lower=True, trans="T")
-    return float(w @ w)
 
 
 def _by_samples(F: np.ndarray, bend: np.ndarray, bent: np.ndarray, ridge: float) -> Influence:
@@ -210,17 +221,9 @@ def _summary(scores: np.ndarray, y: np.ndarray, loss: SmoothLoss, fit: ReadoutFi
         scores=scores,
         test_error=error,
         standard_error=float(np.sqrt(error * (1 - error) / len(y))),
-        auc=_auc(scores, y),
+        auc=sample_auc(scores, y),
         loss=float(np.mean(loss.value(y, scores))),
         fit=fit,
         converged=fit.converged and not alone,
         reason=reason,
     )
-
-
-def _auc(scores: np.ndarray, y: np.ndarray) -> float:
-    """Return the share of pairs of both classes in the right order, by ranks."""
-    plus, minus = np.count_nonzero(y > 0), np.count_nonzero(y < 0)
-    if plus == 0 or minus == 0:
-        return float("nan")
-    return float((rankdata(scores)[y > 0].sum() - plus * (plus + 1) / 2) / (plus * minus))

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
-from scipy.linalg.blas import dsyrk
+from scipy.linalg.blas import dnrm2, dsyrk
+from scipy.linalg.lapack import dposv
 
 from sparsetoken.numerics.conjugate import ConjugateDirections
 
-__all__ = ["Point", "Pointwise", "newton"]
+__all__ = ["Point", "Pointwise", "gram", "newton"]
 
 PATIENCE = 60  # steps without a smaller residual
 CONJUGATE_PATIENCE = 4  # the same, where factors are the alternative
@@ -89,7 +89,7 @@ def newton(
             if found is None:
                 break
             step = Point(*found, F @ found[0] + found[1])
-        t = _line_search(here, step, slope, ridge)
+        t = _line_search(here, step, p, slope, ridge)
         here = here.moved(step, t)
         if steps % 10 == 9:  # rounding adds up in updated scores
             here = here._replace(z=F @ here.w + here.b)
@@ -102,7 +102,7 @@ def _residual(
     """Return the larger of |grad_w| / (ridge (1 + |w|)) and |grad_b| / mean|p|."""
     pull = np.abs(p).mean()
     bias = abs(grad_b) / pull if pull > 0 else 0.0
-    return float(max(linalg.norm(grad_w) / (ridge * (1 + linalg.norm(w))), bias))
+    return float(max(dnrm2(grad_w) / (ridge * (1 + dnrm2(w))), bias))
 
 
 def _direction(
@@ -114,19 +114,20 @@ def _direction(
     proportional to |grad_b| keeps its step finite, and does not touch the last steps.
     """
     D = bend / len(bend)
-    H = _gram(F, D)
+    H = gram(F, D)
     diagonal = np.diag_indices_from(H)
     H[diagonal] += ridge + ROUNDING * H[diagonal].max()
     cross = F.T @ D
-    factor = linalg.cho_factor(H, lower=True, overwrite_a=True, check_finite=False)
-    both = linalg.cho_solve(factor, np.stack([grad_w, cross], axis=1), check_finite=False)
+    _, both, failed = dposv(H, np.stack([grad_w, cross], axis=1), lower=1, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("the Newton matrix is not positive definite")
     schur = max(D.sum() - cross @ both[:, 1], 0.01 * abs(grad_b))
     db = -(grad_b - cross @ both[:, 0]) / schur if schur > 0 else 0.0
     dw = -both[:, 0] - db * both[:, 1]
     return Point(dw, db, F @ dw + db)
 
 
-def _gram(F: np.ndarray, D: np.ndarray) -> np.ndarray:
+def gram(F: np.ndarray, D: np.ndarray) -> np.ndarray:
     """Return the lower triangle of F^T diag(D) F; rows without weight cost nothing."""
     used = D > 0
     if np.count_nonzero(used) < 0.9 * len(D):
@@ -137,11 +138,11 @@ def _gram(F: np.ndarray, D: np.ndarray) -> np.ndarray:
     return dsyrk(1.0, scaled.T, lower=1)
 
 
-def _line_search(here: Point, step: Point, slope: Pointwise, ridge: float) -> float:
+def _line_search(here: Point, step: Point, p: np.ndarray, slope: Pointwise, ridge: float) -> float:
     """Return t > 0 where the derivative along the step has lost 90% of its size.
 
-    The derivative rises with t: double until it is positive, then bisect by turns with
-    the secant.
+    p are the slopes at t = 0. The derivative rises with t: double until it is positive, then
+    bisect by turns with the secant.
     """
     n = len(here.z)
     start, bend = ridge * (here.w @ step.w), ridge * (step.w @ step.w)
@@ -149,7 +150,7 @@ def _line_search(here: Point, step: Point, slope: Pointwise, ridge: float) -> fl
     def rise(t: float) -> float:
         return float(slope(here.z + t * step.z) @ step.z / n + start + t * bend)
 
-    low, f_low, high, f_high = 0.0, rise(0.0), np.inf, np.inf
+    low, f_low, high, f_high = 0.0, float(p @ step.z / n + start), np.inf, np.inf
     enough, t = 0.1 * abs(f_low), 1.0
     if f_low >= 0:  # by rounding, at the minimum
         return t

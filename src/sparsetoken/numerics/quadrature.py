@@ -9,7 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-__all__ = ["RANGE", "clustered_gaussian", "gaussian_panels", "legendre", "trapezoidal_step"]
+__all__ = [
+    "RANGE",
+    "clustered_gaussian",
+    "gaussian_panels",
+    "legendre",
+    "normal_density",
+    "trapezoidal_step",
+]
 
 RANGE = 7.2  # P(|g| > RANGE) = 6e-13
 _PANELS, _PER_PANEL = 20, 10
@@ -81,7 +88,12 @@ def clustered_gaussian(
     left, right = (jnp.clip(jnp.where(two, b, only), -RANGE, RANGE) for b in bends)
     sides = [_side(-RANGE, split, left, scale), _side(split, RANGE, right, scale)]
     g, weight = (jnp.concatenate(parts, axis=-1) for parts in zip(*sides, strict=True))
-    return g, weight * jnp.exp(-0.5 * g**2) / np.sqrt(2 * np.pi)
+    return g, weight * normal_density(g)
+
+
+def normal_density(g: Array) -> Array:
+    """Return the density of N(0, 1)."""
+    return jnp.exp(-0.5 * g**2) / math.sqrt(2 * math.pi)
 
 
 def _side(

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import rankdata
 
+from sparsetoken.numerics.ranks import sample_auc
 from sparsetoken.problem import SparseTokenProblem
 
 __all__ = [
@@ -85,9 +85,4 @@ def _above_zero(m: np.ndarray, T: np.ndarray) -> float:
 def measured_performance(scores: np.ndarray, labels: np.ndarray) -> Performance:
     """Return the share of wrong signs and the AUC (by ranks) on a sample."""
     error = 0.5 * float(np.mean(1 - labels * np.sign(scores)))
-    positive = labels == 1
-    plus, minus = np.count_nonzero(positive), np.count_nonzero(~positive)
-    if plus == 0 or minus == 0:
-        return Performance(error, float("nan"))
-    ranks = rankdata(scores)[positive].sum()
-    return Performance(error, float((ranks - plus * (plus + 1) / 2) / (plus * minus)))
+    return Performance(error, sample_auc(scores, labels))

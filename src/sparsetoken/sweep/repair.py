@@ -10,22 +10,13 @@ from collections.abc import Collection
 
 from sparsetoken.sweep.integrity import last_number, pieces
 from sparsetoken.sweep.keys import key_of_texts
-from sparsetoken.sweep.reading import (
-    CONVERGED,
-    FAILED,
-    LEASED,
-    UNCONVERGED,
-    WAITING,
-    seal,
-    state_of,
-)
+from sparsetoken.sweep.reading import LEASED, WAITING, seal, state_of
 from sparsetoken.sweep.rows import verified
 from sparsetoken.sweep.schema import DamagedStore, StoreError, damage_text
 from sparsetoken.sweep.store import Store, members_of
 
 __all__ = ["repair"]
 
-FINISHED = (CONVERGED, UNCONVERGED, FAILED)
 DROP, REDO = "drop", "redo"
 """A row whose configuration is damaged, and one whose result is."""
 

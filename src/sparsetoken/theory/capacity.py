@@ -74,13 +74,6 @@ def capacity_point(problem: SparseTokenProblem, model: Model, tolerance: float =
     return dataclasses.replace(found, advice=advice_on(problem, model, query))
 
 
-def isotropic_capacity(
-    problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
-) -> Capacity:
-    """Return `capacity` among isotropic tokens, at a query that is known."""
-    return capacity_at(problem, model, query, tolerance)
-
-
 def capacity_at(
     problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
 ) -> Capacity:

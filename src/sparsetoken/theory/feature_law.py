@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri_exp
-from scipy.stats import qmc
 
+from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
@@ -24,7 +24,7 @@ _COARSE = 64
 _SEED = 20250929  # any fixed number: the same nodes in every run
 
 COLUMNS = ("along", "across", "C", "y", "weight")
-MOST_TOKENS = qmc.Sobol.MAXDIM
+MOST_TOKENS = MOST_DIMENSIONS
 
 _KEPT_BYTES = 2**24
 
@@ -238,7 +238,7 @@ def _tokens(informative: int, rest: int, points: int, rng: np.random.Generator) 
     turns between the groups, those stand in the first and best dimensions of the
     Sobol sequence: its error falls 10 to 100 times against one dimension per token.
     """
-    uniforms = qmc.Sobol(informative + rest, rng=rng).random(points)
+    uniforms = sobol_sequence(informative + rest, rng=rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
     rank = np.concatenate([np.arange(informative), np.arange(rest)])
     column = np.empty(len(rank), dtype=int)

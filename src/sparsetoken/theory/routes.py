@@ -45,7 +45,7 @@ ROUTES: dict[str, Route] = {
         margin=f"{_STEPS}:isotropic_margin",
         query="sparsetoken.theory.query:query_without_frame",
         setting="sparsetoken.theory.predict:IsotropicSetting",
-        capacity="sparsetoken.theory.capacity:isotropic_capacity",
+        capacity="sparsetoken.theory.capacity:capacity_at",
     ),
     "covariance": Route(
         align=f"{_COVARIANCE}.query:covariance_alignment",

@@ -8,8 +8,8 @@ import functools
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
-from scipy.stats import qmc
 
+from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.problem import SparseTokenProblem
 
 __all__ = ["Normals", "Samples"]
@@ -38,7 +38,7 @@ class Normals:
     def __init__(self, length: int, size: int, replica: int, half: int) -> None:
         self._rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(replica, half)))
         self._shape = length, 2 * size
-        rows = min(_EVEN_ROWS, qmc.Sobol.MAXDIM // length)
+        rows = min(_EVEN_ROWS, MOST_DIMENSIONS // length)
         self._even = np.empty((rows, length, 2 * size))
         for first in (0, size) if rows else ():
             normals = _shifted(rows * length, size, self._rng)
@@ -67,7 +67,7 @@ def _shifted(rows: int, size: int, rng: np.random.Generator) -> Float[np.ndarray
 @functools.lru_cache(maxsize=4)
 def _points(rows: int, size: int) -> np.ndarray:
     """Return a Sobol sequence as whole numbers below 2^30."""
-    points = qmc.Sobol(rows, scramble=False, bits=_BITS).random(size)
+    points = sobol_sequence(rows, scramble=False, bits=_BITS).random(size)
     return np.ascontiguousarray((points * 2**_BITS).astype(np.uint32).T)
 
 

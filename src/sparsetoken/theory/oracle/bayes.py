@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
-from scipy.stats import qmc
 
+from sparsetoken.numerics.sobol import sobol_sequence
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
@@ -161,7 +161,7 @@ def token_nodes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw R informative tokens, the largest noise tokens in order, and one normal more."""
     top = min(L - R, _LARGEST_TOKENS)
-    uniforms = qmc.Sobol(R + 1 + top, rng=rng).random(points)
+    uniforms = sobol_sequence(R + 1 + top, rng=rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
     normals = ndtri(uniforms[:, : R + 1])
     # The largest of n uniforms is U^(1/n); below it the others are again uniform (Renyi).

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_ndtr, ndtr
-from scipy.stats import hypergeom
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.models import Attention, Elementwise, HardAttention, Model, Pooled, Vectorized
@@ -307,6 +306,8 @@ def _vectorized(problem: SparseTokenProblem) -> Representation:
 
 def _spread_test(problem: SparseTokenProblem, m: int) -> tuple[float, float]:
     """Return (error, threshold) of the best test of the sum over m positions / sqrt(m)."""
+    from scipy.stats import hypergeom  # half a second, on first use
+
     pi, theta, R, L = problem.letters
     counts = np.arange(min(R, m) + 1)
     chance = hypergeom(L, R, m).pmf(counts)

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr, ndtri, ndtri_exp
-from scipy.stats import qmc
 
+from sparsetoken.numerics.sobol import sobol_sequence
 from sparsetoken.theory.feature_law import Coordinates, FeatureLaw, TokenFeatures
 from sparsetoken.theory.separability.proposal import Proposal
 
@@ -74,7 +74,7 @@ class NodeStream:
         self._most = 2 ** max(6, int(math.log2(_BLOCK / problem.length)))
         seeds = np.random.SeedSequence([_SEED, nodes.stage, nodes.label > 0]).spawn(SCRAMBLES)
         generators = map(np.random.default_rng, seeds)
-        self._sobol = [qmc.Sobol(problem.length, bits=_BITS, rng=rng) for rng in generators]
+        self._sobol = [sobol_sequence(problem.length, bits=_BITS, rng=rng) for rng in generators]
 
     def blocks(self, points: int) -> Iterator[Block]:
         """Yield the next `points` nodes of each scramble; a weight is a chance times a ratio.
