@@ -20,8 +20,8 @@ from sparsetoken.estimators.progress import Progress
 from sparsetoken.estimators.query_classifier import QueryClassifier, Trained
 from sparsetoken.estimators.token_features import token_transformers
 from sparsetoken.estimators.token_transformer import TokenTransformer
+from sparsetoken.fitting.linear_fit import standard_errors
 from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.sharpness import standard_errors
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice, integer
