@@ -72,7 +72,10 @@ class PooledLinearClassifier(_LinearClassifier):
     Parameters
     ----------
     ridge : float or "auto"
-        > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss.
+        > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss,
+        and with `standardize` the better of two scales: mean tokens divided by their own
+        deviations over the bags, or by those of tokens if that gains more than one standard
+        error.
     loss : str or Loss
         logistic, square, squared_hinge, or hinge (with a ridge that is a number).
     standardize : bool
@@ -89,7 +92,7 @@ class PooledLinearClassifier(_LinearClassifier):
     coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
     intercept_ : array of shape (1,) or (n_classes,)
     ridge_ : array of shape (1,) or (n_classes,)
-        The ridge in use.
+        The ridge in use, in the scale in use.
     n_bags_ : float
         How many bags it was fitted to: the sum of their sample weights.
     n_features_in_ : int

@@ -107,7 +107,11 @@ class Task:
         return choose_ridge(features, self.samples, self.loss, self.ridge)
 
     def _deviations(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
-        """Return deviations over bags, at least those of means of independent tokens."""
+        """Return deviations over bags, at least that of a mean of independent tokens.
+
+        It is that of the largest bag. Bags whose means differ less are alike by chance, or were
+        made alike; a column of them is not to be blown up.
+        """
         share = self.samples.copies / self.samples.copies.sum()
         deviation = np.sqrt(share @ np.square(features - share @ features))
         return np.maximum(deviation, 1 / math.sqrt(self.bags.sizes.max()))

@@ -49,7 +49,7 @@ class BagLaw:
 
 
 def bag_law(data: Labelled, rng: np.random.RandomState) -> BagLaw:
-    """Estimate the law of the bags on columns scaled as the classifiers scale them."""
+    """Estimate the law of the bags on columns scaled by the deviations of all tokens."""
     bags = data.bags
     scaling = Standardization.of(bags, np.ones(len(bags)), True)
     means = BagFeatures(bags, scaling).means
