@@ -68,7 +68,7 @@ class Task:
         plain = self._chosen(means)
         if not self.rescale or self.bags.sizes.max() == 1:
             return plain, False
-        own = _in_scale(means, self._deviations(means), self._chosen)
+        own = self.in_own_scale(means)
         return (plain, False) if gain(plain, own, self.samples) > 1 else (own, True)
 
     @functools.cached_property
@@ -81,6 +81,10 @@ class Task:
     def fit(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
         """Return the readout of features."""
         return _in_scale(features, self.scales(features), self._chosen)
+
+    def in_own_scale(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
+        """Return the readout of features that are divided by their deviations over the bags."""
+        return _in_scale(features, self._deviations(features), self._chosen)
 
     def fit_near(self, features: Float[np.ndarray, "n d"], ridge: float) -> LinearFit:
         """Return the readout of one ridge, as exactly as ridges are compared."""
