@@ -74,7 +74,7 @@ def test_an_outlier_says_no_more_than_a_training_token() -> None:
 
 
 def test_a_model_says_that_there_is_nothing_to_attend_to() -> None:
-    X, y = noise(0)
+    X, y = noise(1)
     model = AttentionClassifier(random_state=0).fit(X, y)
     assert model.sharpness_[0] == 0
     assert "Class 1: attention is off, all tokens weigh the same; p = " in model.summary()

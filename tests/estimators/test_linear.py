@@ -101,24 +101,42 @@ def test_vectorized_is_logistic_regression_on_flat_bags(draw: Draw) -> None:
     assert (table.bag_size_, table.n_features_in_) == (3, 12)
 
 
-def _left_out_loss(F: np.ndarray, y: np.ndarray, ridge: float) -> float:
+def _left_out_losses(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
     n, losses = len(y), []
     for i in range(n):
         rest = np.arange(n) != i
         oracle = LogisticRegression(C=1 / (ridge * n), tol=1e-8, solver="newton-cholesky")
         z = oracle.fit(F[rest], y[rest]).decision_function(F[[i]])[0]
         losses.append(np.logaddexp(0, -z if y[i] else z))
-    return float(np.mean(losses))
+    return np.array(losses)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_auto_takes_the_ridge_of_least_left_out_loss(draw: Draw, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "effect"), [(1, 0.0), (2, 0.0), (0, 3.0)])
+def test_auto_takes_scale_and_ridge_of_least_left_out_loss(
+    draw: Draw, seed: int, effect: float
+) -> None:
+    """An effect of the bag on a column that tells its class favours the scale of tokens."""
     bags, y = draw(40, seed=seed, d=6, strength=4.0)
+    shift = np.zeros((40, 6))
+    shift[:, 5] = effect * (2 * y - 1 + np.random.default_rng(seed).standard_normal(40))
+    bags = bags.with_tokens(bags.tokens + np.repeat(shift, bags.sizes, axis=0))
     model = PooledLinearClassifier().fit(bags, y)
-    F = _means(_standardised(bags))
-    grid = F.var(axis=0).mean() * 10 ** np.arange(-4, 2.1, 0.5)
-    losses = [_left_out_loss(F, y, ridge) for ridge in grid]
-    assert model.ridge_[0] == pytest.approx(grid[np.argmin(losses)])
+    tokens = _means(_standardised(bags))
+    least = 1 / np.sqrt(bags.sizes.max())
+    scales, found = (np.ones(6), np.maximum(tokens.std(axis=0), least)), []
+    for scale in scales:
+        F = tokens / scale
+        grid = F.var(axis=0).mean() * 10 ** np.arange(-4, 2.1, 0.5)
+        losses = [_left_out_losses(F, y, ridge) for ridge in grid]
+        best = int(np.argmin([one.mean() for one in losses]))
+        found.append((grid[best], losses[best]))
+    gains = found[1][1] - found[0][1]
+    own = int(gains.mean() <= gains.std() / np.sqrt(40))
+    assert own == (effect == 0)
+    assert model.ridge_[0] == pytest.approx(found[own][0])
+    # Calibration makes scores smaller, and turns nothing.
+    expected = _logistic(tokens / scales[own], y, found[own][0], np.ones(40))
+    assert np.corrcoef(model.decision_function(bags), expected)[0, 1] > 1 - 1e-6
 
 
 def test_more_classes_are_one_against_the_rest(draw: Draw) -> None:

@@ -125,7 +125,7 @@ def test_kernels_are_found_where_a_linear_score_cannot_tell() -> None:
 def test_tokens_as_they_are_stay_where_kernels_do_not_gain() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((80, 6, 5)), np.arange(80) % 2
-    X[y == 1, 0, 0] += 5
+    X[y == 1, 0, 0] += 3  # with 5 kernels do have less test log-loss
     model = AttentionClassifier(token_features="auto", random_state=0).fit(X, y)
     assert model.token_transformer_ is None
     assert model.query_.shape == (1, 5)

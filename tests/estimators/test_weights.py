@@ -10,10 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit
+from sparsetoken.fitting.linear_fit import LinearFit, gain
 from sparsetoken.fitting.queries import evidence, unit_queries
 from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.sharpness import gain
 from sparsetoken.fitting.split import matched_problem
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import Task

@@ -11,10 +11,10 @@ from scipy.stats import ttest_ind
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import as_bags
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge
+from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge, gain
 from sparsetoken.fitting.queries import evidence
 from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose, gain, simplest, tried
+from sparsetoken.fitting.sharpness import GRID, Candidate, Choice, choose, simplest, tried
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import Task
 from sparsetoken.losses import get_loss

@@ -20,8 +20,8 @@ from sparsetoken.estimators.progress import Progress
 from sparsetoken.estimators.query_classifier import QueryClassifier, Trained
 from sparsetoken.estimators.token_features import token_transformers
 from sparsetoken.estimators.token_transformer import TokenTransformer
+from sparsetoken.fitting.linear_fit import standard_errors
 from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.sharpness import standard_errors
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice, integer
@@ -78,7 +78,8 @@ class AttentionClassifier(QueryClassifier):
         a sparse-token problem with one informative token that looks like the bags.
     ridge : float or "auto"
         > 0, penalty (ridge/2) |w|^2 beside the mean loss. ``auto`` takes the least
-        leave-one-out loss.
+        leave-one-out loss, and the scale of the penalty as `PooledLinearClassifier` does
+        (not for ``joint``): that of pooled tokens, or that of tokens.
     query_ridge : float or "auto"
         >= 0, penalty (query_ridge/2) |q|^2 of ``joint``; ``auto`` is the ridge in use.
     n_restarts : int

@@ -13,9 +13,10 @@ from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.base import BagClassifier
 from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import calibrated, choose_ridge
+from sparsetoken.fitting.linear_fit import calibrated
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.standardization import Standardization
+from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput
 
@@ -47,9 +48,11 @@ class _LinearClassifier(BagClassifier):
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
         rows = self._rows(bags)
         scaling = Standardization.of(rows, targets.weight, self.standardize)
-        F = BagFeatures(rows, scaling).means
-        fits = [choose_ridge(F, samples, loss, ridge) for samples in targets.problems()]
-        if ridge == "auto":
+        features, automatic = BagFeatures(rows, scaling), ridge == "auto"
+        rescale = automatic and self.standardize
+        tasks = [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
+        fits = [task.mean_fit for task in tasks]
+        if automatic:
             problems = zip(fits, targets.problems(), strict=True)
             fits = [calibrated(fit, samples, loss) for fit, samples in problems]
         self._keep_readouts(fits, scaling, bags.dtype)
@@ -69,7 +72,10 @@ class PooledLinearClassifier(_LinearClassifier):
     Parameters
     ----------
     ridge : float or "auto"
-        > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss.
+        > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss,
+        and with `standardize` the better of two scales: mean tokens divided by their own
+        deviations over the bags, or by those of tokens if that gains more than one standard
+        error.
     loss : str or Loss
         logistic, square, squared_hinge, or hinge (with a ridge that is a number).
     standardize : bool
@@ -86,7 +92,7 @@ class PooledLinearClassifier(_LinearClassifier):
     coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
     intercept_ : array of shape (1,) or (n_classes,)
     ridge_ : array of shape (1,) or (n_classes,)
-        The ridge in use.
+        The ridge in use, in the scale in use.
     n_bags_ : float
         How many bags it was fitted to: the sum of their sample weights.
     n_features_in_ : int

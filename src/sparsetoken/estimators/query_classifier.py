@@ -87,7 +87,10 @@ class QueryClassifier(BagClassifier):
         scaling = Standardization.of(bags, targets.weight, self.standardize)
         features = BagFeatures(bags, scaling, self._activation)
         rng = check_random_state(self.random_state)
-        tasks = [Task(features, samples, loss, ridge) for samples in targets.problems()]
+        # The ridge of joint training is that of standardised tokens, and so is a given one.
+        rescale = self.standardize and ridge == "auto" and options.training != "joint"
+        rescale = rescale and self._activation == "softmax"
+        tasks = [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
         fits = []
         for task in tasks:
             fits.append(train(task, options, rng))

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import stdtr
 
-from sparsetoken.fitting.linear_fit import LinearFit
+from sparsetoken.fitting.linear_fit import LinearFit, standard_errors
 from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.sharpness import Choice, standard_errors
+from sparsetoken.fitting.sharpness import Choice
 
 __all__ = ["attention_pvalue"]
 

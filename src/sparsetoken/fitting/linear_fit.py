@@ -23,8 +23,9 @@ __all__ = [
     "choose_ridge",
     "fit_near",
     "fit_weighted",
-    "refined",
+    "gain",
     "require_smooth",
+    "standard_errors",
 ]
 
 TOLERANCE = 1e-8
@@ -214,17 +215,6 @@ def fit_near(
     return _fit_and_leave_out(features, samples, loss, ridge)
 
 
-def refined(
-    features: Float[np.ndarray, "n m"], samples: Samples, loss: Loss, first: LinearFit
-) -> LinearFit:
-    """Return the readout of least left-out loss among the ridge of the first and its neighbours.
-
-    These are half a decade up and down; of equal ones that of the largest ridge.
-    """
-    near = [first, *(fit_near(features, samples, loss, first.ridge * 10.0**e) for e in (-0.5, 0.5))]
-    return min(sorted(near, key=lambda fit: -fit.ridge), key=lambda fit: fit.left_out_loss(samples))
-
-
 def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
     """Shrink the scores so that left-out samples have the least loss; classes do not change.
 
@@ -241,6 +231,23 @@ def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
 
     factor = float(minimize_scalar(mean_loss, bounds=(0.0, 1.0), method="bounded").x)
     return dataclasses.replace(fit, w=factor * fit.w, b=factor * fit.b)
+
+
+def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:
+    """Return by how many standard errors the left-out loss of a fit is below that of another.
+
+    nan where a loss is not finite or was not computed.
+    """
+    if fit.left_out is None or other.left_out is None:
+        return float("nan")
+    return standard_errors(other.left_out - fit.left_out, samples)
+
+
+def standard_errors(gains: Float[np.ndarray, " n"], samples: Samples) -> float:
+    """Return the weighted mean of what each bag gains, in its standard errors."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = samples.share @ gains
+        return float(mean / np.sqrt(samples.variance_share @ np.square(gains - mean)))
 
 
 def _mean_variance(features: Float[np.ndarray, "n m"], samples: Samples) -> float:

@@ -79,13 +79,13 @@ def two_steps(task: Task, subsets: Subsets, steps: StepSizes) -> Float[np.ndarra
 
 def tied(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
     """Return the readout of the mean token that each of several subsets of the bags gives."""
-    means, samples = task.features.means, task.samples
-    loss, ridge = task.loss, task.mean_fit.ridge
+    scales, samples = task.scales(task.features.means), task.samples
+    means, loss, ridge = task.features.means / scales, task.loss, task.mean_fit.ridge
     fits = [
         fit_weighted(means[subset], samples.take(subset), loss, ridge, SEARCH_TOLERANCE)
         for subset in subsets
     ]
-    return np.stack([fit.w for fit in fits], axis=1)
+    return np.stack([fit.w / scales for fit in fits], axis=1)
 
 
 def _share(samples: Samples, subset: Bool[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.fitting.likelihood import likelihood_fit
-from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge, fit_near, refined
+from sparsetoken.fitting.linear_fit import LinearFit, gain
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import Task
 
@@ -20,9 +20,7 @@ __all__ = [
     "Choice",
     "best",
     "choose",
-    "gain",
     "simplest",
-    "standard_errors",
     "tried",
 ]
 
@@ -106,8 +104,8 @@ def _first(task: Task, one: Candidate, k: float, around: float | None) -> Linear
         return likelihood_fit(scores, task)
     F = task.features.pooled(scores)
     if around is None or isinstance(task.ridge, float):
-        return choose_ridge(F, task.samples, task.loss, task.ridge)
-    return fit_near(F, task.samples, task.loss, around)
+        return task.fit(F)
+    return task.fit_near(F, around)
 
 
 def _near(one: Choice, top: Choice | None, samples: Samples) -> bool:
@@ -119,8 +117,7 @@ def _near(one: Choice, top: Choice | None, samples: Samples) -> bool:
 
 def _refined(task: Task, one: Choice) -> Choice:
     F = task.features.pooled(one.candidate.sharpened(one.sharpness))
-    fit = refined(F, task.samples, task.loss, one.fit)
-    return dataclasses.replace(one, fit=fit)
+    return dataclasses.replace(one, fit=task.refined(F, one.fit))
 
 
 def best(choices: Iterable[Choice], samples: Samples) -> Choice | None:
@@ -163,20 +160,3 @@ def choose(task: Task, choices: Sequence[Choice], signal: float) -> Choice | Non
     found = simplest(choices, task.samples)
     clear = found is not None and gain(found.fit, task.unsharpened_fit, task.samples) > 1
     return found if clear and signal < LEVEL else None
-
-
-def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:
-    """Return by how many standard errors the left-out loss of a fit is below that of another.
-
-    nan where a loss is not finite or was not computed.
-    """
-    if fit.left_out is None or other.left_out is None:
-        return float("nan")
-    return standard_errors(other.left_out - fit.left_out, samples)
-
-
-def standard_errors(gains: Float[np.ndarray, " n"], samples: Samples) -> float:
-    """Return the weighted mean of what each bag gains, in its standard errors."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = samples.share @ gains
-        return float(mean / np.sqrt(samples.variance_share @ np.square(gains - mean)))

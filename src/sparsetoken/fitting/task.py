@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -11,7 +13,7 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge
+from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge, fit_near, gain
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
 
@@ -28,12 +30,16 @@ class Task:
     samples : Samples
     loss : Loss
     ridge : float or "auto"
+    rescale : bool
+        Whether readouts may act on features that are divided by their deviations over the bags.
+        The penalty is then in that scale; weights always act on the features given.
     """
 
     features: BagFeatures
     samples: Samples
     loss: Loss
     ridge: float | Literal["auto"]
+    rescale: bool = False
 
     @property
     def bags(self) -> Bags:
@@ -43,7 +49,27 @@ class Task:
     @functools.cached_property
     def mean_fit(self) -> LinearFit:
         """The readout of the mean token."""
-        return self.fit(self.features.means)
+        return self._mean_fit[0]
+
+    @functools.cached_property
+    def rescaled(self) -> bool:
+        """Whether readouts are fitted in the scale of the features, not that of the tokens."""
+        return self._mean_fit[1]
+
+    @functools.cached_property
+    def _mean_fit(self) -> tuple[LinearFit, bool]:
+        """The readout of the mean token in the better scale, and whether that is its own.
+
+        Columns that differ between bags for any reason get small weights in the scale of mean
+        tokens, large ones in that of tokens. The latter must gain one standard error: it
+        errs far more where it is wrong.
+        """
+        means = self.features.means
+        plain = self._chosen(means)
+        if not self.rescale or self.bags.sizes.max() == 1:
+            return plain, False
+        own = self.in_own_scale(means)
+        return (plain, False) if gain(plain, own, self.samples) > 1 else (own, True)
 
     @functools.cached_property
     def unsharpened_fit(self) -> LinearFit:
@@ -54,7 +80,45 @@ class Task:
 
     def fit(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
         """Return the readout of features."""
+        return _in_scale(features, self.scales(features), self._chosen)
+
+    def in_own_scale(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
+        """Return the readout of features that are divided by their deviations over the bags."""
+        return _in_scale(features, self._deviations(features), self._chosen)
+
+    def fit_near(self, features: Float[np.ndarray, "n d"], ridge: float) -> LinearFit:
+        """Return the readout of one ridge, as exactly as ridges are compared."""
+
+        def fitted(scaled: Float[np.ndarray, "n d"]) -> LinearFit:
+            return fit_near(scaled, self.samples, self.loss, ridge)
+
+        return _in_scale(features, self.scales(features), fitted)
+
+    def refined(self, features: Float[np.ndarray, "n d"], first: LinearFit) -> LinearFit:
+        """Return the readout of least left-out loss among the ridge of the first and neighbours.
+
+        These are half a decade up and down; of equal ones that of the largest ridge.
+        """
+        near = [first, *(self.fit_near(features, first.ridge * 10.0**e) for e in (-0.5, 0.5))]
+        near.sort(key=lambda fit: -fit.ridge)
+        return min(near, key=lambda fit: fit.left_out_loss(self.samples))
+
+    def scales(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
+        """Return what the columns of features are divided by for a readout."""
+        return self._deviations(features) if self.rescaled else np.ones(features.shape[1])
+
+    def _chosen(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
         return choose_ridge(features, self.samples, self.loss, self.ridge)
+
+    def _deviations(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
+        """Return deviations over bags, at least that of a mean of independent tokens.
+
+        It is that of the largest bag. Bags whose means differ less are alike by chance, or were
+        made alike; a column of them is not to be blown up.
+        """
+        share = self.samples.copies / self.samples.copies.sum()
+        deviation = np.sqrt(share @ np.square(features - share @ features))
+        return np.maximum(deviation, 1 / math.sqrt(self.bags.sizes.max()))
 
     def spread(self, scores: Float[np.ndarray, " N"]) -> float:
         """Return the standard deviation of token scores, each weighted as its bag."""
@@ -67,3 +131,13 @@ class Task:
         """Return the task of some bags."""
         features, samples = self.features.take(rows), self.samples.take(rows)
         return dataclasses.replace(self, features=features, samples=samples)
+
+
+def _in_scale(
+    features: Float[np.ndarray, "n d"],
+    scale: Float[np.ndarray, " d"],
+    fit: Callable[[Float[np.ndarray, "n d"]], LinearFit],
+) -> LinearFit:
+    """Return what a fit makes of scaled features, as weights of the features given."""
+    found = fit(features / scale)
+    return dataclasses.replace(found, w=found.w / scale)

@@ -14,7 +14,7 @@ from sparsetoken.fitting.attention_test import attention_pvalue
 from sparsetoken.fitting.candidates import cross_fitted, with_opposites
 from sparsetoken.fitting.folds import fold_numbers, split_in_two
 from sparsetoken.fitting.joint import Joint, JointProblem, lowest
-from sparsetoken.fitting.linear_fit import LinearFit, calibrated
+from sparsetoken.fitting.linear_fit import LinearFit, calibrated, gain
 from sparsetoken.fitting.queries import StepSizes, evidence, find_queries, unit_queries
 from sparsetoken.fitting.sharpness import (
     GRID,
@@ -22,7 +22,6 @@ from sparsetoken.fitting.sharpness import (
     Choice,
     best,
     choose,
-    gain,
     simplest,
     tried,
 )

@@ -38,7 +38,7 @@ class BagLaw:
 
 
 def bag_law(data: Labelled) -> BagLaw:
-    """Estimate the law of the bags on columns scaled as the classifiers scale them."""
+    """Estimate the law of the bags on columns scaled by the deviations of all tokens."""
     bags = data.bags
     means = BagFeatures(bags, Standardization.of(bags, np.ones(len(bags)), True)).means
     averaging = float(1 / np.mean(1 / bags.sizes))
