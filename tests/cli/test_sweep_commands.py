@@ -249,6 +249,8 @@ def test_plot_draws_what_the_spec_says(here):
     assert b"<svg" in first
     run("plot", "spec.sqlite", "--out", "again.svg")
     assert (here / "again.svg").read_bytes() == first
+    run("plot", "spec.sqlite", "--out", "a.pdf")
+    assert b"CreationDate" not in (here / "a.pdf").read_bytes()
     found = run("plot", "spec.sqlite", "--x", "strength", "--y", "informative", "--out", "m.png")
     assert found.exit_code == 0
     assert (here / "m.png").read_bytes()[1:4] == b"PNG"

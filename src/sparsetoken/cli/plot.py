@@ -13,7 +13,8 @@ from sparsetoken.files import require_place, written_whole
 
 __all__ = ["plot"]
 
-ENDINGS = (".svg", ".png", ".pdf")
+UNDATED = {".svg": {"Date": None}, ".png": None, ".pdf": {"CreationDate": None}}
+"""What is left out of each kind of file, so that the same figure has the same bytes."""
 
 
 @guarded
@@ -45,8 +46,8 @@ def plot(
     from sparsetoken.validation import InvalidInput
 
     path = Path(f"{file.stem}.svg") if out is None else out
-    if path.suffix.lower() not in ENDINGS:
-        raise InvalidInput("--out", f"a path that ends in {', '.join(ENDINGS)}", str(path))
+    if path.suffix.lower() not in UNDATED:
+        raise InvalidInput("--out", f"a path that ends in {', '.join(UNDATED)}", str(path))
     require_place("--out", path, file)
     try:
         with Store(file, write=False) as store:
@@ -62,10 +63,9 @@ def plot(
         raise typer.Exit(1) from None
     with styled():
         figure, drawn = draw(grid, rows, chosen)
-        undated = {"Date": None} if path.suffix.lower() == ".svg" else None
         try:
             with written_whole(path) as aside:
-                figure.savefig(aside, metadata=undated)
+                figure.savefig(aside, metadata=UNDATED[path.suffix.lower()])
         except OSError as error:
             message(f"Error: {path} cannot be written: {error}.")
             raise typer.Exit(1) from None
