@@ -25,6 +25,13 @@ class Axis:
         One parameter, or several that are tied: they move together.
     steps : tuple of tuples
         A tuple of values, one for each name, for every step.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import Axis
+    >>> axis = Axis(("length", "informative"), ((4, 1), (8, 2)))
+    >>> len(axis), axis.label
+    (2, 'length+informative')
     """
 
     names: tuple[str, ...]

@@ -49,6 +49,14 @@ class LearningError(Result):
     numerical_error : float
         Of `test_error`.
     status : Status
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.oracle.learning_error(problem, alpha=0.5)
+    >>> found.test_error > found.oracle_error
+    True
     """
 
     test_error: float
