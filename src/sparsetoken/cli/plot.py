@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Annotated
 
@@ -63,9 +64,12 @@ def plot(
         raise typer.Exit(1) from None
     with styled():
         figure, drawn = draw(grid, rows, chosen)
+        content = io.BytesIO()  # on a full disk matplotlib raises errors of its own
+        ending = path.suffix.lower()
+        figure.savefig(content, format=ending[1:], metadata=UNDATED[ending])
         try:
             with written_whole(path) as aside:
-                figure.savefig(aside, metadata=UNDATED[path.suffix.lower()])
+                aside.write_bytes(content.getvalue())
         except OSError as error:
             message(f"Error: {path} cannot be written: {error}.")
             raise typer.Exit(1) from None

@@ -12,7 +12,7 @@ from sparsetoken.validation import InvalidInput, choice, integer, real
 
 __all__ = ["LARGEST_AXIS", "Axis", "linear", "listed", "logarithmic", "tied"]
 
-LARGEST_AXIS = 1_000_000
+LARGEST_AXIS = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
