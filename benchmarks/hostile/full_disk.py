@@ -92,7 +92,7 @@ CASES = (
         for end in (".svg", ".png", ".pdf")
     ),
     *(Case(f"fit {end}", (*FIT, f"DISK/m{end}"), f"m{end}", (0,)) for end in (".skops", ".joblib")),
-    Case("reproduce", ("reproduce", "alignment", "--out", "DISK/r"), "r", (0, 100)),
+    Case("reproduce, from nothing", ("reproduce", "alignment", "--out", "DISK/r"), "r", (0, 100)),
     Case(
         "reproduce, from the store",
         ("reproduce", "alignment", "--out", "DISK/r"),
