@@ -40,7 +40,7 @@ ALLOWED = {
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {*CORE, "theory", "simulation", "beyond", "figures"},
     "report": {*CORE, "sweep", "figures", "experiments"},
-    "explorer": {*CORE, "theory", "simulation", "figures"},
+    "explorer": {*CORE, "files", "theory", "simulation", "figures"},
     "cli": {
         *CORE,
         "files",

@@ -1,10 +1,13 @@
 """Damage stores at random: what is exported, what is lost, and whether a sweep goes on.
 
 A store of 540 rows, 500 of them finished, is copied and damaged: one bit is flipped, or the file
-is cut short. Of each copy it is asked whether
+is cut short. With --logs the store is one whose process was killed, and the damage hits the
+write-ahead log beside it: a bit is flipped, it is cut short, removed, or that of another store.
+Of each copy it is asked whether
 - the export has a row that was never written, or one row twice (wrong);
 - the export lacks a row that plain SQLite can read, row by row (unreadable);
-- the exit code says 0 although a finished row is missing (silent);
+- the exit code says 0 although a finished row is missing (silent); without the end of its log a
+  store is what it was before, so that this is counted apart (an earlier state);
 - the number of rows that are told to be lost is what is missing (miscounted);
 - a sweep ends with the same bytes as without damage: on the same file, or, where its structure
   is damaged, on the store that `results --export NEW.sqlite` has written (not resumed).
@@ -17,10 +20,13 @@ import collections
 import contextlib
 import csv
 import json
+import multiprocessing
+import os
 import random
 import sqlite3
 import tempfile
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -47,6 +53,10 @@ GRID = Grid(
 )
 ROWS, WAITING = 540, 40
 KINDS = ("flip", "flip", "flip", "flip", "cut")
+LOG_KINDS = ("log flip", "log flip", "log cut", "log removed", "log foreign")
+LOG = "-wal"
+KILLED = 9
+OTHER = Grid("alignment", [linear("strength", 6, 9, 270)], {"dimension": 12, "length": 5})
 
 
 def make(folder: Path) -> tuple[Path, Path]:
@@ -62,6 +72,43 @@ def make(folder: Path) -> tuple[Path, Path]:
             store.query("UPDATE tasks SET state = 0 WHERE id = ?", (row,))
             store.query("DELETE FROM results WHERE id = ?", (row,))
     return part, folder / "whole.csv"
+
+
+def make_logged(path: Path, grid: Grid) -> dict[str, bytes]:
+    """Return a store and its log as a kill leaves them; a part of the log is in the file already.
+
+    They are made in a process of their own, whose leases end with it.
+    """
+    process = multiprocessing.get_context("spawn").Process(target=_fill, args=(path, grid))
+    process.start()
+    process.join()
+    assert process.exitcode == KILLED
+    return {end: path.with_name(path.name + end).read_bytes() for end in ("", LOG)}
+
+
+def _fill(path: Path, grid: Grid) -> None:
+    """Fill a store and end; a reader holds a part of the log back, as `results` may."""
+    with Store(path) as store:
+        run(store, GridPlan(grid))
+        with contextlib.closing(sqlite3.connect(path)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM tasks").fetchone()
+            for number, row in enumerate(random.Random(0).sample(range(1, ROWS + 1), WAITING)):
+                if number == WAITING // 2:
+                    store.query("PRAGMA wal_checkpoint(PASSIVE)")
+                store.query("UPDATE tasks SET state = 0 WHERE id = ?", (row,))
+                store.query("DELETE FROM results WHERE id = ?", (row,))
+            os._exit(KILLED)
+
+
+def damaged_log(
+    files: dict[str, bytes], foreign: dict[str, bytes], kind: str, rng: random.Random
+) -> dict[str, bytes]:
+    if kind == "log removed":
+        return {"": files[""]}
+    if kind == "log foreign":
+        return {"": files[""], LOG: foreign[LOG]}
+    return {"": files[""], LOG: damaged(files[LOG], kind.removeprefix("log "), rng)}
 
 
 def damaged(data: bytes, kind: str, rng: random.Random) -> bytes:
@@ -100,10 +147,11 @@ def lines(path: Path) -> list[frozenset]:
 class Trial:
     """One damaged copy, and what is wrong with what becomes of it."""
 
-    def __init__(self, folder: Path, data: bytes, truth: Truth) -> None:
+    def __init__(self, folder: Path, files: dict[str, bytes], truth: Truth) -> None:
         self.folder, self.truth = folder, truth
         self.path = folder / "s.sqlite"
-        self.path.write_bytes(data)
+        for ending, content in files.items():
+            (folder / f"s.sqlite{ending}").write_bytes(content)
         self.faults: list[str] = []
         self.bound = self.resumed = 0
 
@@ -120,14 +168,15 @@ class Trial:
         if said.exception is not None and not isinstance(said.exception, SystemExit):
             self.faults.append("traceback of results")
         found = collections.Counter(lines(table))
-        if found - self.truth.lines:
+        if found - self.truth.possible:
             self.faults.append("wrong")
         if any(not found[self.truth.line_of[number]] for number in readable):
             self.faults.append("unreadable")
-        missing = self.truth.lines.total() - found.total()
+        missing = (self.truth.lines - found).total()
         if missing and said.exit_code == 0:
-            self.faults.append("silent")
-        self.counts(said, missing)
+            self.faults.append("an earlier state" if self.truth.logged else "silent")
+        if not self.truth.logged:
+            self.counts(said, missing)
         self.resume()
         return self.faults
 
@@ -162,17 +211,27 @@ class Trial:
         with Store(path) as store:
             run(store, GridPlan(GRID), on_damaged=found.append)
             export_table(store, table)
-        if table.read_bytes() != self.truth.table:
-            self.faults.append("other bytes after the sweep")
+        if not self.truth.is_whole(table):
+            self.faults.append("other rows after the sweep")
         return found[-1]
 
 
 class Truth:
-    """What the undamaged store has: its rows, and the lines of their table."""
+    """What the undamaged store has: its rows, and the lines of their table.
 
-    def __init__(self, store: Path, table: Path) -> None:
+    Parameters
+    ----------
+    store, table : Path
+        The table is that of the whole sweep.
+    logged : Path, optional
+        The table of the store whose log is put there, if logs are damaged: its rows, and those
+        of an earlier state, are then no wrong ones.
+    """
+
+    def __init__(self, store: Path, table: Path, logged: Path | None = None) -> None:
         self.rows = raw_rows(store, ROWS)
-        self.table = table.read_bytes()
+        self.table, self.whole = table.read_bytes(), lines(table)
+        self.logged = logged is not None
         path = store.with_suffix(".csv")
         with Store(store, write=False) as file:
             export_table(file, path)
@@ -180,6 +239,17 @@ class Truth:
         texts = lines(path)
         self.lines = collections.Counter(texts)
         self.line_of = {row.id: text for row, text in zip(order, texts, strict=True)}
+        self.possible = self.lines
+        if logged is not None:
+            self.possible = collections.Counter(lines(table)) | collections.Counter(lines(logged))
+
+    def is_whole(self, table: Path) -> bool:
+        """Return whether a table is that of the whole sweep; with another's log, has all of it."""
+        if table.read_bytes() == self.table:
+            return True
+        found = collections.Counter(lines(table))
+        missing = collections.Counter(self.whole) - found
+        return self.logged and not missing and not found - self.possible
 
 
 def sort_key(row) -> tuple:
@@ -188,22 +258,52 @@ def sort_key(row) -> tuple:
     return tuple(values.get(name, -1) for name in names)
 
 
+def plain_trials(folder: Path, count: int, seed: int) -> Iterator[tuple[str, dict, Truth]]:
+    """Yield the kind of damage, the files of a damaged store, and the truth."""
+    part, table = make(folder)
+    truth, data = Truth(part, table), part.read_bytes()
+    print(f"{len(truth.rows)} finished rows of 540, {len(data)} bytes", flush=True)
+    for number in range(count):
+        kind = KINDS[number % len(KINDS)]
+        yield kind, {"": damaged(data, kind, random.Random(f"{seed} {number}"))}, truth
+
+
+def log_trials(folder: Path, count: int, seed: int) -> Iterator[tuple[str, dict, Truth]]:
+    """Yield the same with damaged logs."""
+    _, table = make(folder)
+    files = make_logged(folder / "logged.sqlite", GRID)
+    foreign = make_logged(folder / "other.sqlite", OTHER)
+    truth = Truth(folder / "logged.sqlite", table, exported(folder / "other.sqlite"))
+    print(f"{len(files[LOG])} bytes of log beside {len(files[''])}", flush=True)
+    for number in range(count):
+        kind = LOG_KINDS[number % len(LOG_KINDS)]
+        yield kind, damaged_log(files, foreign, kind, random.Random(f"{seed} {number}")), truth
+
+
+def exported(store: Path) -> Path:
+    """Return the table of all rows that a store can have."""
+    table = store.with_suffix(".csv")
+    with Store(store) as file:
+        run(file, GridPlan(OTHER))
+        export_table(file, table)
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stores", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--logs", action="store_true", help="Damage the logs beside the stores.")
     arguments = parser.parse_args()
     faults: collections.Counter = collections.Counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        part, table = make(folder)
-        truth, data = Truth(part, table), part.read_bytes()
-        print(f"{len(truth.rows)} finished rows of 540, {len(data)} bytes", flush=True)
-        for number in range(arguments.stores):
-            rng = random.Random(f"{arguments.seed} {number}")
-            kind = KINDS[number % len(KINDS)]
+        trials = log_trials if arguments.logs else plain_trials
+        for number, (kind, files, truth) in enumerate(
+            trials(folder, arguments.stores, arguments.seed)
+        ):
             with tempfile.TemporaryDirectory(dir=folder) as place:
-                trial = Trial(Path(place), damaged(data, kind, rng), truth)
+                trial = Trial(Path(place), files, truth)
                 found = trial.check()
             faults.update((kind, fault) for fault in found or ["nothing"])
             faults[kind, "a bound on the lost rows, not their number"] += trial.bound > 0

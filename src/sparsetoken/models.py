@@ -53,14 +53,32 @@ class Model:
 
 @dataclasses.dataclass(frozen=True)
 class Pooled(Model):
-    """The linear model <w, xbar> + b on the mean token."""
+    """The linear model <w, xbar> + b on the mean token.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> round(st.predict(problem, st.Pooled(), readout).test_error, 3)
+    0.288
+    """
 
     name: ClassVar[str] = "pooled"
 
 
 @dataclasses.dataclass(frozen=True)
 class Vectorized(Model):
-    """The linear model <W, X>_F + b on all L d entries of the tokens."""
+    """The linear model <W, X>_F + b on all L d entries of the tokens.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> round(st.predict(problem, st.Vectorized(), readout).test_error, 3)
+    0.406
+    """
 
     name: ClassVar[str] = "vectorized"
 
@@ -103,6 +121,15 @@ class Attention(QueriedModel):
     ----------
     query : Query or QueryVector or TwoSteps or JointDescent
         The query that is given, or how it is found.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> model = st.Attention(st.Query(cosine=0.9, sharpness=2.0))
+    >>> round(st.predict(problem, model, readout).test_error, 3)
+    0.053
     """
 
     name: ClassVar[str] = "attention"
@@ -116,6 +143,15 @@ class HardAttention(QueriedModel):
     ----------
     query : Query or QueryVector or TwoSteps
         Only its cosine matters.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> model = st.HardAttention(st.Query(cosine=0.9, sharpness=1.0))
+    >>> round(st.predict(problem, model, readout).test_error, 3)
+    0.058
     """
 
     name: ClassVar[str] = "hard_attention"
@@ -132,6 +168,15 @@ class Elementwise(QueriedModel):
         by descent on this model itself.
     activation : str
         phi: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> model = st.Elementwise(st.Query(cosine=0.9, sharpness=1.0), activation="relu")
+    >>> round(st.predict(problem, model, readout).test_error, 3)
+    0.077
     """
 
     name: ClassVar[str] = "elementwise"

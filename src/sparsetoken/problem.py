@@ -15,7 +15,15 @@ __all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
 
 
 class Letters(NamedTuple):
-    """The problem in the letters of the theory: pi, theta, R, L."""
+    """The problem in the letters of the theory: pi, theta, R, L.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> pi, theta, R, L = st.SparseTokenProblem(length=10, strength=5.0).letters
+    >>> theta, L
+    (5.0, 10)
+    """
 
     pi: float
     theta: float
@@ -51,6 +59,15 @@ class SparseTokenProblem:
     ------
     InvalidInput
         If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> problem.length, problem.strength
+    (10, 5.0)
+    >>> problem == st.SparseTokenProblem(10, 1, 5.0)
+    True
     """
 
     length: int = 10

@@ -55,6 +55,12 @@ class Query:
     ------
     InvalidInput
         If a value is outside its range.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.Query(cosine=0.9, sharpness=2.0)
+    Query(cosine=0.9, sharpness=2.0)
     """
 
     cosine: Reals
@@ -83,6 +89,12 @@ class QueryVector:
     ------
     InvalidInput
         If a value is outside its range, or the direction is no vector or 0.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.QueryVector([1.0, 0.0, 0.0], sharpness=2.0).sharpness
+    2.0
     """
 
     direction: Any = dataclasses.field(metadata={"whole": True})
@@ -120,6 +132,13 @@ class TwoSteps:
     ------
     InvalidInput
         If a value is outside its range or the loss is unknown.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> round(st.theory.align(problem, st.TwoSteps(alpha=1.0, eta_q=25.0)).sharpness, 1)
+    1.0
     """
 
     alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha0"})
@@ -187,6 +206,12 @@ class JointDescent:
     InvalidInput
         If a value is outside its range, a schedule has not one number for each step, the start
         is not that of two vectors, or the loss is unknown or has a kink.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.Attention(st.JointDescent(alpha=3.0, steps=12)).query.steps
+    12
     """
 
     alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha"})
@@ -311,6 +336,12 @@ class Readout:
     ------
     InvalidInput
         If a value is outside its range or the loss is unknown.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.Readout("logistic", ridge=1e-2, alpha=2.0).ridge
+    0.01
     """
 
     loss: _LossField = _LossField()

@@ -49,7 +49,14 @@ class TokenLaw:
 
 @dataclasses.dataclass(frozen=True)
 class Isotropic(TokenLaw):
-    """The law of tokens whose noise is N(0, I), independent from token to token."""
+    """The law of tokens whose noise is N(0, I), independent from token to token.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> st.SparseTokenProblem().tokens == st.Isotropic()
+    True
+    """
 
     name: ClassVar[str] = "isotropic"
 
@@ -78,6 +85,13 @@ class TokenCovariance(TokenLaw):
     InvalidInput
         If a covariance is not symmetric, not positive semidefinite, of another size or has
         the trace 0, or the signal is no unit vector of this size.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> tokens = st.TokenCovariance(within=[2.0, 1.0, 0.5], signal=[0.0, 0.0, 1.0])
+    >>> st.SparseTokenProblem(length=4, tokens=tokens).tokens == tokens
+    True
     """
 
     within: Any

@@ -1,5 +1,6 @@
 """The commands sweep, results and plot: counts, refusals, and what is written."""
 
+import contextlib
 import csv
 import json
 import os
@@ -8,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -249,6 +251,8 @@ def test_plot_draws_what_the_spec_says(here):
     assert b"<svg" in first
     run("plot", "spec.sqlite", "--out", "again.svg")
     assert (here / "again.svg").read_bytes() == first
+    run("plot", "spec.sqlite", "--out", "a.pdf")
+    assert b"CreationDate" not in (here / "a.pdf").read_bytes()
     found = run("plot", "spec.sqlite", "--x", "strength", "--y", "informative", "--out", "m.png")
     assert found.exit_code == 0
     assert (here / "m.png").read_bytes()[1:4] == b"PNG"
@@ -368,6 +372,17 @@ def test_a_picture_on_a_full_disk_leaves_nothing(here, monkeypatch):
     assert found.exit_code == 1
     assert "No space left on device" in found.stderr
     assert files(here) == known
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_disk_that_fills_up_in_the_middle_of_a_picture_is_one_message(here, monkeypatch):
+    run("sweep", "spec.toml")
+    device = contextlib.nullcontext(Path("/dev/full"))
+    monkeypatch.setattr("sparsetoken.cli.plot.written_whole", lambda path: device)
+    found = run("plot", "spec.sqlite", "--out", "s.pdf")
+    assert found.exit_code == 1
+    assert found.stderr.count("\n") == 1
+    assert "No space left on device" in found.stderr
 
 
 def test_damaged_rows_are_told_and_run_again(here):

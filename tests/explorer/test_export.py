@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from sparsetoken.explorer import export as written
 from sparsetoken.explorer.export import export
 from sparsetoken.explorer.settings import Settings
 from sparsetoken.models import Attention
@@ -52,3 +53,20 @@ def test_capacity_and_descent_are_those_of_the_theory(text):
     model = Attention(settings.replace(alpha1=4.0).descent())
     course = descend(settings.problem(), model, tolerance=5e-3)
     assert courses[1]["test_error"] == pytest.approx(course.test_error, abs=1e-5)  # as rounded
+
+
+def test_a_full_disk_leaves_the_old_page_and_nothing_beside_it(tmp_path, monkeypatch):
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(written, "_point", lambda settings: {})
+    monkeypatch.setattr(written, "_descents", lambda settings: [])
+    path = tmp_path / "index.html"
+    path.write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))  # stands for a disk that fills up
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            export(tmp_path, GRID)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

@@ -9,6 +9,7 @@ import sqlite3
 import pytest
 
 from sparsetoken.sweep import Grid, GridPlan, Store, StoreError, export_table, linear, run
+from sparsetoken.sweep.integrity import read_whole_rows
 from sparsetoken.sweep.records import Answer, Result
 from sparsetoken.sweep.repair import repair
 from sparsetoken.sweep.salvage import opened_as_far_as_possible
@@ -242,6 +243,25 @@ def test_rows_that_are_in_the_log_alone_are_read_of_a_damaged_file(path):
     found, losses = exported(copy)
     assert len(found) == 5
     assert losses == (0, 0)
+
+
+def test_the_last_row_before_a_damaged_page_is_read(path):
+    data = path.read_bytes()
+    sql = "SELECT * FROM results r JOIN configurations g ON g.id = r.id WHERE r.id = ?"
+    hit = 0
+    for first in range(PAGE, len(data), PAGE):
+        path.write_bytes(data[:first] + b"\0" + data[first + 1 :])  # a page of no kind
+        readable, connection = set(), sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+        for row in range(1, ROWS + 1):
+            with contextlib.suppress(sqlite3.Error):
+                readable.update(one[0] for one in connection.execute(sql, (row,)))
+        connection.close()
+        found = []
+        with opened_as_far_as_possible(path) as (store, _):
+            read_whole_rows(store, found.extend)
+        assert readable <= {row.id for row in found}
+        hit += 0 < len(readable) < ROWS
+    assert hit
 
 
 def test_bits_that_flip_anywhere_export_nothing_wrong(path, whole):

@@ -201,6 +201,7 @@ def test_what_is_refused_names_its_place(change, where):
         lambda: listed("strength", "12"),
         lambda: linear("strength", 0, 1, 1),
         lambda: linear("strength", 0, math.inf, 3),
+        lambda: linear("strength", 0, 1, 100_001),
         lambda: logarithmic("strength", 0, 1, 3),
         lambda: tied(length=[1, 2], informative=[1]),
     ],

@@ -24,6 +24,14 @@ class Padded(NamedTuple):
     array : array of shape (n, L, d)
     mask : bool array of shape (n, L)
         True where there is a token.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.bags import as_bags
+    >>> padded = as_bags([np.zeros((2, 3)), np.ones((1, 3))]).to_array()
+    >>> padded.array.shape, padded.mask.tolist()
+    ((2, 2, 3), [[True, True], [True, False]])
     """
 
     array: Float[np.ndarray, "n L d"]

@@ -37,6 +37,13 @@ class IdentifiedBags(NamedTuple):
     ----------
     bags : Bags
     ids : array of shape (n,)
+
+    Examples
+    --------
+    >>> from sparsetoken.bags import from_long
+    >>> bags, ids = from_long([[1.0], [2.0], [3.0]], ["b", "a", "b"])
+    >>> len(bags), ids.tolist()
+    (2, ['b', 'a'])
     """
 
     bags: Bags
@@ -50,6 +57,14 @@ class LongForm(NamedTuple):
     ----------
     tokens : array of shape (N, d)
     bag_ids : array of shape (N,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.bags import as_bags, to_long
+    >>> tokens, bag_ids = to_long(as_bags([np.zeros((2, 3)), np.ones((1, 3))]))
+    >>> tokens.shape, bag_ids.tolist()
+    ((3, 3), [0, 0, 1])
     """
 
     tokens: Float[np.ndarray, "N d"]
@@ -299,6 +314,15 @@ def read_parquet(
         As `from_frame`.
     ImportError
         Without pandas and pyarrow.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile
+    >>> from sparsetoken.bags import as_bags, read_parquet, write_parquet
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_parquet(as_bags([np.zeros((2, 3)), np.ones((1, 3))]), folder + "/bags.parquet")
+    ...     read_parquet(folder + "/bags.parquet").ids.tolist()
+    [0, 1]
     """
     pandas, _ = _module("pandas"), _module("pyarrow")
     named = [columns] if isinstance(columns, str) else columns

@@ -30,6 +30,16 @@ class SeparatingColumn:
     error : float
         Least balanced error of a threshold, in [0, 1/2]: the mean of the shares of both
         classes that lie on the wrong side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.bags import as_bags, separating_columns
+    >>> tokens, labels = np.random.default_rng(0).standard_normal((20, 4, 3)), np.arange(20) % 2
+    >>> tokens[labels == 1, 2, 1] += 9
+    >>> found = separating_columns(as_bags(tokens), labels)[0]
+    >>> found.column, found.summary, found.error
+    (1, 'max', 0.0)
     """
 
     label: Any

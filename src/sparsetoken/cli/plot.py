@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from sparsetoken.files import require_place, written_whole
 
 __all__ = ["plot"]
 
-ENDINGS = (".svg", ".png", ".pdf")
+UNDATED = {".svg": {"Date": None}, ".png": None, ".pdf": {"CreationDate": None}}
+"""What is left out of each kind of file, so that the same figure has the same bytes."""
 
 
 @guarded
@@ -45,8 +47,8 @@ def plot(
     from sparsetoken.validation import InvalidInput
 
     path = Path(f"{file.stem}.svg") if out is None else out
-    if path.suffix.lower() not in ENDINGS:
-        raise InvalidInput("--out", f"a path that ends in {', '.join(ENDINGS)}", str(path))
+    if path.suffix.lower() not in UNDATED:
+        raise InvalidInput("--out", f"a path that ends in {', '.join(UNDATED)}", str(path))
     require_place("--out", path, file)
     try:
         with Store(file, write=False) as store:
@@ -62,10 +64,12 @@ def plot(
         raise typer.Exit(1) from None
     with styled():
         figure, drawn = draw(grid, rows, chosen)
-        undated = {"Date": None} if path.suffix.lower() == ".svg" else None
+        content = io.BytesIO()  # on a full disk matplotlib raises errors of its own
+        ending = path.suffix.lower()
+        figure.savefig(content, format=ending[1:], metadata=UNDATED[ending])
         try:
             with written_whole(path) as aside:
-                figure.savefig(aside, metadata=undated)
+                aside.write_bytes(content.getvalue())
         except OSError as error:
             message(f"Error: {path} cannot be written: {error}.")
             raise typer.Exit(1) from None

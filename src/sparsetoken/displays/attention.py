@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, MarkerStyle
 
+from sparsetoken.figures.palette import PALE
 from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput, integer
@@ -199,7 +200,7 @@ class AttentionDisplay:
         axes.grid(visible=False, axis="x")
         if _adds_up(w):
             axes.hlines(1 / len(w), -0.5, len(w) - 0.5, color="black", ls=":", lw=1)
-        axes.axvspan(len(w) - 0.5, 1e9, color="#F2F2F2", lw=0, zorder=0)  # no tokens here
+        axes.axvspan(len(w) - 0.5, 1e9, color=PALE, lw=0, zorder=0)  # no tokens here
         return bars
 
     def _describe(self) -> None:

@@ -14,6 +14,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from sparsetoken.displays.checks import read_curve, read_errors, rising
 from sparsetoken.displays.measured import measured_errors, read_sizes, read_splits
 from sparsetoken.displays.predicted import PREDICTED, predicted_errors
+from sparsetoken.figures.palette import GREY
 from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.models import MODELS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BagLearningCurveDisplay"]
 
-OTHER_COLOUR = "#555555"
+OTHER_COLOUR = GREY
 FINER = 12  # points of a predicted line
 
 

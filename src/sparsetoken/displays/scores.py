@@ -9,13 +9,14 @@ import numpy as np
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 
+from sparsetoken.figures.palette import GREY, LIGHT_GREY
 from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput, integer
 
 __all__ = ["ScoreDisplay"]
 
-CLASS_COLOURS = ("#8C8C8C", COLOURS["readout_cosine"])  # negative, positive
+CLASS_COLOURS = (LIGHT_GREY, COLOURS["readout_cosine"])  # negative, positive
 
 
 @dataclasses.dataclass(eq=False, repr=False)
@@ -202,7 +203,7 @@ class ScoreDisplay:
     def _roc(self, axes: Axes) -> None:
         label = f"ROC curve, area {self.roc_auc:.3f}"
         (self.line_,) = axes.plot(self.fpr, self.tpr, color=CLASS_COLOURS[1], label=label)
-        axes.plot([0, 1], [0, 1], ":", color="#555555", lw=1, label="chance")
+        axes.plot([0, 1], [0, 1], ":", color=GREY, lw=1, label="chance")
         axes.set(
             xlabel="false positive rate",
             ylabel="true positive rate",

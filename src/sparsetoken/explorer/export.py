@@ -10,6 +10,7 @@ from typing import Any
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PARAMETERS, Settings
 from sparsetoken.explorer.views import capacity, descent, floor, numbers
+from sparsetoken.files import require_place, written_whole
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import working_query
 
@@ -50,7 +51,17 @@ def export(
     -------
     Path
         ``index.html`` in the folder, which a browser opens without any server.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder cannot be written.
+    OSError
+        If it cannot be made, or the disk is full; an older page then stays.
     """
+    path = folder / "index.html"
+    folder.mkdir(parents=True, exist_ok=True)
+    require_place("folder", path)  # before the work
     axes = GRID if grid is None else grid
     points = [
         Settings(dict(zip(axes, values, strict=True)))
@@ -76,9 +87,8 @@ def export(
         "descent_key": DESCENT_KEY,
         "descents": descents,
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "index.html"
-    path.write_text(page(content), encoding="utf-8")
+    with written_whole(path) as aside:
+        aside.write_text(page(content), encoding="utf-8")
     return path
 
 

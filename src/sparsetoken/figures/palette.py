@@ -1,16 +1,25 @@
 """Colours of models and quantities, for figures, displays, report, gallery and explorer.
 
-They are Okabe and Ito's, which colour-blind readers can tell apart. Nothing is imported here, so
-that the page of the explorer has them without matplotlib.
+The first six are Okabe and Ito's, which colour-blind readers can tell apart. Nothing is imported
+here, so that the page of the explorer has them without matplotlib.
 """
 
-__all__ = ["COLOURS", "CYCLE"]
+__all__ = ["COLOURS", "CYCLE", "SEQUENCE"]
 
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
 PURPLE, VERMILION, SKY = "#CC79A7", "#D55E00", "#56B4E9"
+WINE, OLIVE, RED, BLACK = "#882255", "#999933", "#E8262A", "#000000"
+
+GREY, LIGHT_GREY = "#555555", "#888888"
+"""Of marks that explain, and of lines that other lines are compared with."""
+PALE, GRID = "#EFEFEF", "#E4E4E4"
+"""Of areas behind the lines, and of the grid."""
 
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY)
 """For lines without a colour of their own."""
+
+SEQUENCE = ("#08306B", "#2171B5", "#6BAED6", "#FD8D3C", "#A63603")
+"""From dark blue to dark orange, for a parameter that grows."""
 
 COLOURS = {
     "attention": BLUE,
@@ -18,7 +27,7 @@ COLOURS = {
     "vectorized": GREEN,
     "elementwise": PURPLE,
     "hard_attention": VERMILION,
-    "bayes": "#000000",
+    "bayes": BLACK,
     "floor": "#666666",
     "cosine": BLUE,
     "readout_cosine": VERMILION,

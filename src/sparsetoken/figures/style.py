@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from sparsetoken.figures.palette import COLOURS, CYCLE
+from sparsetoken.figures.palette import COLOURS, CYCLE, GREY, GRID, SEQUENCE
 
 __all__ = [
     "COLOURS",
@@ -37,9 +37,6 @@ __all__ = [
     "styled",
 ]
 
-SEQUENCE = ("#08306B", "#2171B5", "#6BAED6", "#FD8D3C", "#A63603")
-"""From dark blue to dark orange, for a parameter that grows."""
-
 MARKERS = {"reduced": "o", "tensors": "s"}
 
 STYLE: dict[Any, Any] = {
@@ -50,7 +47,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.color": "#E4E4E4",
+    "grid.color": GRID,
     "grid.linewidth": 0.7,
     "axes.axisbelow": True,
     "legend.frameon": False,
@@ -199,20 +196,19 @@ def legend(
     ncols : int
         Columns of the legend; one for each entry by default.
     """
-    grey = "#555555"
     entries = [
         (Line2D([], [], color=colour, linestyle="-." if name == "floor" else "-"), name)
         for name, colour in curves
     ]
     shape = {"linestyle": "none", "mec": "white", "mew": 0.6}
     if any(v.engine == "reduced" for _, v in shown):
-        disc = Line2D([], [], marker="o", color=grey, **shape)  # type: ignore[arg-type]
+        disc = Line2D([], [], marker="o", color=GREY, **shape)  # type: ignore[arg-type]
         entries.append((disc, "simulation"))
     if any(v.engine == "tensors" for _, v in shown):
-        square = Line2D([], [], marker="s", ms=8, color=grey, **shape)  # type: ignore[arg-type]
+        square = Line2D([], [], marker="s", ms=8, color=GREY, **shape)  # type: ignore[arg-type]
         entries.append((square, "simulation, real tensors"))
     if not all(v.converged for _, v in shown):
-        hollow = Line2D([], [], marker="D", mfc="none", mec=grey, linestyle="none")
+        hollow = Line2D([], [], marker="D", mfc="none", mec=GREY, linestyle="none")
         entries.append((hollow, "not converged"))
     lines, names = zip(*entries, strict=True)
     figure.legend(lines, names, loc="outside upper center", ncols=ncols or len(names))

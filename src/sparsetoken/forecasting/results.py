@@ -19,7 +19,14 @@ WORTH = 0.005  # attention must err less often than pooling by so much to be rec
 
 @dataclasses.dataclass(frozen=True)
 class ForecastPoint:
-    """The forecast test error of a classifier fitted to n bags, with its 90% interval."""
+    """The forecast test error of a classifier fitted to n bags, with its 90% interval.
+
+    Examples
+    --------
+    >>> from sparsetoken.forecasting import ForecastPoint
+    >>> ForecastPoint(n=200, error=0.12, low=0.09, high=0.16)
+    ForecastPoint(n=200, error=0.12, low=0.09, high=0.16)
+    """
 
     n: int
     error: float
@@ -38,6 +45,12 @@ class Measured:
     error : float
     standard_error : float
         Over bags; the luck of the training bags is not in it.
+
+    Examples
+    --------
+    >>> from sparsetoken.forecasting import Measured
+    >>> Measured(n=64, error=0.2, standard_error=0.05).error
+    0.2
     """
 
     n: int

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsetoken.extras import needed
+from sparsetoken.figures.palette import COLOURS
 from sparsetoken.validation import InvalidInput
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["draw", "draw_floors", "drawing", "label_of", "legend"]
 
 _LOADS = ("alpha", "alpha0", "alpha1")
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
-_FLOOR, _BEST = "0.4", "best learner"
+_FLOOR, _BEST = COLOURS["floor"], "best learner"
 _SIZE = (5.6, 3.9)  # of a new figure, in inches
 
 

@@ -42,6 +42,15 @@ class MessagePassing(Result):
     iterations : int
         The most that a trial took.
     status : Status
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.simulation import simulate_message_passing
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = simulate_message_passing(problem, 2.0, dimension=200, trials=2)
+    >>> found.cosine > 0.9
+    True
     """
 
     cosine: float

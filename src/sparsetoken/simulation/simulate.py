@@ -213,7 +213,18 @@ def simulate_point(
     engine: str = "reduced",
     test_problem: SparseTokenProblem | None = None,
 ) -> Simulation:
-    """Return `simulate` at a single point, with its most common options."""
+    """Return `simulate` at a single point, with its most common options.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.simulation import simulate_point
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> found = simulate_point(problem, st.Pooled(), readout, dimension=50, trials=2)
+    >>> 0 < found.mean.test_error < 0.5
+    True
+    """
     setting = Setting(dimension, seed, engine)
     plan = TrialPlan(problem, model, readout, setting, test_problem=test_problem)
     return _simulated(plan, integer("trials", trials, 1))

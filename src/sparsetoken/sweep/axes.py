@@ -12,7 +12,7 @@ from sparsetoken.validation import InvalidInput, choice, integer, real
 
 __all__ = ["LARGEST_AXIS", "Axis", "linear", "listed", "logarithmic", "tied"]
 
-LARGEST_AXIS = 1_000_000
+LARGEST_AXIS = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +25,13 @@ class Axis:
         One parameter, or several that are tied: they move together.
     steps : tuple of tuples
         A tuple of values, one for each name, for every step.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import Axis
+    >>> axis = Axis(("length", "informative"), ((4, 1), (8, 2)))
+    >>> len(axis), axis.label
+    (2, 'length+informative')
     """
 
     names: tuple[str, ...]

@@ -33,6 +33,16 @@ def to_xarray(store: Store, sweep: int | None = None) -> Any:
     ------
     InvalidInput
         If xarray is missing, or the store has no such sweep.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparsetoken.sweep import Grid, GridPlan, Store, linear, run, to_xarray
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> with tempfile.TemporaryDirectory() as folder, Store(folder + "/s.sqlite") as store:
+    ...     _ = run(store, GridPlan(grid))
+    ...     to_xarray(store)["theory_cosine"].dims
+    ('strength',)
     """
     xr = needed("xarray", "to make a Dataset", "data")
     sweep, grid = grid_of_sweep(store, sweep)

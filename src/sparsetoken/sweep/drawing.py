@@ -38,6 +38,13 @@ class Drawing:
         The parameter that has a curve for each value.
     value : str
         The result that is drawn, such as test_error.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import Drawing, Grid, linear
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], plot=Drawing(x="strength"))
+    >>> grid.plot.x
+    'strength'
     """
 
     x: str = ""

@@ -65,6 +65,16 @@ def export_table(store: StoreReader, path: Path | str, *, facts: bool = False) -
         or pyarrow is missing.
     StoreError
         If a row cannot be written to a new store.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparsetoken.sweep import Grid, GridPlan, Store, export_table, linear, run
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> with tempfile.TemporaryDirectory() as folder, Store(folder + "/s.sqlite") as store:
+    ...     _ = run(store, GridPlan(grid))
+    ...     export_table(store, folder + "/s.csv")
+    Losses(finished=0, unknown=0)
     """
     path = Path(path)
     check_export(path, store.path)

@@ -190,7 +190,7 @@ def _finished_count(store: StoreReader) -> int | None:
 def _finished(store: StoreReader, last: int) -> tuple[set[int], set[int]]:
     """Return the rows that were finished, and all rows whose state can be read."""
     finished, known = set[int](), set[int]()
-    sql = "SELECT id, state FROM tasks WHERE id >= ? AND id < ?"
+    sql = "SELECT id, state FROM tasks WHERE id >= ?1 AND id < ?2 LIMIT ?2 - ?1"
     for _, rows in pieces(lambda *ends: store.query(sql, ends), last):
         known.update(number for number, _ in rows or [])
         finished.update(number for number, state in rows or [] if state in (2, 3, 4))

@@ -13,6 +13,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREY, VERMILION
 from sparsetoken.sweep import Drawing, Grid, Summary
 from sparsetoken.sweep.panels import Panel, axis_of, completed, free_axes, panels_of
 from sparsetoken.sweep.parameters import parameters
@@ -199,7 +200,7 @@ def _colours(grid: Grid, curves: str) -> list[tuple[Any, str]]:
     place = axis.names.index(curves)
     values = [step[place] for step in axis.steps]
     if curves == "model":
-        return [(value, style.COLOURS.get(value, "#555555")) for value in values]
+        return [(value, style.COLOURS.get(value, GREY)) for value in values]
     colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(values)))
     return [(value, matplotlib.colors.to_hex(c)) for value, c in zip(values, colours, strict=True)]
 
@@ -216,7 +217,7 @@ def _boundary(axes: Axes, panels: Sequence[Panel], chosen: Drawing) -> None:
             continue
         limits = axes.axis()
         axes.plot([x for x, _ in line], [y for _, y in line], color="white", lw=2.4)
-        axes.plot([x for x, _ in line], [y for _, y in line], color="#D55E00", lw=1.4)
+        axes.plot([x for x, _ in line], [y for _, y in line], color=VERMILION, lw=1.4)
         axes.axis(limits)
 
 

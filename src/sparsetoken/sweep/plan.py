@@ -60,6 +60,13 @@ class GridPlan:
     memory_budget : int, optional
         The largest number of bytes that one trial may take, as counted beforehand. It changes
         no result.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import Grid, GridPlan, linear
+    >>> plan = GridPlan(Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4}))
+    >>> len(list(plan.rows()))
+    3
     """
 
     grid: Grid

@@ -26,7 +26,15 @@ class RunStopped(RuntimeError):
 
 
 class Counts(NamedTuple):
-    """The rows of a sweep by state; `done` includes `not_converged`."""
+    """The rows of a sweep by state; `done` includes `not_converged`.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import Counts
+    >>> counts = Counts(done=8, failed=1, left=3, not_converged=2)
+    >>> counts.total
+    12
+    """
 
     done: int
     failed: int

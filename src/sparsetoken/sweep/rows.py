@@ -19,7 +19,8 @@ Lookup = Callable[[Any], str | None]
 SELECT = """SELECT r.id, g.layout, g.content, r.layout, r.content, r.status, r.message, r.seed,
     r.seconds, r.environment, r.checksum
     FROM results r LEFT JOIN configurations g ON g.id = r.id
-    WHERE r.id >= ? AND r.id < ? {member} ORDER BY r.id"""
+    WHERE r.id >= ?1 AND r.id < ?2 {member} ORDER BY r.id LIMIT ?2 - ?1"""
+"""The limit says that no row follows, so that the last one does not hang on the page behind it."""
 
 
 class Row(NamedTuple):
@@ -74,7 +75,7 @@ def read_rows(
 
     In place of a row that is damaged stands its number.
     """
-    member = "" if sweep is None else "AND r.id IN (SELECT task FROM members WHERE sweep = ?)"
+    member = "" if sweep is None else "AND r.id IN (SELECT task FROM members WHERE sweep = ?3)"
     chosen = () if sweep is None else (sweep,)
     cursor = connection.execute(SELECT.format(member=member), (low, high, *chosen))
     while chunk := cursor.fetchmany(CHUNK):

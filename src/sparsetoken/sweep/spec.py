@@ -25,7 +25,7 @@ def read_spec(
     memory_budget: int | None = None,
     checked: Callable[[Grid], Checked] = lambda _: "all",
 ) -> Grid:
-    """Read a grid and check it as a whole, each point included.
+    r"""Read a grid and check it as a whole, each point included.
 
     Parameters
     ----------
@@ -42,6 +42,18 @@ def read_spec(
     ------
     InvalidInput
         With file, line and key.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sparsetoken.sweep import read_spec
+    >>> spec = 'experiment = "alignment"\n[axes]\nstrength = [1.0, 2.0]\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "spec.toml"
+    ...     _ = path.write_text(spec)
+    ...     read_spec(path).names
+    ('strength',)
     """
     path = Path(path)
     text = _text(path)

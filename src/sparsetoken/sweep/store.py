@@ -60,6 +60,15 @@ class Store(StoreReader):
         If the file is missing (for reading), of another kind, or of another version.
     StoreError
         If it is damaged or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparsetoken.sweep import Grid, GridPlan, Store, linear, run
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> with tempfile.TemporaryDirectory() as folder, Store(folder + "/s.sqlite") as store:
+    ...     run(store, GridPlan(grid)).done
+    3
     """
 
     def __init__(self, path: Path | str, *, write: bool = True) -> None:

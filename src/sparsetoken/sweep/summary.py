@@ -35,6 +35,16 @@ class Summary(NamedTuple):
         and the numerical error as the error of the first value. Empty without finished rows.
     trials : int
         The number of finished rows.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparsetoken.sweep import Grid, GridPlan, Store, linear, run, summaries
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> with tempfile.TemporaryDirectory() as folder, Store(folder + "/s.sqlite") as store:
+    ...     _ = run(store, GridPlan(grid))
+    ...     next(summaries(store)).status
+    'converged'
     """
 
     point: dict[str, Any]
@@ -64,7 +74,18 @@ def grid_of_sweep(store: Store, sweep: int | None = None) -> tuple[int, Grid]:
 
 
 def summaries(store: Store, sweep: int | None = None) -> Iterator[Summary]:
-    """Yield a summary of each point and quantity of a sweep, the newest by default."""
+    """Yield a summary of each point and quantity of a sweep, the newest by default.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparsetoken.sweep import Grid, GridPlan, Store, linear, run, summaries
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> with tempfile.TemporaryDirectory() as folder, Store(folder + "/s.sqlite") as store:
+    ...     _ = run(store, GridPlan(grid))
+    ...     [summary.point for summary in summaries(store)]
+    [{'strength': 1.0}, {'strength': 2.0}, {'strength': 3.0}]
+    """
     sweep, grid = grid_of_sweep(store, sweep)
     found = {key_of(row.configuration): row for row in store.rows(sweep)}
     for quantity in grid.quantities:

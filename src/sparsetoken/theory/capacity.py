@@ -68,7 +68,16 @@ def capacity(
 
 @np.errstate(under="ignore")
 def capacity_point(problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4) -> Capacity:
-    """Return `capacity` at a single point."""
+    """Return `capacity` at a single point.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import capacity_point
+    >>> problem = st.SparseTokenProblem(length=10, strength=0.0)
+    >>> round(capacity_point(problem, st.Pooled(), 1e-2).capacity, 2)
+    2.0
+    """
     query = working_query(problem, model)
     found: Capacity = on_route(problem, "capacity")(problem, model, query, tolerance)
     return dataclasses.replace(found, advice=advice_on(problem, model, query))

@@ -76,6 +76,15 @@ class QueryVerdict:
         The cosine that is needed, where attention loses to pooling.
     message : str
         What to tell the user, with a remedy; "" if all is well.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import check_query
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = check_query(problem, st.TwoSteps(alpha=1.0), st.Readout(alpha=2.0))
+    >>> found.test_error < found.pooled_error
+    True
     """
 
     cosine: float

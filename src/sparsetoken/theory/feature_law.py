@@ -61,6 +61,15 @@ class FeatureLaw:
         Whether a share of each class has the feature 0: no readout separates the classes.
     features : TokenFeatures or None
         What the nodes were sampled from; None for a law that is known exactly.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import feature_law
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> law = feature_law(st.Pooled(), problem, None, 64)
+    >>> law.along.shape == law.across.shape
+    True
     """
 
     along: Nodes
@@ -120,6 +129,15 @@ class TokenFeatures:
         Whether a separating readout needs a bias.
     infinite_cost : bool
         Whether E[1/C^2] is infinite, and with it what a bias costs the capacity.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import TokenFeatures
+    >>> problem, query = st.SparseTokenProblem(length=3), st.Query(cosine=0.8, sharpness=1.0)
+    >>> features = TokenFeatures(problem, query, lambda scores: scores**2 / 3, sees_mean=True)
+    >>> features.query.cosine
+    0.8
     """
 
     problem: SparseTokenProblem
@@ -169,6 +187,14 @@ def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float
         Means along the query and along the rest of the signal.
     C : float
         Standard deviation in every other direction.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import two_nodes
+    >>> problem = st.SparseTokenProblem(length=4, strength=4.0)
+    >>> two_nodes(problem, along=0.0, across=1.0, C=0.5).across.tolist()
+    [[1.0, 0.0]]
     """
     pi = problem.positive_rate
     pair = np.array([[1.0, 0.0]])
@@ -195,6 +221,17 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
     ------
     InvalidInput
         If there are more tokens than Sobol sequences have dimensions.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import TokenFeatures, sampled_law
+    >>> problem = st.SparseTokenProblem(length=3, strength=4.0)
+    >>> query = st.Query(cosine=0.8, sharpness=1.0)
+    >>> features = TokenFeatures(problem, query, lambda scores: scores**2 / 3, sees_mean=True)
+    >>> law = sampled_law(features, points=64)
+    >>> law.along.shape == law.weight.shape
+    True
     """
     pi, _, R, L = features.problem.letters
     if L > MOST_TOKENS:

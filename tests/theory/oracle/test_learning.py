@@ -99,3 +99,9 @@ def test_bad_problems():
         learning_error(SparseTokenProblem(strength=[1.0, 2.0]), 1.0)
     with pytest.raises(InvalidInput, match="points"):
         learning_error(SparseTokenProblem(), 1.0, points=0)
+
+
+def test_a_strength_whose_square_is_0_to_rounding_teaches_nothing():
+    found = learning_error(SparseTokenProblem(length=4, strength=1e-300), 1.0, points=64)
+    assert found.cosine == 0
+    assert found.test_error == pytest.approx(0.5)

@@ -14,6 +14,7 @@ from sparsetoken.experiments.architectures.work import Simulated, Trained
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREEN, OLIVE, PURPLE, SKY, VERMILION, WINE
 
 __all__ = ["PICTURES", "draw"]
 
@@ -22,7 +23,7 @@ TITLES = {
     "class-token": "Self-attention with a class token",
     "two-layer": "Two layers of self-attention",
 }
-COLOURS = ("#CC79A7", "#009E73", "#D55E00", "#56B4E9", "#882255", "#999933")
+COLOURS = (PURPLE, GREEN, VERMILION, SKY, WINE, OLIVE)
 """Of the networks: none is the colour of a reference."""
 TICKS = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
 

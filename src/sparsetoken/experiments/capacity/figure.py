@@ -14,6 +14,7 @@ from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.capacity.work import MODELS
 from sparsetoken.experiments.rows import select
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREY
 
 __all__ = ["PICTURES", "draw"]
 
@@ -31,7 +32,7 @@ def draw(rows: Sequence[Any]) -> Figure:
         for m, line, alpha in zip(features, LINES, ALPHAS, strict=True):
             _shares(axes, by_engine(rows, "reduced", model=model, features=m), line, alpha)
         again = by_engine(rows, "tensors", model=model)
-        style.measured(axes, [(row.alpha1, row.share) for row in again], "#555555")
+        style.measured(axes, [(row.alpha1, row.share) for row in again], GREY)
         axes.set_ylim(-0.04, 1.04)
         title = f"{model}, α* = {capacity.value:.3f}"
         label = "share separable" * (model == MODELS[0])
@@ -48,13 +49,12 @@ def _shares(axes: Axes, counted: Sequence[Separable], line: str, alpha: float) -
 
 
 def _legend(figure: Figure, features: Sequence[int], tensors: bool) -> None:
-    grey = "#555555"
     entries = [Line2D([], [], color="black", lw=1.2, label="predicted capacity")]
     for m, line, alpha in zip(features, LINES, ALPHAS, strict=True):
-        look = {"color": grey, "lw": 1, "ls": line, "marker": "o", "alpha": alpha}
+        look = {"color": GREY, "lw": 1, "ls": line, "marker": "o", "alpha": alpha}
         entries.append(Line2D([], [], label=f"{m} features", **look))  # type: ignore[arg-type]
     if tensors:
-        square = Line2D([], [], ls="none", color=grey, marker="s", ms=8)
+        square = Line2D([], [], ls="none", color=GREY, marker="s", ms=8)
         square.set_label("real tensors")
         entries.append(square)
     figure.legend(handles=entries, loc="outside upper center", ncols=len(entries))

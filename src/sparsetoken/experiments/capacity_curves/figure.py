@@ -18,6 +18,7 @@ from sparsetoken.experiments.capacity_curves.work import BASE, MODELS, PLACES
 from sparsetoken.experiments.rows import Measured, select, series
 from sparsetoken.experiments.threshold import Threshold
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREY, LIGHT_GREY
 
 __all__ = ["PICTURES", "draw", "draw_widths"]
 
@@ -62,7 +63,7 @@ def _on_panel(
 
 def _crossing(axes: Axes, row: Crossing) -> None:
     x = row.x.value
-    axes.axvline(x, color="#888888", lw=1, ls=":")
+    axes.axvline(x, color=LIGHT_GREY, lw=1, ls=":")
     axes.annotate(
         f"attention meets\n{row.other}\nat {LETTERS[row.panel]} = {x:.2f}",
         (x, 0.97),
@@ -72,7 +73,7 @@ def _crossing(axes: Axes, row: Crossing) -> None:
         ha="right",
         va="top",
         fontsize=8.5,
-        color="#444444",
+        color=GREY,
     )
 
 

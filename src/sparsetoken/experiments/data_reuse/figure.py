@@ -14,13 +14,14 @@ from sparsetoken.experiments.data_reuse.work import Reused, Trained
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import one, select, series
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
 
 __all__ = ["PICTURES", "draw"]
 
 LOOKS = {
-    "fresh": ("fresh D0 and D1", "#0072B2", "o", 0.94),
-    "reused": ("D0 = D1", "#D55E00", "s", 1.0),
-    "all twice": ("D0 ∪ D1 used twice", "#009E73", "^", 1.06),
+    "fresh": ("fresh D0 and D1", BLUE, "o", 0.94),
+    "reused": ("D0 = D1", VERMILION, "s", 1.0),
+    "all twice": ("D0 ∪ D1 used twice", GREEN, "^", 1.06),
 }
 """Label, colour, marker, and a shift along x that keeps error bars apart."""
 

@@ -15,6 +15,7 @@ from sparsetoken.experiments.finite_size.rows import Limit, Simulated
 from sparsetoken.experiments.finite_size.work import QUANTITIES
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import LIGHT_GREY, PALE
 
 __all__ = ["PICTURES", "draw"]
 
@@ -41,11 +42,11 @@ def _differences(axes: Axes, rows: Sequence[Any], quantity: str) -> None:
     d = np.geomspace(min(dimensions), max(dimensions), 100)
     used = SHIFTS[quantity]
     low, high = ((used.mean + sign * 2 * used.deviation) * limit.value / d for sign in (-1, 1))
-    axes.fill_between(d, low, high, color="#EFEFEF", lw=0, label="c of other settings")
+    axes.fill_between(d, low, high, color=PALE, lw=0, label="c of other settings")
     axes.axhline(0, color="black", lw=0.8)
     for power, line, name in ((1.0, "-", "c / d"), (0.5, "--", "c / √d")):
         fitted = shrinkage(rows, quantity, power).coefficient / d**power
-        axes.plot(d, fitted, line, color="#777777", lw=1.2, label=name)
+        axes.plot(d, fitted, line, color=LIGHT_GREY, lw=1.2, label=name)
     axes.errorbar(
         dimensions,
         [m.value - limit.value for m in found],

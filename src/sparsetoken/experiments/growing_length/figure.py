@@ -13,10 +13,11 @@ from sparsetoken.experiments.growing_length.claims import relative
 from sparsetoken.experiments.growing_length.work import ARMS, LongCosine, Place
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLUE, SKY
 
 __all__ = ["PICTURES", "draw"]
 
-ARM_COLOURS = {"fixed": "#56B4E9", "growing": "#0072B2"}
+ARM_COLOURS = {"fixed": SKY, "growing": BLUE}
 MARKERS = "os^D"
 """One for each ratio L/d."""
 

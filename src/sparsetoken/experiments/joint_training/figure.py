@@ -14,10 +14,11 @@ from sparsetoken.experiments.joint_training.work import ALPHA, RATIOS, STARTS
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import select
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 
 __all__ = ["PICTURES", "draw"]
 
-COLOURS = dict(zip(RATIOS, ("#009E73", "#CC79A7", "#D55E00"), strict=True))
+COLOURS = dict(zip(RATIOS, (GREEN, PURPLE, VERMILION), strict=True))
 LINES = dict(zip(STARTS, (("-", "o", "zero"), ("--", "s", "random")), strict=True))
 TITLES = {
     "test_error": f"test error, n/d = {ALPHA:g}",

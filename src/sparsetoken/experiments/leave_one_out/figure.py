@@ -14,11 +14,11 @@ from sparsetoken.experiments.leave_one_out.rows import Estimated, Refitted, Theo
 from sparsetoken.experiments.leave_one_out.work import ALPHA1
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 
 __all__ = ["PICTURES", "draw"]
 
-COLOURS = {"square": "#D55E00", "logistic": "#0072B2", "squared_hinge": "#009E73"}
-GREY = "#555555"
+COLOURS = {"square": VERMILION, "logistic": BLUE, "squared_hinge": GREEN}
 
 
 def draw(rows: Sequence[Any]) -> Figure:

@@ -14,6 +14,7 @@ from sparsetoken.experiments.misalignment.rows import AtCosine, Crossing, Pooled
 from sparsetoken.experiments.misalignment.work import LENGTH
 from sparsetoken.experiments.rows import one, select, series
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREY
 
 __all__ = ["PICTURES", "draw"]
 
@@ -32,7 +33,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     panels[0].set_ylabel("test error")
     _lengths(panels[-1], rows)
     marks = [(Line2D([], [], color=style.COLOURS[name]), name) for name in MODELS]
-    disc = Line2D([], [], marker="o", color="#555555", mec="white", linestyle="none")
+    disc = Line2D([], [], marker="o", color=GREY, mec="white", linestyle="none")
     cross = Line2D([], [], marker="X", color="black", linestyle="none", ms=7)
     marks += [(disc, "simulation"), (cross, "crossing")]
     figure.legend(*zip(*marks, strict=True), loc="outside upper center", ncols=len(marks))

@@ -12,6 +12,7 @@ from sparsetoken.experiments.query_steps.work import SIZES, AfterStep
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREEN, VERMILION
 
 __all__ = ["PICTURES", "draw"]
 
@@ -20,7 +21,7 @@ TITLES = {
     "cosine": "cosine of the query",
     "sharpness": "sharpness k = β |q|",
 }
-STEP_COLOURS = ("#009E73", "#D55E00")
+STEP_COLOURS = (GREEN, VERMILION)
 
 
 def draw(rows: Sequence[Any]) -> Figure:

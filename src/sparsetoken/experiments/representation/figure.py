@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from sparsetoken.experiments.representation.rows import BestError, Critical
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
 
 __all__ = ["PICTURES", "draw", "draw_errors"]
 
@@ -25,16 +26,16 @@ class Look(NamedTuple):
 
 
 LOOKS = {
-    "pooled": Look("pooled = vectorized", "#E69F00", "-"),
-    "elementwise_erf": Look("elementwise 1 + erf", "#CC79A7", "-"),
-    "elementwise_sigmoid": Look("elementwise sigmoid", "#CC79A7", ":"),
-    "elementwise_tanh": Look("elementwise tanh", "#882255", "-"),
-    "elementwise_linear": Look("elementwise 1 + x", "#882255", ":"),
-    "elementwise_relu": Look("elementwise ReLU", "#882255", "--"),
-    "elementwise_exp": Look("elementwise exp", "#56B4E9", ":"),
-    "attention_fixed": Look("attention, k = 1", "#0072B2", "--"),
-    "attention": Look("attention, k free", "#0072B2", "-"),
-    "bayes": Look("Bayes", "#000000", ":"),
+    "pooled": Look("pooled = vectorized", ORANGE, "-"),
+    "elementwise_erf": Look("elementwise 1 + erf", PURPLE, "-"),
+    "elementwise_sigmoid": Look("elementwise sigmoid", PURPLE, ":"),
+    "elementwise_tanh": Look("elementwise tanh", WINE, "-"),
+    "elementwise_linear": Look("elementwise 1 + x", WINE, ":"),
+    "elementwise_relu": Look("elementwise ReLU", WINE, "--"),
+    "elementwise_exp": Look("elementwise exp", SKY, ":"),
+    "attention_fixed": Look("attention, k = 1", BLUE, "--"),
+    "attention": Look("attention, k free", BLUE, "-"),
+    "bayes": Look("Bayes", BLACK, ":"),
 }
 """The highest curve first."""
 BEST = ("attention_fixed", "elementwise_exp", "attention", "bayes")
@@ -81,13 +82,13 @@ def _curves(axes: Axes, rows: Sequence[Any], names: Iterable[str], x: str, y: st
 
 def _guide(axes: Axes, name: str, x: np.ndarray, y: np.ndarray) -> None:
     """Draw a growth law as a thin line, for the eye."""
-    axes.plot(x, y, color="#999999", lw=0.8)
+    axes.plot(x, y, color=LIGHT_GREY, lw=0.8)
     axes.annotate(
         name,
         (x[-1], y[-1]),
         xytext=(4, 0),
         textcoords="offset points",
-        color="#666666",
+        color=GREY,
         va="center",
         fontsize=8.5,
         annotation_clip=False,

@@ -21,13 +21,13 @@ from sparsetoken.experiments.ridgeless.rows import (
 from sparsetoken.experiments.ridgeless.work import RATIO, RIDGES
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREY
 
 __all__ = ["PICTURES", "draw", "draw_capacity"]
 
 DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
 SHADES = dict(zip(RIDGES, (style.SEQUENCE[0], style.SEQUENCE[1], style.SEQUENCE[3]), strict=True))
 LOSSES = {"hinge": style.SEQUENCE[1], "logistic": style.SEQUENCE[4]}
-GREY = "#555555"
 
 
 def draw(rows: Sequence[Any]) -> Figure:

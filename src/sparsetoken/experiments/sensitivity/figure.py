@@ -15,13 +15,14 @@ from matplotlib.lines import Line2D
 from sparsetoken.experiments.rows import select
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, OnMap, Spot
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREY, LIGHT_GREY, RED
 
 __all__ = ["PICTURES", "draw_maps", "draw_split"]
 
 LEVELS = np.array([0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.32])
 NORM = LogNorm(LEVELS[0], LEVELS[-1])
 MAP = "viridis"
-MARKED = "#E8262A"
+MARKED = RED
 AXES = {"sharpness": ("beta", "alpha0"), "bias": ("eta_b", "positive_rate")}
 
 
@@ -108,7 +109,7 @@ def _turning(axes: Axes, surface: Sequence[OnMap]) -> None:
 def _map_legend(figure: Figure) -> None:
     star = Line2D([], [], color=MARKED, marker="*", ms=10, mec="white", label="best β")
     turn = Line2D([], [], color=MARKED, ls="--", label="query at right angles to the signal")
-    disc = Line2D([], [], ls="none", marker="o", ms=8, mfc="#777777", mec="black", mew=0.8)
+    disc = Line2D([], [], ls="none", marker="o", ms=8, mfc=LIGHT_GREY, mec="black", mew=0.8)
     disc.set_label("simulation, in the colour of its test error")
     figure.legend(handles=[star, turn, disc], loc="outside upper center", ncols=3)
 
@@ -141,9 +142,9 @@ def draw_split(rows: Sequence[Any]) -> Figure:
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     style.axis_text(axes, x="share of the samples for the query, α₀ / (α₀ + α₁)", y="test error")
-    triangle = Line2D([], [], ls="none", marker="^", color="#555555", label="best")
-    disc = Line2D([], [], ls="none", marker="o", color="#555555", label="simulation")
-    dashed = Line2D([], [], ls="-.", color="#555555", label="best learner")
+    triangle = Line2D([], [], ls="none", marker="^", color=GREY, label="best")
+    disc = Line2D([], [], ls="none", marker="o", color=GREY, label="simulation")
+    dashed = Line2D([], [], ls="-.", color=GREY, label="best learner")
     handles += [triangle, disc, dashed]
     figure.legend(handles=handles, loc="outside upper center", ncols=(len(handles) + 1) // 2)
     return figure

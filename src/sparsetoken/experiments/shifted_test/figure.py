@@ -11,6 +11,7 @@ from sparsetoken.experiments.rows import select, series
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.experiments.shifted_test.work import MODELS, PROBLEM
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import LIGHT_GREY
 
 __all__ = ["PICTURES", "draw"]
 
@@ -26,7 +27,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     figure, panels = style.new_figure(9.6, 3.7, 3)
     shown = []
     for axes, shift in zip(panels, LABELS, strict=True):
-        axes.axvline(getattr(PROBLEM, shift), color="#BBBBBB", lw=1.2)
+        axes.axvline(getattr(PROBLEM, shift), color=LIGHT_GREY, lw=1.2)
         for model in MODELS:
             place = {"model": model, "shift": shift}
             line = series(select(rows, Theory, **place), "value", "test_error")

@@ -12,6 +12,7 @@ from sparsetoken.experiments.rows import select, series
 from sparsetoken.experiments.training_floor.rows import Levels, MessagesPassed, Searched
 from sparsetoken.experiments.training_floor.work import DESCENT, STAGES
 from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLUE, GREY, VERMILION
 
 __all__ = ["PICTURES", "draw"]
 
@@ -22,8 +23,8 @@ LINES = {
     "bayes": ("Bayes, signal known", style.COLOURS["bayes"], ":"),
 }
 POINTS = {
-    STAGES: ("four stages, all choices", "#0072B2", "o"),
-    DESCENT: ("one descent, constant steps", "#D55E00", "s"),
+    STAGES: ("four stages, all choices", BLUE, "o"),
+    DESCENT: ("one descent, constant steps", VERMILION, "s"),
 }
 
 
@@ -45,7 +46,7 @@ def draw(rows: Sequence[Any]) -> Figure:
             [x for x, _ in predicted], [v.value for _, v in predicted], "x", color=colour, ms=9
         )
     passed = series(select(rows, MessagesPassed), "alpha", "test_error")
-    look = {"color": "#666666", "fmt": "^", "ms": 5}
+    look = {"color": GREY, "fmt": "^", "ms": 5}
     lines.labelled_points(axes, passed, label="message passing", **look)
     lines.error_axis(axes, (0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     style.load_axis(axes, [row.alpha for row in levels])

@@ -70,7 +70,16 @@ def align(
 
 @with_x64
 def align_point(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
-    """Return `align` at a single point."""
+    """Return `align` at a single point.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import align_point
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> round(align_point(problem, st.TwoSteps(alpha=1.0)).cosine, 2)
+    0.88
+    """
     found: Alignment = on_route(problem, "align")(problem, steps)
     return found
 

@@ -117,6 +117,16 @@ def descend_point(problem: SparseTokenProblem, model: Model, **options: Any) -> 
     ------
     InvalidInput
         If a field holds an array, or as `descend` says.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import descend_point
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> model = st.Attention(st.JointDescent(alpha=2.0, steps=2))
+    >>> found = descend_point(problem, model, replicas=2, tolerance=0.1)
+    >>> found.test_error.shape
+    (3,)
     """
     require_numbers(problem, model)
     found = descend(problem, model, **options)

@@ -30,6 +30,13 @@ class GrowthFit:
     intercept, slope : float
     residual : float
         Root mean square of the relative residuals.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> fit = st.oracle.fit_growth([16, 64, 256], [4.0, 8.0, 16.0])["sqrt(L)"]
+    >>> round(fit.slope, 3), round(fit.residual, 3)
+    (1.0, 0.0)
     """
 
     law: str

@@ -49,6 +49,14 @@ class LearningError(Result):
     numerical_error : float
         Of `test_error`.
     status : Status
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.oracle.learning_error(problem, alpha=0.5)
+    >>> found.test_error > found.oracle_error
+    True
     """
 
     test_error: float
@@ -182,7 +190,7 @@ def _solution(problem: SparseTokenProblem, alpha: float, nodes: Nodes) -> tuple[
         return scale * position_overlap(problem, theta**2 * gamma / (1 + gamma), nodes) - gamma
 
     low, high = scale * R * R / L, scale * R
-    if R == L:
+    if R == L or low == 0:  # all positions are known, or theta^2 is 0 to rounding
         return high / (1 + high), high / (1 + high)
     grid = np.geomspace(low, high, _SCAN)
     values = np.array([excess(gamma) for gamma in grid])

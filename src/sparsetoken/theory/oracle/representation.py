@@ -48,6 +48,13 @@ class Representation:
     numerical_error : float
         Change of the test error from half the lattice; 0 in closed form.
     status : Status
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> round(st.oracle.best_error(problem, st.Attention()).sharpness, 1)
+    inf
     """
 
     test_error: float
