@@ -9,6 +9,7 @@ import numpy as np
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.capacities import solved_capacity
+from sparsetoken.experiments.experiment import version
 from sparsetoken.experiments.ridgeless.rows import (
     Distance,
     Divergence,
@@ -107,6 +108,7 @@ def line_of_loads(count: int) -> list[float]:
     return np.exp([*-away[::-1], *away]).round(9).tolist()
 
 
+@version(2)
 def predict_loads(model: str, ridge: float, judged: tuple[float, ...], points: int) -> list[Load]:
     """Predict the square loss at loads that are judged, and on a line."""
     line = [*line_of_loads(points), *([1.0] if ridge > 0 else [])] if points else []
