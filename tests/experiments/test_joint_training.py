@@ -80,7 +80,7 @@ def test_early_stopping_fails_where_nothing_rises(rows):
 def test_the_words_have_best_and_last(rows, said_of):
     words = said_of(EXPERIMENT, PROFILE, rows)
     best = min(select(rows, AtStep, **FAST), key=lambda row: row.test_error.value)
-    assert f"{best.test_error.value:.4f} predicted at step {best.step}" in words["result"]
+    assert f"<td>{best.test_error.value:.4f}, {best.step}</td>" in words["result"]
     assert "d = 100 (5 trials)" in words["setting"]
 
 
