@@ -121,7 +121,7 @@ def test_progress_counts_all_replicas():
     assert told == [(done, 6) for done in range(1, 7)]
     told.clear()
     model = _model(alpha=1.0, steps=2, start_w=0.2)  # the first replicas are not enough
-    descend(PROBLEM, model, tolerance=2e-4, on_replica=lambda *now: told.append(now))
+    descend(PROBLEM, model, tolerance=1e-4, on_replica=lambda *now: told.append(now))
     assert [done for done, _ in told] == list(range(1, len(told) + 1))
     assert told[-1][0] == told[-1][1] > 8
 

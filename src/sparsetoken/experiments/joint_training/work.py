@@ -95,6 +95,7 @@ def predict() -> list[References]:
     return [predict_references(PROBLEM, steps, readout, load=ALPHA, pooled_alpha1=ALPHA)]
 
 
+@version(2)
 def follow(ratio: float, start: float, steps: int, replicas: int) -> list[AtStep]:
     """Predict the course of a descent."""
     descent = descent_of(ratio, start, steps)

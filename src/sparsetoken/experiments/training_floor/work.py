@@ -169,7 +169,7 @@ def search_stages(
     return [Searched(alpha, STAGES, numbers, _known(best.prediction), error)]
 
 
-@version(2)
+@version(3)
 def search_descent(
     family: str,
     steps: int,

@@ -78,13 +78,31 @@ class Frame:
         power = np.einsum("cm,mc->c", slopes, weighted) / self._alpha
         rest = slopes @ weighted / self._alpha - shared.T @ shared
         scale = np.sqrt(np.where(power > 0, power, 1.0))
-        share, axes = np.linalg.eigh(rest / np.outer(scale, scale))
-        new = share > _DEPENDENT
-        root = scale[:, None] * axes[:, new] * np.sqrt(share[new])  # rest = root root^T
-        inverse = axes[:, new] / (scale[:, None] * np.sqrt(share[new]))
+        root, inverse = _triangular(rest / np.outer(scale, scale))
+        root, inverse = scale[:, None] * root, inverse / scale[:, None]
         fresh = inverse.T @ slopes - (shared @ inverse).T @ self._past
-        last, count = self.size, int(new.sum())
+        last, count = self.size, root.shape[1]
         self._slopes[last - self._own : last - self._own + count] = fresh
         self._tokens[last : last + count] = normals[:count] + fresh / self._alpha
         self.size += count
         return np.concatenate([known, root.T])
+
+
+def _triangular(
+    rest: Float[np.ndarray, "c c"],
+) -> tuple[Float[np.ndarray, "c k"], Float[np.ndarray, "c k"]]:
+    """Return a triangular root, rest = root root^T, and an inverse of it, inverse^T root = 1.
+
+    A column stands for each gradient that is not made of those before it. Axes of eigenvectors
+    would have signs, and where variances are alike angles, that rounding decides.
+    """
+    columns, kept, left = [], [], rest
+    for i in range(len(rest)):
+        if left[i, i] > _DEPENDENT:
+            columns.append(left[:, i] / np.sqrt(left[i, i]))
+            kept.append(i)
+            left = left - np.outer(columns[-1], columns[-1])
+    root = np.stack(columns, axis=1) if columns else np.zeros((len(rest), 0))
+    inverse = np.zeros_like(root)
+    inverse[kept] = np.linalg.inv(root[kept]).T
+    return root, inverse
