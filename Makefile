@@ -85,7 +85,7 @@ pages:
 	$(BIN)/python -m sphinx -W --keep-going -q docs $(SITE)
 
 # The explorer as a page of the site, with results on a grid inside: five minutes of one core.
-$(STATIC_EXPLORER): $(wildcard src/sparsetoken/explorer/*.py src/sparsetoken/explorer/static/*)
+$(STATIC_EXPLORER): $(wildcard $(addprefix src/sparsetoken/,explorer/*.py explorer/static/* theory/*.py theory/*/*.py))
 	$(BIN)/sparsetoken explore --export $(@D)
 
 clean: ## remove what the other targets built

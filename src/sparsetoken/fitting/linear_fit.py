@@ -165,7 +165,7 @@ def _one_copy_left_out(
     gain = np.where(slope != 0, (left_out - fitted) / (s * slope), 0.0)
     gamma = np.where(np.isfinite(gain), gain / (1 + gain * s * bend), 1 / (s * bend))
     moved = fitted + gamma * one * slope / (1 - gamma * one * bend)
-    same = np.abs(s - one) <= 1e-8
+    same = np.abs(s - one) <= 1e-8  # one copy but for rounding
     return np.where(same | (slope == 0), left_out, moved)
 
 

@@ -10,7 +10,6 @@ from sparsetoken.experiments.real_tokens.rows import Simulated, Theory
 from sparsetoken.experiments.real_tokens.work import (
     CLASSIFIERS,
     DIGIT,
-    PATCHES,
     PLACES,
     RIDGE,
     SHARPNESS,
@@ -78,7 +77,6 @@ def summary(
     return {
         "digit": DIGIT,
         "lengths": [length for tokens, length in PLACES if tokens == "digits"],
-        "patches": PATCHES,
         "ridge": RIDGE,
         "sharpness": SHARPNESS,
         "last": last,

@@ -27,7 +27,6 @@ from sparsetoken.theory.covariance import (
 __all__ = [
     "CLASSIFIERS",
     "DIGIT",
-    "PATCHES",
     "PLACES",
     "PROFILES",
     "RIDGE",
