@@ -17,14 +17,14 @@ from sparsetoken.forecasting.curves import Errors, Settings, effective_size, err
 from sparsetoken.forecasting.excess import Excess, excess_of
 from sparsetoken.forecasting.law import BagLaw
 
-__all__ = ["Interval", "Posterior", "fit_posterior"]
+__all__ = ["Interval", "Posterior", "fit_posterior", "settings_and_prior"]
 
 # Chosen on the tuning sets of benchmarks/forecast.py.
-_SEPARATIONS = np.geomspace(0.15, 6.0, 24)
+_SEPARATIONS = (0.15, 6.0, 24)  # least, largest, number
 _USUAL_SEPARATION, _SEPARATION_SPREAD = 2.2, 0.65  # and of its logarithm
 # Of the log odds of the share of D^2 that a readout misses at the most training bags.
 _UNLEARNED, _UNLEARNED_SPREAD = 1.2, 1.5
-_UNLEARNED_STEPS = np.linspace(-2.5, 2.0, 10)  # in deviations; large pilots miss little
+_UNLEARNED_STEPS = (-2.5, 2.0, 10)  # in deviations; large pilots miss little
 _SPARSITY = 1.0  # weight 1/R: few informative tokens are what attention is for
 _FLIPS, _FLIP_RATE = (0.0, 0.05), 20.0
 _OWN, _SHARED = 5e-4, 8e-4  # variances of what curves miss: of each error, of all of a model
@@ -77,7 +77,7 @@ class Posterior:
 
 def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:
     """Weigh the settings by what was measured."""
-    settings, prior = _grid(law, held_out.sizes[-1])
+    settings, prior = settings_and_prior(law, held_out.sizes[-1])
     found = [errors_at(n, settings, law) for n in held_out.sizes]
     measured = np.concatenate([held_out.errors(model) for model in FITTED])
     covariance = held_out.covariance + _missed(held_out.sizes)
@@ -111,15 +111,22 @@ def _missed(sizes: Float[np.ndarray, " K"]) -> Float[np.ndarray, "J J"]:
     return np.kron(np.eye(len(FITTED)), one)
 
 
-def _grid(law: BagLaw, n: float) -> tuple[Settings, Float[np.ndarray, " G"]]:
+def settings_and_prior(
+    law: BagLaw, n: float, fineness: int = 1
+) -> tuple[Settings, Float[np.ndarray, " G"]]:
     """Return settings and the logarithm of their prior, given n training bags.
 
     How much of the separation n bags teach has a prior, and the effective dimension follows
     from it: one that hangs on the number of columns calls small pilots of wide tokens hopeless.
+    With a fineness the separations and dimensions are so many times as many.
     """
+    least, largest, count = _SEPARATIONS
+    separations = np.geomspace(least, largest, fineness * count)
+    first, last, count = _UNLEARNED_STEPS
+    steps = np.linspace(first, last, fineness * count)
     m, L = effective_size(n, law), law.length
     informative = sorted({R for R in (1, 2, 4, 8, 16, 32, 64) if 2 * R <= L} | {L})
-    axes = np.meshgrid(_SEPARATIONS, _UNLEARNED_STEPS, informative, _FLIPS, indexing="ij")
+    axes = np.meshgrid(separations, steps, informative, _FLIPS, indexing="ij")
     D, step, R, flips = (axis.ravel() for axis in axes)
     odds = np.exp(_UNLEARNED + _UNLEARNED_SPREAD * step)  # 4 d / (m D^2)
     strong = np.log(D / _USUAL_SEPARATION) / _SEPARATION_SPREAD
