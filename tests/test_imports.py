@@ -38,7 +38,16 @@ ALLOWED = {
     "sweep": {*CORE, "files", "figures", "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
-    "experiments": {*CORE, "theory", "simulation", "beyond", "figures"},
+    "experiments": {
+        *CORE,
+        "theory",
+        "simulation",
+        "bags",
+        "estimators",
+        "forecasting",
+        "beyond",
+        "figures",
+    },
     "report": {*CORE, "sweep", "figures", "experiments"},
     "explorer": {*CORE, "files", "theory", "simulation", "figures"},
     "cli": {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -33,6 +34,16 @@ def reproduce(
     ] = "quick",
     out: Annotated[str, typer.Option("--out", help="Folder of the report.")] = "results",
     seed: Annotated[int, typer.Option("--seed", help="Seed of all experiments.")] = 0,
+    bags: Annotated[
+        Path | None,
+        typer.Option(
+            "--bags",
+            metavar="FOLDER",
+            show_default=False,
+            help="Folder of files of bags, as forecast reads them: their forecasts and measured "
+            "errors come into the section forecasts.",
+        ),
+    ] = None,
     workers: Annotated[int, typer.Option("--workers", help="Processes.")] = 2,
     cluster: Cluster = "",
     as_json: o.AsJson = False,
@@ -45,11 +56,13 @@ def reproduce(
 
     Example: [cyan]sparsetoken reproduce alignment --out results[/]
     """
+    from sparsetoken.cli.bag_folder import read_sets
     from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
     from sparsetoken.report.reproduce import reproduce as run
     from sparsetoken.validation import integer
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
+    sets = [] if bags is None else read_sets(bags)
     with (
         one_message(),
         executor_of(workers, cluster) as (executor, workers),
@@ -60,6 +73,7 @@ def reproduce(
             profile=profile,
             out=out,
             seed=seed,
+            sets=sets,
             executor=executor,
             workers=workers,
             progress=progress,

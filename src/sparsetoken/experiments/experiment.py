@@ -96,6 +96,8 @@ class Experiment:
         What of the optional packages it needs, by the name of the extra.
     modules : tuple of str
         The modules that the extra brings.
+    set_jobs : callable, optional
+        (profile, seed, sets) to the jobs of sets of bags that a person gives.
     """
 
     name: str
@@ -108,6 +110,7 @@ class Experiment:
     summary: Callable[[Any, Sequence[Any], Sequence[Comparison]], Mapping[str, Any]]
     extra: str = ""
     modules: tuple[str, ...] = ()
+    set_jobs: Callable[[Any, int, Sequence[Any]], list[Job]] | None = None
 
     @property
     def folder(self) -> str:
@@ -124,9 +127,12 @@ class Experiment:
         """Whether the optional packages that it needs are installed."""
         return all(importlib.util.find_spec(module) is not None for module in self.modules)
 
-    def plan(self, profile: str, seed: int = 0) -> list[Job]:
-        """Return the jobs of a profile, quick or paper."""
-        return self.jobs(self.profiles[profile], seed)
+    def plan(self, profile: str, seed: int = 0, sets: Sequence[Any] = ()) -> list[Job]:
+        """Return the jobs of a profile, quick or paper, and of given sets if it takes them."""
+        found = self.jobs(self.profiles[profile], seed)
+        if sets and self.set_jobs is not None:
+            found += self.set_jobs(self.profiles[profile], seed, sets)
+        return found
 
     def judged(self, profile: str, rows: Sequence[Any]) -> list[Comparison]:
         """Return the comparisons that the rows allow."""

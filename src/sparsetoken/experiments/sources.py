@@ -86,6 +86,9 @@ _OWN_DERIVED = (
 )
 _OWN_EXPERIMENT = (
     "real-bags",
+    "forecast-intervals",
+    "forecast-recommendation",
+    "forecast-errors",
     "more-query-steps",
     "growing-length",
     "several-queries",

@@ -16,6 +16,8 @@ from typing import Any
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
 from sparsetoken.experiments.experiment import Experiment, Job
+from sparsetoken.experiments.forecasts.rows import LeftOut
+from sparsetoken.experiments.forecasts.sets import BagSet
 from sparsetoken.experiments.rows import from_json, to_json
 from sparsetoken.experiments.sources import source_of
 from sparsetoken.report.figure_data import table
@@ -124,6 +126,7 @@ def reproduce(
     profile: str = "quick",
     out: str | os.PathLike[str] = "results",
     seed: int = 0,
+    sets: Sequence[BagSet | LeftOut] = (),
     executor: Executor | None = None,
     workers: int = 1,
     progress: Callable[[str, float, float], None] = lambda name, done, total: None,
@@ -145,6 +148,8 @@ def reproduce(
     out : path
         Folder of the report. It is checked before any work.
     seed : int
+    sets : sequence of BagSet or LeftOut
+        Sets of bags for the experiment forecasts, of `sparsetoken.experiments.forecasts.sets`.
     executor : concurrent.futures.Executor, optional
         Where the work runs; in this process by default.
     workers : int
@@ -161,19 +166,22 @@ def reproduce(
     ------
     InvalidInput
         If a name or profile is unknown, the packages of an experiment that is named are
-        not installed, or the folder cannot be written.
+        not installed, sets are given that no experiment of the run takes or two of one name,
+        or the folder cannot be written.
     StoreError
         If reproduce.sqlite is damaged or cannot be written.
     RunStopped
         If a piece of work fails. The others are done; a new run tries it again.
     """
     chosen, skipped = chosen_experiments(names, profile)
+    if sets and not any(experiment.set_jobs for experiment in chosen):
+        raise InvalidInput("experiments", "with forecasts where sets of bags are given", names)
     seed = integer("seed", seed, 0)
     drawn = [name for experiment in chosen for name in pictures_of(experiment)]
     pictures = [f"{name}.png" for name in (*drawn, SCATTER)]
     folder = writable_folder(out, ("report.html", "claims.json", *pictures))
     facts, start = _facts(profile, seed), time.monotonic()
-    jobs = {experiment.name: experiment.plan(profile, seed) for experiment in chosen}
+    jobs = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
     rows, computed, resumed, damaged = _rows(folder, jobs, executor, workers, progress)
     seconds, pieces = time.monotonic() - start, sum(map(len, jobs.values()))
     facts |= {"computed": computed, "wall time": f"{seconds:.0f} s"}

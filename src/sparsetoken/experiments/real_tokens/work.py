@@ -32,6 +32,7 @@ __all__ = [
     "RIDGE",
     "SHARPNESS",
     "Profile",
+    "draw_bags",
     "jobs",
 ]
 
@@ -125,6 +126,18 @@ def _textures() -> tuple[Float[np.ndarray, "N d"], Bool[np.ndarray, " N"]]:
     return np.concatenate(found), np.repeat([False, True], PATCHES)
 
 
+def draw_bags(
+    tokens: str, length: int, labels: Int[np.ndarray, " n"], rng: np.random.Generator
+) -> Float[np.ndarray, "n L d"]:
+    """Draw bags; the first token of a positive one is a wanted token."""
+    others, wanted, _ = source(tokens)
+    n = len(labels)
+    bags = others[rng.integers(len(others), size=(n, length))]
+    one = wanted[rng.integers(len(wanted), size=n)]
+    bags[labels > 0, 0] = one[labels > 0]
+    return bags
+
+
 def features(
     tokens: str,
     length: int,
@@ -133,14 +146,10 @@ def features(
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "n d"]:
     """Draw bags, and return their mean tokens or those that the query attends to."""
-    others, wanted, query = source(tokens)
-    n = len(labels)
-    bags = others[rng.integers(len(others), size=(n, length))]
-    one = wanted[rng.integers(len(wanted), size=n)]
-    bags[labels > 0, 0] = one[labels > 0]
+    bags = draw_bags(tokens, length, labels, rng)
     if classifier == "pooled":
         return bags.mean(axis=1)
-    weights = softmax(SHARPNESS * (bags @ query), axis=1)
+    weights = softmax(SHARPNESS * (bags @ source(tokens).query), axis=1)
     return np.einsum("nl,nld->nd", weights, bags)
 
 

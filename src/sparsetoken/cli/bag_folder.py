@@ -1,0 +1,53 @@
+"""All sets of bags of a folder, for the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparsetoken.cli.files import read_bags
+from sparsetoken.cli.readers import PARQUET
+from sparsetoken.cli.show import message
+
+if TYPE_CHECKING:
+    from sparsetoken.experiments.forecasts.rows import LeftOut
+    from sparsetoken.experiments.forecasts.sets import BagSet
+
+__all__ = ["read_sets"]
+
+
+def read_sets(folder: Path) -> list[BagSet | LeftOut]:
+    """Read the .npz and Parquet files of a folder, by name.
+
+    What cannot be read or forecast is told, and returned with the reason.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such folder, or no file in it that can be forecast.
+    """
+    from sparsetoken.experiments.forecasts.rows import LeftOut
+    from sparsetoken.experiments.forecasts.sets import BagSet
+    from sparsetoken.validation import InvalidInput
+
+    legal = "a folder with .npz or .parquet files of bags"
+    if not folder.is_dir():
+        raise InvalidInput("--bags", legal, str(folder))
+    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in (".npz", *PARQUET))
+    if not paths:
+        raise InvalidInput("--bags", legal, str(folder), "No file in it has such an ending.")
+    found: list[BagSet | LeftOut] = []
+    for path in paths:
+        try:
+            data = read_bags(path, "", "bag")
+            found.append(BagSet.of(path.name, data.bags, data.y))
+        except ValueError as error:  # InvalidInput, or what the checks of values raise
+            # Rows do not depend on where the folder is.
+            found.append(LeftOut(path.name, str(error).replace(str(path), path.name)))
+    left_out = [one for one in found if isinstance(one, LeftOut)]
+    if len(left_out) == len(found):
+        remedy = f"None of its files can be forecast. {left_out[0].set}: {left_out[0].reason}"
+        raise InvalidInput("--bags", legal, str(folder), remedy)
+    for one in left_out:
+        message(f"Left out: {one.set}. {one.reason}")
+    return found

@@ -1,0 +1,152 @@
+"""Sets of bags: drawn from packaged tokens, or given; and how they are split."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool
+
+from sparsetoken.bags import Bags, as_bags
+from sparsetoken.experiments.real_tokens.work import draw_bags
+from sparsetoken.forecasting.inputs import LEAST_BAGS, read_labelled
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["BagSet", "Drawn", "Split"]
+
+MULTIPLES = (1, 2, 4)  # of the pilot, as a forecast has them by default
+LEAST_PILOT, LARGEST_PILOT, PILOT_SHARE = 40, 100, 0.2
+LEAST_REST = 0.1  # of the bags of a given set, to test on
+MOST_REST = 1000
+
+
+class Split(NamedTuple):
+    """Bags to train on, and other bags to test on, with their numbers in the set."""
+
+    bags: Bags
+    positive: Bool[np.ndarray, " n"]
+    rest: Bags
+    truth: Bool[np.ndarray, " m"]
+    numbers: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawn:
+    """Bags of packaged tokens, half of them positive; each bag is drawn anew.
+
+    Attributes
+    ----------
+    tokens : str
+        digits or textures.
+    length : int
+        Tokens in a bag.
+    pilot : int
+        Bags of a pilot.
+    tested : int
+        Bags to test on.
+    """
+
+    tokens: str
+    length: int
+    pilot: int
+    tested: int
+
+    @property
+    def name(self) -> str:
+        """For readers."""
+        return f"{self.length} {self.tokens}"
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of bags to measure at."""
+        return tuple(multiple * self.pilot for multiple in MULTIPLES)
+
+    def split(self, n: int, rng: np.random.Generator) -> Split:
+        """Draw n bags to train on, and others."""
+        signs = np.where(np.arange(n + self.tested) % 2, 1, -1)
+        X, positive = draw_bags(self.tokens, self.length, signs, rng), signs > 0
+        numbers = np.arange(n, len(signs))
+        return Split(as_bags(X[:n]), positive[:n], as_bags(X[n:]), positive[n:], numbers)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class BagSet:
+    """A set of labelled bags that was given; `of` makes it.
+
+    Its text (`repr`), which keys the rows, has the name and the digest of the content.
+
+    Attributes
+    ----------
+    name, digest : str
+    bags : Bags
+    positive : bool array of shape (n,)
+    """
+
+    name: str
+    digest: str
+    bags: Bags = dataclasses.field(repr=False)
+    positive: Bool[np.ndarray, " n"] = dataclasses.field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, bags: Any, y: Any) -> BagSet:
+        """Check bags and labels.
+
+        Parameters
+        ----------
+        name : str
+        bags : any form of bags
+        y : array of shape (n,)
+            Labels of two classes.
+
+        Raises
+        ------
+        ValueError
+            If they cannot be forecast, or are too few for a pilot and as many bags again.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sparsetoken.experiments.forecasts.sets import BagSet
+        >>> rng = np.random.default_rng(0)
+        >>> found = BagSet.of("noise", rng.standard_normal((100, 4, 3)), np.arange(100) % 2)
+        >>> found.pilot, found.sizes
+        (40, (40, 80))
+        """
+        data = read_labelled(bags, y)
+        tokens = data.bags.tokens
+        digest = hashlib.blake2b(digest_size=8)
+        for array in (tokens, data.bags.offsets.astype("<i8"), data.positive):
+            digest.update(f"{array.dtype.str} {array.shape}".encode())
+            digest.update(np.ascontiguousarray(array))
+        found = cls(name, digest.hexdigest(), data.bags, data.positive)
+        if len(found.sizes) < 2:
+            legal = f"at least {math.ceil(2 * found.pilot / (1 - LEAST_REST))}, for a pilot of "
+            legal += f"{found.pilot}, as many again, and a tenth to test on"
+            raise InvalidInput(f"number of bags of {name}", legal, len(data.bags))
+        return found
+
+    @property
+    def pilot(self) -> int:
+        """Bags of a pilot: a fifth of the set, from 40 to 100, or as rare classes need."""
+        n, rate = len(self.bags), float(self.positive.mean())
+        enough = math.ceil((LEAST_BAGS + 0.5) / min(rate, 1 - rate))
+        return max(min(round(PILOT_SHARE * n), LARGEST_PILOT), LEAST_PILOT, enough)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Numbers of bags to measure at, as far as a tenth of the bags is left to test on."""
+        most = (1 - LEAST_REST) * len(self.bags)
+        return tuple(m * self.pilot for m in MULTIPLES if m * self.pilot <= most)
+
+    def split(self, n: int, rng: np.random.Generator) -> Split:
+        """Choose n bags to train on, with classes as in the set, and up to 1000 of the others."""
+        plus = rng.permutation(np.flatnonzero(self.positive))
+        minus = rng.permutation(np.flatnonzero(~self.positive))
+        count = round(n * float(self.positive.mean()))
+        train = np.concatenate([plus[:count], minus[: n - count]])
+        rest = rng.permutation(np.concatenate([plus[count:], minus[n - count :]]))[:MOST_REST]
+        y = self.positive
+        return Split(self.bags[train], y[train], self.bags[rest], y[rest], rest)

@@ -1,0 +1,248 @@
+"""Forecasts beside measured errors: their verdicts, and the sets that a person gives."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sparsetoken.cli.app import app
+from sparsetoken.cli.bag_folder import read_sets
+from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.claims import FAILS, HOLDS, NOT_CONVERGED
+from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.forecasts import EXPERIMENT, work
+from sparsetoken.experiments.forecasts.rows import Forecasted, LeftOut, Simulated
+from sparsetoken.experiments.forecasts.sets import BagSet, Drawn
+from sparsetoken.experiments.rows import Measured, select
+from sparsetoken.report import reproduce
+from sparsetoken.validation import InvalidInput
+
+SMALL = work.Profile(pilots=1, draws=3, test_bags=100, set_pilots=1, set_draws=3)
+
+
+@pytest.fixture
+def one_round(monkeypatch):
+    """Forecasts from two halves, where the errors matter little."""
+    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", ((2, 1, 1),))
+
+
+def _bags(n=100, rate=0.5, shift=3.0):
+    rng = np.random.default_rng(n)
+    y = (np.arange(n) < rate * n).astype(int)
+    X = rng.standard_normal((n, 4, 5))
+    X[y == 1, 0] += shift
+    return X, y
+
+
+def _made(off=0.0, swapped=False, width=0.05):
+    """Return rows of two pilots of a set, forecasts off by so much."""
+    errors = {"pooled": 0.3, "attention": 0.1}
+    rows = []
+    for model, error in errors.items():
+        for n in (60, 120):
+            rows.append(Simulated("made", False, model, n, Measured(error, 0.005, 5, 4, "tensors")))
+            told = 0.4 - error if swapped else error + off
+            rows += [
+                Forecasted("made", False, model, pilot, 60, n, told, told - width, told + width)
+                for pilot in range(2)
+            ]
+    return rows
+
+
+def _verdicts(rows):
+    return {c.claim: c.verdict for c in EXPERIMENT.judged("quick", rows) if c.theory == c.theory}
+
+
+def test_forecasts_that_come_true_hold():
+    assert _verdicts(_made(off=0.03)) == {
+        "forecast-intervals": HOLDS,
+        "forecast-recommendation": HOLDS,
+    }
+
+
+def test_intervals_that_miss_fail():
+    assert _verdicts(_made(off=0.07))["forecast-intervals"] == FAILS
+    # The measurement is known to 0.005: an interval may miss by what that adds.
+    assert _verdicts(_made(off=0.0505))["forecast-intervals"] == HOLDS
+
+
+def test_a_recommendation_that_is_wrong_fails():
+    assert _verdicts(_made(swapped=True))["forecast-recommendation"] == FAILS
+
+
+def test_where_models_do_not_differ_nothing_is_decided():
+    rows = [
+        dataclasses.replace(row, test_error=Measured(0.2, 0.01, 5, 4, "tensors"))
+        if isinstance(row, Simulated)
+        else row
+        for row in _made()
+    ]
+    assert _verdicts(rows)["forecast-recommendation"] == NOT_CONVERGED
+
+
+def test_given_sets_are_shown_and_not_judged(said_of):
+    given = [dataclasses.replace(row, set="mine$", given=True) for row in _made(off=0.3)]
+    rows = [*_made(), *given, LeftOut("broken.npz", "It is <no> archive")]
+    assert _verdicts(rows)["forecast-intervals"] == HOLDS
+    words = said_of(EXPERIMENT, SMALL, rows)
+    assert "mine$" in words["result"]
+    assert "broken.npz (It is &lt;no&gt; archive)." in words["result"]
+    assert "--bags" not in words["left"]
+    assert "Left out" not in said_of(EXPERIMENT, SMALL, _made())["result"]
+
+
+@pytest.mark.usefixtures("one_round")
+def test_a_forecast_and_a_measurement_of_drawn_bags():
+    drawn = Drawn("digits", 5, 60, 100)
+    found = work.forecast_pilot(drawn, 0, 1)
+    assert [row.bags for row in select(found, Forecasted, model="pooled")] == [60, 120, 240]
+    assert all(0 <= row.low <= row.error <= row.high <= 1 for row in found)
+    pooled, attention = work.measure_errors(drawn, 120, 3, 1)
+    assert pooled.test_error.trials == 3
+    assert attention.test_error.value < pooled.test_error.value < 0.5
+
+
+def test_drawn_bags_are_of_both_classes_and_fresh():
+    split = Drawn("textures", 20, 80, 50).split(80, np.random.default_rng(0))
+    assert (len(split.bags), len(split.rest), split.positive.sum(), split.truth.sum()) == (
+        80,
+        50,
+        40,
+        25,
+    )
+    assert not {bag.tobytes() for bag in split.rest} & {bag.tobytes() for bag in split.bags}
+
+
+def test_a_set_is_split_by_class_without_overlap():
+    X, y = _bags(120, rate=0.4)
+    given = BagSet.of("mine", X, y)
+    split = given.split(40, np.random.default_rng(0))
+    assert split.positive.sum() == 16
+    rows = {tuple(bag[0]) for bag in split.bags}
+    assert not rows & {tuple(bag[0]) for bag in split.rest}
+    assert len(split.rest) == 80
+    np.testing.assert_array_equal(split.truth, given.positive[split.numbers])
+
+
+@pytest.mark.parametrize(
+    ("n", "rate", "pilot", "sizes"),
+    [
+        (100, 0.5, 40, (40, 80)),
+        (300, 0.5, 60, (60, 120, 240)),
+        (3000, 0.5, 100, (100, 200, 400)),
+        (300, 0.1, 105, (105, 210)),  # ten positive bags in the pilot, with rounding
+    ],
+)
+def test_the_pilot_of_a_set(n, rate, pilot, sizes):
+    given = BagSet.of("mine", *_bags(n, rate))
+    assert (given.pilot, given.sizes) == (pilot, sizes)
+    labels = given.split(pilot, np.random.default_rng(0)).positive
+    assert labels.sum() >= 10
+
+
+def test_a_key_has_name_and_content_and_nothing_else():
+    X, y = _bags()
+    same, other = BagSet.of("mine", X.copy(), y == 1), X.copy()
+    other[0, 0, 0] += 1e-9
+    assert repr(BagSet.of("mine", X, y)) == repr(same)
+    assert same.digest != BagSet.of("mine", other, y).digest
+    assert same.digest != BagSet.of("mine", X, 1 - y).digest
+    names = [job.name for job in work.set_jobs(SMALL, 0, [same])]
+    assert all(f"BagSet(name='mine', digest='{same.digest}')" in name for name in names)
+
+
+def test_the_error_of_a_given_set_has_the_luck_of_its_bags():
+    """100 bags, each always right or always wrong: draws agree, bags do not."""
+    wrong = [np.arange(100) < 20] * 4
+    numbers = [np.arange(100)] * 4
+    fresh, given = (work._mean(wrong, numbers, 5, one) for one in (False, True))
+    assert (fresh.value, fresh.error) == (0.2, 0.0)
+    assert given.error == pytest.approx(np.sqrt(0.2 * 0.8 / 99))
+
+
+@pytest.mark.parametrize(
+    ("n", "rate", "message"),
+    [(60, 0.5, "at least 89, for a pilot of 40"), (100, 0.05, "at least 10 of each class")],
+)
+def test_sets_that_are_too_small_are_refused(n, rate, message):
+    with pytest.raises(InvalidInput, match=message):
+        BagSet.of("mine", *_bags(n, rate))
+
+
+def test_sets_of_one_name_are_refused():
+    given = BagSet.of("mine", *_bags())
+    with pytest.raises(InvalidInput, match="different names"):
+        work.set_jobs(SMALL, 0, [given, LeftOut("mine", "why")])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a good set, one of a single class, and a file that is no archive."""
+    home = tmp_path / "sets"
+    home.mkdir()
+    X, y = _bags()
+    np.savez(home / "good.npz", X=X, y=y)
+    np.savez(home / "single.npz", X=X, y=np.zeros(100))
+    (home / "broken.npz").write_text("junk")
+    (home / "notes.txt").write_text("of no concern")
+    return home
+
+
+def test_a_folder_is_read(folder, capsys):
+    broken, good, single = read_sets(folder)
+    assert isinstance(good, BagSet)
+    assert good.name == "good.npz"
+    assert [one.set for one in (broken, single)] == ["broken.npz", "single.npz"]
+    assert str(folder) not in broken.reason
+    told = capsys.readouterr().err
+    assert "Left out: broken.npz" in told
+    assert "class" in told
+
+
+def test_another_place_of_the_folder_changes_no_key(folder):
+    first = [job.name for job in EXPERIMENT.plan("quick", sets=read_sets(folder))]
+    moved = folder.rename(folder.with_name("elsewhere"))
+    assert [job.name for job in EXPERIMENT.plan("quick", sets=read_sets(moved))] == first
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [(None, "--bags must be a folder"), ((), "No file in it"), (("broken.npz",), "None of its")],
+)
+def test_folders_that_say_nothing_are_refused(tmp_path, files, message):
+    home = tmp_path / "sets"
+    if files is not None:
+        home.mkdir()
+        for name in files:
+            (home / name).write_text("junk")
+    out = tmp_path / "out"
+    command = ["reproduce", "forecasts", "--bags", str(home), "--out", str(out)]
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 2
+    assert message in " ".join(found.stderr.split())
+    assert "Traceback" not in found.stderr
+    assert not out.exists()
+
+
+@pytest.mark.usefixtures("one_round")
+def test_given_sets_come_into_the_report(folder, tmp_path, monkeypatch):
+    fake = dataclasses.replace(
+        EXPERIMENT, jobs=lambda *_: [Job(_made, (), 1.0)], profiles={"quick": SMALL}
+    )
+    monkeypatch.setitem(EXPERIMENTS, "forecasts", fake)
+    out = tmp_path / "out"
+    found = reproduce(["forecasts"], out=out, sets=read_sets(folder))
+    assert found.all_hold
+    page = found.report.read_text(encoding="utf-8")
+    assert "good.npz" in page
+    assert "broken.npz (" in page
+    measured = (out / "data" / "forecasts.Simulated.csv").read_text(encoding="utf-8")
+    assert measured.count("good.npz") == 4  # two models, 40 and 80 bags
+    assert str(folder) not in page + measured
+    assert reproduce(["forecasts"], out=out, sets=read_sets(folder)).resumed == found.pieces
+
+
+def test_sets_without_the_experiment_are_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="with forecasts"):
+        reproduce(["alignment"], out=tmp_path / "out", sets=[LeftOut("mine", "why")])
