@@ -88,8 +88,12 @@ def test_given_sets_are_shown_and_not_judged(said_of):
     words = said_of(EXPERIMENT, SMALL, rows)
     assert "mine$" in words["result"]
     assert "broken.npz (It is &lt;no&gt; archive)." in words["result"]
-    assert "--bags" not in words["left"]
-    assert "Left out" not in said_of(EXPERIMENT, SMALL, _made())["result"]
+    assert "Of 8 intervals for sets that were given, 0% hold" in words["result"]
+    gaps = "over constructed sets is 0.000 for pooling and 0.000 for attention, and over given"
+    assert gaps in words["answer_forecast_errors"]
+    alone = said_of(EXPERIMENT, SMALL, _made())
+    assert "Left out" not in alone["result"]
+    assert "were given" not in alone["result"]
 
 
 @pytest.mark.usefixtures("one_round")

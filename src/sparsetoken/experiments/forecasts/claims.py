@@ -49,7 +49,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     that no power of a verdict could be stated.
     """
     del profile
-    constructed = [row for row in rows if not getattr(row, "given", True)]
+    constructed, _ = _by_origin(rows)
     inside, right = _inside(constructed), _right(constructed)
     found = [
         _share(INTERVALS, "share inside", NOMINAL, inside, NOMINAL - LEAST_INSIDE),
@@ -128,28 +128,40 @@ def summary(
 ) -> dict[str, Any]:
     """Return what was forecast and measured of each set, and the power of the verdict."""
     del comparisons
-    constructed = [row for row in rows if not getattr(row, "given", True)]
-    pairs = _pairs(rows)
-    names = list(dict.fromkeys(row.set for row, _ in pairs))
+    constructed, given = _by_origin(rows)
+    names = list(dict.fromkeys(row.set for row in select(rows, Simulated)))
     pilots = len({(row.set, row.pilot) for row in select(constructed, Forecasted)})
-    inside = _inside(constructed)
     return {
         "sets": [_of_set(rows, name) for name in names],
         "left_out": select(rows, LeftOut),
-        "given": [row.set for row in select(rows, Simulated, given=True)],
         "pilots": pilots,
-        "points": len(inside),
-        "inside": sum(inside) / len(inside),
-        "half": float(np.mean(_inside(constructed, 0.5))),
+        "inside": _inside(constructed),
+        "half": _inside(constructed, 0.5),
+        "given_inside": _inside(given),
         # Points of a pilot hang together; at worst they are all inside or all outside.
         "chance": float(stats.binom.sf(math.ceil(LEAST_INSIDE * pilots) - 1, pilots, 0.5)),
-        "right": len(_right(constructed)),
-        "gap": {
-            model: float(
-                np.mean([abs(r.error - t.test_error.value) for r, t in pairs if r.model == model])
-            )
-            for model in CLASSIFIERS
-        },
+        "right": _right(constructed),
+        "gaps": [
+            (of, _gaps(some)) for of, some in (("constructed", constructed), ("given", given))
+        ],
+    }
+
+
+def _by_origin(rows: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the rows of constructed and of given sets."""
+    some: list[Forecasted | Simulated] = [*select(rows, Forecasted), *select(rows, Simulated)]
+    return [row for row in some if not row.given], [row for row in some if row.given]
+
+
+def _gaps(rows: Sequence[Any]) -> dict[str, float]:
+    """Return the mean absolute difference of each model; nothing where there is no row."""
+    pairs = _pairs(rows)
+    return {
+        model: float(
+            np.mean([abs(r.error - t.test_error.value) for r, t in pairs if r.model == model])
+        )
+        for model in CLASSIFIERS
+        if pairs
     }
 
 

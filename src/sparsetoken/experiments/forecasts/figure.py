@@ -27,20 +27,18 @@ def draw(rows: Sequence[Any]) -> Figure:
     lines = math.ceil(len(names) / columns)
     figure = Figure(figsize=(1.2 + 3.3 * columns, 0.6 + 3.0 * lines), layout="constrained")
     panels = figure.subplots(lines, columns, squeeze=False).ravel()
-    shown = []
     for axes, name in zip(panels, names, strict=False):
-        shown += _panel(axes, rows, name)
+        _panel(axes, rows, name)
         label = "test error" * (axes in panels[::columns])
         short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
         style.axis_text(axes, x="labelled bags", y=label, title=short.replace("$", r"\$"))
     for axes in panels[len(names) :]:
         axes.set_axis_off()
-    style.legend(figure, [(name, style.COLOURS[name]) for name in CLASSIFIERS], shown)
+    style.legend(figure, [(name, style.COLOURS[name]) for name in CLASSIFIERS], [])
     return figure
 
 
-def _panel(axes: Axes, rows: Sequence[Any], name: str) -> list[Any]:
-    shown: list[Any] = []
+def _panel(axes: Axes, rows: Sequence[Any], name: str) -> None:
     for model in CLASSIFIERS:
         colour, place = style.COLOURS[model], {"set": name, "model": model}
         forecasts = select(rows, Forecasted, **place)
@@ -52,14 +50,12 @@ def _panel(axes: Axes, rows: Sequence[Any], name: str) -> list[Any]:
                 low, high = [r.low for r in curve], [r.high for r in curve]
                 axes.fill_between(n, low, high, color=colour, alpha=0.15, linewidth=0)
         points = series(select(rows, Simulated, **place), "bags", "test_error")
-        style.measured(axes, points, colour)
-        shown += points
+        style.measured(axes, points, colour, alpha=0.8)
     axes.set_ylim(0, 0.6)
     axes.set_xscale("log")
     sizes = sorted({row.bags for row in select(rows, Forecasted, set=name)})
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
-    return shown
 
 
 PICTURES = {"forecasts": draw}

@@ -120,7 +120,7 @@ class BagSet:
         digest = hashlib.blake2b(digest_size=8)
         for array in (tokens, data.bags.offsets.astype("<i8"), data.positive):
             digest.update(f"{array.dtype.str} {array.shape}".encode())
-            digest.update(np.ascontiguousarray(array))
+            digest.update(array.tobytes())
         found = cls(name, digest.hexdigest(), data.bags, data.positive)
         if len(found.sizes) < 2:
             legal = f"at least {math.ceil(2 * found.pilot / (1 - LEAST_REST))}, for a pilot of "

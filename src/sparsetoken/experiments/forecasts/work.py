@@ -97,10 +97,10 @@ def forecast_pilot(bags: Drawn | BagSet, number: int, seed: int) -> list[Forecas
     pilot = bags.split(bags.pilot, rng)
     sizes = [multiple * bags.pilot for multiple in MULTIPLES]
     found = forecast(pilot.bags, pilot.positive, sizes, random_state=number)
-    place = {"set": bags.name, "given": isinstance(bags, BagSet)}
     return [
         Forecasted(
-            **place,
+            set=bags.name,
+            given=isinstance(bags, BagSet),
             model=model,
             pilot=number,
             pilot_bags=bags.pilot,
