@@ -129,10 +129,9 @@ class Experiment:
 
     def plan(self, profile: str, seed: int = 0, sets: Sequence[Any] = ()) -> list[Job]:
         """Return the jobs of a profile, quick or paper, and of given sets if it takes them."""
-        found = self.jobs(self.profiles[profile], seed)
-        if sets and self.set_jobs is not None:
-            found += self.set_jobs(self.profiles[profile], seed, sets)
-        return found
+        sizes = self.profiles[profile]
+        given = self.set_jobs(sizes, seed, sets) if sets and self.set_jobs else []
+        return [*self.jobs(sizes, seed), *given]
 
     def judged(self, profile: str, rows: Sequence[Any]) -> list[Comparison]:
         """Return the comparisons that the rows allow."""

@@ -84,10 +84,10 @@ def set_jobs(profile: Profile, seed: int, sets: Sequence[BagSet | LeftOut]) -> l
 
 def _jobs_of(bags: Drawn | BagSet, pilots: int, draws: int, seed: int) -> list[Job]:
     found = [
-        Job(forecast_pilot, (bags, number, seed), 0.04 * bags.pilot) for number in range(pilots)
+        Job(forecast_pilot, (bags, number, seed), 2 + 0.03 * bags.pilot) for number in range(pilots)
     ]
     return found + [
-        Job(measure_errors, (bags, n, draws, seed), 3e-3 * n * draws) for n in bags.sizes
+        Job(measure_errors, (bags, n, draws, seed), 1e-3 * n * draws) for n in bags.sizes
     ]
 
 
