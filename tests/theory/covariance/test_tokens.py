@@ -197,9 +197,14 @@ def test_what_is_refused():
     for run in (st.predict, st.simulate):
         with pytest.raises(InvalidInput, match="tokens of a sample vary"):
             run(st.SparseTokenProblem(5, tokens=singular), st.Attention(blind))
-    for known in (oracle.bayes_error, small_step_margin):
-        with pytest.raises(InvalidInput, match="isotropic tokens only"):
-            known(one)
+    with pytest.raises(InvalidInput, match="isotropic tokens only"):
+        small_step_margin(one)
+    with pytest.raises(InvalidInput, match="isotropic tokens only"):
+        oracle.best_error(one, st.Attention())
+    with pytest.raises(InvalidInput, match="with an inverse"):
+        oracle.bayes_error(st.SparseTokenProblem(5, tokens=singular))
+    with pytest.raises(InvalidInput, match="without a between covariance"):
+        oracle.learning_error(both, 1.0)
     first = dataclasses.replace(one, position_law=(1.0, 0.0, 0.0, 0.0, 0.0))
     with pytest.raises(InvalidInput, match="uniform"):
         st.predict(first, st.Vectorized())

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-
-import numpy as np
 
 from sparsetoken.models import Model, QueriedModel
 from sparsetoken.problem import Isotropic, SparseTokenProblem
@@ -14,11 +11,10 @@ from sparsetoken.stages import Query
 from sparsetoken.theory.capacity import capacity_at
 from sparsetoken.theory.covariance.query import query_law
 from sparsetoken.theory.covariance.spectrum import spectrum_of
+from sparsetoken.theory.covariance.whitening import gain
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["covariance_capacity"]
-
-_LEAST = 1e-12  # relative: a smaller eigenvalue is none
 
 
 def covariance_capacity(
@@ -40,32 +36,18 @@ def covariance_capacity(
     spectrum = spectrum_of(problem)
     if not isinstance(model, QueriedModel):
         whole = problem.length * spectrum.mean_token(problem.length)
-        gain = math.sqrt(_inverse_form(whole, spectrum.signal))
-        return capacity_at(_like(problem, problem.strength * gain), model, None, tolerance)
+        return capacity_at(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
     if spectrum.shared:
         remedy = "Two covariances cannot be whitened at once; predict with a small ridge instead."
         legal = f"without a between covariance for the capacity of {model.name}"
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
-    gain = math.sqrt(_inverse_form(spectrum.within, spectrum.signal))
+    stronger = gain(spectrum.within, spectrum.signal)
     law = query_law(problem, model.query)
     width = law.width(spectrum)
-    cosine = law.overlap(spectrum) / (width * gain) if width > 0 else 0.0
+    cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
     turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
-    return capacity_at(_like(problem, problem.strength * gain), model, turned, tolerance)
+    return capacity_at(_like(problem, stronger), model, turned, tolerance)
 
 
-def _like(problem: SparseTokenProblem, strength: float) -> SparseTokenProblem:
-    return dataclasses.replace(problem, strength=strength, tokens=Isotropic())
-
-
-def _inverse_form(S: np.ndarray, xi: np.ndarray) -> float:
-    """Return xi^T S^-1 xi."""
-    values, projections = S, xi
-    if S.ndim == 2:
-        values, vectors = np.linalg.eigh(S)
-        projections = vectors.T @ xi
-    if values.min() <= _LEAST * values.max():
-        remedy = "Leave out directions without noise, or add a little to the diagonal."
-        got = f"a smallest eigenvalue of {values.min():.3g}"
-        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
-    return float(np.sum(projections**2 / values))
+def _like(problem: SparseTokenProblem, stronger: float) -> SparseTokenProblem:
+    return dataclasses.replace(problem, strength=problem.strength * stronger, tokens=Isotropic())
