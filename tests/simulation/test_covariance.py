@@ -99,6 +99,38 @@ def test_theory_predicts_what_is_simulated(case, engine):
         assert measured[name] == pytest.approx(theory[name], abs=allowance), name
 
 
+# model, has an effect of samples, loss, ridge of the simulation, alpha
+RIDGELESS = [
+    (st.Pooled(), 0.2, "square", 0.0, 0.5),
+    (st.Pooled(), 0.2, "square", 0.0, 2.0),
+    (st.Attention(st.Query(0.8, 1.0)), 0.0, "square", 0.0, 0.5),
+    (st.Attention(st.Query(0.8, 1.0)), 0.2, "square", 0.0, 2.0),
+    (st.Vectorized(), 0.2, "square", 0.0, 2.0),
+    (st.Attention(st.Query(0.8, 1.0)), 0.0, "squared_hinge", 1e-6, 1.0),
+    (st.Pooled(), 0.2, "logistic", 1e-6, 12.0),
+]
+
+
+@pytest.mark.parametrize("case", RIDGELESS, ids=[f"{c[0].name}-{c[2]}-{c[4]}" for c in RIDGELESS])
+@pytest.mark.usefixtures("_few_draws")
+def test_theory_predicts_what_is_simulated_without_a_ridge(case):
+    """Within 4 standard errors and a correction of order 1/d, as above.
+
+    What isotropic tokens have is outside it, the first case aside.
+    """
+    model, effect, loss, least, alpha = case
+    d = 200
+    problem = st.SparseTokenProblem(5, 1, 4.0, 0.4, tokens=tokens(d, -0.8, effect=effect))
+    expected = st.predict(problem, model, st.Readout(loss, 0.0, alpha), tolerance=1e-3)
+    assert expected.status.converged
+    found = st.simulate(problem, model, st.Readout(loss, least, alpha), trials=40, seed=4)
+    measured, theory = found.to_dict(), expected.to_dict()
+    for name in (*QUANTITIES, *OVERLAPS):
+        correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
+        allowance = 4 * measured[f"{name}_error"] + correction
+        assert measured[name] == pytest.approx(theory[name], abs=allowance), name
+
+
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 def test_queries_of_two_steps(engine):
     """<q2, xi>, |q2| and the cosines within 4 standard errors and 2% of finite size."""

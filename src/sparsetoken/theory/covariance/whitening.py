@@ -7,12 +7,11 @@ import math
 import numpy as np
 
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.theory.covariance.spectra import LEAST_EIGENVALUE
 from sparsetoken.theory.covariance.spectrum import spectrum_of
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["covariance_strengths", "gain"]
-
-_LEAST = 1e-12  # relative: a smaller eigenvalue is none
 
 
 def gain(S: np.ndarray, xi: np.ndarray) -> float:
@@ -33,7 +32,7 @@ def gain(S: np.ndarray, xi: np.ndarray) -> float:
     if S.ndim == 2:
         values, vectors = np.linalg.eigh(S)
         projections = vectors.T @ xi
-    if values.min() <= _LEAST * values.max():
+    if values.min() <= LEAST_EIGENVALUE * values.max():
         remedy = "Leave out directions without noise, or add a little to the diagonal."
         got = f"a smallest eigenvalue of {values.min():.3g}"
         raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
