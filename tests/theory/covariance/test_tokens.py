@@ -228,13 +228,14 @@ def test_another_test_problem():
 
 def test_what_is_refused():
     both, one = (st.SparseTokenProblem(5, 1, 4.0, tokens=law) for law in (TOKENS, ONE))
-    with pytest.raises(InvalidInput, match="leave between out"):
-        st.predict(both, st.Elementwise(st.Query(0.8, 1.0)))
-    with pytest.raises(InvalidInput, match="whitened at once"):
-        st.capacity(both, st.Attention(QUERY))
+    for run in (st.predict, st.capacity):
+        with pytest.raises(InvalidInput, match="leave between out"):
+            run(both, st.Elementwise(st.Query(0.8, 1.0)))
     singular = st.TokenCovariance(np.arange(4.0), signal=[0.6, 0.8, 0.0, 0.0])
-    with pytest.raises(InvalidInput, match="with an inverse"):
-        st.capacity(st.SparseTokenProblem(5, tokens=singular), st.Pooled())
+    beside = st.TokenCovariance(singular.within, np.ones(4), singular.signal)
+    for law, model in ((singular, st.Pooled()), (beside, st.Attention(st.Query(0.8, 1.0)))):
+        with pytest.raises(InvalidInput, match="with an inverse"):
+            st.capacity(st.SparseTokenProblem(5, tokens=law), model)
     for model in (st.Pooled(), st.Attention(st.Query(0.8, 1.0))):
         with pytest.raises(InvalidInput, match="no noise in some direction"):
             st.predict(st.SparseTokenProblem(5, tokens=singular), model, st.Readout("square", 0.0))

@@ -81,7 +81,7 @@ class Directions:
     scatter: Mapping[tuple[int, int], np.ndarray] = dataclasses.field(default_factory=dict)
 
     def rotated(self, basis: Float[np.ndarray, "d d"]) -> Directions:
-        """Return the directions in the coordinates of an orthonormal basis (its columns)."""
+        """Return the products of the columns of a basis with the directions."""
         turned = {
             pair: basis.T @ (Q[:, None] * basis if Q.ndim == 1 else Q @ basis)
             for pair, Q in self.scatter.items()

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import linalg
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.covariance.spectra import LEAST_EIGENVALUE
-from sparsetoken.theory.covariance.spectrum import spectrum_of
+from sparsetoken.theory.covariance.spectra import (
+    LEAST_EIGENVALUE,
+    CommutingCovariances,
+    Directions,
+)
+from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["covariance_strengths", "gain"]
+__all__ = ["covariance_strengths", "gain", "whitened"]
 
 
 def gain(S: np.ndarray, xi: np.ndarray) -> float:
@@ -37,6 +42,26 @@ def gain(S: np.ndarray, xi: np.ndarray) -> float:
         got = f"a smallest eigenvalue of {values.min():.3g}"
         raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
     return math.sqrt(float(np.sum(projections**2 / values)))
+
+
+def whitened(spectrum: TokenSpectrum, directions: Directions) -> CommutingCovariances:
+    """Return both covariances in coordinates in which S_w is the identity and S_b is diagonal.
+
+    With generalised eigenvectors X, X^T S_w X = I and X^T S_b X is diagonal: two covariances
+    always commute after one of them is whitened.
+
+    Parameters
+    ----------
+    spectrum : TokenSpectrum
+        Its S_w has an inverse.
+    directions : Directions
+        In the coordinates of the spectrum.
+    """
+    between = spectrum.between
+    full = np.diag(between) if between.ndim == 1 else between
+    values, X = linalg.eigh(full, np.diag(spectrum.within), check_finite=False)
+    both = np.array([np.ones_like(values), np.maximum(values, 0.0)])
+    return CommutingCovariances(both, directions.rotated(X))
 
 
 def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
