@@ -133,10 +133,16 @@ def test_exact_curves_are_those_of_predict(client):
     assert query["cosine"] == pytest.approx(st.align(problem, model.query).cosine)
 
 
-def test_a_bag_effect_refuses_what_theory_does_not_know(client):
+def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
+    from sparsetoken.explorer import views
+
+    monkeypatch.setattr(views, "LOADS", (1.0,))
     values = {"bag_effect": 1.0, "alpha1": 0.25, "length": 4}
+    found = events(client.post("/api/view/curves", json={"settings": values}))
+    refused = {event["model"] for event in found if event["kind"] == "refused"}
+    assert refused == {"elementwise", "floor"}
     found = events(client.post("/api/view/capacity", json={"settings": values}))
-    assert {event["kind"] for event in found} == {"capacity", "refused"}
+    assert [event["status"] for event in found] == ["converged"] * 4
 
 
 def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
+from scipy.optimize import minimize
+from scipy.stats import ks_2samp, norm
 
 import sparsetoken as st
 from sparsetoken.beyond.classifier import start
@@ -99,6 +100,38 @@ def test_theory_predicts_what_is_simulated(case, engine):
         assert measured[name] == pytest.approx(theory[name], abs=allowance), name
 
 
+# model, has an effect of samples, loss, ridge of the simulation, alpha
+RIDGELESS = [
+    (st.Pooled(), 0.2, "square", 0.0, 0.5),
+    (st.Pooled(), 0.2, "square", 0.0, 2.0),
+    (st.Attention(st.Query(0.8, 1.0)), 0.0, "square", 0.0, 0.5),
+    (st.Attention(st.Query(0.8, 1.0)), 0.2, "square", 0.0, 2.0),
+    (st.Vectorized(), 0.2, "square", 0.0, 2.0),
+    (st.Attention(st.Query(0.8, 1.0)), 0.2, "squared_hinge", 1e-6, 1.0),
+    (st.Pooled(), 0.2, "logistic", 1e-6, 12.0),
+]
+
+
+@pytest.mark.parametrize("case", RIDGELESS, ids=[f"{c[0].name}-{c[2]}-{c[4]}" for c in RIDGELESS])
+@pytest.mark.usefixtures("_few_draws")
+def test_theory_predicts_what_is_simulated_without_a_ridge(case):
+    """Within 4 standard errors and a correction of order 1/d, as above.
+
+    What isotropic tokens have is outside it, the first case aside.
+    """
+    model, effect, loss, least, alpha = case
+    d = 200
+    problem = st.SparseTokenProblem(5, 1, 4.0, 0.4, tokens=tokens(d, -0.8, effect=effect))
+    expected = st.predict(problem, model, st.Readout(loss, 0.0, alpha), tolerance=1e-3)
+    assert expected.status.converged
+    found = st.simulate(problem, model, st.Readout(loss, least, alpha), trials=40, seed=4)
+    measured, theory = found.to_dict(), expected.to_dict()
+    for name in (*QUANTITIES, *OVERLAPS):
+        correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
+        allowance = 4 * measured[f"{name}_error"] + correction
+        assert measured[name] == pytest.approx(theory[name], abs=allowance), name
+
+
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 def test_queries_of_two_steps(engine):
     """<q2, xi>, |q2| and the cosines within 4 standard errors and 2% of finite size."""
@@ -147,6 +180,47 @@ def test_training_sets_are_separable_up_to_the_capacity(model, effect):
         for trial in range(3):
             drawn = draw_training_set(problem, model, share * limit, trial=trial)
             assert is_separable(*drawn) == expected
+
+
+def separable_shares(problem, model, loads, trials):
+    """Return the share of separable training sets at each load."""
+    return np.array(
+        [
+            np.mean(
+                [
+                    is_separable(*draw_training_set(problem, model, load, seed=place, trial=trial))
+                    for trial in range(trials)
+                ]
+            )
+            for place, load in enumerate(loads)
+        ]
+    )
+
+
+@pytest.mark.parametrize(("d", "trials"), [(60, 120), (120, 60)])
+def test_attention_separates_up_to_the_capacity_beside_an_effect_of_samples(d, trials):
+    """The load of one half, by probit, within 4 standard errors and a correction of order 1/d.
+
+    Without the effect the capacity is 1.4 times as large. The width of the transition is
+    about 1/sqrt(d).
+    """
+    law, model = tokens(d, effect=4.0), st.Attention(st.Query(0.8, 1.0))
+    problem = st.SparseTokenProblem(6, 2, 2.0, tokens=law)
+    limit = st.capacity(problem, model, tolerance=1e-3)
+    assert limit.status.converged
+    without = dataclasses.replace(problem, tokens=dataclasses.replace(law, between=None))
+    assert st.capacity(without, model, tolerance=1e-2).capacity > 1.35 * limit.capacity
+    places = np.array([0.88, 0.94, 1.0, 1.06, 1.12])
+    shares = separable_shares(problem, model, places * limit.capacity, trials)
+
+    def unlikely(x):
+        t = (places - x[0]) / abs(x[1])
+        return -trials * np.sum(shares * norm.logsf(t) + (1 - shares) * norm.logcdf(t))
+
+    half, width = minimize(unlikely, [1.0, 0.1], method="Nelder-Mead").x
+    error = 1.6 * abs(width) / np.sqrt(0.6 * len(places) * trials)  # loads within a width count
+    assert half == pytest.approx(1.0, abs=4 * error + 2 / d)
+    assert 4 * error + 2 / d < 0.1
 
 
 def test_the_frame_has_the_covariances():

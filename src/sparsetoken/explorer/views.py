@@ -21,6 +21,7 @@ from sparsetoken.theory.capacity import capacity_point
 from sparsetoken.theory.oracle import LearningError, learning_error
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import advice_on, working_query
+from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
 __all__ = ["VIEWS", "Events", "floor", "numbers", "simulation"]
@@ -99,6 +100,7 @@ def floor(settings: Settings, alpha1: float, points: int) -> LearningError:
     if settings["query"] == "given":
         oracle = learning_error(settings.problem(), LARGEST_LOAD, points=points)
         return dataclasses.replace(oracle, test_error=oracle.oracle_error)
+    isotropic_only(settings.problem().tokens, "The floor under every learner")
     labels = alpha1 + settings["alpha0"]
     return learning_error(settings.problem(), labels, points=points)
 

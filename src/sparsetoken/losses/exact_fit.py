@@ -24,15 +24,22 @@ class ExactFit(Loss):
     ----------
     squared : Loss
         square or squared_hinge.
+    margin : float
+        Stands for 1 in these sets. At 0 scores on the right side are enough.
     """
 
     smooth = False
 
-    def __init__(self, squared: Loss) -> None:
-        self.name, self.squared = f"exact {squared.name}", squared
+    def __init__(self, squared: Loss, margin: float = 1.0) -> None:
+        self.name = f"exact {squared.name}" + ("" if margin == 1 else f", margin {margin:g}")
+        self.squared, self.margin = squared, margin
+
+    def _shifted(self, y: Any, z: Any) -> Any:
+        return z if self.margin == 1 else z + (1 - self.margin) * y
 
     def value(self, y: Any, z: Any) -> Any:
-        return np.where(np.asarray(self.squared.value(y, z)) > _ROUNDING, np.inf, 0.0)
+        far = np.asarray(self.squared.value(y, self._shifted(y, z))) > _ROUNDING
+        return np.where(far, np.inf, 0.0)
 
     def slope(self, y: Any, z: Any) -> Any:
         return 0.0 * y * z
@@ -41,13 +48,13 @@ class ExactFit(Loss):
         return 0.0 * y * z
 
     def prox(self, y: Any, omega: Any, v: Any) -> Any:
-        return omega - self.squared.slope(y, omega) + 0.0 * v
+        return omega - self.squared.slope(y, self._shifted(y, omega)) + 0.0 * v
 
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
-        return self.squared.dual(y, omega, v - 1)
+        return self.squared.dual(y, self._shifted(y, omega), v - 1)
 
     def dual_slope(self, y: Any, omega: Any, v: Any) -> Any:
-        return self.squared.dual_slope(y, omega, v - 1)
+        return self.squared.dual_slope(y, self._shifted(y, omega), v - 1)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
-        return self.squared.smoothed(y, m, T, v - 1)
+        return self.squared.smoothed(y, self._shifted(y, m), T, v - 1)

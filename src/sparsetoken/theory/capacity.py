@@ -19,7 +19,7 @@ from sparsetoken.theory.separability.sampled_violation import sampled_violation
 from sparsetoken.theory.separability.violation import Expansion, expansion, least_violation
 from sparsetoken.validation import real
 
-__all__ = ["capacity", "capacity_at", "capacity_point"]
+__all__ = ["capacity", "capacity_at", "capacity_point", "capacity_status"]
 
 _FEW = 64  # nodes, to see whether a law is exact
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
@@ -99,7 +99,7 @@ def capacity_at(
         numerical_error=alpha * found.error,
         residual=found.residual,
         iterations=found.iterations,
-        status=_status(found.error, tolerance),
+        status=capacity_status(found.error, tolerance),
     )
 
 
@@ -111,7 +111,8 @@ def _of_exact_law(law: FeatureLaw) -> Capacity:
     return Capacity(alpha, 0.0, solution.residual, solution.iterations, status)
 
 
-def _status(error: float, tolerance: float) -> Status:
+def capacity_status(error: float, tolerance: float) -> Status:
+    """Return the status of a capacity of a relative standard error, inf where there is none."""
     if 2 * error <= tolerance:
         return Status(StatusCode.CONVERGED)
     if not math.isfinite(error):

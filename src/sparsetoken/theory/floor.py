@@ -32,7 +32,8 @@ def floor_of(
     """Return what computes the floor under the test error at each point.
 
     There is none where a query is given, which is knowledge from elsewhere, where positions are
-    not uniform, or where tokens are not isotropic.
+    not uniform, or where tokens are not isotropic: a signal along large directions of a covariance
+    may be learned faster than whitened directions that are all alike.
 
     Parameters
     ----------

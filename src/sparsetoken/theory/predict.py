@@ -8,6 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import overload
 
+import numpy as np
+
 from sparsetoken.losses import Loss
 from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.numerics.x64 import with_x64
@@ -39,7 +41,14 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import broadcast, require_numbers
 
-__all__ = ["TOLERANCE", "IsotropicSetting", "predict", "predict_point", "predict_readouts"]
+__all__ = [
+    "TOLERANCE",
+    "IsotropicSetting",
+    "predict",
+    "predict_point",
+    "predict_readouts",
+    "without_readout",
+]
 
 TOLERANCE = 1e-4
 """Of twice the standard error of the test error."""
@@ -253,7 +262,7 @@ class IsotropicSetting:
             elif stage.status.converged:
                 together.setdefault(stage.loss, []).append(place)
             else:
-                found[place] = _without_readout(stage.status)
+                found[place] = without_readout(stage.status)
         test_laws = None if self.tested == self.problem else self._test_laws
         for loss, places in together.items():
             pairs = [(readouts[place].alpha, stages[place].ridge) for place in places]
@@ -277,13 +286,20 @@ class IsotropicSetting:
     def _stage(self, readout: Readout) -> Stage:
         if readout.ridge > 0 or self.first_law.featureless:
             return Stage(readout.loss, readout.ridge)
-        return ridgeless_stage(self.problem, self.model, self.query, readout, self.first_law)
+        return ridgeless_stage(
+            self.problem,
+            self.model,
+            self.query,
+            readout,
+            weights=self.first_law.weights_per_dimension,
+            vanishing=bool(np.any(self.first_law.C == 0)),
+        )
 
 
 def _prediction(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction:
     saddle, answer = point.saddle, point.outcome
     if answer is None:
-        return _without_readout(_NOT_SOLVED, saddle.residual, saddle.iterations)
+        return without_readout(_NOT_SOLVED, saddle.residual, saddle.iterations)
     if stage.fits_exactly:
         answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
     return Prediction(
@@ -362,7 +378,8 @@ def _status(point: SolvedPoint, tolerance: float) -> Status:
     return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
 
 
-def _without_readout(status: Status, residual: float = math.nan, iterations: int = 0) -> Prediction:
+def without_readout(status: Status, residual: float = math.nan, iterations: int = 0) -> Prediction:
+    """Return the prediction where there is no solution, for the reason that the status tells."""
     nan = math.nan
     return Prediction(
         test_error=nan,

@@ -10,16 +10,13 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import numpy as np
-
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import Query, Readout
-from sparsetoken.theory.capacity import capacity_at
-from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["Stage", "ridgeless_stage"]
@@ -60,7 +57,9 @@ def ridgeless_stage(
     model: Model,
     query: Query | None,
     readout: Readout,
-    law: FeatureLaw,
+    *,
+    weights: int,
+    vanishing: bool,
 ) -> Stage:
     """Return what stage 4 becomes as the ridge falls to 0.
 
@@ -71,7 +70,19 @@ def ridgeless_stage(
     Equation: ridgeless-limit. Below, ``r = lambda rho`` with finite rho, and Phi / lambda tends
     to the potential with ridge 1 and a loss that is infinite off the fitted scores: its saddle
     point is the least ``w_1^2 + w_2^2 + nu^2`` subject to
-    ``nu^2 >= alpha E[dist(omega)^2 / C^2]``, dist to {z = y} or {y z >= 1}.
+    ``nu^2 >= alpha E[dist(omega)^2 / C^2]``, dist to {z = y} or {y z >= 1}. Features of any
+    covariances have the same limit: ``H / lambda`` tends to ``I + sum_k kappa_k G_k``.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    model : Model
+    query : Query or None
+    readout : Readout
+    weights : int
+        Weights per dimension of the tokens.
+    vanishing : bool
+        Whether some features have no noise of their own.
 
     Raises
     ------
@@ -80,7 +91,7 @@ def ridgeless_stage(
     """
     loss, alpha1 = readout.loss, readout.alpha
     if loss.name == "square":
-        exact, threshold, error = _LEAST_NORM, float(law.weights_per_dimension), _TIE
+        exact, threshold, error = _LEAST_NORM, float(weights), _TIE
     elif loss.name in _WITH_CAPACITY:
         exact = _LARGEST_MARGIN
         threshold, error = _capacity_near(problem, model, query, alpha1)
@@ -94,7 +105,7 @@ def ridgeless_stage(
         return Stage(loss, 0.0, _no_limit(alpha1, threshold))
     if alpha1 > threshold:
         return Stage(loss, 0.0)
-    if np.any(law.C == 0):  # the square loss cannot fit two labels of one feature
+    if vanishing:  # the square loss cannot fit two labels of one feature
         remedy = "Some features vanish, and cannot be fitted: take a small ridge such as 1e-6."
         return Stage(loss, 0.0, Status(StatusCode.NO_LIMIT, remedy))
     return Stage(exact, 1.0)
@@ -109,6 +120,7 @@ def _capacity_near(
     """
     if math.isinf(alpha1):
         return 0.0, 0.0
+    capacity_at = on_route(problem, "capacity")
     for tolerance in (_ROUGH, _FINE):
         found = capacity_at(problem, model, query, tolerance)
         if found.status.code is StatusCode.MAX_ITERATIONS:

@@ -27,6 +27,8 @@ class Route:
         ``(problem, model, test_problem, nodes)``, with a method ``predictions``.
     capacity : str
         ``(problem, model, query, tolerance) -> Capacity``.
+    strengths : str
+        ``(problem) -> (within, mean)``, of the signal in whitened tokens.
     """
 
     align: str
@@ -34,6 +36,7 @@ class Route:
     query: str
     setting: str
     capacity: str
+    strengths: str
 
 
 _STEPS = "sparsetoken.theory.alignment.two_steps"
@@ -46,6 +49,7 @@ ROUTES: dict[str, Route] = {
         query="sparsetoken.theory.query:query_without_frame",
         setting="sparsetoken.theory.predict:IsotropicSetting",
         capacity="sparsetoken.theory.capacity:capacity_at",
+        strengths="sparsetoken.theory.oracle.bayes:isotropic_strengths",
     ),
     "covariance": Route(
         align=f"{_COVARIANCE}.query:covariance_alignment",
@@ -53,6 +57,7 @@ ROUTES: dict[str, Route] = {
         query=f"{_COVARIANCE}.query:described_query",
         setting=f"{_COVARIANCE}.setting:CovarianceSetting",
         capacity=f"{_COVARIANCE}.capacity:covariance_capacity",
+        strengths=f"{_COVARIANCE}.whitening:covariance_strengths",
     ),
 }
 """By the name of the law."""

@@ -103,6 +103,50 @@ def test_the_identity_is_isotropic(model, loss, alpha):
         assert two[name] == pytest.approx(one[name], abs=allowance), name
 
 
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+@pytest.mark.parametrize(
+    ("loss", "alpha"), [("square", 0.7), ("square", 9.0), ("hinge", 0.7), ("logistic", 40.0)]
+)
+def test_the_identity_without_a_ridge_is_isotropic(model, loss, alpha):
+    """On both sides of interpolation; 9 is below and above it, by the model."""
+    problem, readout = st.SparseTokenProblem(6, 2, 3.0, 0.4), st.Readout(loss, 0.0, alpha)
+    tokens = st.TokenCovariance(np.ones(60), signal=SIGNAL[:60] / np.linalg.norm(SIGNAL[:60]))
+    one = st.predict(problem, model, readout).to_dict()
+    two = st.predict(dataclasses.replace(problem, tokens=tokens), model, readout).to_dict()
+    assert two["status"] == "converged"
+    assert math.isinf(one["susceptibility"]) == math.isinf(two["susceptibility"])
+    for name in ("test_error", "training_loss", "training_error", "auc", "noise_overlap"):
+        assert two[name] == pytest.approx(one[name], abs=1e-7), name
+
+
+@pytest.mark.parametrize("between", [None, BETWEEN], ids=["one", "two"])
+@pytest.mark.parametrize("model", [st.Pooled(), st.Attention(QUERY)], ids=["pooled", "attention"])
+@pytest.mark.parametrize("alpha", [0.5, 3.0])
+def test_ridge_0_is_the_limit_of_small_ridges(between, model, alpha):
+    """The difference is of first order in the ridge: a tenth of the ridge, a tenth of it."""
+    tokens = st.TokenCovariance(spectrum(-0.5), between, signal=SIGNAL)
+    problem = st.SparseTokenProblem(6, 2, 3.0, 0.4, tokens=tokens)
+    limit, *near = st.predict(
+        problem, model, st.Readout("square", [0.0, 1e-5, 1e-4], alpha), tolerance=1e-2
+    ).test_error
+    assert 0 < abs(near[0] - limit) < 1e-3
+    assert (near[1] - limit) / (near[0] - limit) == pytest.approx(10, rel=0.05)
+
+
+def test_at_the_threshold_ridge_0_has_no_limit():
+    problem = st.SparseTokenProblem(6, 2, 3.0, tokens=TOKENS)
+    found = st.predict(problem, st.Attention(QUERY), st.Readout("square", 0.0, 1.0))
+    assert found.to_dict()["status"] == "no_limit"
+
+
+def test_without_features_only_the_bias_learns():
+    problem = st.SparseTokenProblem(6, 2, 3.0, 0.3, tokens=ONE)
+    model = st.Elementwise(st.TwoSteps(eta_q=0.0), activation="tanh")
+    for ridge in (0.0, 0.1):
+        found = st.predict(problem, model, st.Readout("logistic", ridge))
+        assert found.test_error == 0.3
+
+
 def test_the_identity_has_the_isotropic_query_and_capacity():
     problem = st.SparseTokenProblem(6, 2, 3.0, 0.4)
     like = dataclasses.replace(problem, tokens=st.TokenCovariance(np.eye(30), signal=np.eye(30)[3]))
@@ -184,22 +228,29 @@ def test_another_test_problem():
 
 def test_what_is_refused():
     both, one = (st.SparseTokenProblem(5, 1, 4.0, tokens=law) for law in (TOKENS, ONE))
-    with pytest.raises(InvalidInput, match="ridge"):
-        st.predict(both, st.Pooled(), st.Readout(ridge=0.0))
-    with pytest.raises(InvalidInput, match="leave between out"):
-        st.predict(both, st.Elementwise(st.Query(0.8, 1.0)))
-    with pytest.raises(InvalidInput, match="whitened at once"):
-        st.capacity(both, st.Attention(QUERY))
+    for run in (st.predict, st.capacity):
+        with pytest.raises(InvalidInput, match="leave between out"):
+            run(both, st.Elementwise(st.Query(0.8, 1.0)))
     singular = st.TokenCovariance(np.arange(4.0), signal=[0.6, 0.8, 0.0, 0.0])
-    with pytest.raises(InvalidInput, match="with an inverse"):
-        st.capacity(st.SparseTokenProblem(5, tokens=singular), st.Pooled())
+    beside = st.TokenCovariance(singular.within, np.ones(4), singular.signal)
+    for law, model in ((singular, st.Pooled()), (beside, st.Attention(st.Query(0.8, 1.0)))):
+        with pytest.raises(InvalidInput, match="with an inverse"):
+            st.capacity(st.SparseTokenProblem(5, tokens=law), model)
+    for model in (st.Pooled(), st.Attention(st.Query(0.8, 1.0))):
+        with pytest.raises(InvalidInput, match="no noise in some direction"):
+            st.predict(st.SparseTokenProblem(5, tokens=singular), model, st.Readout("square", 0.0))
     blind = st.QueryVector([1.0, 0.0, 0.0, 0.0], 1.0)
     for run in (st.predict, st.simulate):
         with pytest.raises(InvalidInput, match="tokens of a sample vary"):
             run(st.SparseTokenProblem(5, tokens=singular), st.Attention(blind))
-    for known in (oracle.bayes_error, small_step_margin):
-        with pytest.raises(InvalidInput, match="isotropic tokens only"):
-            known(one)
+    with pytest.raises(InvalidInput, match="isotropic tokens only"):
+        small_step_margin(one)
+    with pytest.raises(InvalidInput, match="isotropic tokens only"):
+        oracle.best_error(one, st.Attention())
+    with pytest.raises(InvalidInput, match="with an inverse"):
+        oracle.bayes_error(st.SparseTokenProblem(5, tokens=singular))
+    with pytest.raises(InvalidInput, match="without a between covariance"):
+        oracle.learning_error(both, 1.0)
     first = dataclasses.replace(one, position_law=(1.0, 0.0, 0.0, 0.0, 0.0))
     with pytest.raises(InvalidInput, match="uniform"):
         st.predict(first, st.Vectorized())

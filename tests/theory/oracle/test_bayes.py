@@ -58,7 +58,7 @@ def test_the_rest_enters_through_its_sums(length, informative, strength, monkeyp
 def test_lattice_and_sample_agree_for_one_token(length, strength):
     problem = SparseTokenProblem(length, 1, strength)
     found = bayes_error(problem)
-    sampled = bayes._sampled(problem, 512)
+    sampled = bayes._sampled(problem, 512, strength)
     error = sampled.std(ddof=1) / math.sqrt(len(sampled))
     # The lattice is within 3e-4, relative; see the numerical error.
     assert abs(found.test_error - sampled.mean()) < 5 * error + 3e-4 * found.test_error

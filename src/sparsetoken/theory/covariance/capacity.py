@@ -5,20 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import numpy as np
-
 from sparsetoken.models import Model, QueriedModel
 from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Capacity
 from sparsetoken.stages import Query
-from sparsetoken.theory.capacity import capacity_at
+from sparsetoken.theory.capacity import capacity_at, capacity_status
+from sparsetoken.theory.covariance.features import QueriedFeatures
 from sparsetoken.theory.covariance.query import query_law
+from sparsetoken.theory.covariance.separation import most_separable
 from sparsetoken.theory.covariance.spectrum import spectrum_of
-from sparsetoken.validation import InvalidInput
+from sparsetoken.theory.covariance.whitening import gain, whitened
+from sparsetoken.theory.curve import FIRST_POINTS, LAST_POINTS
 
 __all__ = ["covariance_capacity"]
 
-_LEAST = 1e-12  # relative: a smaller eigenvalue is none
+_MORE = 4  # times as many points where they are not enough
 
 
 def covariance_capacity(
@@ -29,43 +30,51 @@ def covariance_capacity(
     Equation: covariance-capacity. Whether samples can be separated does not change under a
     linear map that can be undone. Whitened, the features of a model with one covariance are
     those of isotropic tokens with the strength ``theta sqrt(xi^T S^-1 xi)`` and the same
-    scores, S being the covariance within samples, and S_w + L S_b for linear models.
+    scores, S being the covariance within samples, and S_w + L S_b for linear models. Where
+    samples have an effect of their own beside a model with a query, features have two
+    covariances, and the capacity is that of `most_separable`.
 
     Raises
     ------
     InvalidInput
-        If the covariance has no inverse, or samples have an effect of their own beside a model
-        with a query: two covariances cannot be whitened at once.
+        If the covariance has no inverse, or the weights of a model see what the tokens of a
+        sample share.
     """
     spectrum = spectrum_of(problem)
     if not isinstance(model, QueriedModel):
         whole = problem.length * spectrum.mean_token(problem.length)
-        gain = math.sqrt(_inverse_form(whole, spectrum.signal))
-        return capacity_at(_like(problem, problem.strength * gain), model, None, tolerance)
+        return capacity_at(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
+    stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
     if spectrum.shared:
-        remedy = "Two covariances cannot be whitened at once; predict with a small ridge instead."
-        legal = f"without a between covariance for the capacity of {model.name}"
-        raise InvalidInput("tokens", legal, problem.tokens, remedy)
-    gain = math.sqrt(_inverse_form(spectrum.within, spectrum.signal))
+        return _of_two(problem, model, tolerance)
     law = query_law(problem, model.query)
     width = law.width(spectrum)
-    cosine = law.overlap(spectrum) / (width * gain) if width > 0 else 0.0
+    cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
     turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
-    return capacity_at(_like(problem, problem.strength * gain), model, turned, tolerance)
+    return capacity_at(_like(problem, stronger), model, turned, tolerance)
 
 
-def _like(problem: SparseTokenProblem, strength: float) -> SparseTokenProblem:
-    return dataclasses.replace(problem, strength=strength, tokens=Isotropic())
+def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capacity:
+    """Return the capacity of features with two covariances, by as many nodes as it takes."""
+    features = QueriedFeatures(problem, model)
+    covariances = whitened(features.spectrum, features.covariances.directions)
+    points, found = FIRST_POINTS, None
+    while True:
+        near = found if found is not None and found.converged else None
+        nodes = features.nodes(problem, points)
+        found = most_separable(nodes, covariances, features.removed, near)
+        if nodes.exact or points >= LAST_POINTS or 2 * found.error <= tolerance:
+            break
+        points *= _MORE
+    alpha = found.samples / covariances.dimension if found.converged else math.nan
+    return Capacity(
+        capacity=alpha,
+        numerical_error=alpha * found.error,
+        residual=found.residual,
+        iterations=found.iterations,
+        status=capacity_status(found.error, tolerance),
+    )
 
 
-def _inverse_form(S: np.ndarray, xi: np.ndarray) -> float:
-    """Return xi^T S^-1 xi."""
-    values, projections = S, xi
-    if S.ndim == 2:
-        values, vectors = np.linalg.eigh(S)
-        projections = vectors.T @ xi
-    if values.min() <= _LEAST * values.max():
-        remedy = "Leave out directions without noise, or add a little to the diagonal."
-        got = f"a smallest eigenvalue of {values.min():.3g}"
-        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
-    return float(np.sum(projections**2 / values))
+def _like(problem: SparseTokenProblem, stronger: float) -> SparseTokenProblem:
+    return dataclasses.replace(problem, strength=problem.strength * stronger, tokens=Isotropic())

@@ -22,6 +22,7 @@ SOLUTION_STEP, ROUGH_STEP = 1e-6, 1e-2
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
 _LARGE_RIDGES = (1.0, 10.0)  # relative to the features; the second is safer and farther away
 _NO_PULL = 1e-13
+_LAST_RIDGE = 1e-9  # below this share of the first, the next is 0
 _FIXED_POINT_STEPS, _FIXED_POINT_ENOUGH = 400, 1e-4
 
 
@@ -96,7 +97,7 @@ class _Way:
     def guess(self, ridge: float) -> np.ndarray:
         """Return the place of the solution at a lower ridge."""
         last, x = self._known[-1]
-        if len(self._known) == 1:
+        if len(self._known) == 1 or ridge == 0:
             return x
         before, y = self._known[0]
         if last == before:
@@ -229,11 +230,13 @@ class ConvexReadout:
         start: SolvedReadout | None = None,
         tolerance: float = SOLUTION_STEP,
     ) -> SolvedReadout:
-        """Solve at one ridge > 0 and number of samples, at most inf.
+        """Solve at one ridge and number of samples, at most inf.
 
         Parameters
         ----------
         ridge : float
+            >= 0; at 0 the loss must have a finite minimum, and the covariances together an
+            inverse.
         samples : float
             n, > 0; ``inf`` is the limit of infinite data.
         start : SolvedReadout, optional
@@ -271,7 +274,8 @@ class ConvexReadout:
                     way.add(t, at.x)
                 return at
 
-            down, _ = follow(lower, first, large, ridge)
+            last = _LAST_RIDGE * large if ridge == 0 else None
+            down, _ = follow(lower, first, large, ridge, enough=last)
             spent += down.iterations - first.iterations
         if not down.converged:
             x, steps = self._iterated(first.x, ridge, samples, mu)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 
 from sparsetoken.losses import Loss
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
+from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Readout
 from sparsetoken.theory.covariance.features import model_features
 from sparsetoken.theory.covariance.nodes import FeatureNodes
@@ -17,13 +18,19 @@ from sparsetoken.theory.covariance.outcomes import readout_outcome, spread_over_
 from sparsetoken.theory.covariance.readout import ROUGH_STEP, ConvexReadout, SolvedReadout
 from sparsetoken.theory.curve import FIRST_POINTS, LAST_POINTS
 from sparsetoken.theory.learned_error import outcome_without_features
+from sparsetoken.theory.predict import without_readout
 from sparsetoken.theory.query import advice_on, working_query
+from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.validation import InvalidInput
 
 __all__ = ["CovarianceSetting"]
 
 _MORE = 4  # times as many points where they are not enough
+_NOT_SOLVED = Status(
+    StatusCode.MAX_ITERATIONS,
+    "The saddle point was not reached; try a larger ridge or, with a query, less sharpness.",
+)
 
 
 class CovarianceSetting:
@@ -74,17 +81,47 @@ class CovarianceSetting:
         Raises
         ------
         InvalidInput
-            If a ridge is 0.
+            If a ridge is 0 and the features have no noise in some direction.
         """
+        sequences: dict[Loss, _Sequence] = {}
+        found = []
         for readout in readouts:
-            if readout.ridge == 0:
-                remedy = "The limit 0 is known for isotropic tokens only; take 1e-6, for example."
-                raise InvalidInput("ridge (lambda)", "> 0 with a token covariance", 0.0, remedy)
-        sequence = _Sequence(self, readouts[0].loss, tolerance)
-        return [
-            dataclasses.replace(sequence.solve(readout), query=self.query, advice=self.advice)
-            for readout in readouts
-        ]
+            if self._featureless:
+                found.append(_featureless(readout, self))
+                continue
+            stage = self._stage(readout)
+            if not stage.status.converged:
+                found.append(without_readout(stage.status))
+                continue
+            if stage.loss not in sequences:
+                sequences[stage.loss] = _Sequence(self, stage.loss, tolerance)
+            found.append(sequences[stage.loss].solve(readout.alpha, stage))
+        return [dataclasses.replace(one, query=self.query, advice=self.advice) for one in found]
+
+    @functools.cached_property
+    def _first(self) -> FeatureNodes:
+        return self._law(self.problem, self._nodes or FIRST_POINTS)
+
+    @property
+    def _featureless(self) -> bool:
+        return not self._first.C.any() and not self._first.a.any()
+
+    def _stage(self, readout: Readout) -> Stage:
+        if readout.ridge > 0:
+            return Stage(readout.loss, readout.ridge)
+        covariances = self._features.covariances
+        if not covariances.inverts:
+            legal = "> 0 where features have no noise in some direction"
+            remedy = "Take 1e-6, for example, or add a little to the diagonal of the covariance."
+            raise InvalidInput("ridge (lambda)", legal, 0.0, remedy)
+        return ridgeless_stage(
+            self.problem,
+            self.model,
+            self.query,
+            readout,
+            weights=covariances.dimension // spectrum_dimension(self.problem),
+            vanishing=not self._first.C.any(axis=-1).all(),
+        )
 
 
 class _Sequence:
@@ -105,19 +142,16 @@ class _Sequence:
             )
         return self._problems[points]
 
-    def solve(self, readout: Readout) -> Prediction:
+    def solve(self, alpha: float, stage: Stage) -> Prediction:
         """Return the prediction with the fewest nodes that reach the tolerance."""
         setting = self._setting
-        samples = readout.alpha * spectrum_dimension(setting.problem)
-        nodes = setting._law(setting.problem, self._points)
-        if not nodes.C.any() and not nodes.a.any():
-            return _featureless(readout, samples, setting)
-        points, start = self._points, self._last or self._rough(readout, samples)
+        samples = alpha * spectrum_dimension(setting.problem)
+        points, start = self._points, self._last or self._rough(stage.ridge, samples)
         while True:
             problem = self._readout(points)
-            found = problem.solve(readout.ridge, samples, start)
+            found = problem.solve(stage.ridge, samples, start)
             if not found.converged:
-                return _not_solved(found)
+                return without_readout(_NOT_SOLVED, found.residual, found.iterations)
             same = setting.tested == setting.problem
             tested = setting._law(setting.tested, points)
             scores = setting._features.scores(found, setting.tested, points)
@@ -129,24 +163,26 @@ class _Sequence:
             points, start = points * _MORE, found
         self._last, self._points = found, points
         outcome = readout_outcome(problem, found, scores)
+        if stage.fits_exactly:
+            outcome = dataclasses.replace(outcome, training_loss=0.0, training_error=0.0)
         return Prediction(
             **vars(outcome),
             overlaps=setting._features.overlaps(found),
-            susceptibility=float(found.chi[0]),
+            susceptibility=math.inf if stage.fits_exactly else float(found.chi[0]),
             numerical_error=error,
             residual=found.residual,
             iterations=found.iterations,
             status=self._status(error, problem.nodes.C[..., 0].size),
         )
 
-    def _rough(self, readout: Readout, samples: float) -> SolvedReadout | None:
+    def _rough(self, ridge: float, samples: float) -> SolvedReadout | None:
         """Return the solution for a law of few nodes that stands for this one."""
         nodes = self._setting._law(self._setting.problem, self._points)
         if nodes.exact:
             return None
         features = self._setting._features
         few = ConvexReadout(nodes.coarse(), features.covariances, self._loss, features.removed)
-        return few.solve(readout.ridge, samples, tolerance=ROUGH_STEP)
+        return few.solve(ridge, samples, tolerance=ROUGH_STEP)
 
     def _error(
         self,
@@ -173,34 +209,17 @@ def spectrum_dimension(problem: SparseTokenProblem) -> int:
     return dimension
 
 
-def _featureless(readout: Readout, samples: float, setting: CovarianceSetting) -> Prediction:
+def _featureless(readout: Readout, setting: CovarianceSetting) -> Prediction:
     """Return the prediction when all features are 0 and only the bias learns."""
     pi, tested = setting.problem.positive_rate, setting.tested.positive_rate
     answer = outcome_without_features(readout.loss, pi, tested)
+    size = setting._features.covariances.traces[0] / spectrum_dimension(setting.problem)
+    ridge = readout.ridge
     return Prediction(
         **vars(answer),
-        susceptibility=setting._features.covariances.traces[0] / (readout.ridge * samples),
+        susceptibility=size / (ridge * readout.alpha) if ridge > 0 else math.inf,
         numerical_error=0.0,
         residual=0.0,
         iterations=0,
         status=Status(StatusCode.CONVERGED),
-    )
-
-
-def _not_solved(found: SolvedReadout) -> Prediction:
-    nan = math.nan
-    remedy = (
-        "The saddle point was not reached; try a larger ridge or, with a query, less sharpness."
-    )
-    return Prediction(
-        test_error=nan,
-        training_loss=nan,
-        training_error=nan,
-        auc=nan,
-        overlaps=Overlaps(nan, nan, nan, nan),
-        susceptibility=nan,
-        numerical_error=nan,
-        residual=found.residual,
-        iterations=found.iterations,
-        status=Status(StatusCode.MAX_ITERATIONS, remedy),
     )

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from scipy import linalg
 
 __all__ = [
+    "LEAST_EIGENVALUE",
     "CommutingCovariances",
     "Covariances",
     "Directions",
@@ -27,6 +28,7 @@ __all__ = [
     "covariances",
 ]
 
+LEAST_EIGENVALUE = 1e-12  # relative: a smaller one is none
 _COMMUTE = 1e-12  # relative: below rounding of what a user computes
 
 
@@ -79,7 +81,7 @@ class Directions:
     scatter: Mapping[tuple[int, int], np.ndarray] = dataclasses.field(default_factory=dict)
 
     def rotated(self, basis: Float[np.ndarray, "d d"]) -> Directions:
-        """Return the directions in the coordinates of an orthonormal basis (its columns)."""
+        """Return the products of the columns of a basis with the directions."""
         turned = {
             pair: basis.T @ (Q[:, None] * basis if Q.ndim == 1 else Q @ basis)
             for pair, Q in self.scatter.items()
@@ -127,6 +129,11 @@ class Covariances(abc.ABC):
     @abc.abstractmethod
     def largest(self) -> np.ndarray:
         """The largest eigenvalue of each, or a bound on it."""
+
+    @property
+    @abc.abstractmethod
+    def inverts(self) -> bool:
+        """Whether their sum has an inverse."""
 
 
 def _assembled(
@@ -238,6 +245,10 @@ class CommutingCovariances(Covariances):
     def largest(self) -> np.ndarray:
         return self.eigenvalues.max(axis=1)
 
+    @property
+    def inverts(self) -> bool:
+        return _positive(self.eigenvalues.sum(axis=0))
+
 
 def _turned(G: np.ndarray, basis: np.ndarray | None) -> np.ndarray:
     full = np.diag(G) if G.ndim == 1 else G
@@ -340,6 +351,14 @@ class FullCovariances(Covariances):
         """The largest eigenvalue of the first, the largest row sums of the others."""
         rows = (np.abs(G).sum(axis=1).max() for G in self._rest)
         return np.array([self._first.max(), *rows])
+
+    @property
+    def inverts(self) -> bool:
+        return _positive(linalg.eigvalsh(np.diag(self._first) + sum(self._rest)))
+
+
+def _positive(eigenvalues: np.ndarray) -> bool:
+    return bool(eigenvalues.min() > LEAST_EIGENVALUE * eigenvalues.max())
 
 
 def _traced(

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 
 from sparsetoken.numerics.sobol import sobol_sequence
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
-from sparsetoken.tokens import isotropic_only
+from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
@@ -62,7 +62,7 @@ class BayesError:
 
 @np.errstate(under="ignore")
 def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesError:
-    """Return the Bayes error with the signal direction known.
+    """Return the Bayes error with the signal direction and all covariances known.
 
     Only the projections t_l on xi matter. With x_l = exp(theta t_l) and e_R the
     elementary symmetric polynomial, call positive where
@@ -70,13 +70,22 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
 
     Equation: bayes-test.
 
+    Equation: covariance-bayes-test. Among tokens of a covariance, mu = theta xi, the mean token
+    and the differences from it are independent, with the covariances ``(S_w + L S_b)/L`` and
+    S_w. The log likelihood ratio of R given positions is the sum of their scores
+    ``s_l = mu^T S_w^-1 (x_l - xbar) + mu^T (S_w + L S_b)^-1 xbar`` less
+    ``R (1 - R/L) D^2 / 2 + R^2 m^2 / (2L)``, D = |S_w^(-1/2) mu| and
+    m = |(S_w + L S_b)^(-1/2) mu|: x_l = exp(s_l) takes the place above. Without S_b, m = D and
+    the test is that of isotropic tokens of the strength D.
+
     Parameters
     ----------
     problem : SparseTokenProblem
         Positions are uniform.
     points : int
-        Nodes for each scramble, a power of two. Used if 1 < R < L; for R = 1 the law
-        of the sum is found on a lattice, and for R = L it is normal.
+        Nodes for each scramble, a power of two. Used if 1 < R < L, or if samples have an
+        effect of their own and R < L; for R = 1 the law of the sum is otherwise found on a
+        lattice, and for R = L it is normal.
 
     Returns
     -------
@@ -86,7 +95,8 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     Raises
     ------
     InvalidInput
-        If `points` is below 1, L above 2^20, or a field of the problem holds an array.
+        If `points` is below 1, L above 2^20, S_w has no inverse, or a field of the problem
+        holds an array.
 
     Examples
     --------
@@ -98,18 +108,24 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     integer("points", points, 1)
     require_problem(problem)
     require_numbers(problem)
-    isotropic_only(problem.tokens, "The Bayes error")
     check_length(problem.length)
+    strength, mean = on_route(problem, "strengths")(problem)
+    problem = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     pi, theta, R, L = problem.letters
     if theta == 0:
         return BayesError(min(pi, 1 - pi), 0.0, Status(StatusCode.CONVERGED))
     if R == L:
-        return BayesError(_normal_test(pi, theta * math.sqrt(L)), 0.0, Status(StatusCode.CONVERGED))
-    if R == 1:
+        return BayesError(_normal_test(pi, mean * math.sqrt(L)), 0.0, Status(StatusCode.CONVERGED))
+    if R == 1 and mean == strength:
         fine, coarse = (_one_token(problem, finest) for finest in (15, 14))
         return _judged(fine, abs(fine - coarse))
-    errors = _sampled(problem, points)
+    errors = _sampled(problem, points, mean)
     return _judged(float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(SCRAMBLES)))
+
+
+def isotropic_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
+    """Return the strength, which differences of tokens and their mean have in common."""
+    return problem.strength, problem.strength
 
 
 def _judged(error: float, numerical: float) -> BayesError:
@@ -138,26 +154,57 @@ def _one_token(problem: SparseTokenProblem, finest: int) -> float:
     return min(mistake_chances(token, problem, finest).error(pi), pi, 1 - pi)
 
 
-def _sampled(problem: SparseTokenProblem, points: int) -> np.ndarray:
+def _sampled(problem: SparseTokenProblem, points: int, mean: float) -> np.ndarray:
     """Return the error by each scramble: the mean of the smaller posterior chance.
 
     Unlike the count of mistakes it is continuous in the nodes. One set of noises
-    serves both classes.
+    serves both classes. `mean` is the strength m in the mean token: with t_l = theta v_l + g_l,
+    scores are ``theta t_l + (m - theta) gbar``, and ``(m^2 - theta^2) R/L`` more on positives.
     """
     pi, theta, R, L = problem.letters
-    prior = math.log(pi / (1 - pi)) - theta**2 * R / 2 - _log_binomial(L, R)
+    less = R**2 / L * (mean**2 - theta**2)  # of the squared length of the whitened shift
+    prior = math.log(pi / (1 - pi)) - (theta**2 * R + less) / 2 - _log_binomial(L, R)
     rng = np.random.default_rng(_SEED)
     errors = []
     for _ in range(SCRAMBLES):
         informative, noise, rest = token_nodes(L, R, points, rng)
         tail = rest_polynomials(noise, rest, theta, R, L - R - noise.shape[1])
         base = symmetric(theta * noise, tail)
+        own = np.zeros(points)
+        if mean != theta:
+            total = informative.sum(axis=1) + noise.sum(axis=1)
+            total += _rest_sum(noise, rest, theta, L - R - noise.shape[1], rng)
+            own = R * (mean - theta) * total / L
         error = 0.0
         for share, shift in ((pi, theta), (1 - pi, 0.0)):
             log_odds = symmetric(theta * (informative + shift), base)[R] + prior
+            log_odds += own + (less if shift else 0.0)
             error += share * float(np.mean(expit(-np.abs(log_odds))))
         errors.append(error)
     return np.array(errors)
+
+
+def _rest_sum(
+    noise: np.ndarray, normal: np.ndarray, theta: float, rest: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Return the sum of the tokens below the smallest one drawn.
+
+    It is normal with the right variance and the right covariance with the sum of exp(theta t)
+    that `normal` stands for in `rest_polynomials`.
+    """
+    if rest == 0:
+        return np.zeros(len(noise))
+    a = noise[:, -1]
+    hazard = np.exp(-0.5 * a**2 - log_ndtr(a)) / math.sqrt(2 * math.pi)
+    first, second = (
+        np.exp((j * theta) ** 2 / 2 - j * theta * a + log_ndtr(a - j * theta) - log_ndtr(a))
+        for j in (1, 2)
+    )
+    variance = 1 - a * hazard - hazard**2
+    slope = (theta * first + hazard * (first - 1)) / np.sqrt(np.maximum(second - first**2, 1e-300))
+    beside = np.sqrt(np.maximum(variance - slope**2, 0.0))
+    spread = slope * normal + beside * rng.standard_normal(len(noise))
+    return np.asarray(math.sqrt(rest) * spread - rest * hazard)
 
 
 def _log_binomial(n: float, k: float) -> float:

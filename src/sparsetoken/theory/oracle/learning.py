@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.optimize import brentq
 
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.results import Result, Status, StatusCode
 from sparsetoken.theory.oracle.bayes import (
     ACCURACY,
@@ -22,7 +22,8 @@ from sparsetoken.theory.oracle.bayes import (
     token_nodes,
 )
 from sparsetoken.theory.oracle.token_sums import check_length
-from sparsetoken.validation import LARGEST_LOAD, integer, real
+from sparsetoken.theory.routes import on_route
+from sparsetoken.validation import LARGEST_LOAD, InvalidInput, integer, real
 from sparsetoken.values import require_numbers
 
 __all__ = ["LearningError", "learning_error", "position_overlap"]
@@ -40,7 +41,7 @@ class LearningError(Result):
     test_error : float
         Of the Bayes-optimal learner, which knows the law of the data but not xi.
     cosine : float
-        Of xi and its posterior mean.
+        Of xi and its posterior mean, of whitened tokens.
     oracle_error : float
         The Bayes error with xi known, the limit of infinite data.
     reachable_cosine : float
@@ -82,6 +83,13 @@ def learning_error(
 
     Equation: learning-floor.
 
+    Tokens of a covariance S_w are isotropic once whitened, with the strength
+    ``theta |S_w^(-1/2) xi|``. The floor is then that of learners that know S_w and for which
+    every whitened direction is equally likely beforehand: xi proportional to S_w^(1/2) times a
+    uniform direction. It is also the least worst case over all xi of one whitened length. Who
+    expects the signal where the covariance is large, as a plain ridge does, may do better on
+    such a signal.
+
     Parameters
     ----------
     problem : SparseTokenProblem
@@ -99,7 +107,9 @@ def learning_error(
     Raises
     ------
     InvalidInput
-        If a value is outside its range, L above 2^20, or a field of the problem holds an array.
+        If a value is outside its range, L above 2^20, a field of the problem holds an array,
+        S_w has no inverse, or samples have an effect of their own: mean and differences of
+        tokens then have signals of different directions.
 
     Examples
     --------
@@ -113,6 +123,11 @@ def learning_error(
     check_length(problem.length)
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
     integer("points", points, 1)
+    strength, mean = on_route(problem, "strengths")(problem)
+    if mean != strength:
+        remedy = "Mean and differences of tokens have signals of different directions."
+        raise InvalidInput("tokens", "without a between covariance", problem.tokens, remedy)
+    problem = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     oracle = bayes_error(problem)
     if problem.strength == 0:
         return LearningError(oracle.test_error, 0.0, oracle.test_error, 0.0, 0.0, oracle.status)

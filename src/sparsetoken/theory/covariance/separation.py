@@ -1,0 +1,194 @@
+"""How many samples can be separated, where the noise of their features has several covariances."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sparsetoken.losses import get_loss
+from sparsetoken.losses.exact_fit import ExactFit
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
+from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.theory.covariance.nodes import FeatureNodes
+from sparsetoken.theory.covariance.readout import (
+    ROUGH_STEP,
+    SOLUTION_STEP,
+    ConvexReadout,
+    SolvedReadout,
+)
+from sparsetoken.theory.covariance.spectra import CommutingCovariances
+
+__all__ = ["Separation", "most_separable"]
+
+_FIRST_LOAD = 0.5  # samples per dimension; where noise has all directions, 1 can be separated
+_LONG = 50.0  # times the first length; from there a margin of 0 is near
+
+
+class Separation(NamedTuple):
+    """The most samples that can be separated.
+
+    Attributes
+    ----------
+    samples : float
+        n.
+    error : float
+        Relative standard error of n, from independent scrambles.
+    x : array
+        The unknowns.
+    residual : float
+        Relative length of the last Newton step.
+    iterations : int
+    converged : bool
+    """
+
+    samples: float
+    error: float
+    x: np.ndarray
+    residual: float
+    iterations: int
+    converged: bool
+
+
+@with_x64
+def most_separable(
+    nodes: FeatureNodes,
+    covariances: CommutingCovariances,
+    removed: np.ndarray | None,
+    near: Separation | None = None,
+) -> Separation:
+    """Return the number of samples at which the readout of the largest margin diverges.
+
+    Equation: separation-of-several-covariances. Samples can be separated if some w has margins
+    y z >= 1, and the shortest such w grows without bound as n rises to the limit. In the
+    equations of the readout it leaves margins y z >= 0 and the ridge 0, which hold for any
+    multiple of (p, b, nu), and of chi. So nu_1 = chi_1 = 1, and what is found in their place is n
+    and a ridge: the potential is homogeneous in (p, b, nu) and in chi but for the ridge times
+    |w|^2, so that by Euler's theorem a solution has the ridge 0.
+
+    Parameters
+    ----------
+    nodes : FeatureNodes
+    covariances : CommutingCovariances
+        The first is the identity, to which the ridge adds.
+    removed : array of shape (K, J, J) or None
+        As of `ConvexReadout`.
+    near : Separation, optional
+        That of other nodes of the law; otherwise readouts of the margin 1 are followed from
+        few samples.
+    """
+    law = (nodes, covariances, removed)
+    limit = _LengthenedReadout(*law, margin=0.0)
+    if near is not None:
+        found = limit.at_length(near.x, 1.0, SOLUTION_STEP)
+        found = found._replace(iterations=near.iterations + found.iterations)
+    else:
+        found = _from_small_loads(_LengthenedReadout(*law, margin=1.0), limit)
+    error = limit.error(found.x) if found.converged else math.inf
+    samples = float(1 / found.x[limit.samples_at])
+    return Separation(samples, error, *found)
+
+
+def _from_small_loads(way: _LengthenedReadout, limit: _LengthenedReadout) -> NewtonResult:
+    """Follow readouts of the margin 1 as they grow longer.
+
+    Where more samples first tell more of the signal than they add noise, readouts become shorter
+    with the load: then the way starts at a larger load.
+    """
+
+    def longer(x: np.ndarray, t: float) -> NewtonResult:
+        if t == 0:
+            return limit.at_length(x, 1.0, SOLUTION_STEP)
+        return way.at_length(x, 1 / t, ROUGH_STEP)
+
+    load, start = _FIRST_LOAD, None
+    while True:
+        samples = load * way.covariances.dimension
+        start = way.solve(1.0, samples, start, ROUGH_STEP)
+        first, length = way.described(start)
+        if not start.converged:
+            return first
+        found, _ = follow(longer, first, 1 / length, 0.0, enough=1 / (_LONG * length))
+        if found.converged:
+            return found
+        load *= 2
+
+
+class _LengthenedReadout(ConvexReadout):
+    """The readouts of a given nu_1 that give scores a margin, and the n and ridge they belong to.
+
+    The unknowns are (p, b, nu) / nu_1 with 1/n in the place of nu_1, and chi / chi_1 with the
+    ridge in the place of chi_1.
+
+    Parameters
+    ----------
+    nodes, covariances, removed
+        As of `most_separable`.
+    margin : float
+    """
+
+    def __init__(
+        self,
+        nodes: FeatureNodes,
+        covariances: CommutingCovariances,
+        removed: np.ndarray | None,
+        margin: float,
+    ) -> None:
+        super().__init__(nodes, covariances, ExactFit(get_loss("squared_hinge"), margin), removed)
+        self.samples_at, self._ridge_at = self.J + 1, self.J + 1 + self.K
+
+    def described(self, found: SolvedReadout) -> tuple[NewtonResult, float]:
+        """Return a readout at the ridge 1 in these unknowns, and its nu_1."""
+        x = self._unknowns(found.state, found.samples)
+        length, chi = float(x[self.samples_at]), float(x[self._ridge_at])
+        x[: self._ridge_at] /= length
+        x[self._ridge_at :] /= chi
+        x[self.samples_at], x[self._ridge_at] = 1 / found.samples, chi
+        return NewtonResult(x, found.residual, found.iterations, found.converged), length
+
+    def at_length(self, x: np.ndarray, length: float, tolerance: float) -> NewtonResult:
+        """Solve at nu_1 = length."""
+        positive = [i for i in self._positive(1.0) if i != self._ridge_at]
+        return damped_newton(
+            lambda at: self._conditions(at, length),
+            x,
+            positive=tuple(positive),
+            cautious=(self.J,),
+            tolerance=tolerance,
+        )
+
+    def error(self, x: np.ndarray) -> float:
+        """Return the relative standard error of n at a solution of length 1."""
+        scrambles = len(self.nodes.y)
+        if self.nodes.exact or scrambles < 2:
+            return 0.0
+        _, jacobian = self._conditions(x, 1.0)
+        apart = [self._conditions(x, 1.0, scramble)[0] for scramble in range(scrambles)]
+        steps = np.linalg.solve(jacobian, np.array(apart).T)[self.samples_at]
+        return float(np.std(steps, ddof=1) / (math.sqrt(scrambles) * x[self.samples_at]))
+
+    def _conditions(
+        self, x: np.ndarray, length: float, scramble: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return residual and Jacobian, the residual at will of one scramble."""
+        J, K, n, ridge = self.J, self.K, 1 / x[self.samples_at], float(x[self._ridge_at])
+        scale = np.ones(len(x))
+        scale[: self._ridge_at] = length
+        known = x.copy()
+        known[self.samples_at] = known[self._ridge_at] = 1.0
+        state = self._state(scale * known)
+        _, gradients, hessians = self.means().at(state, 0.0)
+        gradient = gradients.mean(axis=0) if scramble is None else gradients[scramble]
+        residual, jacobian = self._coupled(state, gradient, hessians.mean(axis=0), ridge, n)
+        jacobian *= scale
+        pull = self._pull(state, gradient)
+        found = self.covariances.response(pull, ridge, n)
+        q, chi, rest = slice(J, J + K), slice(J + K, J + 2 * K), slice(J + 1, None)
+        # The response is linear in 1/n, and a ridge acts as more kappa_1.
+        jacobian[:, [self.samples_at, self._ridge_at]] = 0.0
+        by_samples = np.concatenate([found.jacobian[q, chi] @ pull.rho, found.value[chi]])
+        jacobian[rest, self.samples_at] = -n * by_samples
+        jacobian[:J, self._ridge_at] = -found.jacobian[:J, J]
+        jacobian[rest, self._ridge_at] = -found.jacobian[J:, J]
+        return residual, jacobian

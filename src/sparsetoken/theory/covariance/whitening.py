@@ -1,0 +1,78 @@
+"""Tokens of a covariance in coordinates in which their noise is isotropic."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import linalg
+
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.theory.covariance.spectra import (
+    LEAST_EIGENVALUE,
+    CommutingCovariances,
+    Directions,
+)
+from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of
+from sparsetoken.validation import InvalidInput
+
+__all__ = ["covariance_strengths", "gain", "whitened"]
+
+
+def gain(S: np.ndarray, xi: np.ndarray) -> float:
+    """Return the length of S^(-1/2) xi, by which whitening makes a signal stronger.
+
+    Parameters
+    ----------
+    S : array of shape (d,) or (d, d)
+        A covariance, diagonal or full.
+    xi : array of shape (d,)
+
+    Raises
+    ------
+    InvalidInput
+        If the covariance has no inverse.
+    """
+    values, projections = S, xi
+    if S.ndim == 2:
+        values, vectors = np.linalg.eigh(S)
+        projections = vectors.T @ xi
+    if values.min() <= LEAST_EIGENVALUE * values.max():
+        remedy = "Leave out directions without noise, or add a little to the diagonal."
+        got = f"a smallest eigenvalue of {values.min():.3g}"
+        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
+    return math.sqrt(float(np.sum(projections**2 / values)))
+
+
+def whitened(spectrum: TokenSpectrum, directions: Directions) -> CommutingCovariances:
+    """Return both covariances in coordinates in which S_w is the identity and S_b is diagonal.
+
+    With generalised eigenvectors X, X^T S_w X = I and X^T S_b X is diagonal: two covariances
+    always commute after one of them is whitened.
+
+    Parameters
+    ----------
+    spectrum : TokenSpectrum
+        Its S_w has an inverse.
+    directions : Directions
+        In the coordinates of the spectrum.
+    """
+    between = spectrum.between
+    full = np.diag(between) if between.ndim == 1 else between
+    values, X = linalg.eigh(full, np.diag(spectrum.within), check_finite=False)
+    both = np.array([np.ones_like(values), np.maximum(values, 0.0)])
+    return CommutingCovariances(both, directions.rotated(X))
+
+
+def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
+    """Return the strengths of the signal in whitened differences of tokens and in their mean.
+
+    They are ``theta |S_w^(-1/2) xi|`` and ``theta |(S_w + L S_b)^(-1/2) xi|``, and equal where
+    samples have no effect of their own.
+    """
+    spectrum, theta = spectrum_of(problem), problem.strength
+    within = theta * gain(spectrum.within, spectrum.signal)
+    if not spectrum.shared:
+        return within, within
+    whole = problem.length * spectrum.mean_token(problem.length)
+    return within, theta * gain(whole, spectrum.signal)
