@@ -66,9 +66,10 @@ class ModelFeatures(abc.ABC):
         return float(cov.norms(found.pull, found.ridge, found.samples, ones)[0])
 
 
-def _two_classes(pi: float, mean: float) -> FeatureNodes:
-    """Return features that are Gaussian in each class, with one direction and amplitude 1."""
-    return FeatureNodes.of([[mean], [0.0]], [[1.0], [1.0]], [1.0, -1.0], [pi, 1 - pi])
+def _two_classes(pi: float, mean: float, amplitude: float = 1.0) -> FeatureNodes:
+    """Return features that are Gaussian in each class, with one direction and one amplitude."""
+    noise = [[amplitude], [amplitude]]
+    return FeatureNodes.of([[mean], [0.0]], noise, [1.0, -1.0], [pi, 1 - pi])
 
 
 class _Linear(ModelFeatures):
@@ -81,22 +82,28 @@ class _Linear(ModelFeatures):
 
 
 class PooledFeatures(_Linear):
-    """The mean token: mean theta R/L xi on positives, covariance S_b + S_w/L."""
+    """The mean token: mean theta R/L xi on positives, covariance S_b + S_w/L.
+
+    As among isotropic tokens the amplitude is 1/sqrt(L), that of the covariance S_w + L S_b.
+    """
 
     def __init__(self, problem: SparseTokenProblem, query: None = None) -> None:
         super().__init__(problem)
         signal = self.spectrum.signal[:, None]
-        self.covariances = covariances(self.spectrum.mean_token(problem.length)[None], signal)
+        self.covariances = covariances(self._covariance(problem.length), signal)
 
     def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
         pi, theta, R, L = problem.letters
-        return _two_classes(pi, theta * R / L)
+        return _two_classes(pi, theta * R / L, 1 / math.sqrt(L))
+
+    def _covariance(self, length: int) -> np.ndarray:
+        return length * self.spectrum.mean_token(length)[None]
 
     def scores(self, found: SolvedReadout, problem: SparseTokenProblem, points: int) -> ScoreLaw:
         """Return the scores; the mean of another number of tokens has another covariance."""
         q = found.state.q
         if problem.length != self.problem.length:
-            other = self.spectrum.mean_token(problem.length)[None]
+            other = self._covariance(problem.length)
             q = self.covariances.norms(found.pull, found.ridge, found.samples, other)
         return scores_on(self.nodes(problem, points), found.p, found.b, q)
 
