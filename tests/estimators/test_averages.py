@@ -108,7 +108,7 @@ def test_what_a_token_adds_through_largest_values_makes_up_their_part() -> None:
         assert held[start:stop].sum() == pytest.approx(whole)
 
 
-def test_tokens_of_attention_that_is_off_are_those_of_what_was_refused() -> None:
+def test_tokens_of_attention_in_doubt_are_those_that_its_readout_speaks_for() -> None:
     """The readout of the mean finds fewer: it was fitted to tokens that say nothing as well."""
     refused, pooled = [], []
     for seed in range(20):
@@ -116,11 +116,12 @@ def test_tokens_of_attention_that_is_off_are_those_of_what_was_refused() -> None
         y, X = np.arange(40) % 2, rng.standard_normal((40, 10, 30))
         X[y == 1, 0, 0] += 3
         model = AttentionClassifier(random_state=0).fit(X, y)
-        if model.sharpness_[0] or model.shares_[0, 1] >= 0.5:
+        if model.shares_.max() >= 0.5:
             continue
         test = rng.standard_normal((500, 10, 30))
         test[:, 0, 0] += 3
-        with pytest.warns(QueryWarning, match="attention is off"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", QueryWarning)
             top = np.array([one[0] for one in model.top_tokens(test)])
         assert np.array_equal(top, (test @ model.ranking_coef_[0]).argmax(axis=1))
         refused.append(np.mean(top == 0))

@@ -158,7 +158,7 @@ class AttentionClassifier(QueryClassifier):
     largest_mean_ : array of shape (d,)
         Mean over training bags of the largest value of each column; 0 where none count.
     ranking_coef_ : array of shape (K, d)
-        What orders tokens where attention is off: the readout of the best attention.
+        What orders tokens where attention has less than half of the score: its readout.
     sharpness_ : array of shape (K,)
         Standard deviation of the token scores; 0 where attention is off.
     query_kind_ : array of shape (K,)

@@ -232,10 +232,11 @@ class QueryClassifier(BagClassifier):
         They are in the order of their weights, and of their values <x_l, coef> where weights
         are equal. If largest values of columns have at least half of the score, a token counts
         as much as it adds through the mean and through the columns of which it has the largest
-        value, each less its average over training bags. If attention is off and they have less,
-        tokens are in the order of <x_l, ranking_coef>, the readout of the attention that is
-        off: where one token matters more than others it finds it more often than the readout
-        of the mean does. Bags of fewer than k tokens give all of them.
+        value, each less its average over training bags. If neither they nor attention have half,
+        tokens are in the order of <x_l, ranking_coef>, the readout of the best attention: where
+        one token matters more than others it finds it more often than the readout of the mean
+        does, and attention in doubt may look for tokens of the first class. Bags of fewer than
+        k tokens give all of them.
 
         Warns
         -----
@@ -257,7 +258,7 @@ class QueryClassifier(BagClassifier):
         """Return what tokens are ordered by, and by what if that is equal."""
         by_largest = self.shares_[:, 1] >= 0.5
         weights, values = tokens.weights.copy(), tokens.values.copy()
-        off = (self.sharpness_ == 0) & ~by_largest
+        off = (self.shares_[:, 0] < 0.5) & ~by_largest
         if off.any():
             weights[:, off] = 0
             values[:, off] = bags.tokens @ self._in(bags, self.ranking_coef_[off]).T
