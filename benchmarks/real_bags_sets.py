@@ -56,6 +56,8 @@ class RealSet(NamedTuple):
         }
         if hasattr(model, "sharpness_"):
             row["sharpness"] = round(float(model.sharpness_[0]), 3)
+            attention, largest = model.shares_[0].tolist()
+            row["share"], row["share_largest"] = round(attention, 3), round(largest, 3)
             row["query"] = str(model.query_kind_[0])
             row["pvalue"] = float(model.attention_pvalue_[0])
             row["signal"] = float(model.signal_pvalue_[0])

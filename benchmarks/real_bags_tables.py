@@ -69,24 +69,27 @@ def _beside(groups: Groups, sets: set[str]) -> str:
     measures = [
         f"{name}: attention | mean | difference" for name in ("accuracy", "AUC", "log-loss")
     ]
-    lines = _head(["set", *" | ".join(measures).split(" | "), "on", "top token true, %"])
+    shares = ["share of attention", "of largest values"]
+    lines = _head(["set", *" | ".join(measures).split(" | "), *shares, "top token true, %"])
     for group, title in ((CLASSIC, "mean, classic"), (NEWSGROUPS, "mean, newsgroups")):
         names = [name for name in group if name in sets]
         for name in names:
             rows = groups[OURS, name]
-            on = sum(row["sharpness"] > 0 for row in rows)
+            parts = [
+                f"{np.mean([row[name] for row in rows]):.2f}" for name in ("share", "share_largest")
+            ]
             top, _, total = _counts(rows)
             true = f"{100 * top / total:.0f}" if total else ""
             cells = [cell for measure in SCALES for cell in _pair(groups, [name], measure)]
-            lines.append(_line([_short(name), *cells, f"{on} of {len(rows)}", true]))
+            lines.append(_line([_short(name), *cells, *parts, true]))
         if len(names) == len(group):
             cells = [cell for measure in SCALES for cell in _pair(groups, names, measure)]
-            shares = [
+            found = [
                 100 * _counts(groups[OURS, name])[0] / _counts(groups[OURS, name])[2]
                 for name in names
                 if group is NEWSGROUPS
             ]
-            lines.append(_line([title, *cells, "", _mean(shares) if shares else ""]))
+            lines.append(_line([title, *cells, "", "", _mean(found) if found else ""]))
     return "\n".join(lines)
 
 

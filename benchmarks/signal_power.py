@@ -3,7 +3,8 @@
 python benchmarks/signal_power.py [--draws 40] [--workers 2]
 
 For each kind of data: p-values below 0.05 of the test against mean pooling and of the test of any
-signal, how often attention is on, and the mean test errors of mean pooling and of what was chosen.
+signal, how often attention has at least half of the score, and the mean test errors of mean
+pooling and of the classifier.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def run(work: tuple[Kind, int]) -> list[float]:
     test = drawn(kind, TEST, mu, rng)
     pvalues = [float(model.attention_pvalue_[0] < 0.05), float(model.signal_pvalue_[0] < 0.05)]
     errors = [1 - pooled.score(*test), 1 - model.score(*test)]
-    return [*pvalues, float(model.sharpness_[0] > 0), *errors]
+    return [*pvalues, float(model.shares_[0, 0] >= 0.5), *errors]
 
 
 def main() -> None:

@@ -143,7 +143,7 @@ def test_a_classifier_with_nothing_to_attend_to_is_the_pooled_one() -> None:
     rng = np.random.default_rng(5)
     y = np.arange(60) % 2
     bags = [np.repeat(rng.standard_normal((1, 4)) + label, 3, axis=0) for label in y]
-    model = AttentionClassifier(random_state=0).fit(bags, y)
+    model = AttentionClassifier("tied", random_state=0).fit(bags, y)
     pooled = PooledLinearClassifier().fit(bags, y)
     assert model.sharpness_[0] == 0
     np.testing.assert_allclose(model.decision_function(bags), pooled.decision_function(bags))

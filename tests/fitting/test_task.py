@@ -75,7 +75,7 @@ def test_columns_that_hardly_differ_between_bags_are_not_blown_up() -> None:
 def test_attention_falls_back_to_the_pooled_classifier() -> None:
     """Its own candidate of mean pooling is the very classifier that forecasts are made of."""
     X, y = drawn(1, 3.0)
-    attention = AttentionClassifier(random_state=0).fit(X, y)
+    attention = AttentionClassifier("tied", random_state=0).fit(X, y)
     assert attention.sharpness_[0] == 0
     pooled = PooledLinearClassifier().fit(X, y)
     # Attention sums products by weights, pooling takes their mean: both round.

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
 __all__ = [
+    "segment_held",
     "segment_log_mean_exp",
     "segment_max",
     "segment_mean",
@@ -99,3 +100,28 @@ def segment_max(
     for row, (start, stop) in zip(largest, itertools.pairwise(bounds), strict=True):
         np.maximum.reduce(tokens[start:stop], axis=0, out=row)
     return largest
+
+
+def segment_held(
+    tokens: Float[np.ndarray, "N d"],
+    offsets: Int[np.ndarray, " bounds"],
+    weights: Float[np.ndarray, " d"],
+    centre: Float[np.ndarray, " d"],
+) -> Float[np.ndarray, " N"]:
+    """Return the sum of weights (x_l - centre) over the columns in which x_l is largest.
+
+    Within a bag it adds up to <max_l x_l - centre, weights>; of equal values the first is the
+    largest.
+
+    Parameters
+    ----------
+    tokens : array of shape (N, d)
+    offsets : array of shape (n + 1,)
+    weights, centre : array of shape (d,)
+    """
+    held = np.zeros(len(tokens), tokens.dtype)
+    for start, stop in itertools.pairwise(offsets.tolist()):
+        bag = tokens[start:stop]
+        says = weights * (bag.max(axis=0) - centre)
+        held[start:stop] = np.bincount(bag.argmax(axis=0), says, stop - start)
+    return held

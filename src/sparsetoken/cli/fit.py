@@ -148,6 +148,7 @@ def _fitted(estimator: Any) -> dict[str, Any]:
         "ridge": "ridge_",
         "sharpness": "sharpness_",
         "query": "query_kind_",
+        "shares": "shares_",
         "attention_pvalue": "attention_pvalue_",
         "signal_pvalue": "signal_pvalue_",
     }

@@ -47,7 +47,14 @@ class AttentionClassifier(QueryClassifier):
         How query q and readout (w, b) are found.
 
         - ``auto``: ``likelihood``, ``tied`` or ``cross_fit``, by left-out loss. The last two have
-          twice as many weights, and must gain more than one standard error over the first.
+          twice as many weights, and must gain more than one standard error over the first. With
+          an automatic temperature the score is an average of the scores of this attention, of
+          mean pooling, and of a readout of the mean token and the largest value of each column
+          together. The shares are those of left-out gains over mean pooling: a gain of g
+          standard errors gives attention the share (g + 1) / 4, between 0 and 1, if
+          `signal_pvalue_` is below 0.05, and largest values the same of the rest. These are
+          left out beyond 2 million values of mean tokens, for time; unlike all else they change
+          if a column changes its sign. The other trainings have attention or mean pooling alone.
         - ``likelihood``: one direction q scores tokens and bags: a bag scores
           c log mean_l exp(<x_l, q>) + b, the Bayes form for one informative token among Gaussian
           ones. q minimises the loss at c = 1 (or -1: the token is then in the first class),
@@ -68,8 +75,9 @@ class AttentionClassifier(QueryClassifier):
           queries; the end of lowest regularised objective is kept.
     temperature : float or "auto"
         How sharp the softmax is; 0 is mean pooling. ``auto`` takes the sharpness of least
-        leave-one-out loss on bags that the query has not seen, and falls back to 0 unless it
-        gains more than one standard error and `signal_pvalue_` is below 0.05. A number is
+        leave-one-out loss on bags that the query has not seen, and, unless `training` is
+        ``auto`` too, falls back to 0 unless it gains more than one standard error and
+        `signal_pvalue_` is below 0.05. A number is
         the standard deviation of the token scores within the softmax; for ``four_stage`` and
         ``reuse`` it is the inverse temperature beta of the paper, softmax(beta X q2), also in
         the step on the query. For ``joint`` it is that of the start.
@@ -129,18 +137,33 @@ class AttentionClassifier(QueryClassifier):
     query_offset_ : array of shape (K,)
         Added to token scores; softmax weights do not depend on it.
     coef_ : array of shape (K, d)
+        Of the tokens weighted by attention; of the mean token where attention is off.
+    mean_coef_ : array of shape (K, d)
+        Of the mean token beside attention; 0 where attention has no other beside it.
+    largest_coef_ : array of shape (K, d)
+        Of the largest value of each column.
+    shares_ : array of shape (K, 2)
+        Of attention and of largest values in the score; mean pooling has the rest.
     intercept_ : array of shape (K,)
     token_offset_ : array of shape (K,)
         0: only other activations need it.
     likelihood_ : array of shape (K,)
         c of likelihood pooling, for which coef_ = c query_; 0 for attention.
-    token_range_ : array of shape (2, 2 K)
-        Least and largest <x, query> and <x, coef> of training tokens. Those of new tokens are
-        cut to this range in scores of bags, so that an outlier says no more than what was seen.
+    token_range_ : array of shape (2, 2 K) or (2, 3 K)
+        Least and largest <x, query>, <x, coef> and, if it is not 0, <x, mean_coef> of training
+        tokens. Those of new tokens are cut to this range in scores of bags, so that an outlier
+        says no more than what was seen.
+    largest_range_ : array of shape (2, K)
+        The same of <max_l x_l, largest_coef> of training bags.
+    largest_mean_ : array of shape (d,)
+        Mean over training bags of the largest value of each column; 0 where none count.
+    ranking_coef_ : array of shape (K, d)
+        What orders tokens where attention has less than half of the score: its readout.
     sharpness_ : array of shape (K,)
-        Standard deviation of the token scores; 0 where attention fell back to mean pooling.
+        Standard deviation of the token scores; 0 where attention is off.
     query_kind_ : array of shape (K,)
-        likelihood, tied, two_step, joint; mean for bags of one token.
+        likelihood, tied, two_step, joint; mean for bags of one token and where the automatic
+        choice gives attention no share.
     attention_pvalue_ : array of shape (K,)
         Of the hypothesis that attention is no better than mean pooling: how much left-out loss
         the best training and sharpness save, each bag held to the choice that is best on other
@@ -168,16 +191,17 @@ class AttentionClassifier(QueryClassifier):
     QueryWarning
         If `evidence_` is below 3 and attention does not gain over mean pooling (one standard
         error of the left-out loss), if it loses to mean pooling (two), or if the weights have
-        collapsed to uniform ones. ``auto`` and ``tied`` may fall back to mean pooling by an
-        automatic temperature without a warning.
+        collapsed to uniform ones. With an automatic temperature ``auto`` gives no such
+        warning, and ``tied`` may fall back to mean pooling without one.
     sklearn.exceptions.ConvergenceWarning
         If ``joint`` ends where its gradient is not small.
 
     Notes
     -----
-    With weights a = softmax(X query_) a bag scores
-    ``sum_l a_l <x_l, coef_> + intercept_ - likelihood_ sum_l a_l log(L a_l)``; for likelihood
-    pooling this is c log mean exp.
+    With weights a = softmax(X query_), the mean token m and the largest value t_j of each column
+    a bag scores ``sum_l a_l <x_l, coef_> - likelihood_ sum_l a_l log(L a_l) + <m, mean_coef_>
+    + <t, largest_coef_> + intercept_``; the first two terms of likelihood pooling are
+    c log mean exp.
 
     The score of a union of two bags lies between their scores: no softmax of one query learns
     that two concepts must meet in a bag. Nor is it told that presence is the rule. Where

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
+from sparsetoken.bags.segments import segment_held, segment_max, segment_mean
 from sparsetoken.estimators.base import BagClassifier
 from sparsetoken.estimators.parameters import Auto, RandomState, Training, auto_or_real, step_sizes
 from sparsetoken.estimators.query_warning import QueryWarning, complaint, told
@@ -31,10 +32,14 @@ __all__ = ["QueryClassifier", "Trained"]
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Tokens:
-    """The weight a_l and <x_l, w> + token_offset of each token, for each of K readouts."""
+    """The weight a_l and <x_l, w> + token_offset of each token, for each of K readouts.
+
+    Where there are weights for the mean token beside attention, also <x_l, mean_coef>.
+    """
 
     weights: Float[np.ndarray, "N K"]
     values: Float[np.ndarray, "N K"]
+    beside: Float[np.ndarray, "N K"] | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,6 +75,12 @@ class QueryClassifier(BagClassifier):
     token_offset_: np.ndarray
     likelihood_: np.ndarray
     token_range_: np.ndarray
+    mean_coef_: np.ndarray
+    largest_coef_: np.ndarray
+    largest_range_: np.ndarray
+    largest_mean_: np.ndarray
+    ranking_coef_: np.ndarray
+    shares_: np.ndarray
 
     @property
     def _activation(self) -> str:
@@ -129,8 +140,33 @@ class QueryClassifier(BagClassifier):
         self.attention_pvalue_ = np.array([fit.pvalue for fit in fits])
         self.signal_pvalue_ = np.array([fit.signal for fit in fits])
         self.likelihood_ = np.array([fit.likelihood for fit in fits], dtype)
+        self._keep_other_parts(fits, scaling, bags)
         self.token_range_ = self._range(bags)
         self._warn(fits, options, bags, weight)
+
+    def _keep_other_parts(
+        self, fits: list[AttentionFit], scaling: Standardization, bags: Bags
+    ) -> None:
+        """Keep what acts on mean tokens and largest values, and what orders tokens."""
+        zero, dtype = np.zeros(bags.dimension), bags.dtype
+        parts = [
+            [zero if part is None else part for part in (fit.mean, fit.largest)] for fit in fits
+        ]
+        kept = [scaling.coefficients(np.stack(part)) for part in zip(*parts, strict=True)]
+        self.mean_coef_, self.largest_coef_ = (part.astype(dtype) for part in kept)
+        moved = [scaling.offset(mean) + scaling.offset(largest) for mean, largest in parts]
+        self.intercept_ = self.intercept_ + np.array(moved, dtype)
+        self.shares_ = np.array([fit.shares for fit in fits])
+        best = [(fit.refused if fit.refused and not fit.sharpness else fit) for fit in fits]
+        ranking = np.stack([fit.readout.w for fit in best])
+        self.ranking_coef_ = scaling.coefficients(ranking).astype(dtype)
+        self.largest_mean_ = np.zeros(bags.dimension, dtype)
+        self.largest_range_ = np.zeros((2, len(fits)), dtype)
+        if self.largest_coef_.any():
+            largest = segment_max(bags.tokens, bags.offsets)
+            self.largest_mean_ = largest.mean(axis=0)
+            products = largest @ self.largest_coef_.T
+            self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
 
     def _warn(
         self,
@@ -158,6 +194,12 @@ class QueryClassifier(BagClassifier):
         sums = np.add.reduceat(tokens.weights * tokens.values, bags.offsets[:-1])
         if self.likelihood_.any():
             sums -= self._in(bags, self.likelihood_) * _divergence(tokens.weights, bags)
+        if tokens.beside is not None:
+            sums += segment_mean(tokens.beside, bags.offsets)
+        if self.largest_coef_.any():
+            largest = segment_max(bags.tokens, bags.offsets) @ self._in(bags, self.largest_coef_).T
+            # A bag unlike all of training says no more than the most telling one there.
+            sums += np.clip(largest, *self._in(bags, self.largest_range_))
         return sums + self._in(bags, self.intercept_)
 
     def attention_weights(self, X: Any) -> list[np.ndarray]:
@@ -172,31 +214,61 @@ class QueryClassifier(BagClassifier):
         return self._per_bag(scores, bags)
 
     def token_logits(self, X: Any) -> list[np.ndarray]:
-        """Return <x_l, w> + b: what each token says of the class, apart from its weight.
+        """Return what each token says of the class: the score of a bag of this token alone.
 
-        The score of a bag is their mean with the weights of attention; with likelihood pooling
-        it is a log mean exp of token scores instead.
+        It is <x_l, coef + mean_coef + largest_coef> + b, for a function of each score
+        <x_l, coef> + token_offset + b. With attention alone the score of a bag is their mean
+        with its weights; with likelihood pooling it is a log mean exp of token scores instead.
         """
-        return self._logits(X, self.token_offset_ + self.intercept_)
+        bags = self._read(X)
+        coef = self.coef_ + self.mean_coef_ + self.largest_coef_
+        logits = bags.tokens @ self._in(bags, coef).T
+        logits += self._in(bags, self.token_offset_ + self.intercept_)
+        return self._per_bag(logits, bags)
 
     def top_tokens(self, X: Any, k: int = 1) -> list[np.ndarray]:
-        """Return the positions of the k tokens of most weight in each bag, the first the heaviest.
+        """Return the positions of the k tokens that count most in each bag, the first the most.
 
-        Equal weights are ordered by logit. Bags of fewer than k tokens give all of them.
+        They are in the order of their weights, and of their values <x_l, coef> where weights
+        are equal. If largest values of columns have at least half of the score, a token counts
+        as much as it adds through the mean and through the columns of which it has the largest
+        value, each less its average over training bags. If neither they nor attention have half,
+        tokens are in the order of <x_l, ranking_coef>, the readout of the best attention: where
+        one token matters more than others it finds it more often than the readout of the mean
+        does, and attention in doubt may look for tokens of the first class. Bags of fewer than
+        k tokens give all of them.
 
         Warns
         -----
         QueryWarning
-            If attention is off (`sharpness_` is 0) for all classes: all weights are equal, and
-            the first token is that of the largest logit.
+            If attention is off (`sharpness_` is 0) for all classes: all weights are equal.
         """
         k, bags = integer("k", k, 1), self._read(X)
         if not self.sharpness_.any() and bags.sizes.max() > 1:
             warnings.warn(self.summary(), QueryWarning, stacklevel=2)
         tokens, bounds = self._tokens(bags), zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
-        keys = [(tokens.values[a:b], tokens.weights[a:b]) for a, b in bounds]
+        weights, values = self._ranks(bags, tokens)
+        keys = [(values[a:b], weights[a:b]) for a, b in bounds]
         orders = [np.lexsort(key, axis=0)[::-1][:k] for key in keys]
         return [order[:, 0] if len(self.query_) == 1 else order for order in orders]
+
+    def _ranks(
+        self, bags: Bags, tokens: _Tokens
+    ) -> tuple[Float[np.ndarray, "N K"], Float[np.ndarray, "N K"]]:
+        """Return what tokens are ordered by, and by what if that is equal."""
+        by_largest = self.shares_[:, 1] >= 0.5
+        weights, values = tokens.weights.copy(), tokens.values.copy()
+        off = (self.shares_[:, 0] < 0.5) & ~by_largest
+        if off.any():
+            weights[:, off] = 0
+            values[:, off] = bags.tokens @ self._in(bags, self.ranking_coef_[off]).T
+        for k in np.flatnonzero(by_largest):
+            mean = (self.mean_coef_ if self.sharpness_[k] else self.coef_)[k]
+            largest_coef = self._in(bags, self.largest_coef_[k])
+            held = segment_held(bags.tokens, bags.offsets, largest_coef, self.largest_mean_)
+            sizes = np.repeat(bags.sizes, bags.sizes)
+            weights[:, k] = held + bags.tokens @ self._in(bags, mean) / sizes
+        return weights, values
 
     def summary(self) -> str:
         """Say in a line for each class whether attention is on, and what speaks for it."""
@@ -206,6 +278,7 @@ class QueryClassifier(BagClassifier):
             names.tolist(),
             self.query_kind_.tolist(),
             self.sharpness_.tolist(),
+            map(tuple, self.shares_.tolist()),
             self.attention_pvalue_.tolist(),
             self.signal_pvalue_.tolist(),
             strict=True,
@@ -230,14 +303,18 @@ class QueryClassifier(BagClassifier):
         np.clip(both, *self._in(bags, self.token_range_), out=both)
         scores = both[:, :K] + self._in(bags, self.query_offset_)
         weights = [pooling_weights(column, bags, self._activation) for column in scores.T]
-        values = both[:, K:] + self._in(bags, self.token_offset_)
-        return _Tokens(np.stack(weights, axis=1), values)
+        values = both[:, K : 2 * K] + self._in(bags, self.token_offset_)
+        beside = both[:, 2 * K :] if both.shape[1] > 2 * K else None
+        return _Tokens(np.stack(weights, axis=1), values, beside)
 
-    def _products(self, bags: Bags) -> Float[np.ndarray, "N 2K"]:
-        """Return the products of the tokens with queries and readouts."""
-        return bags.tokens @ self._in(bags, np.concatenate([self.query_, self.coef_])).T
+    def _products(self, bags: Bags) -> Float[np.ndarray, "N P"]:
+        """Return the products of the tokens with queries, readouts and what is beside them."""
+        directions = [self.query_, self.coef_]
+        if self.mean_coef_.any():
+            directions.append(self.mean_coef_)
+        return bags.tokens @ self._in(bags, np.concatenate(directions)).T
 
-    def _range(self, bags: Bags) -> Float[np.ndarray, "2 2K"]:
+    def _range(self, bags: Bags) -> Float[np.ndarray, "2 P"]:
         """Return the least and the largest of these products."""
         both = self._products(bags)
         return np.stack([both.min(axis=0), both.max(axis=0)])

@@ -10,7 +10,7 @@ from jaxtyping import Float, Shaped
 
 from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_mean, segment_softmax, weighted_sum
+from sparsetoken.bags.segments import segment_max, segment_mean, segment_softmax, weighted_sum
 from sparsetoken.fitting import moments
 from sparsetoken.fitting.standardization import Standardization
 
@@ -54,6 +54,12 @@ class BagFeatures:
     def means(self) -> Float[np.ndarray, "n d"]:
         """The mean standardised token of each bag."""
         return self.standardization.weighted_sums(segment_mean(self.bags.tokens, self.bags.offsets))
+
+    @functools.cached_property
+    def largest(self) -> Float[np.ndarray, "n d"]:
+        """The largest value of each standardised column within each bag."""
+        scaling, tokens = self.standardization, self.bags.tokens
+        return (segment_max(tokens, self.bags.offsets) - scaling.mean) / scaling.scale
 
     @functools.cached_property
     def token_variance(self) -> float:

@@ -220,7 +220,7 @@ def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
 
     A ridge of least left-out loss is too small as often as too large, and scores of new samples
     are then larger than they can stand for. Scores are never made larger. The factor is
-    that of least mean loss of the left-out scores.
+    that of least mean loss of the left-out scores, and left-out scores and losses are shrunk too.
     """
     scores = fit.left_out_scores
     if scores is None or not np.isfinite(scores).all():
@@ -230,7 +230,9 @@ def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
         return float(samples.share @ np.asarray(loss.value(samples.y, factor * scores)))
 
     factor = float(minimize_scalar(mean_loss, bounds=(0.0, 1.0), method="bounded").x)
-    return dataclasses.replace(fit, w=factor * fit.w, b=factor * fit.b)
+    shrunk = factor * scores
+    losses = np.asarray(loss.value(samples.y, shrunk))
+    return LinearFit(factor * fit.w, factor * fit.b, fit.ridge, losses, shrunk)
 
 
 def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:

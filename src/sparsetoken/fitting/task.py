@@ -19,6 +19,8 @@ from sparsetoken.losses import Loss
 
 __all__ = ["Task"]
 
+MOST = 2_000_000  # values of largest tokens, n d: with more the time goes into their readout
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Task:
@@ -77,6 +79,19 @@ class Task:
         if self.features.activation == "softmax":
             return self.mean_fit
         return self.fit(self.features.pooled(np.zeros(len(self.bags.tokens), self.bags.dtype)))
+
+    @functools.cached_property
+    def largest_fit(self) -> LinearFit | None:
+        """The readout of the mean token and the largest value of each column, (w, u) of length 2 d.
+
+        With `rescale` each of these features is divided by its deviation over the bags. None
+        where there are too many.
+        """
+        means = self.features.means
+        if means.size > MOST:
+            return None
+        both = np.concatenate([means, self.features.largest], axis=1)
+        return self.in_own_scale(both) if self.rescale else self._chosen(both)
 
     def fit(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
         """Return the readout of features."""

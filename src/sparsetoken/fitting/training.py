@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.fitting.attention_test import attention_pvalue
+from sparsetoken.fitting.averaging import average
 from sparsetoken.fitting.candidates import cross_fitted, with_opposites
 from sparsetoken.fitting.folds import fold_numbers, split_in_two
 from sparsetoken.fitting.joint import Joint, JointProblem, lowest
@@ -18,6 +19,7 @@ from sparsetoken.fitting.linear_fit import LinearFit, calibrated, gain
 from sparsetoken.fitting.queries import StepSizes, evidence, find_queries, unit_queries
 from sparsetoken.fitting.sharpness import (
     GRID,
+    LEVEL,
     Candidate,
     Choice,
     best,
@@ -88,8 +90,14 @@ class AttentionFit:
         that of `signal_pvalue`; nan if not measured.
     likelihood : float
         c of a score c log mean exp(<q, z>) + b, for which the readout is c q; 0 for attention.
+    mean : array of shape (d,), optional
+        What acts on the mean token beside attention; None for nothing.
+    largest : array of shape (d,), optional
+        What acts on the largest value of each column; None for nothing.
+    shares : two floats
+        Of attention and of largest values in the score; mean pooling has the rest.
     refused : AttentionFit, optional
-        The best attention, where mean pooling was taken because its gain was in doubt.
+        The best attention by itself, where it has not the whole score.
     """
 
     q: Float[np.ndarray, " d"]
@@ -102,6 +110,9 @@ class AttentionFit:
     pvalue: float = np.nan
     signal: float = np.nan
     likelihood: float = 0.0
+    mean: Float[np.ndarray, " d"] | None = None
+    largest: Float[np.ndarray, " d"] | None = None
+    shares: tuple[float, float] = (1.0, 0.0)
     refused: AttentionFit | None = None
 
 
@@ -116,7 +127,7 @@ def train(task: Task, options: Options, rng: np.random.RandomState) -> Attention
     single = task.bags.sizes.max() == 1 and task.features.activation not in VANISHING
     if single or options.temperature == 0:
         fit = task.unsharpened_fit
-        return AttentionFit(np.zeros_like(fit.w), fit, "mean", 0.0)
+        return AttentionFit(np.zeros_like(fit.w), fit, "mean", 0.0, shares=(0.0, 0.0))
     trainings = {"four_stage": _four_stage, "joint": _joint}
     return trainings.get(options.training, _cross_fit)(task, options, rng)
 
@@ -165,28 +176,80 @@ def _fitted(
     options.told(0.9, "sharpnesses compared")
     pvalue = attention_pvalue(choices, pooled, samples, folds)
     signal = either_pvalue(pvalue, signal_pvalue(task))
+    softmax = task.features.activation == "softmax"
+    if options.training == "auto" and automatic and softmax and not options.strict:
+        fit = _averaged(task, options, choices, signal)
+        return dataclasses.replace(fit, pvalue=pvalue, signal=signal)
     if options.strict:
         found, otherwise = best(choices, samples), _constant(task)
     else:
         found = choose(task, choices, signal) if automatic else _given(task, choices)
         otherwise = pooled
     if found is None:
-        none = AttentionFit(np.zeros(task.bags.dimension), otherwise, candidates[0].kind, 0.0)
         one = candidates[0]
-        seen = one.sign * evidence(one.scores, task.bags, samples)
-        fit = calibrated(otherwise, samples, task.loss) if task.ridge == "auto" else otherwise
-        second = None if options.strict else simplest(choices, samples)
-        refused = None if second is None else _with_readout(task, options, second)
-        return dataclasses.replace(
-            none,
-            readout=fit,
-            evidence=seen,
+        return AttentionFit(
+            np.zeros(task.bags.dimension),
+            _calibrated(task, otherwise),
+            one.kind,
+            sharpness=0.0,
+            evidence=one.sign * evidence(one.scores, task.bags, samples),
             gain=0.0,
             pvalue=pvalue,
             signal=signal,
-            refused=refused,
+            shares=(0.0, 0.0),
+            refused=None if options.strict else _attending(task, options, choices),
         )
     return dataclasses.replace(_with_readout(task, options, found), pvalue=pvalue, signal=signal)
+
+
+def _averaged(task: Task, options: Options, choices: list[Choice], signal: float) -> AttentionFit:
+    """Return the average of mean pooling, attention and largest values that left-out losses give.
+
+    Attention has no part in it where labels may have nothing to do with tokens.
+    """
+    attending = _attending(task, options, choices)
+    pooled = _calibrated(task, task.unsharpened_fit)
+    largest = None if task.largest_fit is None else _calibrated(task, task.largest_fit)
+    on = attending.readout if attending is not None and signal < LEVEL else None
+    found = average(pooled, on, largest, task.samples, task.loss)
+    d, mean = task.bags.dimension, found.mean * pooled.w
+    if largest is not None:
+        mean = mean + found.largest * largest.w[:d]
+    fit = AttentionFit(
+        q=np.zeros(d),
+        readout=dataclasses.replace(found.fit, w=mean),
+        kind="mean",
+        sharpness=0.0,
+        evidence=np.nan if attending is None else attending.evidence,
+        gain=0.0,
+        largest=found.largest * largest.w[d:] if largest is not None and found.largest else None,
+        shares=(found.attention, found.largest),
+        refused=attending,
+    )
+    if attending is None or found.attention == 0:
+        return fit
+    part, one = found.attention, attending.readout
+    return dataclasses.replace(
+        fit,
+        q=attending.q,
+        readout=dataclasses.replace(found.fit, w=part * one.w, ridge=one.ridge),
+        kind=attending.kind,
+        sharpness=attending.sharpness,
+        gain=attending.gain,
+        likelihood=part * attending.likelihood,
+        mean=mean if part < 1 else None,
+    )
+
+
+def _attending(task: Task, options: Options, choices: list[Choice]) -> AttentionFit | None:
+    """Return the best attention by itself."""
+    found = simplest(choices, task.samples)
+    return None if found is None else _with_readout(task, options, found)
+
+
+def _calibrated(task: Task, fit: LinearFit) -> LinearFit:
+    """Return a readout with honest probabilities, unless its ridge is given."""
+    return calibrated(fit, task.samples, task.loss) if task.ridge == "auto" else fit
 
 
 def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
@@ -198,7 +261,7 @@ def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
         seen = unit_queries(task, one.query[:, None]).scores[:, 0]
         readout = task.fit(task.features.pooled(seen * seen.dtype.type(k)))
     else:
-        readout = calibrated(fit, samples, task.loss) if task.ridge == "auto" else fit
+        readout = _calibrated(task, fit)
     slope = float(readout.w[0]) if likelihood else 0.0
     return AttentionFit(
         q=q,

@@ -43,7 +43,7 @@ class HeldOut:
         Rising numbers of training bags, rounded means over the folds.
     shares : dict of arrays of shape (K, n)
         For ``pooled``, ``attention`` and ``attending`` the share of the fits of each size that
-        misclassify each bag. ``attending`` is attention that never falls back to mean pooling:
+        misclassify each bag. ``attending`` is attention by itself, never averaged with others:
         what it can do shows in fewer bags than it needs to prove it.
     excess : Excess
         How much more the tokens of a positive bag differ, along the readout of the mean token.
@@ -65,7 +65,7 @@ class HeldOut:
 
 
 class _Attention(AttentionClassifier):
-    """Keeps, beside itself, what it would be if it never fell back to mean pooling."""
+    """Keeps, beside itself, what attention would be by itself."""
 
     def _keep(
         self, found: Trained, bags: Bags, options: Options, weight: Float[np.ndarray, " n"]

@@ -145,10 +145,11 @@ def _of_refused(held_out: HeldOut) -> list[str]:
     if gain <= max(_CLEAR, _REFUSED * error):
         return []
     return [
-        "AttentionClassifier falls back to mean pooling until its gain is certain. Without that "
-        f"it would err {last['attending'].mean():.3f} instead of {last['attention'].mean():.3f} "
+        "AttentionClassifier gives attention the whole score only where its gain is certain. By "
+        f"itself it would err {last['attending'].mean():.3f} instead of "
+        f"{last['attention'].mean():.3f} "
         "in cross-validation: on these bags training='likelihood' with temperature=4.0, which "
-        "never falls back, may do better."
+        "has nothing beside it, may do better."
     ]
 
 

@@ -36,7 +36,10 @@ def forecast(
 
     The classifiers are `PooledLinearClassifier` and `AttentionClassifier` with their default
     parameters: they are fitted to a half, two thirds and nine tenths of the pilot and tested on
-    the rest, attention also where it falls back to mean pooling because its gain is in doubt.
+    the rest, attention also by itself where it has not the whole score because its gain is in
+    doubt. The curves know of attention by itself and of mean pooling: that of
+    `AttentionClassifier` takes the one or the other by a test of one standard error, where the
+    classifier averages them; what largest values of columns add has no curve.
     The curves of the sparse-token model that agree with these errors, each as much as it does,
     are continued to the sizes asked for. What is unknown is the separation of the classes, the
     effective dimension, the number of informative tokens and the share of labels that nothing
