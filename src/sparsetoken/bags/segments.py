@@ -106,22 +106,21 @@ def segment_held(
     tokens: Float[np.ndarray, "N d"],
     offsets: Int[np.ndarray, " bounds"],
     weights: Float[np.ndarray, " d"],
-    centre: Float[np.ndarray, " d"],
 ) -> Float[np.ndarray, " N"]:
-    """Return the sum of weights (x_l - centre) over the columns in which x_l is largest.
+    """Return the sum of weights (x_l - m) over the columns in which x_l is largest.
 
-    Within a bag it adds up to <max_l x_l - centre, weights>; of equal values the first is the
-    largest.
+    Here m is the mean token of the bag. Within a bag it adds up to <max_l x_l - m, weights>; of
+    equal values the first is the largest.
 
     Parameters
     ----------
     tokens : array of shape (N, d)
     offsets : array of shape (n + 1,)
-    weights, centre : array of shape (d,)
+    weights : array of shape (d,)
     """
     held = np.zeros(len(tokens), tokens.dtype)
     for start, stop in itertools.pairwise(offsets.tolist()):
         bag = tokens[start:stop]
-        says = weights * (bag.max(axis=0) - centre)
+        says = weights * (bag.max(axis=0) - bag.mean(axis=0))
         held[start:stop] = np.bincount(bag.argmax(axis=0), says, stop - start)
     return held

@@ -155,10 +155,6 @@ class AttentionClassifier(QueryClassifier):
         says no more than what was seen.
     largest_range_ : array of shape (2, K)
         The same of <max_l x_l, largest_coef> of training bags.
-    largest_mean_ : array of shape (d,)
-        Mean over training bags of the largest value of each column; 0 where none count.
-    ranking_coef_ : array of shape (K, d)
-        What orders tokens where attention has less than half of the score: its readout.
     sharpness_ : array of shape (K,)
         Standard deviation of the token scores; 0 where attention is off.
     query_kind_ : array of shape (K,)

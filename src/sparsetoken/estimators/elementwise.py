@@ -36,7 +36,7 @@ class ElementwiseAttentionClassifier(QueryClassifier):
     ----------
     token_offset_ : array of shape (K,)
     classes_, query_, query_offset_, coef_, intercept_, sharpness_, query_kind_, ridge_, evidence_
-    attention_pvalue_, signal_pvalue_, token_range_, ranking_coef_
+    attention_pvalue_, signal_pvalue_, token_range_
         As for `AttentionClassifier`.
     n_features_in_ : int
         d, or n_tokens * d.

@@ -78,8 +78,6 @@ class QueryClassifier(BagClassifier):
     mean_coef_: np.ndarray
     largest_coef_: np.ndarray
     largest_range_: np.ndarray
-    largest_mean_: np.ndarray
-    ranking_coef_: np.ndarray
     shares_: np.ndarray
 
     @property
@@ -147,7 +145,7 @@ class QueryClassifier(BagClassifier):
     def _keep_other_parts(
         self, fits: list[AttentionFit], scaling: Standardization, bags: Bags
     ) -> None:
-        """Keep what acts on mean tokens and largest values, and what orders tokens."""
+        """Keep what acts on mean tokens and on largest values."""
         zero, dtype = np.zeros(bags.dimension), bags.dtype
         parts = [
             [zero if part is None else part for part in (fit.mean, fit.largest)] for fit in fits
@@ -157,14 +155,9 @@ class QueryClassifier(BagClassifier):
         moved = [scaling.offset(mean) + scaling.offset(largest) for mean, largest in parts]
         self.intercept_ = self.intercept_ + np.array(moved, dtype)
         self.shares_ = np.array([fit.shares for fit in fits])
-        best = [(fit.refused if fit.refused and not fit.sharpness else fit) for fit in fits]
-        ranking = np.stack([fit.readout.w for fit in best])
-        self.ranking_coef_ = scaling.coefficients(ranking).astype(dtype)
-        self.largest_mean_ = np.zeros(bags.dimension, dtype)
         self.largest_range_ = np.zeros((2, len(fits)), dtype)
         if self.largest_coef_.any():
             largest = segment_max(bags.tokens, bags.offsets)
-            self.largest_mean_ = largest.mean(axis=0)
             products = largest @ self.largest_coef_.T
             self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
 
@@ -229,14 +222,12 @@ class QueryClassifier(BagClassifier):
     def top_tokens(self, X: Any, k: int = 1) -> list[np.ndarray]:
         """Return the positions of the k tokens that count most in each bag, the first the most.
 
-        They are in the order of their weights, and of their values <x_l, coef> where weights
-        are equal. If largest values of columns have at least half of the score, a token counts
-        as much as it adds through the mean and through the columns of which it has the largest
-        value, each less its average over training bags. If neither they nor attention have half,
-        tokens are in the order of <x_l, ranking_coef>, the readout of the best attention: where
-        one token matters more than others it finds it more often than the readout of the mean
-        does, and attention in doubt may look for tokens of the first class. Bags of fewer than
-        k tokens give all of them.
+        If attention has at least half of the score (`shares_`), they are in the order of their
+        weights, and of their values <x_l, coef> where weights are equal. If not, a token counts
+        as much as the score loses, to first order, where the mean token m of the bag stands in
+        its place: a_l <x_l - m, coef> + <x_l - m, mean_coef> / L + the sum of
+        largest_coef (x_l - m) over the columns in which x_l is largest. Bags of fewer than k
+        tokens give all of them.
 
         Warns
         -----
@@ -256,18 +247,16 @@ class QueryClassifier(BagClassifier):
         self, bags: Bags, tokens: _Tokens
     ) -> tuple[Float[np.ndarray, "N K"], Float[np.ndarray, "N K"]]:
         """Return what tokens are ordered by, and by what if that is equal."""
-        by_largest = self.shares_[:, 1] >= 0.5
-        weights, values = tokens.weights.copy(), tokens.values.copy()
-        off = (self.shares_[:, 0] < 0.5) & ~by_largest
-        if off.any():
-            weights[:, off] = 0
-            values[:, off] = bags.tokens @ self._in(bags, self.ranking_coef_[off]).T
-        for k in np.flatnonzero(by_largest):
-            mean = (self.mean_coef_ if self.sharpness_[k] else self.coef_)[k]
-            largest_coef = self._in(bags, self.largest_coef_[k])
-            held = segment_held(bags.tokens, bags.offsets, largest_coef, self.largest_mean_)
-            sizes = np.repeat(bags.sizes, bags.sizes)
-            weights[:, k] = held + bags.tokens @ self._in(bags, mean) / sizes
+        weights, values = tokens.weights.copy(), tokens.values
+        sizes = np.repeat(bags.sizes, bags.sizes).astype(values.dtype)
+        for k in np.flatnonzero(self.shares_[:, 0] < 0.5):
+            adds = weights[:, k] * _within(values[:, k], bags)
+            if tokens.beside is not None:
+                adds += _within(tokens.beside[:, k], bags) / sizes
+            if self.largest_coef_[k].any():
+                largest_coef = self._in(bags, self.largest_coef_[k])
+                adds += segment_held(bags.tokens, bags.offsets, largest_coef)
+            weights[:, k] = adds
         return weights, values
 
     def summary(self) -> str:
@@ -318,6 +307,11 @@ class QueryClassifier(BagClassifier):
         """Return the least and the largest of these products."""
         both = self._products(bags)
         return np.stack([both.min(axis=0), both.max(axis=0)])
+
+
+def _within(values: Float[np.ndarray, " N"], bags: Bags) -> Float[np.ndarray, " N"]:
+    """Return how far values are above the mean of their bag."""
+    return values - np.repeat(segment_mean(values[:, None], bags.offsets)[:, 0], bags.sizes)
 
 
 def _divergence(weights: Float[np.ndarray, "N K"], bags: Bags) -> Float[np.ndarray, "n K"]:
