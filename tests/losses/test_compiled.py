@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from sparsetoken.losses import CustomLoss, get_loss
+from sparsetoken.losses import CustomLoss, compiled, get_loss
 from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
 
 # (widths T, half the range of m, v): bends narrower and wider than the Gaussian
@@ -48,6 +48,25 @@ def test_logistic_rows_are_exact(T, spread, v):
     scale = np.abs(expected).max(axis=(1, 2), keepdims=True)
     # both rules end at 7.2 and 9 standard deviations: 6e-13 and up to 7.2^2 times that
     assert np.all(np.abs(found - expected) <= 1e-10 * scale)
+
+
+@pytest.mark.parametrize(("T", "spread", "v"), [*CASES, ((10.0, 12.0), 3.0, (50.0, 60.0))])
+def test_few_points_are_exact_and_compile_nothing(T, spread, v, monkeypatch):
+    monkeypatch.setattr(compiled, "_smoothed", None)
+    y, m, T, v = rows(T, spread, v)
+    T[0], m = 0.0, m[:, 1:2]
+    found = np.stack(smoothed_at(get_loss("logistic"), y[:, None], m, T[:, None], v[:, None]))
+    expected = brute_force(get_loss("logistic"), y, m, T, v)
+    # cut off at 7.2 standard deviations, where g is worth no more than the scale without it
+    scale = np.abs(expected[[0, 1, 2, 3, 3, 3, 6, 6, 8]]).max(axis=(1, 2), keepdims=True)
+    assert np.all(np.abs(found - expected) <= 1e-10 * scale)
+
+
+@pytest.mark.parametrize("width", [np.inf, np.nan, 1e200])
+def test_widths_without_a_rule_are_left_to_the_loss(width):
+    one = np.ones(1)
+    M = smoothed_at(get_loss("logistic"), one, one, width * one, one).M
+    assert M.shape == (1,)
 
 
 @pytest.mark.parametrize("name", ["square", "hinge", "squared_hinge"])

@@ -18,21 +18,47 @@ __all__ = ["smoothed_at", "smoothed_rows"]
 
 BLOCKS = (16, 128, 1024)  # points in one compiled call
 _MOST_NODES = 1024  # of the trapezoidal rule; a compiled call is faster from there
+_FEW_VALUES = 2**14  # of a function at all nodes: less work than it is to compile a call
+_WIDTHS = 1e-100, 1e100  # whose squares are numbers
 _VALUES = 2**17  # of a function at the nodes of a block of rows: they stay in the cache
 
 
 def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.ndarray) -> Smoothed:
     """Return `Loss.smoothed` as NumPy arrays of the shape of y, to which all broadcast.
 
-    Float64 must be enabled in JAX.
+    Few points take the trapezoidal rule, if the dual is analytic in a strip, so that no process
+    compiles anything for them. Float64 must be enabled in JAX.
     """
-    size = next((size for size in BLOCKS if y.size <= size), BLOCKS[-1])
     columns = np.stack([np.broadcast_to(column, y.shape).ravel() for column in (y, m, T, v)])
+    nodes = _nodes_in_g(loss, columns[2])
+    if y.size * nodes <= _FEW_VALUES:
+        return Smoothed(*_trapezoidal_in_g(loss, columns, int(nodes)).reshape(-1, *y.shape))
+    size = next((size for size in BLOCKS if y.size <= size), BLOCKS[-1])
     pad = -y.size % size
     padded = np.concatenate([columns, columns[:, :1].repeat(pad, axis=1)], axis=1)
     blocks = np.split(padded, padded.shape[1] // size, axis=1)
     rows = np.concatenate(jax.device_get([_smoothed(loss, block) for block in blocks]), axis=1)
     return Smoothed(*rows[:, : y.size].reshape(-1, *y.shape))
+
+
+def _nodes_in_g(loss: Loss, T: np.ndarray) -> float:
+    """Return how many evenly spaced g serve all widths; inf if no strip is known."""
+    if loss.strip == 0:
+        return math.inf
+    widths = np.clip(T, *_WIDTHS)
+    return 2 + float(2 * RANGE * np.max(widths / trapezoidal_step(widths, loss.strip)))
+
+
+def _trapezoidal_in_g(loss: Loss, columns: np.ndarray, nodes: int) -> np.ndarray:
+    """Return the means at points (y, m, T, v) over g in common, in the order of `Smoothed`."""
+    y, m, T, v = columns[:, :, None]
+    g, step = np.linspace(-RANGE, RANGE, nodes, retstep=True)
+    weight = step / math.sqrt(2 * math.pi) * np.exp(-0.5 * g**2)
+    value, p, D = loss.at_prox(y, m + T * g, v)
+    M, pp, pD, ppD = value + 0.5 * v * p**2, p**2, p * D, p**2 * D
+    zeroth, first, second = weight, weight * g, weight * g**2
+    means = [M @ zeroth, p @ zeroth, pp @ zeroth, D @ zeroth, D @ first, D @ second]
+    return np.stack([*means, pD @ zeroth, pD @ first, ppD @ zeroth])
 
 
 @functools.partial(jax.jit, static_argnums=0)

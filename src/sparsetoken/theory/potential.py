@@ -13,7 +13,15 @@ from sparsetoken.losses import Loss
 from sparsetoken.losses.base import Smoothed
 from sparsetoken.losses.compiled import smoothed_at, smoothed_rows
 from sparsetoken.theory.feature_law import FeatureLaw
-from sparsetoken.theory.score_grid import FINE, MIDDLE, PLAIN, GridShape, ScoreGrid, ScoreGrids
+from sparsetoken.theory.score_grid import (
+    COARSE,
+    FINE,
+    MIDDLE,
+    PLAIN,
+    GridShape,
+    ScoreGrid,
+    ScoreGrids,
+)
 
 __all__ = ["NodeSums", "Potential", "worthwhile"]
 
@@ -215,7 +223,7 @@ def worthwhile(law: FeatureLaw, loss: Loss) -> list[GridShape]:
     """Return the grids that may resolve the means at less work than a sum over nodes."""
     shapes = []
     if loss.integrates and law.C.size > _MANY and law.C.all():  # log C
-        shapes += [PLAIN, MIDDLE]
+        shapes += [COARSE, PLAIN, MIDDLE]
     if loss.integrates and law.C.size > (_MANY if loss.strip > 0 else _VERY_MANY):
         shapes.append(FINE)
     return shapes

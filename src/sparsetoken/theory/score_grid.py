@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["FINE", "MIDDLE", "PLAIN", "ClassView", "GridShape", "ScoreGrid", "ScoreGrids"]
+__all__ = ["COARSE", "FINE", "MIDDLE", "PLAIN", "ClassView", "GridShape", "ScoreGrid", "ScoreGrids"]
 
 Values = Float[np.ndarray, "functions classes lengths scores"]
 _CHUNK = 1024  # nodes whose polynomials fit into a cache
@@ -37,6 +37,7 @@ class GridShape(NamedTuple):
     to_length: Callable[[np.ndarray], np.ndarray]
 
 
+COARSE = GridShape(16, 8, np.log, np.exp)  # enough for blunt queries
 PLAIN = GridShape(32, 16, np.log, np.exp)
 MIDDLE = GridShape(48, 24, np.log, np.exp)
 FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
@@ -74,7 +75,7 @@ class ScoreGrid:
     ----------
     law : FeatureLaw
     shape : GridShape
-        `PLAIN` and `MIDDLE` are for laws whose lengths are all > 0.
+        All but `FINE` are for laws whose lengths are all > 0.
     """
 
     def __init__(self, law: FeatureLaw, shape: GridShape = PLAIN) -> None:
