@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help env reproduce test test-shapes test-portable fuzz lint format bench docs clean
+.PHONY: help env reproduce test test-shapes test-portable fuzz lint style format bench docs clean
 
 help: ## show these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +33,14 @@ test test-shapes test-portable fuzz: export PYTHONDONTWRITEBYTECODE :=
 # Compiled JAX code is kept in .cache, so that a second run spends its time on the tests.
 test: export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.cache/jax
 test: export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
-test: lint ## check style and types, then run the tests
-	$(SUITE) --durations 10
+test: style ## check style, then types beside the tests
+	@$(BIN)/mypy > .cache/types 2>&1 & types=$$!; \
+	$(SUITE) --durations 10; tests=$$?; \
+	wait $$types; checked=$$?; \
+	echo "Types:"; cat .cache/types; \
+	if [ $$tests -ne 0 ]; then echo "The tests failed."; fi; \
+	if [ $$checked -ne 0 ]; then echo "The types are wrong."; fi; \
+	[ $$tests -eq 0 ] && [ $$checked -eq 0 ]
 
 SUITE := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -q
 SHAPES := sparsetoken.fitting,sparsetoken.numerics,sparsetoken.losses,sparsetoken.theory,sparsetoken.simulation
@@ -57,9 +63,12 @@ fuzz: export FUZZ_CASES ?= 500
 fuzz: $(READY) ## hostile options and files for every command, drawn at random
 	$(SUITE) tests/cli/test_fuzz.py
 
-lint: $(READY) ## check style and types
+style: $(READY)
+	@mkdir -p .cache
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+lint: style ## check style and types
 	$(BIN)/mypy
 
 format: $(READY) ## format the source and mend what ruff can mend
