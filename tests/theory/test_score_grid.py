@@ -116,7 +116,7 @@ def test_what_is_not_resolved_is_summed_over_all_nodes():
     # a bend 300 times narrower than the scores: the grid cannot see it
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)
     problem = SparseTokenProblem(6, 2, 2.0, 0.3)
-    law = feature_law(Attention(), problem, Query(0.6, 1.5), 512)
+    law = feature_law(Attention(), problem, Query(0.6, 1.5), 128)
     potential = Potential(law, sharp, 4.0)
     x = np.array([3.0, 3.0, -1.0, 1e-4, 1.0])
     found, direct = potential._node_sums(x, 0.0), potential._direct_sums(x, 0.0)

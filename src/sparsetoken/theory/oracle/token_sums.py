@@ -147,10 +147,10 @@ def _window(groups: list[Group]) -> tuple[float, float]:
     Bernstein's inequality for values bounded below: chance e^-40 at most. A value above
     `cap` makes any sum positive.
     """
-    ceilings = np.sort(np.concatenate([x for x, *_ in groups]))
+    ceilings = np.sort(np.concatenate([x for x, *_ in groups]), kind="stable")
     floor, mean, spread = 0.0, np.zeros_like(ceilings), np.zeros_like(ceilings)
     for x, chance, count in groups:
-        order = np.argsort(x)
+        order = np.argsort(x, kind="stable")  # quick where x rises or falls throughout
         x, chance = x[order], chance[order]
         at = np.searchsorted(x, ceilings, side="right")
         mean += count * np.append(0.0, np.cumsum(chance * x))[at]
