@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.forecast import counting
+from sparsetoken.cli.progress import counting
 from sparsetoken.cli.show import guarded, put, put_json
 
 __all__ = ["diagnose"]

@@ -7,7 +7,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -26,7 +26,10 @@ __all__ = [
     "TaskOptions",
     "Tolerance",
     "grouped",
+    "numbers",
 ]
+
+Number = TypeVar("Number", int, float)
 
 TASK = "Task"
 TRAINING = "Training"
@@ -186,6 +189,16 @@ AsJson = Annotated[
         "--json", help="One JSON object on standard output; messages go to standard error."
     ),
 ]
+
+
+def numbers(name: str, text: str, kind: type[Number], legal: str) -> list[Number]:
+    """Return the numbers in a text with commas between them."""
+    from sparsetoken.validation import InvalidInput
+
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(name, legal, text) from None
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
