@@ -19,6 +19,7 @@ __all__ = [
     "measured",
     "one",
     "predicted",
+    "predicted_error",
     "select",
     "series",
     "to_json",
@@ -89,6 +90,11 @@ class Measured:
 def predicted(result: Any, name: str, error: float = 0.0) -> Predicted:
     """Return the field of a result of `sparsetoken.theory`, with its numerical error."""
     return Predicted(float(getattr(result, name)), error, str(result.status.code))
+
+
+def predicted_error(result: Any) -> Predicted:
+    """Return the test error of a result of `sparsetoken.theory`, with its numerical error."""
+    return predicted(result, "test_error", result.numerical_error)
 
 
 def measured(result: Any, name: str, dimension: int, engine: str = "reduced") -> Measured:

@@ -247,7 +247,7 @@ def share(
         curve=curve,
         where=where,
         expected=1.0,
-        found=sum(true) / len(true),
+        found=sum(true) / len(true) if true else math.nan,
         allowance=0.0,
         converged=converged,
         engine=engine,

@@ -18,7 +18,7 @@ from sparsetoken.experiments.anti_alignment.rows import (
 from sparsetoken.experiments.anti_alignment.work import TINY, Profile
 from sparsetoken.experiments.claims import Claim, Comparison, largest_z
 from sparsetoken.experiments.rows import select
-from sparsetoken.experiments.rules import compare, judge
+from sparsetoken.experiments.rules import compare, judge, share
 
 __all__ = ["CLAIMS", "compare_rows", "summary"]
 
@@ -90,14 +90,12 @@ def _signs(claim: str, trials: Sequence[Trials]) -> Comparison:
         for row in trials
         if abs(row.predicted.value) > 4 * row.measured.error
     ]
-    return compare(
+    return share(
         claim,
         "share of measured cosines with the predicted sign",
+        clear,
         curve="query",
         where=f"{len(clear)} of {len(trials)} places, |theory| > 4 standard errors",
-        expected=1.0,
-        found=float(np.mean(clear)),
-        allowance=0.0,
         engine="reduced",
         key=True,
     )
@@ -114,14 +112,12 @@ def _sides(claim: str, rows: Sequence[Any], panel: str) -> Comparison:
     # Between two solved places the boundary is interpolated: cells within 5 % do not count.
     decided = np.abs(across / values - 1) > 0.05
     right = (np.array([row.cosine.value for row in cells]) > 0) == (across > values)
-    return compare(
+    return share(
         claim,
         "share of cells on the predicted side",
+        right[decided].tolist(),
         curve="query",
         where=f"{int(decided.sum())} cells of the map",
-        expected=1.0,
-        found=float(np.mean(right[decided])),
-        allowance=0.0,
         converged=all(row.cosine.converged for row in cells),
     )
 

@@ -45,7 +45,7 @@ def draw(rows: Sequence[Any], family: str) -> Figure:
     values += [getattr(row, name).value for row in simulated for name in ("pooled", "attention")]
     values += [row.test_error.value for row in trained]
     low, high = 0.8 * min(values), 1.3 * max(values)
-    lines.error_axis(axes, [t for t in TICKS if low <= t <= high])
+    style.log_ticks(axes, y=[t for t in TICKS if low <= t <= high])
     axes.set_ylim(low, min(0.6, high))
     style.axis_text(axes, x="α = labelled samples / d", y="test error", title=TITLES[family])
     lines.labelled_legend(figure)

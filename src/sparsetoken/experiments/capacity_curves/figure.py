@@ -91,9 +91,7 @@ def _scales(panels: Sequence[Axes], rows: Sequence[Any]) -> None:
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
     )
     for axes in (strength, length):
-        axes.set_yscale("log")
-        axes.set_yticks([2, 4, 8, 16, 32], ["2", "4", "8", "16", "32"])
-        axes.minorticks_off()
+        style.log_ticks(axes, y=(2, 4, 8, 16, 32))
     length.set_xscale("log", base=2)
     length.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
 
@@ -115,11 +113,7 @@ def draw_widths(rows: Sequence[Any]) -> Figure:
         axes.errorbar([m], [mean], yerr=[error], fmt="D", color="black", ms=5, capsize=3)
     line = axes.plot(sizes, [(2 * m) ** -0.5 for m in sizes], color="black", lw=1.2)[0]
     line.set_label("no signal: 1/√(2 features)")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xticks(sizes, [str(m) for m in sizes])
-    axes.set_yticks([0.05, 0.1, 0.2], ["0.05", "0.1", "0.2"])
-    axes.minorticks_off()
+    style.log_ticks(axes, x=sizes, y=(0.05, 0.1, 0.2))
     style.axis_text(axes, x="features (d, or L d for vectorized)", y="width / α*")
     marks = [("o", style.COLOURS[m], m) for m in MODELS] + [("D", "black", "mean")]
     handles = [Line2D([], [], ls="none", marker=m, color=c, label=name) for m, c, name in marks]

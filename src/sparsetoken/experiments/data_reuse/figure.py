@@ -38,7 +38,7 @@ def draw(rows: Sequence[Any]) -> Figure:
             if arm in TIMES:
                 style.predicted(axes, _line(rows, arm, column), LOOKS[arm][1])
             _points(axes, rows, arm, column)
-    lines.error_axis(left, (0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    style.log_ticks(left, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     left.set_ylim(0.015, None)
     for axes in (left, right):
         style.load_axis(axes, {row.load for row in select(rows, Trained)})

@@ -25,10 +25,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     figure, panels = style.new_figure(9.6, 3.6, 3)
     for axes, quantity in zip(panels, QUANTITIES, strict=True):
         _differences(axes, rows, quantity)
-        axes.set_xscale("log")
-        ticks = sorted({row.found.dimension for row in select(rows, Simulated)})
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-        axes.minorticks_off()
+        style.log_ticks(axes, x=sorted({row.found.dimension for row in select(rows, Simulated)}))
         style.axis_text(axes, x="d", y="", title=quantity.replace("_", " "))
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -41,13 +41,12 @@ def draw(rows: Sequence[Any]) -> Figure:
                 lines.labelled_points(axes, series(line, "length", name), fmt=marker, **look)
             off = [(row.dimension, relative(row.cosine, row.predicted_cosine)) for row in line]
             lines.labelled_points(right, off, fmt=marker + "-", lw=0.8, **look)
-    for axes in (left, middle, right):
-        axes.set_xscale("log")
+    middle.set_xscale("log")
+    style.log_ticks(left, x=sorted({row.length for row in places}))
+    style.log_ticks(right, x=sorted({row.dimension for row in places}))
     style.axis_text(left, x="L", y="", title="test error")
     style.axis_text(middle, x="L", y="", title="cosine of the query")
     style.axis_text(right, x="d", y="", title="cosine, measured / theory − 1")
-    _plain_ticks(left, {row.length for row in places})
-    _plain_ticks(right, {row.dimension for row in places})
     lines.labelled_legend(figure, ncols=4)
     return figure
 
@@ -58,11 +57,6 @@ def _theory(left: Axes, middle: Axes, rows: Sequence[Any], arm: str) -> None:
     left.plot([L for L, _ in errors], [known.attention.value for _, known in errors], **look)
     cosines = series(select(rows, LongCosine, arm=arm), "length", "predicted_cosine")
     middle.plot([L for L, _ in cosines], [cosine.value for _, cosine in cosines], **look)
-
-
-def _plain_ticks(axes: Axes, values: Iterable[int]) -> None:
-    axes.set_xticks(sorted(values), [str(v) for v in sorted(values)])
-    axes.minorticks_off()
 
 
 PICTURES = {"growing_length": draw}

@@ -37,7 +37,7 @@ def draw(rows: Sequence[Any]) -> Figure:
         style.axis_text(axes, x="steps", y="", title=TITLES[name])
     known = [(row.load, row) for row in select(rows, References)]
     lines.reference_lines(panels[0], known)
-    lines.error_axis(panels[0], (0.02, 0.03, 0.05, 0.1, 0.2, 0.5))
+    style.log_ticks(panels[0], y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.5))
     lines.labelled_legend(figure, ncols=5)
     return figure
 

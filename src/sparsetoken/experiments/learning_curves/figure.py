@@ -29,9 +29,7 @@ def draw(rows: Sequence[Any], loss: str) -> Figure:
         for model in MODELS:
             line = series(select(rows, Theory, loss=loss, model=model), "alpha1", quantity)
             points = series(select(rows, Simulated, loss=loss, model=model), "alpha1", quantity)
-            style.predicted(axes, line, style.COLOURS[model])
-            style.measured(axes, points, style.COLOURS[model])
-            shown += line + points
+            shown += style.compared(axes, line, points, style.COLOURS[model])
         if quantity == "test_error":
             floor = series(select(rows, BestLearner), "alpha1", quantity)
             style.predicted(axes, floor, style.COLOURS["floor"], "-.")

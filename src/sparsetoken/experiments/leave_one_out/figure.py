@@ -38,11 +38,8 @@ def _errors(axes: Axes, rows: Sequence[Any]) -> list[tuple[float, Any]]:
             axes.plot([d for d, _ in points], [v.value for _, v in points], line, c=COLOURS[loss])
             style.measured(axes, points, COLOURS[loss])
             shown += points
-    ticks = sorted({row.dimension for row in select(rows, Refitted)})
-    axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xticks(ticks, [str(tick) for tick in ticks])
-    axes.minorticks_off()
+    style.log_ticks(axes, x=sorted({row.dimension for row in select(rows, Refitted)}))
     title = f"difference of scores from refits, α₁ = {ALPHA1:g}"
     style.axis_text(axes, x="d", y="root mean square", title=title)
     return shown

@@ -7,14 +7,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from sparsetoken.experiments.claims import Claim, Comparison, largest_z
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.misalignment.work import ABUNDANT, LENGTH, TOLERANCE, Profile
 from sparsetoken.experiments.rows import Measured, one, select
-from sparsetoken.experiments.rules import compare, judge
+from sparsetoken.experiments.rules import compare, judge, share
 
 __all__ = ["CLAIMS", "compare_rows", "summary"]
 
@@ -93,28 +91,26 @@ def _winners_in_the_limit(rows: Sequence[Any], limits: Limits) -> Comparison:
     crossing = one(rows, Crossing, length=LENGTH, alpha1=math.inf).cosine
     attention = {s: m for (name, L, s), m in limits.items() if (name, L) == ("attention", LENGTH)}
     measured = [limits["pooled", LENGTH, 0.0], *attention.values()]
-    return compare(
+    return share(
         "misaligned-attention-loses",
         "share of measured cosines where the predicted model wins by 3 standard errors",
+        _won(attention, limits["pooled", LENGTH, 0.0], crossing.value),
         curve="attention",
         where=f"{len(attention)} cosines, carried to α₁ = ∞",
-        expected=1.0,
-        found=_share_won(attention, limits["pooled", LENGTH, 0.0], crossing.value),
-        allowance=0.0,
         converged=crossing.converged and all(m.converged for m in measured),
         engine="reduced",
         key=True,
     )
 
 
-def _share_won(attention: Mapping[float, Measured], pooled: Measured, crossing: float) -> float:
-    """Return the share of cosines where the predicted model is better by 3 standard errors."""
+def _won(attention: Mapping[float, Measured], pooled: Measured, crossing: float) -> list[bool]:
+    """Say of each cosine whether the predicted model is better by 3 standard errors."""
     right = []
     for cosine, error in attention.items():
         gap = error.value - pooled.value
         clear = abs(gap) > 3 * math.hypot(error.error, pooled.error)
         right.append(clear and (gap > 0) == (cosine < crossing))
-    return float(np.mean(right))
+    return right
 
 
 def _load(alpha1: float) -> str:
@@ -177,14 +173,12 @@ def _sides(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
         (row.test_error.value > crossing.pooled.value) == (row.cosine < crossing.cosine.value)
         for row in clear
     ]
-    return compare(
+    return share(
         claim,
         "share of cosines where the predicted model wins",
+        right,
         curve="attention",
         where=f"{len(clear)} cosines, {_load(alpha1)}",
-        expected=1.0,
-        found=float(np.mean(right)),
-        allowance=0.0,
         converged=all(row.test_error.converged for row in clear),
         key=True,
     )
@@ -198,14 +192,12 @@ def _winners(rows: Sequence[Any], alpha1: float) -> Comparison:
         row.cosine: row.test_error for row in select(rows, Trials, model="attention", alpha1=alpha1)
     }
     measured = [pooled, *attention.values()]
-    return compare(
+    return share(
         "crossing-at-finite-load",
         "share of measured cosines where the predicted model wins by 3 standard errors",
+        _won(attention, pooled, crossing.value),
         curve="attention",
         where=f"{len(attention)} cosines, {_load(alpha1)}",
-        expected=1.0,
-        found=_share_won(attention, pooled, crossing.value),
-        allowance=0.0,
         converged=crossing.converged and all(m.converged for m in measured),
         engine="reduced",
         key=True,
@@ -217,14 +209,12 @@ def _falls(rows: Sequence[Any], length: int) -> Comparison:
     errors = [row.test_error for row in found]
     steps = [b.value < a.value for a, b in itertools.pairwise(errors)]
     ends = f"s = {found[0].cosine:g} to {found[-1].cosine:g}"
-    return compare(
+    return share(
         "residual-error-falls-with-alignment",
         "share of steps in the cosine that lower the error",
+        steps,
         curve=f"L = {length}",
         where=f"L = {length}, {len(steps)} steps from {ends}",
-        expected=1.0,
-        found=float(np.mean(steps)),
-        allowance=0.0,
         converged=all(error.converged for error in errors),
         key=True,
     )

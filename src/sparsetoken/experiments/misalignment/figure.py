@@ -76,12 +76,9 @@ def _lengths(axes: Axes, rows: Sequence[Any]) -> None:
             color=colour,
         )
         _mark(axes, one(rows, Crossing, length=length, alpha1=math.inf))
-    axes.set_yscale("log")
     axes.set_xlim(-0.05, 1.35)
     axes.set_xticks([0, 0.5, 1])
-    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
+    style.log_ticks(axes, y=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
     style.axis_text(axes, x="cosine s of the query", y="", title="infinite data, by length")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
-from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted
+from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted, predicted_error
 from sparsetoken.models import Attention, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
@@ -124,7 +124,7 @@ def predict(name: str, length: int, alpha1: float, cosine: float = 0.0) -> Predi
     found = theory.predict_point(
         problem_of(length), model_of(name, cosine), readout_of(alpha1), TOLERANCE / 2
     )
-    return predicted(found, "test_error", found.numerical_error)
+    return predicted_error(found)
 
 
 def predict_line(
@@ -153,7 +153,7 @@ def find_crossing(length: int, alpha1: float) -> list[Crossing]:
             alpha1,
             predicted(found, "cosine", found.numerical_error),
             predicted(found, "test_error"),
-            predicted(again, "test_error", again.numerical_error),
+            predicted_error(again),
         )
     ]
 

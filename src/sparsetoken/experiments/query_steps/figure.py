@@ -39,7 +39,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     for axes, title in zip(panels, TITLES.values(), strict=True):
         axes.set_xticks(range(2, last + 1, 2))
         style.axis_text(axes, x="gradient steps in all", y="", title=title)
-    lines.error_axis(panels[0], (0.02, 0.03, 0.05, 0.1, 0.2, 0.3))
+    style.log_ticks(panels[0], y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.3))
     lines.labelled_legend(figure, ncols=4)
     return figure
 

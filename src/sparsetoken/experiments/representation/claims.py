@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from scipy.stats import norm
 
 from sparsetoken.experiments.claims import FAILS, Claim, Comparison
@@ -129,14 +128,12 @@ def _growth(claim: str, line: Sequence[Critical], law: str) -> Comparison:
     if converged:
         strengths = [row.strength.value for row in line]
         best = oracle.best_growth(oracle.fit_growth([row.length for row in line], strengths))
-    return compare(
+    return share(
         claim,
         "growth_law",
+        [best == law],
         curve=line[0].curve,
         where=f"{law} fits best; found {best}",
-        expected=1.0,
-        found=float(best == law),
-        allowance=0.0,
         converged=converged,
     )
 
@@ -226,14 +223,12 @@ def _below(quantity: str, values: Places, key: bool) -> Comparison:
             # Three numerical errors, and the 1e-5 below which errors are not resolved.
             slack = 3 * math.hypot(value.error, bayes.error) + 1e-5
             shares.append(bayes.value <= value.value + slack)
-    return compare(
+    return share(
         "bayes-is-the-floor",
         quantity,
+        shares,
         curve="bayes",
         where=f"share of {len(shares)} cases",
-        expected=1.0,
-        found=float(np.mean(shares)),
-        allowance=0.0,
         converged=all(value.converged for value in values.values()),
         key=key,
     )

@@ -32,14 +32,10 @@ def draw(rows: Sequence[Any]) -> Figure:
             place = {"model": model, "shift": shift}
             line = series(select(rows, Theory, **place), "value", "test_error")
             points = series(select(rows, Simulated, **place), "value", "test_error")
-            style.predicted(axes, line, style.COLOURS[model])
-            style.measured(axes, points, style.COLOURS[model])
-            shown += line + points
+            shown += style.compared(axes, line, points, style.COLOURS[model])
         axes.set_ylim(0, None)
         style.axis_text(axes, x=LABELS[shift], y="test error" * (axes is panels[0]))
-    panels[0].set_xscale("log")
-    panels[0].set_xticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
-    panels[0].minorticks_off()
+    style.log_ticks(panels[0], x=(5, 10, 20, 40, 80))
     style.legend(figure, [(model, style.COLOURS[model]) for model in MODELS], shown)
     return figure
 

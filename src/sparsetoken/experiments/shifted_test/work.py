@@ -7,7 +7,7 @@ import itertools
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.rows import measured, predicted
+from sparsetoken.experiments.rows import measured, predicted_error
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
@@ -109,7 +109,7 @@ def predict_shift(model: str, shift: str, values: tuple[float, ...]) -> list[The
     rows = []
     for value in sorted({*values, *middle}):
         found = predict(model, shifted(shift, value))
-        error = predicted(found, "test_error", found.numerical_error)
+        error = predicted_error(found)
         rows.append(Theory(model, shift, float(value), error))
     return rows
 

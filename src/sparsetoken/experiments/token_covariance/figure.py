@@ -35,9 +35,7 @@ def draw(rows: Sequence[Any]) -> Figure:
             place = {"change": change, "classifier": name}
             line = series(select(rows, Theory, **place), "value", "test_error")
             points = series(select(rows, Simulated, **place), "value", "test_error")
-            style.predicted(axes, line, COLOURS[name])
-            style.measured(axes, points, COLOURS[name])
-            shown += line + points
+            shown += style.compared(axes, line, points, COLOURS[name])
         axes.set_ylim(0, None)
         style.axis_text(axes, x=LABELS[change], y="test error" * (axes is panels[0]))
     keys = [(NAMES.get(name, name), colour) for name, colour in COLOURS.items()]

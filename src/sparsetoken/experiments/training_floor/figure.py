@@ -48,7 +48,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     passed = series(select(rows, MessagesPassed), "alpha", "test_error")
     look = {"color": GREY, "fmt": "^", "ms": 5}
     lines.labelled_points(axes, passed, label="message passing", **look)
-    lines.error_axis(axes, (0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     style.load_axis(axes, [row.alpha for row in levels])
     style.axis_text(axes, x="n / d, all samples", y="test error")
     lines.labelled_legend(figure)
