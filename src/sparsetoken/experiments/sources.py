@@ -56,7 +56,7 @@ SOURCES = {
     "capacity-measured": _CAPACITY,
     "pooled-capacity-is-vectorized-over-length": Source("Theorem 3", PROVED),
 }
-"""Of the claims that are the paper's, or come from it, by name; all others are this project's own."""
+"""Of the claims that are the paper's or come from it; all others are this project's own."""
 
 
 def source_of(claim: Claim) -> Source:

@@ -49,33 +49,16 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     for panel, claim in _OF_PANEL.items():
         trials = [row for row in _beside(rows) if row.place.panel == panel]
         found += [_signs(claim, trials), _sides(claim, rows, panel)]
-        found += [
-            judge(
-                claim,
-                "cosine",
-                row.predicted,
-                row.measured,
-                curve="query",
-                where=_where(row.place),
-                x=row.place.along,
-                group=panel,
-            )
-            for row in trials
-        ]
+        found += [_judged(claim, row, _where(row.place), panel) for row in trials]
     small = select(rows, SmallStepTrials)
     found += [_signs(SMALL, small), *_small_steps(select(rows, SmallStepEdge))]
-    return found + [
-        judge(
-            SMALL,
-            "cosine",
-            row.predicted,
-            row.measured,
-            curve="query",
-            where=f"{_where(row.place)}, steps of {TINY:g}",
-            x=row.place.along,
-        )
-        for row in small
-    ]
+    steps = f", steps of {TINY:g}"
+    return found + [_judged(SMALL, row, _where(row.place) + steps) for row in small]
+
+
+def _judged(claim: str, row: Trials, where: str, group: str = "") -> Comparison:
+    place: dict[str, Any] = {"where": where, "x": row.place.along, "group": group}
+    return judge(claim, "cosine", row.predicted, row.measured, curve="query", **place)
 
 
 def _beside(rows: Sequence[Any]) -> list[Trials]:

@@ -11,7 +11,7 @@ from sparsetoken.experiments.claims import Claim, Comparison, largest_z
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.misalignment.work import ABUNDANT, LENGTH, TOLERANCE, Profile
-from sparsetoken.experiments.rows import Measured, one, select
+from sparsetoken.experiments.rows import Measured, Predicted, one, select
 from sparsetoken.experiments.rules import compare, judge, share
 
 __all__ = ["CLAIMS", "compare_rows", "summary"]
@@ -41,11 +41,17 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     found = [_equal(lost, rows, math.inf), _sides(lost, rows, math.inf)]
     for alpha1 in profile.alphas:
         found += [_equal(crossed, rows, alpha1), _sides(crossed, rows, alpha1)]
-        found += [_winners(rows, alpha1), *_judged(crossed, rows, alpha1)]
+        trials = select(rows, Trials, alpha1=alpha1)
+        measured = {(row.model, row.cosine): row.test_error for row in trials}
+        crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1).cosine
+        found.append(_winners(crossed, crossing, measured, _load(alpha1)))
+        found += _judged(crossed, rows, alpha1)
     found += [_falls(rows, L) for L in profile.lengths]
     limits = carried(rows)
     found += [_residual(rows, place, error) for place, error in limits.items()]
-    return [*found, _winners_in_the_limit(rows, limits)]
+    measured = {(model, s): m for (model, L, s), m in limits.items() if L == LENGTH}
+    crossing = one(rows, Crossing, length=LENGTH, alpha1=math.inf).cosine
+    return [*found, _winners(lost, crossing, measured, "carried to α₁ = ∞")]
 
 
 Limits = dict[tuple[str, int, float], Measured]
@@ -63,54 +69,55 @@ def carried(rows: Sequence[Any]) -> Limits:
     return found
 
 
+def _theory(rows: Sequence[Any], model: str, length: int, alpha1: float, s: float) -> Predicted:
+    """Return the predicted test error of a model, of attention at a cosine s."""
+    if model == "attention":
+        return one(rows, AtCosine, length=length, alpha1=alpha1, cosine=s).test_error
+    return one(rows, Pooled, length=length, alpha1=alpha1).test_error
+
+
+def _at(model: str, cosine: float) -> str:
+    return f"s = {cosine:g}, " if model == "attention" else ""
+
+
 def _residual(rows: Sequence[Any], place: tuple[str, int, float], found: Measured) -> Comparison:
     """Compare the error that infinite data leave with the theory."""
     model, length, cosine = place
-    at: dict[str, Any] = {"length": length, "alpha1": math.inf}
-    theory: AtCosine | Pooled = one(rows, Pooled, **at)
-    if model == "attention":
-        theory = one(rows, AtCosine, cosine=cosine, **at)
     lost, _, falls = (claim.name for claim in CLAIMS)
-    s = f"s = {cosine:g}, " if model == "attention" else ""
     loads = " and ".join(f"{alpha1:g}" for alpha1 in ABUNDANT)
     return judge(
         lost if length == LENGTH else falls,
         "test_error",
-        theory.test_error,
+        _theory(rows, model, length, math.inf, cosine),
         found,
         curve=model,
-        where=f"L = {length}, {s}α₁ = {loads} carried to ∞",
+        where=f"L = {length}, {_at(model, cosine)}α₁ = {loads} carried to ∞",
         x=cosine,
         group="α₁ = ∞",
         shift=NO_SHIFT,  # with infinite data the theory is exact at every dimension
     )
 
 
-def _winners_in_the_limit(rows: Sequence[Any], limits: Limits) -> Comparison:
-    """Judge which model has the smaller measured error that infinite data leave."""
-    crossing = one(rows, Crossing, length=LENGTH, alpha1=math.inf).cosine
-    attention = {s: m for (name, L, s), m in limits.items() if (name, L) == ("attention", LENGTH)}
-    measured = [limits["pooled", LENGTH, 0.0], *attention.values()]
+def _winners(
+    claim: str, crossing: Predicted, measured: Mapping[tuple[str, float], Measured], where: str
+) -> Comparison:
+    """Judge which model has the smaller error, measured by model and cosine."""
+    pooled, right = measured["pooled", 0.0], []
+    for (model, cosine), error in measured.items():
+        if model == "attention":
+            gap = error.value - pooled.value
+            clear = abs(gap) > 3 * math.hypot(error.error, pooled.error)
+            right.append(clear and (gap > 0) == (cosine < crossing.value))
     return share(
-        "misaligned-attention-loses",
+        claim,
         "share of measured cosines where the predicted model wins by 3 standard errors",
-        _won(attention, limits["pooled", LENGTH, 0.0], crossing.value),
+        right,
         curve="attention",
-        where=f"{len(attention)} cosines, carried to α₁ = ∞",
-        converged=crossing.converged and all(m.converged for m in measured),
+        where=f"{len(right)} cosines, {where}",
+        converged=crossing.converged and all(m.converged for m in measured.values()),
         engine="reduced",
         key=True,
     )
-
-
-def _won(attention: Mapping[float, Measured], pooled: Measured, crossing: float) -> list[bool]:
-    """Say of each cosine whether the predicted model is better by 3 standard errors."""
-    right = []
-    for cosine, error in attention.items():
-        gap = error.value - pooled.value
-        clear = abs(gap) > 3 * math.hypot(error.error, pooled.error)
-        right.append(clear and (gap > 0) == (cosine < crossing))
-    return right
 
 
 def _load(alpha1: float) -> str:
@@ -119,27 +126,19 @@ def _load(alpha1: float) -> str:
 
 def _judged(claim: str, rows: Sequence[Any], alpha1: float) -> list[Comparison]:
     """Compare the measured test errors with the theory."""
-    comparisons = []
-    for row in select(rows, Trials, alpha1=alpha1):
-        at = f"s = {row.cosine:g}, " if row.model == "attention" else ""
-        theory: AtCosine | Pooled = (
-            one(rows, AtCosine, length=LENGTH, alpha1=alpha1, cosine=row.cosine)
-            if row.model == "attention"
-            else one(rows, Pooled, length=LENGTH, alpha1=alpha1)
+    return [
+        judge(
+            claim,
+            "test_error",
+            _theory(rows, row.model, LENGTH, alpha1, row.cosine),
+            row.test_error,
+            curve=row.model,
+            where=f"{_at(row.model, row.cosine)}{_load(alpha1)}, d = {row.test_error.dimension}",
+            x=row.cosine,
+            group=_load(alpha1),
         )
-        comparisons.append(
-            judge(
-                claim,
-                "test_error",
-                theory.test_error,
-                row.test_error,
-                curve=row.model,
-                where=f"{at}{_load(alpha1)}, d = {row.test_error.dimension}",
-                x=row.cosine,
-                group=_load(alpha1),
-            )
-        )
-    return comparisons
+        for row in select(rows, Trials, alpha1=alpha1)
+    ]
 
 
 def _equal(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
@@ -180,26 +179,6 @@ def _sides(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
         curve="attention",
         where=f"{len(clear)} cosines, {_load(alpha1)}",
         converged=all(row.test_error.converged for row in clear),
-        key=True,
-    )
-
-
-def _winners(rows: Sequence[Any], alpha1: float) -> Comparison:
-    """Judge which model had the smaller error in the trials."""
-    crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1).cosine
-    pooled = one(rows, Trials, model="pooled", alpha1=alpha1).test_error
-    attention = {
-        row.cosine: row.test_error for row in select(rows, Trials, model="attention", alpha1=alpha1)
-    }
-    measured = [pooled, *attention.values()]
-    return share(
-        "crossing-at-finite-load",
-        "share of measured cosines where the predicted model wins by 3 standard errors",
-        _won(attention, pooled, crossing.value),
-        curve="attention",
-        where=f"{len(attention)} cosines, {_load(alpha1)}",
-        converged=crossing.converged and all(m.converged for m in measured),
-        engine="reduced",
         key=True,
     )
 

@@ -56,13 +56,16 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     """Return all comparisons."""
     passed = [_reached(rows, row) for row in select(rows, MessagesPassed)]
     searched = [_verified(row) for row in select(rows, Searched)]
+    steady = select(rows, Schedule, family=DESCENT)
+    stages = [one(rows, Searched, training=STAGES, alpha=row.alpha) for row in steady]
+    resting = [one(rows, Schedule, family=RESTING, alpha=row.alpha) for row in steady]
     return [
         *passed,
         _lost(rows),
         _lost_measured(rows),
         *searched,
-        _nearer(rows),
-        _steady(rows),
+        _better(SEARCH, "loads where one descent is better", steady, stages),
+        _better(SCHEDULE, "loads where constant steps are better", steady, resting, key=True),
     ]
 
 
@@ -118,29 +121,18 @@ def _lost_measured(rows: Sequence[Any]) -> Comparison:
     )
 
 
-def _nearer(rows: Sequence[Any]) -> Comparison:
-    descents = select(rows, Schedule, family=DESCENT)
-    stages = [one(rows, Searched, training=STAGES, alpha=row.alpha) for row in descents]
-    true = [
-        row.predicted.value + 3 * row.predicted.error < other.predicted.value
-        for row, other in zip(descents, stages, strict=True)
-    ]
-    where = _loads(descents)
-    name = "loads where one descent is better"
-    sound = _sound([row.predicted for row in descents] + [row.predicted for row in stages])
-    return share(SEARCH, name, true, curve="theory", where=where, converged=sound)
-
-
-def _steady(rows: Sequence[Any]) -> Comparison:
-    steady = select(rows, Schedule, family=DESCENT)
-    resting = [one(rows, Schedule, family=RESTING, alpha=row.alpha) for row in steady]
-    true = [
-        row.predicted.value + 3 * row.predicted.error < other.predicted.value
-        for row, other in zip(steady, resting, strict=True)
-    ]
-    where, name = _loads(steady), "loads where constant steps are better"
-    sound = _sound([row.predicted for row in (*steady, *resting)])
-    return share(SCHEDULE, name, true, curve="theory", where=where, converged=sound, key=True)
+def _better(
+    claim: str,
+    name: str,
+    steady: Sequence[Schedule],
+    others: Sequence[Schedule | Searched],
+    key: bool = False,
+) -> Comparison:
+    """Judge by theory that descents with constant steps are better than other trainings."""
+    pairs = [(a.predicted, b.predicted) for a, b in zip(steady, others, strict=True)]
+    true = [a.value + 3 * a.error < b.value for a, b in pairs]
+    sound = _sound([value for pair in pairs for value in pair])
+    return share(claim, name, true, curve="theory", where=_loads(steady), converged=sound, key=key)
 
 
 def summary(
