@@ -31,7 +31,6 @@ def diagnose(
     with counting("fits") as progress:
         found = advise(data.bags, data.y, random_state=seed, progress=progress)
     separating = f.separating(data)
-    f.warn_of(separating)
     if as_json:
         more = {"columns": data.columns, "left_out": data.left_out, "separating": separating}
         put_json({**found.to_dict(), **more})

@@ -74,7 +74,6 @@ def fit(
     if model != "pooled":
         scores["pooled"] = _scores(_estimator("pooled", seed), data, splits)
     separating = f.separating(data)
-    f.warn_of(separating)
     failure = _saved(fitted, out) if out is not None else ""
     values = {
         "model": model,

@@ -45,8 +45,7 @@ def forecast(
     data = f.read_bags(file, label, bag, columns)
     with counting("fits") as progress:
         found = forecast_of(data.bags, data.y, wanted, random_state=seed, progress=progress)
-    separating = f.separating(data)
-    f.warn_of(separating)
+    f.separating(data)
     if as_json:
         put_json(found.to_dict())
         for text in found.advice:

@@ -27,27 +27,21 @@ class Plan(Protocol):
     @property
     def text(self) -> str:
         """The same for the same plan."""
-        ...
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """Yield the configurations, in the order in which they should run."""
-        ...
 
     def shape(self, row: Mapping[str, Any]) -> int:
         """Return a number that agrees for rows which may share a batch."""
-        ...
 
     def series(self, row: Mapping[str, Any]) -> int | None:
         """Return a number that agrees for successive rows which one call computes, or None."""
-        ...
 
     def calls(self, leases: Sequence[Lease]) -> list[Call]:
         """Return the calls that compute these rows."""
-        ...
 
     def require_picklable(self) -> None:
         """Raise `InvalidInput` if the calls cannot be sent to other processes."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,27 +110,22 @@ class JobLike(Protocol):
     @property
     def work(self) -> Callable[..., Any]:
         """A function of a module."""
-        ...
 
     @property
     def arguments(self) -> tuple[Any, ...]:
         """Plain values."""
-        ...
 
     @property
     def cost(self) -> float:
         """Expected seconds; only ratios matter."""
-        ...
 
     @property
     def name(self) -> str:
         """A text that says all that the result depends on but for the code."""
-        ...
 
     @property
     def version(self) -> int:
         """The version of the function: raised when the same name means another result."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
