@@ -16,6 +16,7 @@ __all__ = [
     "VERDICTS",
     "Claim",
     "Comparison",
+    "Comparisons",
     "Finding",
     "evidence_of",
     "findings",
@@ -112,6 +113,9 @@ class Comparison:
     def evidence(self) -> str:
         """A key of `EVIDENCE`: the engine, or measured if no theory was there to judge it."""
         return self.engine if math.isfinite(self.allowance) else "measured"
+
+
+Comparisons = Sequence[Comparison]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ __all__ = [
     "THEORY",
     "Measured",
     "Predicted",
+    "Rows",
     "averaged",
     "averages",
     "from_json",
@@ -29,6 +30,9 @@ THEORY = "theory"
 CONVERGED = "converged"
 
 T = TypeVar("T")
+
+Rows = Sequence[Any]
+"""Rows of one experiment, of all its classes."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments.alignment.claims import by_place
 from sparsetoken.experiments.alignment.rows import Theory
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 
 __all__ = ["PICTURES", "draw"]
@@ -17,7 +14,7 @@ __all__ = ["PICTURES", "draw"]
 NAMES = {"cosine": "query, cos(q₂, ξ)", "readout_cosine": "readout, cos(w₁, ξ)"}
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw both cosines, theory and simulation."""
     figure, (axes,) = style.new_figure(6.4, 3.9)
     shown = []

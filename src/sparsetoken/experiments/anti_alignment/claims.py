@@ -16,8 +16,8 @@ from sparsetoken.experiments.anti_alignment.rows import (
     Trials,
 )
 from sparsetoken.experiments.anti_alignment.work import TINY, Profile
-from sparsetoken.experiments.claims import Claim, Comparison, largest_z
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, largest_z
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.experiments.rules import compare, judge, share
 
 __all__ = ["CLAIMS", "compare_rows", "summary"]
@@ -43,7 +43,7 @@ SMALL = "small-step-condition"
 _OF_PANEL = {"rate": "anti-alignment-of-rare-positives", "step": "bias-step-turns-it-back"}
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     found = []
     for panel, claim in _OF_PANEL.items():
@@ -61,7 +61,7 @@ def _judged(claim: str, row: Trials, where: str, group: str = "") -> Comparison:
     return judge(claim, "cosine", row.predicted, row.measured, curve="query", **place)
 
 
-def _beside(rows: Sequence[Any]) -> list[Trials]:
+def _beside(rows: Rows) -> list[Trials]:
     """Return the trials with ordinary steps."""
     return [row for row in select(rows, Trials) if not isinstance(row, SmallStepTrials)]
 
@@ -84,7 +84,7 @@ def _signs(claim: str, trials: Sequence[Trials]) -> Comparison:
     )
 
 
-def _sides(claim: str, rows: Sequence[Any], panel: str) -> Comparison:
+def _sides(claim: str, rows: Rows, panel: str) -> Comparison:
     """Judge the sign of the mapped cosines by the side of the boundary they are on."""
     edge = [row for row in select(rows, Edge, panel=panel) if row.across.converged]
     cells = [row for row in select(rows, Cell) if row.place.panel == panel]
@@ -130,9 +130,7 @@ def _where(place: Place) -> str:
     return f"η_b = {place.eta_b:.3g}, α₀ = {place.alpha0:g}"
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     cells = [row for row in select(rows, Cell) if row.place.panel == "rate"]
     steps = [r.across.value for r in select(rows, Edge, panel="step") if r.across.converged]

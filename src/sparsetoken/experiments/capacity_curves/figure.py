@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from sparsetoken.experiments.capacity_curves.rows import Crossing, OnLine
 from sparsetoken.experiments.capacity_curves.transitions import fitted, thresholds
 from sparsetoken.experiments.capacity_curves.work import BASE, MODELS, PLACES
-from sparsetoken.experiments.rows import Measured, select, series
+from sparsetoken.experiments.rows import Measured, Rows, select, series
 from sparsetoken.experiments.threshold import Threshold
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY, LIGHT_GREY
@@ -26,7 +26,7 @@ AXES = {"cosine": "cosine s", "strength": "strength θ", "length": "length L"}
 LETTERS = {"length": "L", "strength": "θ", "cosine": "s"}
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw one panel for each coordinate: theory as lines, measured thresholds as points."""
     figure, panels = style.new_figure(9.6, 3.8, 3)
     measured = thresholds(rows, fitted(rows))
@@ -77,7 +77,7 @@ def _crossing(axes: Axes, row: Crossing) -> None:
     )
 
 
-def _scales(panels: Sequence[Axes], rows: Sequence[Any]) -> None:
+def _scales(panels: Sequence[Axes], rows: Rows) -> None:
     cosine, strength, length = panels
     vectorized = select(rows, OnLine, panel="cosine", model="vectorized")[0].capacity
     cosine.text(
@@ -96,7 +96,7 @@ def _scales(panels: Sequence[Axes], rows: Sequence[Any]) -> None:
     length.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
 
 
-def draw_widths(rows: Sequence[Any]) -> Figure:
+def draw_widths(rows: Rows) -> Figure:
     """Draw the relative width of each transition, and their mean, against the size."""
     figure, (axes,) = style.new_figure(7.2, 3.8)
     by_size: dict[int, list[Threshold]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,7 +10,7 @@ from matplotlib.figure import Figure
 from sparsetoken.experiments import reference_lines as lines
 from sparsetoken.experiments.growing_length.claims import relative
 from sparsetoken.experiments.growing_length.work import ARMS, LongCosine, Place
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, SKY
 
@@ -22,7 +21,7 @@ MARKERS = "os^D"
 """One for each ratio L/d."""
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw test error (left), cosine (middle), its relative difference to theory (right)."""
     figure, (left, middle, right) = style.new_figure(11.0, 4.2, 3)
     places = select(rows, Place)
@@ -51,7 +50,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _theory(left: Axes, middle: Axes, rows: Sequence[Any], arm: str) -> None:
+def _theory(left: Axes, middle: Axes, rows: Rows, arm: str) -> None:
     look: dict[str, Any] = {"color": ARM_COLOURS[arm], "label": f"attention, {ARMS[arm]}, theory"}
     errors = series(select(rows, Place, arm=arm), "length", "references")
     left.plot([L for L, _ in errors], [known.attention.value for _, known in errors], **look)

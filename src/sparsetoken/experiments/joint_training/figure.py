@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -12,7 +9,7 @@ from sparsetoken.experiments import reference_lines as lines
 from sparsetoken.experiments.joint_training.rows import QUANTITIES, AtStep, Followed
 from sparsetoken.experiments.joint_training.work import ALPHA, RATIOS, STARTS
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 
@@ -27,7 +24,7 @@ TITLES = {
 }
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw the three quantities over the steps."""
     figure, panels = style.new_figure(11.0, 4.4, 3)
     for axes, name in zip(panels, QUANTITIES, strict=True):
@@ -42,7 +39,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _descent(axes: Axes, rows: Sequence[Any], name: str, ratio: float, start: float) -> None:
+def _descent(axes: Axes, rows: Rows, name: str, ratio: float, start: float) -> None:
     line, marker, label = LINES[start]
     place = {"ratio": ratio, "start": start}
     course = [(float(row.step), getattr(row, name)) for row in select(rows, AtStep, **place)]

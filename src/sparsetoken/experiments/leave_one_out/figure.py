@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,7 +11,7 @@ from matplotlib.lines import Line2D
 from sparsetoken.experiments.leave_one_out.claims import CURVED
 from sparsetoken.experiments.leave_one_out.rows import Estimated, Refitted, Theory
 from sparsetoken.experiments.leave_one_out.work import ALPHA1
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 
@@ -21,7 +20,7 @@ __all__ = ["PICTURES", "draw"]
 COLOURS = {"square": VERMILION, "logistic": BLUE, "squared_hinge": GREEN}
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw errors against d (left), and estimated and exact test error (right)."""
     figure, (left, right) = style.new_figure(9.6, 4.3, 2)
     shown = _errors(left, rows) + _estimates(right, rows)
@@ -30,7 +29,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _errors(axes: Axes, rows: Sequence[Any]) -> list[tuple[float, Any]]:
+def _errors(axes: Axes, rows: Rows) -> list[tuple[float, Any]]:
     shown = []
     for loss in CURVED:
         for name, line in (("surrogate_error", "-"), ("change", ":")):
@@ -45,7 +44,7 @@ def _errors(axes: Axes, rows: Sequence[Any]) -> list[tuple[float, Any]]:
     return shown
 
 
-def _estimates(axes: Axes, rows: Sequence[Any]) -> list[tuple[float, Any]]:
+def _estimates(axes: Axes, rows: Rows) -> list[tuple[float, Any]]:
     shown = []
     for loss, colour in COLOURS.items():
         theory = select(rows, Theory, loss=loss)

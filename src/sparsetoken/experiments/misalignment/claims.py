@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison, largest_z
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, largest_z
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.misalignment.work import ABUNDANT, LENGTH, TOLERANCE, Profile
-from sparsetoken.experiments.rows import Measured, Predicted, one, select
+from sparsetoken.experiments.rows import Measured, Predicted, Rows, one, select
 from sparsetoken.experiments.rules import compare, judge, share
 
 __all__ = ["CLAIMS", "compare_rows", "summary"]
@@ -35,7 +35,7 @@ CLAIMS = (
 )
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     lost, crossed, _ = (claim.name for claim in CLAIMS)
     found = [_equal(lost, rows, math.inf), _sides(lost, rows, math.inf)]
@@ -58,7 +58,7 @@ Limits = dict[tuple[str, int, float], Measured]
 """Measured test errors by model, length and cosine."""
 
 
-def carried(rows: Sequence[Any]) -> Limits:
+def carried(rows: Rows) -> Limits:
     """Return the measured test errors carried to infinite data."""
     places = dict.fromkeys((r.model, r.length, r.cosine) for r in select(rows, Abundant))
     found = {}
@@ -69,7 +69,7 @@ def carried(rows: Sequence[Any]) -> Limits:
     return found
 
 
-def _theory(rows: Sequence[Any], model: str, length: int, alpha1: float, s: float) -> Predicted:
+def _theory(rows: Rows, model: str, length: int, alpha1: float, s: float) -> Predicted:
     """Return the predicted test error of a model, of attention at a cosine s."""
     if model == "attention":
         return one(rows, AtCosine, length=length, alpha1=alpha1, cosine=s).test_error
@@ -80,7 +80,7 @@ def _at(model: str, cosine: float) -> str:
     return f"s = {cosine:g}, " if model == "attention" else ""
 
 
-def _residual(rows: Sequence[Any], place: tuple[str, int, float], found: Measured) -> Comparison:
+def _residual(rows: Rows, place: tuple[str, int, float], found: Measured) -> Comparison:
     """Compare the error that infinite data leave with the theory."""
     model, length, cosine = place
     lost, _, falls = (claim.name for claim in CLAIMS)
@@ -124,7 +124,7 @@ def _load(alpha1: float) -> str:
     return "α₁ = ∞" if math.isinf(alpha1) else f"α₁ = {alpha1:g}"
 
 
-def _judged(claim: str, rows: Sequence[Any], alpha1: float) -> list[Comparison]:
+def _judged(claim: str, rows: Rows, alpha1: float) -> list[Comparison]:
     """Compare the measured test errors with the theory."""
     return [
         judge(
@@ -141,7 +141,7 @@ def _judged(claim: str, rows: Sequence[Any], alpha1: float) -> list[Comparison]:
     ]
 
 
-def _equal(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
+def _equal(claim: str, rows: Rows, alpha1: float) -> Comparison:
     """Compare the two errors at the crossing, attention predicted there anew."""
     row = one(rows, Crossing, length=LENGTH, alpha1=alpha1)
     return compare(
@@ -159,7 +159,7 @@ def _equal(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
     )
 
 
-def _sides(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
+def _sides(claim: str, rows: Rows, alpha1: float) -> Comparison:
     """Judge who wins on the grid by the side of the crossing."""
     crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1)
     # On the crossing itself the tolerance decides, not the order.
@@ -183,7 +183,7 @@ def _sides(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
     )
 
 
-def _falls(rows: Sequence[Any], length: int) -> Comparison:
+def _falls(rows: Rows, length: int) -> Comparison:
     found = select(rows, AtCosine, length=length, alpha1=math.inf)
     errors = [row.test_error for row in found]
     steps = [b.value < a.value for a, b in itertools.pairwise(errors)]
@@ -199,9 +199,7 @@ def _falls(rows: Sequence[Any], length: int) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     lines = {L: select(rows, AtCosine, length=L, alpha1=math.inf) for L in profile.lengths}
     return {

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments import reference_lines as lines
 from sparsetoken.experiments.query_steps.work import SIZES, AfterStep
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, VERMILION
 
@@ -24,7 +21,7 @@ TITLES = {
 STEP_COLOURS = (GREEN, VERMILION)
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw test error (left), cosine (middle) and sharpness (right) against the step."""
     figure, panels = style.new_figure(10.4, 4.0, 3)
     lines.reference_lines(panels[0], [(row.load, row) for row in select(rows, References)])

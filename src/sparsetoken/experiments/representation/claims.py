@@ -8,7 +8,7 @@ from typing import Any
 
 from scipy.stats import norm
 
-from sparsetoken.experiments.claims import FAILS, Claim, Comparison
+from sparsetoken.experiments.claims import FAILS, Claim, Comparison, Comparisons
 from sparsetoken.experiments.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.representation.rows import (
     AtCritical,
@@ -17,7 +17,7 @@ from sparsetoken.experiments.representation.rows import (
     FreshSamples,
 )
 from sparsetoken.experiments.representation.work import BLOCKS, LEVEL, TUNED, Profile
-from sparsetoken.experiments.rows import Predicted, select
+from sparsetoken.experiments.rows import Predicted, Rows, select
 from sparsetoken.experiments.rules import compare, judge, share
 from sparsetoken.theory import oracle
 from sparsetoken.theory.oracle.strength import CURVES
@@ -68,7 +68,7 @@ ELEMENTWISE = {
 """The growth of the critical strength, by activation."""
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     lines = _lines(rows)
     linear, bounded = (
@@ -91,7 +91,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     ]
 
 
-def _lines(rows: Sequence[Any]) -> dict[str, list[Critical]]:
+def _lines(rows: Rows) -> dict[str, list[Critical]]:
     """Return the critical strengths for one informative token by curve, rising in length."""
     return {
         name: sorted(select(rows, Critical, curve=name, informative=1), key=lambda r: r.length)
@@ -197,7 +197,7 @@ Places = dict[tuple[Any, ...], Predicted]
 """Predictions by curve and place."""
 
 
-def _floor(rows: Sequence[Any]) -> list[Comparison]:
+def _floor(rows: Rows) -> list[Comparison]:
     """Judge that no curve is below that of the Bayes test, in strengths and in errors."""
     strengths: Places = {
         (r.curve, r.length, r.informative): r.strength for r in select(rows, Critical)
@@ -296,9 +296,7 @@ def _measured_floor(rows: Sequence[FreshSamples]) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     last = {name: line[-1] for name, line in _lines(rows).items()}
     return {

@@ -8,9 +8,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import FAILS, Claim, Comparison, largest_z
+from sparsetoken.experiments.claims import FAILS, Claim, Comparison, Comparisons, largest_z
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.rows import Predicted, select
+from sparsetoken.experiments.rows import Predicted, Rows, select
 from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Neighbour, OnMap, Spot
 from sparsetoken.experiments.sensitivity.work import BIAS, NEIGHBOUR, Profile
@@ -49,7 +49,7 @@ ON_MAP = {
 BEST = {"split": "best-split", "sharpness": "best-sharpness"}
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons: places against the map, and the best against its neighbours."""
     comparisons = []
     for panel in ON_MAP:
@@ -107,9 +107,7 @@ def _x(choice: Choice) -> float:
     return {"sharpness": choice.beta, "bias": choice.eta_b, "split": choice.share}[choice.panel]
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the best choices, how the comparisons went, and where the query turns away."""
     best = select(rows, Best)
     splits = sorted((r for r in best if r.choice.panel == "split"), key=lambda r: r.choice.total)

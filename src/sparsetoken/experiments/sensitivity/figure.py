@@ -12,7 +12,7 @@ from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, OnMap, Spot
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY, LIGHT_GREY, RED
@@ -26,7 +26,7 @@ MARKED = RED
 AXES = {"sharpness": ("beta", "alpha0"), "bias": ("eta_b", "positive_rate")}
 
 
-def draw_maps(rows: Sequence[Any]) -> Figure:
+def draw_maps(rows: Rows) -> Figure:
     """Draw the maps over (beta, alpha0) and (eta_b, pi) in one colour scale."""
     figure, (sharp, bias) = style.new_figure(9.6, 4.3, 2)
     _map(sharp, rows, "sharpness")
@@ -43,7 +43,7 @@ def draw_maps(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _panel(rows: Sequence[Any], kind: type[Any], panel: str) -> list[Any]:
+def _panel(rows: Rows, kind: type[Any], panel: str) -> list[Any]:
     return [row for row in select(rows, kind) if row.choice.panel == panel]
 
 
@@ -52,7 +52,7 @@ def _place(choice: Choice) -> tuple[float, float]:
     return getattr(choice, x), getattr(choice, y)
 
 
-def _map(axes: Axes, rows: Sequence[Any], panel: str) -> QuadContourSet:
+def _map(axes: Axes, rows: Rows, panel: str) -> QuadContourSet:
     """Draw theory as filled contours, and simulated places as discs of the same colours."""
     surface = _panel(rows, OnMap, panel)
     grid = _grid(surface, _error)
@@ -111,7 +111,7 @@ def _map_legend(figure: Figure) -> None:
     figure.legend(handles=[star, turn, disc], loc="outside upper center", ncols=3)
 
 
-def draw_split(rows: Sequence[Any]) -> Figure:
+def draw_split(rows: Rows) -> Figure:
     """Draw the test error against the split, a line for each total, the best marked."""
     figure, (axes,) = style.new_figure(6.6, 4.0)
     lines: list[OnMap] = _panel(rows, OnMap, "split")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.experiments.shifted_test.work import MODELS, PROBLEM
 from sparsetoken.figures import style
@@ -22,7 +19,7 @@ LABELS = {
 }
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw one panel for each change; a grey line marks the problem trained on."""
     figure, panels = style.new_figure(9.6, 3.7, 3)
     shown = []

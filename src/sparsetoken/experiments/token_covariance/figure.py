@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.experiments.token_covariance.rows import Simulated, Theory
 from sparsetoken.experiments.token_covariance.work import CLASSIFIERS
 from sparsetoken.figures import style
@@ -26,7 +23,7 @@ COLOURS = {
 NAMES = {"whitened": "attention, whitened tokens"}
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw one panel for each change."""
     figure, panels = style.new_figure(8.4, 3.7, 2)
     shown = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
-from sparsetoken.experiments.rows import Predicted, one, select
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
+from sparsetoken.experiments.rows import Predicted, Rows, one, select
 from sparsetoken.experiments.rules import judge, share
 from sparsetoken.experiments.training_floor.rows import (
     Levels,
@@ -52,7 +52,7 @@ CLAIMS = (
 )
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     passed = [_reached(rows, row) for row in select(rows, MessagesPassed)]
     searched = [_verified(row) for row in select(rows, Searched)]
@@ -69,7 +69,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     ]
 
 
-def _reached(rows: Sequence[Any], row: MessagesPassed) -> Comparison:
+def _reached(rows: Rows, row: MessagesPassed) -> Comparison:
     floor = one(rows, Levels, alpha=row.alpha).floor
     where = f"n/d = {row.alpha:g}, d = {row.test_error.dimension}"
     place: dict[str, Any] = {"curve": "message passing", "where": where, "x": row.alpha}
@@ -91,7 +91,7 @@ def _loads(rows: Sequence[Levels | MessagesPassed | Schedule]) -> str:
     return "n/d = " + ", ".join(f"{row.alpha:g}" for row in rows)
 
 
-def _lost(rows: Sequence[Any]) -> Comparison:
+def _lost(rows: Rows) -> Comparison:
     levels = select(rows, Levels)
     true = [
         row.floor.value - row.bayes.value < 0.5 * (row.split.value - row.bayes.value)
@@ -103,7 +103,7 @@ def _lost(rows: Sequence[Any]) -> Comparison:
     return share(SHARE, name, true, curve="theory", where=where, converged=_sound(values), key=True)
 
 
-def _lost_measured(rows: Sequence[Any]) -> Comparison:
+def _lost_measured(rows: Rows) -> Comparison:
     """Judge the same with real tokens, where the four stages are at their best."""
     passed, true = select(rows, MessagesPassed), []
     stages = [one(rows, Searched, training=STAGES, alpha=row.alpha).measured for row in passed]
@@ -135,9 +135,7 @@ def _better(
     return share(claim, name, true, curve="theory", where=_loads(steady), converged=sound, key=key)
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the levels at each load, and what the searches found."""
     return {
         "eta_q": ETA_Q,

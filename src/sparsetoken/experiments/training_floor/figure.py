@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments import reference_lines as lines
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.experiments.training_floor.rows import Levels, MessagesPassed, Searched
 from sparsetoken.experiments.training_floor.work import DESCENT, STAGES
 from sparsetoken.figures import style
@@ -28,7 +27,7 @@ POINTS = {
 }
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw the test errors against the load: crosses are predicted, points measured."""
     figure, (axes,) = style.new_figure(7.6, 4.6)
     levels = select(rows, Levels)
