@@ -7,8 +7,6 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.progress import counting
 from sparsetoken.cli.show import guarded, put, put_json
 
-__all__ = ["diagnose"]
-
 
 @guarded
 def diagnose(

@@ -14,8 +14,6 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.progress import counting
 from sparsetoken.cli.show import guarded, message, put_json
 
-__all__ = ["explore"]
-
 SWITCH = 1e-4  # seconds between threads
 _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
 

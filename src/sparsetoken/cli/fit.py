@@ -16,8 +16,6 @@ from sparsetoken.files import require_place
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["fit"]
-
 SHOWN_BAGS, SHOWN_TOKENS = 3, 3
 
 

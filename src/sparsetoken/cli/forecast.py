@@ -11,8 +11,6 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.progress import counting
 from sparsetoken.cli.show import guarded, message, put, put_json
 
-__all__ = ["forecast"]
-
 
 @guarded
 def forecast(

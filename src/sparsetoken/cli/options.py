@@ -16,19 +16,6 @@ if TYPE_CHECKING:
     from sparsetoken.problem import SparseTokenProblem
     from sparsetoken.stages import Query, Readout, TwoSteps
 
-__all__ = [
-    "AsJson",
-    "CapacityTolerance",
-    "Device",
-    "ModelOptions",
-    "ReadoutOptions",
-    "StepOptions",
-    "TaskOptions",
-    "Tolerance",
-    "grouped",
-    "numbers",
-]
-
 Number = TypeVar("Number", int, float)
 
 TASK = "Task"

@@ -13,8 +13,6 @@ from sparsetoken.cli.running import one_message
 from sparsetoken.cli.show import guarded, message, put_values
 from sparsetoken.files import require_place, written_whole
 
-__all__ = ["plot"]
-
 UNDATED = {".svg": {"Date": None}, ".png": None, ".pdf": {"CreationDate": None}}
 """What is left out of each kind of file, so that the same figure has the same bytes."""
 

@@ -24,8 +24,6 @@ from rich.text import Text
 
 from sparsetoken.cli.show import message
 
-__all__ = ["ProgressLines", "counting", "progress_bar"]
-
 
 class _Rate(ProgressColumn):
     """Finished pieces of work per second."""

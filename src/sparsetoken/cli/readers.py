@@ -17,23 +17,6 @@ if TYPE_CHECKING:
 
     from sparsetoken.bags import Bags
 
-__all__ = [
-    "checked_labels",
-    "from_arrays",
-    "from_parquet",
-    "LabelledBags",
-    "PARQUET",
-    "SHOWN",
-    "array_of",
-    "check_archive",
-    "features_of",
-    "frame_of",
-    "named",
-    "of_vectors",
-    "readable",
-    "some",
-]
-
 PARQUET = (".parquet", ".pq")
 LABELS = ("label", "y")
 SHOWN = 8  # columns named

@@ -13,8 +13,6 @@ from sparsetoken.cli.show import guarded, message, put, put_json
 if TYPE_CHECKING:
     from sparsetoken.theory.oracle.strength import CriticalStrength
 
-__all__ = ["represent"]
-
 
 @guarded
 def represent(

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from sparsetoken.sweep.integrity import Losses
     from sparsetoken.sweep.reading import StoreReader
 
-__all__ = ["results"]
-
 MOST_MESSAGES = 10
 
 

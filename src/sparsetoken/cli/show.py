@@ -19,17 +19,6 @@ from rich.table import Table
 if TYPE_CHECKING:
     from sparsetoken.results import Status
 
-__all__ = [
-    "finish",
-    "guarded",
-    "message",
-    "printable",
-    "put",
-    "put_json",
-    "put_table",
-    "put_values",
-]
-
 P = ParamSpec("P")
 
 

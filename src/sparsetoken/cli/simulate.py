@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from sparsetoken.results import Simulation
 
-__all__ = ["simulate"]
-
 EXPERIMENT = "Experiment"
 
 

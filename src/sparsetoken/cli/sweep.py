@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from sparsetoken.sweep import Counts, Grid
     from sparsetoken.sweep.spec import Checked
 
-__all__ = ["sweep"]
-
 MOST_ROWS = 100_000
 
 

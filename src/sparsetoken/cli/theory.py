@@ -15,8 +15,6 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.saved import predictions
 from sparsetoken.cli.show import finish, guarded, message, put_values
 
-__all__ = ["align", "capacity", "on_device", "predict", "tell"]
-
 
 @contextlib.contextmanager
 def on_device(name: str | None) -> Iterator[None]:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sparsetoken.results import SimulatedTrajectory, Trajectory
     from sparsetoken.stages import JointDescent
 
-__all__ = ["descend", "floor"]
-
 DESCENT = "Descent (a size of steps is one number, or one for each step with commas between)"
 EXPERIMENT = "Experiment (any of these adds a simulation)"
 

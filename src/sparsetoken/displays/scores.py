@@ -14,8 +14,6 @@ from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["ScoreDisplay"]
-
 CLASS_COLOURS = (LIGHT_GREY, COLOURS["readout_cosine"])  # negative, positive
 
 

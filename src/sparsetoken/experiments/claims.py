@@ -6,24 +6,6 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "BY_EXPERIMENT",
-    "COMPUTED",
-    "EVIDENCE",
-    "FAILS",
-    "HOLDS",
-    "NOT_CONVERGED",
-    "VERDICTS",
-    "Claim",
-    "Comparison",
-    "Comparisons",
-    "Finding",
-    "evidence_of",
-    "findings",
-    "largest_z",
-    "verdict_of",
-]
-
 HOLDS, FAILS = "holds", "fails"
 NOT_CONVERGED, BY_EXPERIMENT = "not converged", "by experiment"
 VERDICTS = (HOLDS, FAILS, NOT_CONVERGED, BY_EXPERIMENT)

@@ -12,8 +12,6 @@ from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Measured
 from sparsetoken.figures import style
 
-__all__ = ["labelled_legend", "labelled_points", "reference_lines"]
-
 LOOKS = {
     "pooled": ("pooled, theory", "--"),
     "attention": ("two-step attention, theory", "-"),

@@ -11,8 +11,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.theory.oracle import bayes_error, learning_error
 
-__all__ = ["PROBLEM", "References", "predict_references"]
-
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 """The problem on which variants are compared."""
 

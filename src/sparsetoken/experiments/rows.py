@@ -9,23 +9,6 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import numpy as np
 
-__all__ = [
-    "THEORY",
-    "Measured",
-    "Predicted",
-    "Rows",
-    "averaged",
-    "averages",
-    "from_json",
-    "measured",
-    "one",
-    "predicted",
-    "predicted_error",
-    "select",
-    "series",
-    "to_json",
-]
-
 THEORY = "theory"
 CONVERGED = "converged"
 

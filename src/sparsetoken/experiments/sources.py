@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.claims import Claim
 
-__all__ = ["KINDS", "OWN", "PAPER", "SOURCES", "Source", "source_of"]
-
 PAPER = "arXiv 2509.25153"
 OWN = "this project’s own"
 KINDS = ("Proposition", "Theorem", "Corollary", "Conjecture", "Figure", OWN)

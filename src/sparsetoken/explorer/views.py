@@ -25,8 +25,6 @@ from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
-__all__ = ["VIEWS", "Events", "floor", "numbers", "simulation"]
-
 Events = Iterator[dict[str, Any]]
 
 MODELS = ("attention", "pooled", "vectorized", "elementwise", "hard_attention")

@@ -31,8 +31,6 @@ from sparsetoken.report.figure_data import places
 from sparsetoken.report.pictures import Picture, picture, pictures_of
 from sparsetoken.report.text import FILTERS
 
-__all__ = ["SCATTER", "Section", "page", "scatter_picture", "section", "words_of"]
-
 SCATTER = "z_values"
 
 MARKS = {

@@ -13,8 +13,6 @@ from sparsetoken.results.display import frame, html
 from sparsetoken.results.outcomes import Result, Status, StatusCode
 from sparsetoken.values import Grid, broadcast
 
-__all__ = ["Table", "over_arrays"]
-
 Row = TypeVar("Row", bound=Result)
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")

@@ -14,8 +14,6 @@ from sparsetoken.results.table import Table
 from sparsetoken.results.trajectory import QUANTITIES, SimulatedTrajectory, Trajectory
 from sparsetoken.validation import InvalidInput, choice, integer
 
-__all__ = ["DescentState", "Trajectories"]
-
 Course = TypeVar("Course", Trajectory, SimulatedTrajectory)
 
 _DIVERGED = Status(StatusCode.NO_LIMIT, "The descent diverges before this step.")

@@ -15,8 +15,6 @@ from sparsetoken.results.plot import draw_floors, drawing, legend
 from sparsetoken.stages import Query
 from sparsetoken.validation import choice, integer
 
-__all__ = ["DescentPath", "SimulatedTrajectory", "Trajectory"]
-
 Steps = Float[np.ndarray, " states"]
 
 

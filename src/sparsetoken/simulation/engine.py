@@ -10,8 +10,6 @@ from jaxtyping import Float, Int
 
 from sparsetoken.stages import Query
 
-__all__ = ["Design", "ScoreMoments", "Split", "TrainedQuery", "training_size"]
-
 
 @dataclasses.dataclass(frozen=True)
 class TrainedQuery:

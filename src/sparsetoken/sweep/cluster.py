@@ -13,8 +13,6 @@ from sparsetoken.extras import needed
 from sparsetoken.sweep.batch import package_version
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["connected"]
-
 TIMEOUT_SECONDS = 10
 LEGAL = "the address of a dask scheduler that is running, such as tcp://host:8786"
 

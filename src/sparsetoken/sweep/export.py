@@ -21,8 +21,6 @@ from sparsetoken.validation import InvalidInput
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ENDINGS", "check_export", "export_table", "to_pandas"]
-
 STORE = ".sqlite"
 ENDINGS = (".csv", ".parquet", STORE)
 LINES = 5_000

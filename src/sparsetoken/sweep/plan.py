@@ -18,8 +18,6 @@ from sparsetoken.sweep.reading import StoreReader
 from sparsetoken.sweep.records import CONVERGED, Call, Lease, Result, RunStopped
 from sparsetoken.sweep.rows import Row
 
-__all__ = ["GridPlan", "JobLike", "JobPlan", "Plan"]
-
 
 class Plan(Protocol):
     """Rows, each a configuration that says all that its result depends on."""

@@ -15,8 +15,6 @@ from sparsetoken.sweep.rows import verified
 from sparsetoken.sweep.schema import DamagedStore, StoreError, damage_text
 from sparsetoken.sweep.store import Store, members_of
 
-__all__ = ["repair"]
-
 DROP, REDO = "drop", "redo"
 """A row whose configuration is damaged, and one whose result is."""
 

@@ -12,8 +12,6 @@ from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infini
 from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.experiments.rules import compare, judge
 
-__all__ = ["CLAIMS", "by_place", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "query-alignment",

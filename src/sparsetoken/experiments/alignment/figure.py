@@ -9,8 +9,6 @@ from sparsetoken.experiments.alignment.rows import Theory
 from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 
-__all__ = ["PICTURES", "draw"]
-
 NAMES = {"cosine": "query, cos(q₂, ξ)", "readout_cosine": "readout, cos(w₁, ξ)"}
 
 

@@ -20,8 +20,6 @@ from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, large
 from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.experiments.rules import compare, judge, share
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "anti-alignment-of-rare-positives",

@@ -15,8 +15,6 @@ from sparsetoken.experiments.anti_alignment.work import AXES
 from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.figures import style
 
-__all__ = ["PICTURES", "draw"]
-
 SIGNS = "PuOr"
 """From orange's opposite to orange: colour-blind readers tell the ends apart."""
 

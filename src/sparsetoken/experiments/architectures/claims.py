@@ -12,8 +12,6 @@ from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Measured, Rows, one, select
 from sparsetoken.experiments.rules import observed
 
-__all__ = ["CLAIMS", "between", "compare_rows", "summary", "with_more_heads"]
-
 CLAIMS = (
     Claim(
         "several-queries",

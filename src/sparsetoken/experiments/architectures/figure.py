@@ -15,8 +15,6 @@ from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, OLIVE, PURPLE, SKY, VERMILION, WINE
 
-__all__ = ["PICTURES", "draw"]
-
 TITLES = {
     "multi-query": "Several queries, one readout",
     "class-token": "Self-attention with a class token",

@@ -13,8 +13,6 @@ from sparsetoken.experiments.rows import Measured, Predicted, Rows, select
 from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.threshold import fit_threshold
 
-__all__ = ["CLAIMS", "by_engine", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "capacity",

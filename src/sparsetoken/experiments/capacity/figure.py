@@ -15,8 +15,6 @@ from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY
 
-__all__ = ["PICTURES", "draw"]
-
 LINES, ALPHAS = (":", "-"), (0.5, 1.0)
 """Of the smaller and the larger feature dimension."""
 

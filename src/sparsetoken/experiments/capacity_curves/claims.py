@@ -28,8 +28,6 @@ from sparsetoken.experiments.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.rows import Measured, Predicted, Rows, one, select
 from sparsetoken.experiments.rules import compare, judge, share
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 OVER_LENGTH, ORDER = "pooled-capacity-is-vectorized-over-length", "capacity-order"
 NOT_ALWAYS, NO_SIGNAL = "capacity-order-not-always", "capacity-without-signal"
 WIDTH, MEASURED = "transition-width", "capacity-measured"

@@ -20,8 +20,6 @@ from sparsetoken.experiments.threshold import Threshold
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY, LIGHT_GREY
 
-__all__ = ["PICTURES", "draw", "draw_widths"]
-
 AXES = {"cosine": "cosine s", "strength": "strength θ", "length": "length L"}
 LETTERS = {"length": "L", "strength": "θ", "cosine": "s"}
 

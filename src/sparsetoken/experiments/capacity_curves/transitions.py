@@ -17,8 +17,6 @@ from sparsetoken.experiments.threshold import (
     limit_of,
 )
 
-__all__ = ["Fits", "fitted", "threshold_gap", "thresholds", "width_power"]
-
 Fits = Mapping[tuple[str, str], Mapping[int, Threshold]]
 """By the name of the place and the model, and then by the number of features."""
 

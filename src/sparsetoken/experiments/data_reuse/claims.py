@@ -13,8 +13,6 @@ from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Measured, Predicted, Rows, one, select
 from sparsetoken.experiments.rules import judge, share
 
-__all__ = ["CLAIMS", "TIMES", "compare_rows", "predicted_error", "summary"]
-
 REUSE, SPLITTING = "reuse-of-data", "reuse-or-splitting"
 
 CLAIMS = (

@@ -15,8 +15,6 @@ from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
 
-__all__ = ["PICTURES", "draw"]
-
 LOOKS = {
     "fresh": ("fresh D0 and D1", BLUE, "o", 0.94),
     "reused": ("D0 = D1", VERMILION, "s", 1.0),

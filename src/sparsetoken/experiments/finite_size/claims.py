@@ -13,8 +13,6 @@ from sparsetoken.experiments.finite_size.work import ALPHA1, QUANTITIES, Profile
 from sparsetoken.experiments.rows import Rows, one, select
 from sparsetoken.experiments.rules import judge
 
-__all__ = ["CLAIMS", "Shrinkage", "compare_rows", "shrinkage", "summary"]
-
 CLAIMS = (
     Claim(
         "finite-size",

@@ -14,8 +14,6 @@ from sparsetoken.experiments.rows import Rows, one, select
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import LIGHT_GREY, PALE
 
-__all__ = ["PICTURES", "draw"]
-
 
 def draw(rows: Rows) -> Figure:
     """Draw measured - theory against d, the fits c/d and c/sqrt(d), and the c of other settings."""

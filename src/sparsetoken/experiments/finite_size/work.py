@@ -13,8 +13,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
-__all__ = ["ALPHA1", "PROFILES", "QUANTITIES", "Profile", "jobs"]
-
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 STEPS = TwoSteps(alpha=1.0, eta_q=7.0, loss="square")
 ALPHA1 = 2.0

@@ -23,8 +23,6 @@ from sparsetoken.experiments.growing_length.work import (
 from sparsetoken.experiments.rows import Measured, Predicted, Rows, select
 from sparsetoken.experiments.rules import observed
 
-__all__ = ["CLAIMS", "compare_rows", "relative", "summary"]
-
 CLAIMS = (
     Claim(
         "growing-length",

@@ -14,8 +14,6 @@ from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, SKY
 
-__all__ = ["PICTURES", "draw"]
-
 ARM_COLOURS = {"fixed": SKY, "growing": BLUE}
 MARKERS = "os^D"
 """One for each ratio L/d."""

@@ -15,8 +15,6 @@ from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Predicted, Rows, one, select
 from sparsetoken.experiments.rules import judge, share
 
-__all__ = ["CLAIMS", "Stop", "compare_rows", "stops", "summary"]
-
 DESCENT, STOPPING = "joint-descent", "early-stopping"
 CLEAR = 1e-3
 """A rise of the predicted test error after its minimum that counts as one."""

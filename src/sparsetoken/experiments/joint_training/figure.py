@@ -13,8 +13,6 @@ from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
 
-__all__ = ["PICTURES", "draw"]
-
 COLOURS = dict(zip(RATIOS, (GREEN, PURPLE, VERMILION), strict=True))
 LINES = dict(zip(STARTS, (("-", "o", "zero"), ("--", "s", "random")), strict=True))
 TITLES = {

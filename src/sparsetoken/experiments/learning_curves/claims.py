@@ -10,8 +10,6 @@ from sparsetoken.experiments.learning_curves.work import ALPHA0, Profile
 from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.experiments.rules import judge
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "learned-error",

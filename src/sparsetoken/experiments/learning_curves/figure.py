@@ -11,8 +11,6 @@ from sparsetoken.experiments.learning_curves.work import MODELS
 from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 
-__all__ = ["PICTURES", "draw", "draw_choices"]
-
 CHOICES = (
     ("alpha0", "α₀", "steps as chosen, α₀ varied"),
     ("sharpness", "k", "cosine as chosen, k varied"),

@@ -24,8 +24,6 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.oracle import learning_error
 
-__all__ = ["ALPHA0", "MODELS", "PROFILES", "Profile", "jobs"]
-
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 RIDGE = 1e-5
 ALPHA0 = 1.0

@@ -12,8 +12,6 @@ from sparsetoken.experiments.rows import Measured, Rows, one, select
 from sparsetoken.experiments.rules import compare, judge, observed, share
 from sparsetoken.experiments.threshold import Limit, fit_power
 
-__all__ = ["CLAIMS", "ESTIMATE", "SURROGATE", "compare_rows", "power_of", "summary"]
-
 SURROGATE, ESTIMATE = "leave-one-out-surrogate", "leave-one-out-estimates-test-error"
 CLAIMS = (
     Claim(

@@ -15,8 +15,6 @@ from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 
-__all__ = ["PICTURES", "draw"]
-
 COLOURS = {"square": VERMILION, "logistic": BLUE, "squared_hinge": GREEN}
 
 

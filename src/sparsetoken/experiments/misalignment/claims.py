@@ -14,8 +14,6 @@ from sparsetoken.experiments.misalignment.work import ABUNDANT, LENGTH, TOLERANC
 from sparsetoken.experiments.rows import Measured, Predicted, Rows, one, select
 from sparsetoken.experiments.rules import compare, judge, share
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "misaligned-attention-loses",

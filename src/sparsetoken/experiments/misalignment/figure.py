@@ -14,8 +14,6 @@ from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY
 
-__all__ = ["PICTURES", "draw"]
-
 MODELS = ("attention", "pooled")
 
 

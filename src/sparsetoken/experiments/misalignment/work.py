@@ -16,8 +16,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
 
-__all__ = ["ABUNDANT", "LENGTH", "PROFILES", "TOLERANCE", "Profile", "jobs"]
-
 LENGTH = 10
 SHARPNESS = 1.0
 TOLERANCE = 1e-3

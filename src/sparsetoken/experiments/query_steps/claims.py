@@ -11,8 +11,6 @@ from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Rows, one, select
 from sparsetoken.experiments.rules import observed
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "more-query-steps",

@@ -11,8 +11,6 @@ from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, VERMILION
 
-__all__ = ["PICTURES", "draw"]
-
 TITLES = {
     "test_error": "test error",
     "cosine": "cosine of the query",

@@ -31,8 +31,6 @@ from sparsetoken.experiments.rates.work import (
 from sparsetoken.experiments.rows import Predicted, Rows, one, select
 from sparsetoken.experiments.rules import compare, judge
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "alignment-rate",

@@ -17,8 +17,6 @@ from sparsetoken.experiments.rates.work import MODELS
 from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.figures import style
 
-__all__ = ["PICTURES", "draw"]
-
 SETTINGS = {
     "balanced": style.SEQUENCE[0],
     "rare positives": style.SEQUENCE[2],

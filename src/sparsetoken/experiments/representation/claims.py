@@ -22,8 +22,6 @@ from sparsetoken.experiments.rules import compare, judge, share
 from sparsetoken.theory import oracle
 from sparsetoken.theory.oracle.strength import CURVES
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "linear-needs-sqrt-length",

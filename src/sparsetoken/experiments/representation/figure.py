@@ -14,8 +14,6 @@ from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
 
-__all__ = ["PICTURES", "draw", "draw_errors"]
-
 
 class Look(NamedTuple):
     """How a curve is drawn."""

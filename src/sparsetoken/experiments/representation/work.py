@@ -23,8 +23,6 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory import oracle
 from sparsetoken.theory.oracle.strength import CURVES, Curve
 
-__all__ = ["BLOCKS", "LEVEL", "PROFILES", "TUNED", "Profile", "jobs"]
-
 LEVEL = 0.01
 TUNED = "attention_tuned"
 BLOCKS = 16

@@ -24,8 +24,6 @@ from sparsetoken.experiments.ridgeless.work import LINE, MARGIN, RATIO, RIDGES, 
 from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.experiments.rules import compare, judge, share
 
-__all__ = ["CLAIMS", "compare_rows", "summary", "turning"]
-
 THRESHOLD, PEAK = "interpolation-threshold", "interpolation-peak"
 DIVERGES, DIRECTION = "susceptibility-diverges", "direction-to-max-margin"
 ZERO, POSITIVE = "zero-loss-below-capacity", "positive-loss-above-capacity"

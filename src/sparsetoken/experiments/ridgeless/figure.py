@@ -23,8 +23,6 @@ from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY
 
-__all__ = ["PICTURES", "draw", "draw_capacity"]
-
 DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
 SHADES = dict(zip(RIDGES, (style.SEQUENCE[0], style.SEQUENCE[1], style.SEQUENCE[3]), strict=True))
 LOSSES = {"hinge": style.SEQUENCE[1], "logistic": style.SEQUENCE[4]}

@@ -15,8 +15,6 @@ from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Neighbour, OnMap, Spot
 from sparsetoken.experiments.sensitivity.work import BIAS, NEIGHBOUR, Profile
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "test-error-over-sharpness",

@@ -17,8 +17,6 @@ from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, OnMap,
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY, LIGHT_GREY, RED
 
-__all__ = ["PICTURES", "draw_maps", "draw_split"]
-
 LEVELS = np.array([0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.32])
 NORM = LogNorm(LEVELS[0], LEVELS[-1])
 MAP = "viridis"

@@ -19,8 +19,6 @@ from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.oracle import learning_error
 from sparsetoken.theory.tuning import best_beta, best_split
 
-__all__ = ["BIAS", "NEIGHBOUR", "PROFILES", "Profile", "jobs"]
-
 STEPS = TwoSteps(eta_q=25.0)
 READOUT = Readout(ridge=1e-2)
 MAP, SPOT = 1e-3, 2e-4

@@ -10,8 +10,6 @@ from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.experiments.shifted_test.work import ALPHA1, MODELS, Profile
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIMS = (
     Claim(
         "shifted-test-law",

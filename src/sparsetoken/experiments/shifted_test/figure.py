@@ -10,8 +10,6 @@ from sparsetoken.experiments.shifted_test.work import MODELS, PROBLEM
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import LIGHT_GREY
 
-__all__ = ["PICTURES", "draw"]
-
 LABELS = {
     "length": "L′, tokens of a test sample",
     "positive_rate": "π′, share of positives at test",

@@ -18,8 +18,6 @@ from sparsetoken.experiments.token_covariance.work import (
     Profile,
 )
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 LAW, EFFECTS, WHITENING = "covariance-learned-error", "shared-effects", "whitening"
 
 CLAIMS = (

@@ -9,8 +9,6 @@ from sparsetoken.experiments.token_covariance.rows import Simulated, Theory
 from sparsetoken.experiments.token_covariance.work import CLASSIFIERS
 from sparsetoken.figures import style
 
-__all__ = ["PICTURES", "draw"]
-
 LABELS = {
     "between": "size of the covariance that a sample shares",
     "decay": "power by which eigenvalues fall",

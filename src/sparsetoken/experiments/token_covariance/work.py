@@ -16,8 +16,6 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.tokens import TokenCovariance
 
-__all__ = ["CLASSIFIERS", "PROFILES", "Profile", "jobs"]
-
 LENGTH, STRENGTH = 10, 5.0
 QUERY = Query(0.9, 1.0)
 STEPS = TwoSteps(alpha=2.0, eta_q=25.0)

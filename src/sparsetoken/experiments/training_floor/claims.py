@@ -23,8 +23,6 @@ from sparsetoken.experiments.training_floor.work import (
     Profile,
 )
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 FLOOR, SHARE, SEARCH = "learning-floor", "loss-of-training", "best-training"
 SCHEDULE = "best-schedule"
 

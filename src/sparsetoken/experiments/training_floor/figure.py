@@ -13,8 +13,6 @@ from sparsetoken.experiments.training_floor.work import DESCENT, STAGES
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREY, VERMILION
 
-__all__ = ["PICTURES", "draw"]
-
 LINES = {
     "pooled": ("pooled", style.COLOURS["pooled"], "--"),
     "split": ("four stages, best split", style.COLOURS["attention"], "-"),

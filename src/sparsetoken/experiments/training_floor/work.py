@@ -27,8 +27,6 @@ from sparsetoken.theory.oracle import bayes_error, learning_error
 from sparsetoken.theory.tuning import BestDescent, best_descent, best_split, best_training
 from sparsetoken.theory.tuning.families import FAMILIES, FREE
 
-__all__ = ["DESCENT", "PROFILES", "RESTING", "STAGES", "Profile", "jobs"]
-
 STAGES, DESCENT = "four stages", "constant"
 """The trainings that are searched: all choices of the four stages, and one descent, of whose
 families this one is measured with real tokens as well."""
