@@ -57,7 +57,7 @@ def _mend_structure(store: Store) -> None:
 
 
 def _check_rows(store: Store) -> int:
-    holders = {number for (number,) in store.query("SELECT id FROM holders")}
+    holders = _holders(store)
     suspects: list[int] = []
 
     def doubtful(low: int, high: int) -> list[int]:

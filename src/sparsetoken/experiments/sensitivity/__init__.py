@@ -5,8 +5,6 @@ from sparsetoken.experiments.sensitivity.claims import CLAIMS, compare_rows, sum
 from sparsetoken.experiments.sensitivity.rows import Best, Floor, Neighbour, OnMap, Spot
 from sparsetoken.experiments.sensitivity.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="sensitivity",
     title="Sensitivity and design",
