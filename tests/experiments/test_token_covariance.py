@@ -31,6 +31,7 @@ def test_the_claims_hold_and_are_drawn(rows, said_of):
     words = said_of(EXPERIMENT, SMALL, rows)
     assert "d = 200, 8 trials" in words["setting"]
     assert "on whitened tokens" in words["result"]
+    assert "Squares: measured with real tokens" in words["token_covariance"]
 
 
 def test_the_theory_of_isotropic_tokens_fails(rows):

@@ -13,8 +13,6 @@ from jaxtyping import Bool, Float, Int
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Bags", "Padded"]
-
 
 class Padded(NamedTuple):
     """Bags filled up to one length.

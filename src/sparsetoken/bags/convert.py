@@ -12,8 +12,6 @@ from scipy.sparse import issparse
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["as_bags", "as_floats", "check_finite", "is_list_of_bags", "refuse_others"]
-
 _CHUNK = 1 << 20  # values looked at together
 
 

@@ -17,18 +17,6 @@ from sparsetoken.validation import InvalidInput
 if TYPE_CHECKING:
     import pandas
 
-__all__ = [
-    "IdentifiedBags",
-    "LongForm",
-    "from_frame",
-    "from_long",
-    "read_parquet",
-    "to_frame",
-    "to_long",
-    "token_order",
-    "write_parquet",
-]
-
 
 class IdentifiedBags(NamedTuple):
     """Bags and the id of each, in order.

@@ -12,16 +12,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.sparse import csr_array
 
-__all__ = [
-    "segment_held",
-    "segment_log_mean_exp",
-    "segment_max",
-    "segment_mean",
-    "segment_softmax",
-    "segment_sum",
-    "weighted_sum",
-]
-
 
 def segment_softmax(
     scores: Float[np.ndarray, " N"], offsets: Int[np.ndarray, " bounds"]

@@ -12,8 +12,6 @@ from sparsetoken.bags.container import Bags
 from sparsetoken.bags.segments import segment_max, segment_mean
 from sparsetoken.validation import InvalidInput, real
 
-__all__ = ["SeparatingColumn", "separating_columns"]
-
 
 @dataclasses.dataclass(frozen=True)
 class SeparatingColumn:

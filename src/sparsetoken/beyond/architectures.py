@@ -20,8 +20,6 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import choice, integer
 from sparsetoken.values import require_numbers
 
-__all__ = ["FAMILIES", "Architecture", "build", "trial_error"]
-
 FAMILIES = ("multi-query", "class-token", "two-layer")
 READS = ("class", "mean")
 

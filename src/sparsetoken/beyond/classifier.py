@@ -23,23 +23,6 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import integer, real
 from sparsetoken.values import require_numbers
 
-__all__ = [
-    "Classifier",
-    "Reached",
-    "Samples",
-    "TrialData",
-    "cosine",
-    "draw",
-    "fitted",
-    "gradient",
-    "objective",
-    "reached",
-    "start",
-    "trial_data",
-    "two_steps",
-    "union",
-]
-
 
 class Samples(NamedTuple):
     """Tokens and labels.

@@ -18,8 +18,6 @@ from jaxtyping import Array, Float
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.validation import InvalidInput, integer, real
 
-__all__ = ["Recipe", "Trained", "require_libraries", "test_error", "train"]
-
 CHUNK = 2500
 """Fresh samples scored at once."""
 

@@ -13,8 +13,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-__all__ = ["Attention", "ClassToken", "MultiQuery", "TwoLayer"]
-
 
 class MultiQuery(equinox.Module):
     """H learned queries; a readout of their H pooled features.

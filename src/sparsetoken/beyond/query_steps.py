@@ -20,8 +20,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import integer, real
 
-__all__ = ["RefittedQuery", "query_path", "steps_trial"]
-
 
 @dataclasses.dataclass(frozen=True)
 class RefittedQuery:

@@ -6,8 +6,6 @@ from sparsetoken.beyond.classifier import Reached, fitted, reached, trial_data, 
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Readout, TwoSteps
 
-__all__ = ["ARMS", "reuse_trial"]
-
 ARMS = ("fresh", "reused", "all twice")
 """Query from D0 and readout from D1; both from D1; both from the union of D0 and D1."""
 

@@ -29,8 +29,6 @@ from sparsetoken.cli.sweep import sweep
 from sparsetoken.cli.theory import align, capacity, predict
 from sparsetoken.cli.training import descend, floor
 
-__all__ = ["app", "main"]
-
 app = typer.Typer(
     name="sparsetoken",
     no_args_is_help=True,

@@ -9,8 +9,6 @@ import os
 from collections.abc import MutableMapping
 from pathlib import Path
 
-__all__ = ["cache_folder", "use_compilation_cache"]
-
 
 def cache_folder(environ: MutableMapping[str, str]) -> Path:
     """Return the folder of compiled code under the user's cache folder."""

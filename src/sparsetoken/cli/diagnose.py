@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.forecast import counting
+from sparsetoken.cli.progress import counting
 from sparsetoken.cli.show import guarded, put, put_json
-
-__all__ = ["diagnose"]
 
 
 @guarded
@@ -31,7 +29,6 @@ def diagnose(
     with counting("fits") as progress:
         found = advise(data.bags, data.y, random_state=seed, progress=progress)
     separating = f.separating(data)
-    f.warn_of(separating)
     if as_json:
         more = {"columns": data.columns, "left_out": data.left_out, "separating": separating}
         put_json({**found.to_dict(), **more})

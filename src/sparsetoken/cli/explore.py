@@ -11,10 +11,8 @@ from typing import Annotated
 import typer
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.progress import progress_bar
+from sparsetoken.cli.progress import counting
 from sparsetoken.cli.show import guarded, message, put_json
-
-__all__ = ["explore"]
 
 SWITCH = 1e-4  # seconds between threads
 _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
@@ -52,9 +50,8 @@ def _export(folder: Path, as_json: bool) -> None:
 
     if folder.exists() and not folder.is_dir():
         raise InvalidInput("--export", "a folder", str(folder))
-    with progress_bar() as bar:
-        task = bar.add_task("grid", total=None)
-        path = export(folder, on_point=lambda done, of: bar.update(task, completed=done, total=of))
+    with counting("grid") as progress:
+        path = export(folder, on_point=progress)
     if as_json:
         put_json({"path": str(path), "status": "converged"})
     else:

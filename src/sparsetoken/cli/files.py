@@ -39,7 +39,6 @@ __all__ = [
     "read_bags",
     "read_unlabelled",
     "separating",
-    "warn_of",
 ]
 
 File = Annotated[
@@ -190,10 +189,14 @@ def columns_told(data: LabelledBags) -> str:
 
 
 def separating(data: LabelledBags) -> list[dict[str, Any]]:
-    """Return the columns that tell the classes apart by themselves; None is the bag size."""
-    from sparsetoken.bags import separating_columns
+    """Return the columns that tell the classes apart by themselves, and warn of them.
 
-    return [
+    The column None is the bag size.
+    """
+    from sparsetoken.bags import separating_columns
+    from sparsetoken.cli.show import message
+
+    found: list[dict[str, Any]] = [
         {
             "label": str(one.label),
             "column": None if one.column is None else data.columns[one.column],
@@ -202,12 +205,6 @@ def separating(data: LabelledBags) -> list[dict[str, Any]]:
         }
         for one in separating_columns(data.bags, data.y)
     ]
-
-
-def warn_of(found: list[dict[str, Any]]) -> None:
-    """Write one line to standard error if a column tells the classes apart by itself."""
-    from sparsetoken.cli.show import message
-
     best = {one["column"]: one for one in reversed(found)}  # of each column the least error
     told = [
         f"{'bag size' if name is None else name} (balanced error {one['error']:.2f})"
@@ -218,3 +215,4 @@ def warn_of(found: list[dict[str, Any]]) -> None:
             f"Warning: by itself each of these tells the classes apart: {some(told)}. If one is "
             "an id, a time or an order of collection, it leaks the label: --columns leaves it out."
         )
+    return found

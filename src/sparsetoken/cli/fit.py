@@ -16,8 +16,6 @@ from sparsetoken.files import require_place
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["fit"]
-
 SHOWN_BAGS, SHOWN_TOKENS = 3, 3
 
 
@@ -74,7 +72,6 @@ def fit(
     if model != "pooled":
         scores["pooled"] = _scores(_estimator("pooled", seed), data, splits)
     separating = f.separating(data)
-    f.warn_of(separating)
     failure = _saved(fitted, out) if out is not None else ""
     values = {
         "model": model,

@@ -7,7 +7,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -16,17 +16,7 @@ if TYPE_CHECKING:
     from sparsetoken.problem import SparseTokenProblem
     from sparsetoken.stages import Query, Readout, TwoSteps
 
-__all__ = [
-    "AsJson",
-    "CapacityTolerance",
-    "Device",
-    "ModelOptions",
-    "ReadoutOptions",
-    "StepOptions",
-    "TaskOptions",
-    "Tolerance",
-    "grouped",
-]
+Number = TypeVar("Number", int, float)
 
 TASK = "Task"
 TRAINING = "Training"
@@ -186,6 +176,16 @@ AsJson = Annotated[
         "--json", help="One JSON object on standard output; messages go to standard error."
     ),
 ]
+
+
+def numbers(name: str, text: str, kind: type[Number], legal: str) -> list[Number]:
+    """Return the numbers in a text with commas between them."""
+    from sparsetoken.validation import InvalidInput
+
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(name, legal, text) from None
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -9,10 +9,9 @@ from typing import Annotated
 import typer
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, put_json, put_table
+from sparsetoken.cli.running import one_message
+from sparsetoken.cli.show import guarded, message, put_values
 from sparsetoken.files import require_place, written_whole
-
-__all__ = ["plot"]
 
 UNDATED = {".svg": {"Date": None}, ".png": None, ".pdf": {"CreationDate": None}}
 """What is left out of each kind of file, so that the same figure has the same bytes."""
@@ -41,7 +40,7 @@ def plot(
     Example: [cyan]sparsetoken plot sweep.sqlite --x alpha1 --y strength --out sweep.svg[/]
     """
     from sparsetoken.figures.style import styled
-    from sparsetoken.sweep import Drawing, Store, StoreError
+    from sparsetoken.sweep import Drawing, Store
     from sparsetoken.sweep.phase_diagram import draw
     from sparsetoken.sweep.summary import grid_of_sweep, summaries
     from sparsetoken.validation import InvalidInput
@@ -50,18 +49,14 @@ def plot(
     if path.suffix.lower() not in UNDATED:
         raise InvalidInput("--out", f"a path that ends in {', '.join(UNDATED)}", str(path))
     require_place("--out", path, file)
-    try:
-        with Store(file, write=False) as store:
-            number, grid = grid_of_sweep(store, number)
-            drawing = grid.plot if not (x or y or curves) else Drawing()
-            chosen = Drawing(
-                x or drawing.x, y or drawing.y, curves or drawing.curves, value or grid.plot.value
-            )
-            chosen.check(grid.names, grid.experiment)
-            rows = list(summaries(store, number))
-    except StoreError as error:
-        message(f"Error: {error}")
-        raise typer.Exit(1) from None
+    with one_message(), Store(file, write=False) as store:
+        number, grid = grid_of_sweep(store, number)
+        drawing = grid.plot if not (x or y or curves) else Drawing()
+        chosen = Drawing(
+            x or drawing.x, y or drawing.y, curves or drawing.curves, value or grid.plot.value
+        )
+        chosen.check(grid.names, grid.experiment)
+        rows = list(summaries(store, number))
     with styled():
         figure, drawn = draw(grid, rows, chosen)
         content = io.BytesIO()  # on a full disk matplotlib raises errors of its own
@@ -73,10 +68,7 @@ def plot(
         except OSError as error:
             message(f"Error: {path} cannot be written: {error}.")
             raise typer.Exit(1) from None
-    if as_json:
-        put_json({"figure": str(path), **drawn._asdict()})
-    else:
-        put_table("Figure", {"figure": str(path), **drawn._asdict()})
+    put_values("Figure", {"figure": str(path), **drawn._asdict()}, as_json)
     if drawn.not_converged or drawn.missing:
         message(
             f"{drawn.not_converged} points did not converge and are hollow; "

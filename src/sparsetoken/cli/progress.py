@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
@@ -22,8 +23,6 @@ from rich.progress import (
 from rich.text import Text
 
 from sparsetoken.cli.show import message
-
-__all__ = ["ProgressLines", "progress_bar"]
 
 
 class _Rate(ProgressColumn):
@@ -55,6 +54,14 @@ def progress_bar(*, counts: bool = True) -> Progress:
         disable=not console.is_terminal,
         transient=True,
     )
+
+
+@contextlib.contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar of pieces of work on a terminal; return what moves it."""
+    with progress_bar() as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 class _Lines(Progress):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import lzma
 import zipfile
 import zlib
@@ -11,27 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sparsetoken.extras import needed
+
 if TYPE_CHECKING:
     import numpy as np
 
     from sparsetoken.bags import Bags
-
-__all__ = [
-    "checked_labels",
-    "from_arrays",
-    "from_parquet",
-    "LabelledBags",
-    "PARQUET",
-    "SHOWN",
-    "array_of",
-    "check_archive",
-    "features_of",
-    "frame_of",
-    "named",
-    "of_vectors",
-    "readable",
-    "some",
-]
 
 PARQUET = (".parquet", ".pq")
 LABELS = ("label", "y")
@@ -169,8 +153,8 @@ def array_of(stored: Any, name: str, path: Path) -> np.ndarray:
 
 def frame_of(path: Path) -> Any:
     """Return a Parquet file as a frame, unless it would fill the memory."""
-    pandas = _pandas()
-    told = importlib.import_module("pyarrow.parquet").read_metadata(path)
+    pandas = needed("pandas", "to read Parquet files", "data")
+    told = needed("pyarrow.parquet", "to read Parquet files", "data").read_metadata(path)
     groups = [told.row_group(i) for i in range(told.num_row_groups)]
     cells = 8 * told.num_rows * told.num_columns  # a repeated value may be packed to nothing
     _check_unpacked(path, max(cells, sum(group.total_byte_size for group in groups)))
@@ -226,19 +210,6 @@ def of_vectors(column: Any) -> bool:
     """Return whether the values of a column are vectors, as far as the first one says."""
     first = next((value for value in column if value is not None), None)
     return hasattr(first, "__len__") and not isinstance(first, (str, bytes))
-
-
-def _pandas() -> Any:
-    from sparsetoken.validation import InvalidInput
-
-    for name in ("pyarrow", "pandas"):
-        try:
-            module = importlib.import_module(name)
-        except ImportError:
-            remedy = "pip install 'sparsetoken[data]'."
-            legal = "installed to read Parquet files"
-            raise InvalidInput("pandas and pyarrow", legal, f"no {name}", remedy) from None
-    return module
 
 
 def _check_constant(

@@ -13,8 +13,6 @@ from sparsetoken.cli.show import guarded, message, put, put_json
 if TYPE_CHECKING:
     from sparsetoken.theory.oracle.strength import CriticalStrength
 
-__all__ = ["represent"]
-
 
 @guarded
 def represent(
@@ -43,7 +41,8 @@ def represent(
     from sparsetoken.theory.oracle.strength import CURVES, checked_lengths, critical_strength
     from sparsetoken.validation import real
 
-    checked = checked_lengths(_numbers(lengths), informative)
+    given = o.numbers("--lengths", lengths, int, "integers with commas between")
+    checked = checked_lengths(given, informative)
     real("sharpness", sharpness, 0.0)  # the curves that do not need it come first
     found: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
     with progress_bar() as bar:
@@ -75,15 +74,6 @@ def represent(
     if values["status"] != "converged":
         message(f"Not converged: {values['status']}.")
         raise typer.Exit(1)
-
-
-def _numbers(text: str) -> list[int]:
-    from sparsetoken.validation import InvalidInput
-
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InvalidInput("--lengths", "integers with commas between", text) from None
 
 
 def _growth(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparsetoken.cli import options as o
+from sparsetoken.cli.running import one_message
 from sparsetoken.cli.show import guarded, message, put_json, put_table
 
 if TYPE_CHECKING:
     from sparsetoken.sweep.integrity import Losses
     from sparsetoken.sweep.reading import StoreReader
-
-__all__ = ["results"]
 
 MOST_MESSAGES = 10
 
@@ -43,7 +42,6 @@ def results(
 
     Example: [cyan]sparsetoken results sweep.sqlite --export sweep.csv[/]
     """
-    from sparsetoken.sweep import StoreError
     from sparsetoken.sweep.export import check_export, export_table
     from sparsetoken.sweep.integrity import read_whole_rows
     from sparsetoken.sweep.salvage import opened_as_far_as_possible
@@ -51,16 +49,13 @@ def results(
     if export is not None:
         check_export(export, file)
     try:
-        with opened_as_far_as_possible(file) as (store, damage):
+        with one_message(), opened_as_far_as_possible(file) as (store, damage):
             values = _summary(store)
             if export is None:
                 losses = read_whole_rows(store, lambda _: None)
             else:
                 losses = export_table(store, export, facts=facts)
                 values["exported"] = str(export)
-    except StoreError as error:
-        message(f"Error: {error}")
-        raise typer.Exit(1) from None
     except OSError as error:
         if export is None or error.errno == errno.ENAMETOOLONG:
             raise

@@ -11,8 +11,6 @@ import typer
 
 from sparsetoken.cli.show import message
 
-__all__ = ["Cluster", "executor_of", "one_message"]
-
 Cluster = Annotated[
     str, typer.Option("--cluster", help="Address of a dask scheduler, tcp://host:port.")
 ]

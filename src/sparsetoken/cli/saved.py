@@ -11,8 +11,6 @@ from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
 from sparsetoken.cli.show import guarded, put, put_json, put_table
 
-__all__ = ["predictions", "score"]
-
 
 @guarded
 def score(

@@ -19,16 +19,6 @@ from rich.table import Table
 if TYPE_CHECKING:
     from sparsetoken.results import Status
 
-__all__ = [
-    "finish",
-    "guarded",
-    "message",
-    "printable",
-    "put",
-    "put_json",
-    "put_table",
-]
-
 P = ParamSpec("P")
 
 
@@ -113,6 +103,14 @@ def put_table(title: str, values: Mapping[str, Any]) -> None:
         pair = value if isinstance(value, Mapping) else {"mean": value}
         table.add_row(printable(name.replace("_", " ")), *(_text(v) for v in pair.values()))
     put(table)
+
+
+def put_values(title: str, values: Mapping[str, Any], as_json: bool) -> None:
+    """Print values as one JSON object, or as a table."""
+    if as_json:
+        put_json(values)
+    else:
+        put_table(title, values)
 
 
 def _rows(values: Mapping[str, Any], prefix: str = "") -> Any:

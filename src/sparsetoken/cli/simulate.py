@@ -12,15 +12,13 @@ import typer
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.progress import progress_bar
-from sparsetoken.cli.show import finish, guarded, message, put_json, put_table
+from sparsetoken.cli.show import finish, guarded, message, put_values
 from sparsetoken.cli.theory import on_device, tell
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from sparsetoken.results import Simulation
-
-__all__ = ["simulate"]
 
 EXPERIMENT = "Experiment"
 
@@ -87,11 +85,8 @@ def simulate(
             on_trial=lambda *_: bar.advance(progress),
         )
     values = summary(result)
-    if as_json:
-        put_json(values)
-    else:
-        title = f"{model}, d = {sampling.dimension}, {trials} trials, {sampling.engine} engine"
-        put_table(title, values)
+    title = f"{model}, d = {sampling.dimension}, {trials} trials, {sampling.engine} engine"
+    put_values(title, values, as_json)
     with on_device(device):
         tell(advice_on(problem, classifier, working_query(problem, classifier)))
     finish(result.status)

@@ -12,13 +12,11 @@ import typer
 from sparsetoken.cli import options as o
 from sparsetoken.cli.progress import progress_bar
 from sparsetoken.cli.running import Cluster, executor_of, one_message
-from sparsetoken.cli.show import guarded, message, put_json, put_table
+from sparsetoken.cli.show import guarded, message, put_values
 
 if TYPE_CHECKING:
     from sparsetoken.sweep import Counts, Grid
     from sparsetoken.sweep.spec import Checked
-
-__all__ = ["sweep"]
 
 MOST_ROWS = 100_000
 
@@ -171,18 +169,11 @@ def _tell_plan(grid: Grid, path: Path, workers: int, budget: int | None, as_json
         "seconds": found.seconds / workers,
         "workers": workers,
     }
-    if as_json:
-        put_json(values)
-    else:
-        put_table("Sweep, not run", values)
+    put_values("Sweep, not run", values, as_json)
 
 
 def _tell_counts(counts: Counts, path: Path, as_json: bool) -> None:
-    values = {**counts._asdict(), "store": str(path)}
-    if as_json:
-        put_json(values)
-    else:
-        put_table("Sweep", values)
+    put_values("Sweep", {**counts._asdict(), "store": str(path)}, as_json)
     if counts.failed:
         message(f"{counts.failed} rows failed: `sparsetoken results {path}` says why.")
     if counts.not_converged:

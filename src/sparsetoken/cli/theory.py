@@ -13,9 +13,7 @@ import typer
 from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
 from sparsetoken.cli.saved import predictions
-from sparsetoken.cli.show import finish, guarded, message, put_json, put_table
-
-__all__ = ["align", "capacity", "on_device", "predict", "tell"]
+from sparsetoken.cli.show import finish, guarded, message, put_values
 
 
 @contextlib.contextmanager
@@ -42,13 +40,6 @@ def tell(advice: Sequence[str]) -> None:
         message(f"Advice: {text}")
 
 
-def _show(title: str, values: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        put_json(values)
-    else:
-        put_table(title, values)
-
-
 @guarded
 @o.grouped
 def align(
@@ -69,8 +60,8 @@ def align(
     with on_device(device):
         result = align_point(problem, steps)
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
-    values = {name: getattr(result, name) for name in names}
-    _show("Query after two gradient steps", {**values, "status": str(result.status.code)}, as_json)
+    values = {name: getattr(result, name) for name in names} | {"status": str(result.status.code)}
+    put_values("Query after two gradient steps", values, as_json)
     tell(advice_on(problem, Attention(steps), result.query))
     finish(result.status)
 
@@ -125,7 +116,7 @@ def predict(
     }
     if not as_json and result.test_error < result.numerical_error:
         values["test_error"] = f"< {2 * result.numerical_error:.1g}"
-    _show(f"Prediction for {model}", values, as_json)
+    put_values(f"Prediction for {model}", values, as_json)
     tell(result.advice)
     finish(result.status)
 
@@ -153,6 +144,6 @@ def capacity(
         "numerical_error": result.numerical_error,
         "status": str(result.status.code),
     }
-    _show(f"Capacity of {model}", values, as_json)
+    put_values(f"Capacity of {model}", values, as_json)
     tell(result.advice)
     finish(result.status)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.progress import progress_bar
-from sparsetoken.cli.show import finish, guarded, message, put_json, put_table
+from sparsetoken.cli.progress import counting, progress_bar
+from sparsetoken.cli.show import finish, guarded, message, put_json, put_values
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-
     from rich.table import Table
 
     from sparsetoken.models import Model
     from sparsetoken.results import SimulatedTrajectory, Trajectory
     from sparsetoken.stages import JointDescent
-
-__all__ = ["descend", "floor"]
 
 DESCENT = "Descent (a size of steps is one number, or one for each step with commas between)"
 EXPERIMENT = "Experiment (any of these adds a simulation)"
@@ -84,12 +81,7 @@ class _DescentOptions:
 
 
 def _schedule(name: str, text: str) -> float | list[float]:
-    from sparsetoken.validation import InvalidInput
-
-    try:
-        sizes = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InvalidInput(name, "a number, or numbers with commas between", text) from None
+    sizes = o.numbers(name, text, float, "a number, or numbers with commas between")
     return sizes[0] if len(sizes) == 1 else sizes
 
 
@@ -130,14 +122,11 @@ def descend(
     classifier = make_model(model, training.descent(), activation=activation)
     given = {"dimension": dimension, "trials": trials, "seed": seed}
     sizes = _sizes(problem, classifier, engine, given)
-    with _threads(integer("workers", workers, 1)) as executor, progress_bar() as bar:
-        progress = bar.add_task("replicas", total=None)
+    workers = integer("workers", workers, 1)
+    threads = ThreadPoolExecutor(workers) if workers > 1 else contextlib.nullcontext()
+    with threads as executor, counting("replicas") as progress:
         result = theory.descend_point(
-            problem,
-            classifier,
-            tolerance=tolerance,
-            executor=executor,
-            on_replica=lambda done, total: bar.update(progress, completed=done, total=total),
+            problem, classifier, tolerance=tolerance, executor=executor, on_replica=progress
         )
     simulated = None
     if sizes is not None:
@@ -149,17 +138,6 @@ def descend(
     if simulated is not None and result.status.converged:
         finish(simulated.status)
     finish(result.status)
-
-
-@contextlib.contextmanager
-def _threads(workers: int) -> Iterator[Executor | None]:
-    from concurrent.futures import ThreadPoolExecutor
-
-    if workers == 1:
-        yield None
-        return
-    with ThreadPoolExecutor(workers) as executor:
-        yield executor
 
 
 def _sizes(
@@ -279,8 +257,5 @@ def floor(
         "numerical_error": found.numerical_error,
         "status": str(found.status.code),
     }
-    if as_json:
-        put_json(values)
-    else:
-        put_table("The floor under every learner", values)
+    put_values("The floor under every learner", values, as_json)
     finish(found.status)

@@ -18,8 +18,6 @@ from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["AttentionDisplay"]
-
 LARGEST_NUMBER = 30  # of bags in one figure
 SLACK = 1e-3  # of the sum of weights in float32
 TIP = MarkerStyle(CARETDOWN)

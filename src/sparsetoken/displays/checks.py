@@ -9,8 +9,6 @@ from jaxtyping import Float
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["read_curve", "read_errors", "rising"]
-
 
 def rising(name: str, values: Any) -> Float[np.ndarray, " m"]:
     """Return rising numbers > 0, or raise `InvalidInput`."""

@@ -24,8 +24,6 @@ from sparsetoken.validation import InvalidInput, choice
 if TYPE_CHECKING:
     from sparsetoken.forecasting import Diagnosis
 
-__all__ = ["BagLearningCurveDisplay"]
-
 OTHER_COLOUR = GREY
 FINER = 12  # points of a predicted line
 

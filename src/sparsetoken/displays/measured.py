@@ -10,8 +10,6 @@ from jaxtyping import Float, Int, Shaped
 
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["Split", "error_share", "measured_errors", "read_sizes", "read_splits"]
-
 LEAST = 3  # bags of each class that every classifier can be fitted to
 Split = tuple[np.ndarray, np.ndarray]  # training bags, test bags
 

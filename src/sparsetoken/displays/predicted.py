@@ -17,8 +17,6 @@ from sparsetoken.values import require_numbers
 if TYPE_CHECKING:
     from sparsetoken.results import Prediction, Table
 
-__all__ = ["PREDICTED", "predicted_errors"]
-
 PREDICTED = ("attention", "pooled", "vectorized")
 RIDGES = (1e-2, 1e-1, 1.0)
 SHARPNESS = (1.0, 2.0, 4.0)

@@ -14,8 +14,6 @@ from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["ScoreDisplay"]
-
 CLASS_COLOURS = (LIGHT_GREY, COLOURS["readout_cosine"])  # negative, positive
 
 
@@ -105,15 +103,7 @@ class ScoreDisplay:
             got = ", ".join(map(str, np.unique(y)))
             raise InvalidInput("y", f"of the classes {classes[0]} and {classes[1]}", got)
         found = _scores(estimator, X)
-        return cls.from_predictions(
-            y,
-            found.scores,
-            pos_label=classes[1],
-            threshold=found.threshold,
-            score_name=found.name,
-            bins=bins,
-            ax=ax,
-        )
+        return cls.from_predictions(y, **found, pos_label=classes[1], bins=bins, ax=ax)
 
     @classmethod
     def from_predictions(
@@ -231,21 +221,13 @@ def _two_classes(estimator: Any) -> np.ndarray:
     return classes
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Scores:
-    """Scores, the value above which the answer is positive, and what the scores are called."""
-
-    scores: np.ndarray
-    threshold: float
-    name: str
-
-
-def _scores(estimator: Any, X: Any) -> _Scores:
+def _scores(estimator: Any, X: Any) -> dict[str, Any]:
+    """Return scores, the value above which the answer is positive, and what they are called."""
     if hasattr(estimator, "decision_function"):
-        return _Scores(estimator.decision_function(X), 0.0, "score")
+        return {"y_score": estimator.decision_function(X), "threshold": 0.0}
     if hasattr(estimator, "predict_proba"):
         name = f"probability of class {estimator.classes_[1]}"
-        return _Scores(estimator.predict_proba(X)[:, 1], 0.5, name)
+        return {"y_score": estimator.predict_proba(X)[:, 1], "threshold": 0.5, "score_name": name}
     legal = "a classifier with decision_function or predict_proba"
     raise InvalidInput("estimator", legal, type(estimator).__name__)
 

@@ -10,8 +10,6 @@ from sparsetoken.experiments.rows import Measured, Predicted, predicted
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 
-__all__ = ["separable_share", "solved_capacity"]
-
 
 @functools.lru_cache(maxsize=64)
 def solved_capacity(

@@ -6,23 +6,6 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-__all__ = [
-    "BY_EXPERIMENT",
-    "COMPUTED",
-    "EVIDENCE",
-    "FAILS",
-    "HOLDS",
-    "NOT_CONVERGED",
-    "VERDICTS",
-    "Claim",
-    "Comparison",
-    "Finding",
-    "evidence_of",
-    "findings",
-    "largest_z",
-    "verdict_of",
-]
-
 HOLDS, FAILS = "holds", "fails"
 NOT_CONVERGED, BY_EXPERIMENT = "not converged", "by experiment"
 VERDICTS = (HOLDS, FAILS, NOT_CONVERGED, BY_EXPERIMENT)
@@ -112,6 +95,9 @@ class Comparison:
     def evidence(self) -> str:
         """A key of `EVIDENCE`: the engine, or measured if no theory was there to judge it."""
         return self.engine if math.isfinite(self.allowance) else "measured"
+
+
+Comparisons = Sequence[Comparison]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,8 +11,6 @@ from sparsetoken.models import Attention
 from sparsetoken.results import SimulatedTrajectory, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent
 
-__all__ = ["course_status", "follow_trials"]
-
 
 def follow_trials(
     descent: JointDescent,

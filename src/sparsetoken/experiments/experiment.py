@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from sparsetoken.experiments.claims import Claim, Comparison
 
-__all__ = ["Experiment", "Job", "version"]
-
 Work = TypeVar("Work", bound=Callable[..., list[Any]])
 
 ROWS = 2

@@ -14,17 +14,6 @@ from scipy import optimize, stats
 from sparsetoken.experiments.rows import Measured
 from sparsetoken.experiments.threshold import limit_of
 
-__all__ = [
-    "DIFFERENCE",
-    "NO_SHIFT",
-    "SHIFTS",
-    "Shift",
-    "carried_to_infinity",
-    "fitted_shift",
-    "pooled_shift",
-    "scale_of",
-]
-
 
 class Shift(NamedTuple):
     """The c of a quantity over settings.

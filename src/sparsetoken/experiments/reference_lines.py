@@ -1,4 +1,4 @@
-"""What the figures of variants share: lines of the references, labelled points, an error axis."""
+"""What the figures of variants share: lines of the references, labelled points, a legend."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from matplotlib.figure import Figure
 from sparsetoken.experiments.references import References
 from sparsetoken.experiments.rows import Measured
 from sparsetoken.figures import style
-
-__all__ = ["error_axis", "labelled_legend", "labelled_points", "reference_lines"]
 
 LOOKS = {
     "pooled": ("pooled, theory", "--"),
@@ -40,13 +38,6 @@ def labelled_points(axes: Axes, series: Sequence[tuple[float, Measured]], **look
     """Draw pairs (x, value) with one standard error up and down; `look` is that of Matplotlib."""
     xs, values = [x for x, _ in series], [v.value for _, v in series]
     axes.errorbar(xs, values, [v.error for _, v in series], capsize=2.5, **look)
-
-
-def error_axis(axes: Axes, ticks: Sequence[float]) -> None:
-    """Make the axis of test errors logarithmic, with plain numbers."""
-    axes.set_yscale("log")
-    axes.set_yticks(ticks, [f"{t:g}" for t in ticks])
-    axes.minorticks_off()
 
 
 def labelled_legend(figure: Figure, ncols: int = 3) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 from sparsetoken import theory
-from sparsetoken.experiments.rows import Predicted, predicted
+from sparsetoken.experiments.rows import Predicted, predicted_error
 from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.theory.oracle import bayes_error, learning_error
-
-__all__ = ["PROBLEM", "References", "predict_references"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 """The problem on which variants are compared."""
@@ -76,7 +74,7 @@ def predict_references(
 
     def predict(model: Model, readout: Readout) -> Predicted:
         found = theory.predict_point(problem, model, readout, tolerance)
-        return predicted(found, "test_error", found.numerical_error)
+        return predicted_error(found)
 
     alpha1 = readout.alpha if pooled_alpha1 is None else pooled_alpha1
     bayes = bayes_error(problem)
@@ -85,6 +83,6 @@ def predict_references(
         readout.alpha if load is None else load,
         predict(Pooled(), dataclasses.replace(readout, alpha=alpha1)),
         predict(Attention(steps), readout),
-        predicted(bayes, "test_error", bayes.numerical_error),
-        predicted(floor, "test_error", floor.numerical_error),
+        predicted_error(bayes),
+        predicted_error(floor),
     )

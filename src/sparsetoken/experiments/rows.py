@@ -9,25 +9,13 @@ from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import numpy as np
 
-__all__ = [
-    "THEORY",
-    "Measured",
-    "Predicted",
-    "averaged",
-    "averages",
-    "from_json",
-    "measured",
-    "one",
-    "predicted",
-    "select",
-    "series",
-    "to_json",
-]
-
 THEORY = "theory"
 CONVERGED = "converged"
 
 T = TypeVar("T")
+
+Rows = Sequence[Any]
+"""Rows of one experiment, of all its classes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +77,11 @@ class Measured:
 def predicted(result: Any, name: str, error: float = 0.0) -> Predicted:
     """Return the field of a result of `sparsetoken.theory`, with its numerical error."""
     return Predicted(float(getattr(result, name)), error, str(result.status.code))
+
+
+def predicted_error(result: Any) -> Predicted:
+    """Return the test error of a result of `sparsetoken.theory`, with its numerical error."""
+    return predicted(result, "test_error", result.numerical_error)
 
 
 def measured(result: Any, name: str, dimension: int, engine: str = "reduced") -> Measured:

@@ -19,16 +19,6 @@ from sparsetoken.experiments.claims import (
 from sparsetoken.experiments.finite_dimension import SHIFTS, Shift, scale_of
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = [
-    "LARGEST_Z",
-    "RULE",
-    "compare",
-    "judge",
-    "normal_score",
-    "observed",
-    "share",
-]
-
 LARGEST_Z = 4.0
 """Largest |z| at which a comparison with a simulation holds.
 
@@ -247,7 +237,7 @@ def share(
         curve=curve,
         where=where,
         expected=1.0,
-        found=sum(true) / len(true),
+        found=sum(true) / len(true) if true else math.nan,
         allowance=0.0,
         converged=converged,
         engine=engine,

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import optimize, special
 
-__all__ = ["Limit", "Threshold", "fit_power", "fit_threshold", "limit_of"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Threshold:

@@ -14,8 +14,6 @@ from sparsetoken.theory.potential import Potential
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import working_query
 
-__all__ = ["MODELS", "CoarseCurves"]
-
 MODELS = ("attention", "pooled", "vectorized")
 LOADS = tuple(float(alpha) for alpha in np.geomspace(0.25, 10, 7))
 NODES = 32  # for each class and scramble

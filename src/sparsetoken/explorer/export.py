@@ -14,8 +14,6 @@ from sparsetoken.files import require_place, written_whole
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import working_query
 
-__all__ = ["GRID", "export"]
-
 GRID: dict[str, tuple[float, ...]] = {
     "length": (5, 10, 20),
     "informative": (1, 2),

@@ -2,8 +2,6 @@
 
 from sparsetoken.figures.palette import COLOURS
 
-__all__ = ["LOOK"]
-
 _WORDS = {
     "attention": "attention",
     "pooled": "mean pooling",

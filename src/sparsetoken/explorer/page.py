@@ -14,8 +14,6 @@ from sparsetoken.explorer.presets import PRESETS
 from sparsetoken.explorer.settings import PARAMETERS
 from sparsetoken.version import __version__
 
-__all__ = ["STATIC", "page", "policy"]
-
 STATIC = Path(__file__).with_name("static")
 _MODULES = ("main", "state", "controls", "source", "chart", "picture", "views", "bag", "share")
 _UPLOT = "vendor/uplot/uPlot.esm.js"

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-__all__ = ["PRESETS"]
-
 PRESETS: list[dict[str, Any]] = [
     {
         "name": "default",

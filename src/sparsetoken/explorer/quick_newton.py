@@ -19,8 +19,6 @@ from sparsetoken.losses.base import Smoothed, smoothed_means
 from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["QuickCurve", "QuickReadouts"]
-
 _MOST_STEPS = 12
 _ENOUGH = 1e-2  # relative length of the last step, which is taken: its square is the error
 _FEW = 128  # points that the accurate means are quick for

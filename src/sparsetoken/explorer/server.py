@@ -24,8 +24,6 @@ from sparsetoken.validation import InvalidInput, choice
 if TYPE_CHECKING:
     from sparsetoken.explorer.coarse import CoarseCurves
 
-__all__ = ["HOSTS", "create_app"]
-
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 """The names by which a browser on this machine may call the server."""
 LONGEST = 4096  # bytes of a request

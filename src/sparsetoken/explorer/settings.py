@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
     from sparsetoken.tokens import TokenLaw
 
-__all__ = ["DIMENSION", "PARAMETERS", "Parameter", "Settings"]
-
 DIMENSION = 100
 """Of tokens with a covariance, which have a size of their own."""
 LOSSES = ("logistic", "square", "hinge", "squared_hinge")

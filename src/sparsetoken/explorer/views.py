@@ -14,6 +14,8 @@ import numpy as np
 
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.models import Attention
+from sparsetoken.results import Prediction
+from sparsetoken.simulation.averages import standard_error
 from sparsetoken.simulation.trial import Setting, TrialPlan
 from sparsetoken.theory import descend_point
 from sparsetoken.theory.alignment import align_point
@@ -23,8 +25,6 @@ from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
-
-__all__ = ["VIEWS", "Events", "floor", "numbers", "simulation"]
 
 Events = Iterator[dict[str, Any]]
 
@@ -75,20 +75,21 @@ def curves(settings: Settings) -> Events:
             for some in _chunks(loads):
                 readouts = [settings.readout(alpha) for alpha in some]
                 found = predict_readouts(problem, settings.model(name), readouts, TOLERANCE)
-                rows += [
-                    {
-                        "alpha": alpha,
-                        "test_error": p.test_error,
-                        "numerical_error": p.numerical_error,
-                        "status": str(p.status.code),
-                    }
-                    for alpha, p in zip(some, found, strict=True)
-                ]
+                rows += [_row(alpha, p) for alpha, p in zip(some, found, strict=True)]
                 yield {"kind": "working", "model": name, "done": len(rows), "of": len(loads)}
             yield {"kind": "curve", "model": name, "rows": rows}
         except InvalidInput as error:
             yield _refused(name, error)
     yield from _floor(settings)
+
+
+def _row(alpha: float, found: Prediction | LearningError) -> dict[str, Any]:
+    return {
+        "alpha": alpha,
+        "test_error": found.test_error,
+        "numerical_error": found.numerical_error,
+        "status": str(found.status.code),
+    }
 
 
 def floor(settings: Settings, alpha1: float, points: int) -> LearningError:
@@ -109,15 +110,7 @@ def _floor(settings: Settings) -> Events:
     rows = []
     try:
         for alpha in FLOOR_LOADS:
-            found = floor(settings, alpha, FLOOR_POINTS)
-            rows.append(
-                {
-                    "alpha": alpha,
-                    "test_error": found.test_error,
-                    "numerical_error": found.numerical_error,
-                    "status": str(found.status.code),
-                }
-            )
+            rows.append(_row(alpha, floor(settings, alpha, FLOOR_POINTS)))
             yield {"kind": "working", "model": "floor", "done": len(rows), "of": len(FLOOR_LOADS)}
         yield {"kind": "curve", "model": "floor", "rows": rows}
     except InvalidInput as error:
@@ -226,18 +219,12 @@ def simulation(settings: Settings, dimension: int, trials: int, seed: int) -> Ev
                     "model": name,
                     "alpha": alpha,
                     "mean": float(np.mean(errors)),
-                    "standard_error": _standard_error(errors),
+                    "standard_error": standard_error(errors),
                     "trials": len(errors),
                     "done": done,
                     "of": total,
                     "dimension": size,
                 }
-
-
-def _standard_error(values: Sequence[float]) -> float:
-    if len(values) < 2:
-        return math.nan
-    return float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
 def numbers(value: Any) -> Any:

@@ -4,8 +4,6 @@ The first six are Okabe and Ito's, which colour-blind readers can tell apart. No
 here, so that the page of the explorer has them without matplotlib.
 """
 
-__all__ = ["COLOURS", "CYCLE", "SEQUENCE"]
-
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
 PURPLE, VERMILION, SKY = "#CC79A7", "#D55E00", "#56B4E9"
 WINE, OLIVE, RED, BLACK = "#882255", "#999933", "#E8262A", "#000000"

@@ -11,8 +11,6 @@ from matplotlib.axes import Axes
 from sparsetoken.figures.style import styled
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["panels", "style_of"]
-
 
 def style_of(ax: Axes | None) -> contextlib.AbstractContextManager[None]:
     """Return the style of the package for a new figure, and nothing for axes that have a style."""

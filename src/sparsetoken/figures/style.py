@@ -30,7 +30,9 @@ __all__ = [
     "axis_text",
     "legend",
     "load_axis",
+    "compared",
     "log_axis",
+    "log_ticks",
     "measured",
     "new_figure",
     "predicted",
@@ -87,22 +89,18 @@ class Value(Protocol):
     @property
     def value(self) -> float:
         """The number."""
-        ...
 
     @property
     def error(self) -> float:
         """Its numerical or standard error."""
-        ...
 
     @property
     def engine(self) -> str:
         """Either theory, or the engine of a simulation."""
-        ...
 
     @property
     def converged(self) -> bool:
         """Whether it may be trusted."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,13 +128,21 @@ class Shown:
 Series = Sequence[tuple[float, Value]]
 
 
+def log_ticks(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
+    """Make an axis logarithmic, with plain numbers at these ticks alone."""
+    if x:
+        axes.set_xscale("log")
+        axes.set_xticks(x, [f"{t:g}" for t in x])
+    if y:
+        axes.set_yscale("log")
+        axes.set_yticks(y, [f"{t:g}" for t in y])
+    axes.minorticks_off()
+
+
 def load_axis(axes: Axes, loads: Iterable[float]) -> None:
     """Give alpha1 a logarithmic axis with plain numbers."""
     loads = list(loads)
-    axes.set_xscale("log")
-    ticks = [t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if min(loads) <= t <= max(loads)]
-    axes.set_xticks(ticks, [f"{t:g}" for t in ticks])
-    axes.minorticks_off()
+    log_ticks(axes, x=[t for t in (0.25, 0.5, 1, 2, 4, 8, 16) if min(loads) <= t <= max(loads)])
 
 
 def log_axis(axes: Axes) -> None:
@@ -180,6 +186,13 @@ def measured(axes: Axes, series: Series, colour: str, alpha: float = 1.0) -> Non
             capsize=2.5,
             zorder=3 if v.engine == "reduced" else 2.5,
         )
+
+
+def compared(axes: Axes, known: Series, found: Series, colour: str) -> list[tuple[float, Value]]:
+    """Draw a line of theory with points of simulations, and return all that is shown."""
+    predicted(axes, known, colour)
+    measured(axes, found, colour)
+    return [*known, *found]
 
 
 def legend(

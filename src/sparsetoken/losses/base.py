@@ -15,9 +15,6 @@ from sparsetoken.losses.namespace import namespace
 from sparsetoken.numerics.quadrature import gaussian_panels
 from sparsetoken.numerics.scalar_root import increasing_root
 
-__all__ = ["Loss", "Smoothed"]
-
-
 _BUILT_IN = "sparsetoken.losses."
 _METHODS = {"value": 2, "slope": 2, "curvature": 2, "prox": 3, "dual": 3, "dual_slope": 3}
 _METHODS |= {"envelope": 3, "smoothed": 4}  # the numbers of their arguments

@@ -9,8 +9,6 @@ from sparsetoken.losses.square import SquareLoss
 from sparsetoken.losses.squared_hinge import SquaredHingeLoss
 from sparsetoken.validation import InvalidInput, choice
 
-__all__ = ["check_new_name", "get_loss"]
-
 _BUILT_IN: dict[str, Loss] = {
     loss.name: loss for loss in (SquareLoss(), LogisticLoss(), HingeLoss(), SquaredHingeLoss())
 }

@@ -14,8 +14,6 @@ from jaxtyping import Float
 from sparsetoken.losses.base import Loss, Smoothed
 from sparsetoken.numerics.quadrature import RANGE, trapezoidal_step
 
-__all__ = ["smoothed_at", "smoothed_rows"]
-
 BLOCKS = (16, 128, 1024)  # points in one compiled call
 _MOST_NODES = 1024  # of the trapezoidal rule; a compiled call is faster from there
 _FEW_VALUES = 2**14  # of a function at all nodes: less work than it is to compile a call

@@ -18,8 +18,6 @@ from sparsetoken.losses.identity import NOT_TRACEABLE, digest_of
 from sparsetoken.losses.namespace import namespace
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["CustomLoss"]
-
 _JUMP = 1e-3  # relative rise of the slope over 1e-11: more is no curvature
 _GRID = np.concatenate([-np.geomspace(1e4, 1e-3, 400), [0.0], np.geomspace(1e-3, 1e4, 400)])
 _Scalar = Callable[[Any, Any], Any]

@@ -8,8 +8,6 @@ import numpy as np
 
 from sparsetoken.losses.base import Loss, Smoothed
 
-__all__ = ["ExactFit"]
-
 _ROUNDING = 1e-24  # of a squared distance
 
 

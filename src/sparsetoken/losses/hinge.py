@@ -11,8 +11,6 @@ from sparsetoken.losses.base import Loss, Smoothed
 from sparsetoken.losses.namespace import namespace
 from sparsetoken.numerics.quadrature import RANGE, legendre, normal_density
 
-__all__ = ["HingeLoss"]
-
 _NODES = 32
 
 

@@ -11,8 +11,6 @@ import numpy as np
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["NOT_TRACEABLE", "digest_of"]
-
 NOT_TRACEABLE = (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError)
 """What JAX raises where a function is written for NumPy or branches on its arguments."""
 

@@ -13,8 +13,6 @@ from sparsetoken.losses.base import Loss, Smoothed, smoothed_means
 from sparsetoken.losses.namespace import namespace
 from sparsetoken.numerics.quadrature import clustered_gaussian
 
-__all__ = ["LogisticLoss"]
-
 _HALLEY_STEPS = 3
 
 

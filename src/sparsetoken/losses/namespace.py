@@ -9,8 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["namespace"]
-
 
 def namespace(*arrays: Any) -> ModuleType:
     """Return jax.numpy if any argument is a JAX array or tracer, else numpy."""

@@ -7,8 +7,6 @@ from typing import Any
 from sparsetoken.losses.base import Loss, Smoothed
 from sparsetoken.losses.namespace import namespace
 
-__all__ = ["SquareLoss"]
-
 
 class SquareLoss(Loss):
     """l(y, z) = (z - y)^2 / 2.

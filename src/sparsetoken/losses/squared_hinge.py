@@ -11,8 +11,6 @@ from sparsetoken.losses.base import Loss, Smoothed
 from sparsetoken.losses.namespace import namespace
 from sparsetoken.numerics.quadrature import normal_density
 
-__all__ = ["SquaredHingeLoss"]
-
 
 class SquaredHingeLoss(Loss):
     """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss without its right arm.

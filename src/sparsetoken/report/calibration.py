@@ -15,8 +15,6 @@ from sparsetoken.experiments.finite_dimension import SHIFTS, Shift, pooled_shift
 from sparsetoken.experiments.rules import LARGEST_Z
 from sparsetoken.figures import style
 
-__all__ = ["Scatter", "draw_scatter", "scatter_of", "shifts"]
-
 EDGE = 5.0  # of the histogram; what lies beyond is counted at the edge
 
 

@@ -16,8 +16,6 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-__all__ = ["COLUMNS", "Mark", "marks_of", "places", "table"]
-
 COLUMNS = ("panel", "series", "mark", "x_name", "x", "y_name", "y", "error", "value")
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["STORE", "writable_folder", "write_files"]
-
 STORE = "reproduce.sqlite"
 REMEDY = "Choose another with --out."
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from sparsetoken.sweep.rows import Row
 from sparsetoken.sweep.threads import kernels
 
-__all__ = ["computed_with", "origin"]
-
 COMPUTE = ("python", "numpy", "scipy", "jax")
 
 

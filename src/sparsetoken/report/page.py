@@ -23,6 +23,7 @@ from sparsetoken.experiments.claims import (
     verdict_of,
 )
 from sparsetoken.experiments.experiment import Experiment
+from sparsetoken.experiments.rows import Measured
 from sparsetoken.experiments.rules import RULE
 from sparsetoken.experiments.sources import KINDS, PAPER, source_of
 from sparsetoken.report.calibration import draw_scatter, scatter_of, shifts
@@ -30,14 +31,15 @@ from sparsetoken.report.figure_data import places
 from sparsetoken.report.pictures import Picture, picture, pictures_of
 from sparsetoken.report.text import FILTERS
 
-__all__ = ["SCATTER", "Section", "page", "scatter_picture", "section", "words_of"]
-
 SCATTER = "z_values"
 
-MARKS = (
-    "Lines: theory. Points: simulation, mean and one standard error; an error bar smaller than the "
-    "point is not seen. Squares: the same experiment with real tensors."
-)
+MARKS = {
+    ("reduced",): "Points: simulation, mean and one standard error.",
+    ("tensors",): "Squares: measured with real tokens, mean and one standard error.",
+    ("reduced", "tensors"): "Points: simulation, mean and one standard error. Squares: the same "
+    "experiment with real tensors.",
+}
+"""What the marks of a figure are, by the engines that measured its rows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,12 +112,19 @@ def words_of(
         One of its profiles.
     rows, comparisons : sequence
     """
-    seen = {"profile": sizes, "rows": rows, "marks": MARKS}
+    seen = {"profile": sizes, "rows": rows, "marks": _marks(rows)}
     seen["findings"] = findings(experiment.claims, comparisons)
     seen |= experiment.summary(sizes, rows, comparisons)
     template = _environment().get_template(f"experiments/{experiment.folder}/words.html")
     context = template.new_context(seen)
     return {name: Markup("".join(block(context))) for name, block in template.blocks.items()}
+
+
+def _marks(rows: Sequence[Any]) -> str:
+    values = [value for row in rows for value in vars(row).values()]
+    engines = {value.engine for value in values if isinstance(value, Measured)}
+    points = MARKS.get(tuple(sorted(engines)), "")
+    return f"Lines: theory. {points} An error bar smaller than the point is not seen."
 
 
 @functools.cache

@@ -16,8 +16,6 @@ from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.figures import style
 from sparsetoken.report.figure_data import Mark, marks_of
 
-__all__ = ["Draw", "Picture", "picture", "pictures_of"]
-
 Draw = Callable[[Any], Figure]
 """A pure function of rows."""
 

@@ -32,8 +32,6 @@ from sparsetoken.sweep.repair import repair
 from sparsetoken.sweep.schema import StoreError
 from sparsetoken.validation import InvalidInput, choice, integer
 
-__all__ = ["Reproduction", "chosen_experiments", "comparison_row", "finding_row", "reproduce"]
-
 PROFILES = ("quick", "paper")
 PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib", "equinox", "optax")
 

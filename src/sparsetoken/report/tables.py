@@ -11,8 +11,6 @@ from typing import Any
 
 from sparsetoken.experiments.rows import Measured
 
-__all__ = ["row_tables", "trial_table"]
-
 TRIAL_COLUMNS = ("experiment", "table", "row", "column", "engine", "dimension", "trial", "value")
 
 

@@ -10,18 +10,6 @@ from markupsafe import Markup, escape
 from sparsetoken.experiments.claims import Comparison
 from sparsetoken.experiments.rows import Measured
 
-__all__ = [
-    "FILTERS",
-    "change",
-    "fixed",
-    "general",
-    "maths",
-    "number",
-    "plus_minus",
-    "shifted",
-    "words",
-]
-
 NAMES = {
     "cosine": "cos(q₂, ξ)",
     "readout_cosine": "cos(w₁, ξ)",

@@ -10,8 +10,6 @@ from typing import Any
 
 from sparsetoken.extras import needed
 
-__all__ = ["flat", "frame", "html", "text_of"]
-
 _BEYOND = ("advice",)
 _MOST_ROWS = 60
 

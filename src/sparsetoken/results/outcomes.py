@@ -9,17 +9,6 @@ from typing import Any, NamedTuple
 from sparsetoken.results.display import flat, frame, html
 from sparsetoken.stages import Query
 
-__all__ = [
-    "Alignment",
-    "Capacity",
-    "Outcome",
-    "Overlaps",
-    "Prediction",
-    "Simulation",
-    "Status",
-    "StatusCode",
-]
-
 
 class StatusCode(enum.StrEnum):
     """How a computation ended."""

@@ -15,8 +15,6 @@ from sparsetoken.validation import InvalidInput
 if TYPE_CHECKING:
     from sparsetoken.results.table import Table
 
-__all__ = ["draw", "draw_floors", "drawing", "label_of", "legend"]
-
 _LOADS = ("alpha", "alpha0", "alpha1")
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _FLOOR, _BEST = COLOURS["floor"], "best learner"

@@ -13,8 +13,6 @@ from sparsetoken.results.display import frame, html
 from sparsetoken.results.outcomes import Result, Status, StatusCode
 from sparsetoken.values import Grid, broadcast
 
-__all__ = ["Table", "over_arrays"]
-
 Row = TypeVar("Row", bound=Result)
 
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
@@ -91,11 +89,13 @@ class Table(Generic[Row]):
 
     def records(self) -> list[dict[str, Any]]:
         """Return axes and results of each point as a dict."""
+        return [{**place, **row.to_dict()} for place, row in self._places()]
+
+    def _places(self) -> list[tuple[dict[str, Any], Row]]:
+        """Return the values of the axes by name, and the result, of each point."""
         places = zip(*(axis.ravel().tolist() for axis in self.axes.values()), strict=True)
-        return [
-            {**dict(zip(self.axes, place, strict=True)), **row.to_dict()}
-            for place, row in zip(places, self.rows, strict=True)
-        ]
+        named = (dict(zip(self.axes, place, strict=True)) for place in places)
+        return list(zip(named, self.rows, strict=True))
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns, axes first, as lists in C order."""

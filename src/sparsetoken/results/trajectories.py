@@ -14,8 +14,6 @@ from sparsetoken.results.table import Table
 from sparsetoken.results.trajectory import QUANTITIES, SimulatedTrajectory, Trajectory
 from sparsetoken.validation import InvalidInput, choice, integer
 
-__all__ = ["DescentState", "Trajectories"]
-
 Course = TypeVar("Course", Trajectory, SimulatedTrajectory)
 
 _DIVERGED = Status(StatusCode.NO_LIMIT, "The descent diverges before this step.")
@@ -80,12 +78,7 @@ class Trajectories(Table[Course]):
 
     def records(self) -> list[dict[str, Any]]:
         """Return axes and quantities of each point and step as a dict."""
-        places = zip(*(axis.ravel().tolist() for axis in self.axes.values()), strict=True)
-        return [
-            {**dict(zip(self.axes, place, strict=True)), **record}
-            for place, row in zip(places, self.rows, strict=True)
-            for record in row.records()
-        ]
+        return [{**place, **record} for place, row in self._places() for record in row.records()]
 
     def after(self, step: int = -1) -> Table[DescentState]:
         """Return the table of what the weights are worth after a step, by default the last.

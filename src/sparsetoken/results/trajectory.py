@@ -15,8 +15,6 @@ from sparsetoken.results.plot import draw_floors, drawing, legend
 from sparsetoken.stages import Query
 from sparsetoken.validation import choice, integer
 
-__all__ = ["DescentPath", "SimulatedTrajectory", "Trajectory"]
-
 Steps = Float[np.ndarray, " states"]
 
 
@@ -95,6 +93,9 @@ def _with_errors(path: DescentPath, errors: DescentPath) -> list[dict[str, Any]]
     ]
 
 
+_Course = tuple[np.ndarray, np.ndarray, np.ndarray]  # steps, a quantity, its errors
+
+
 class _ByStep(Result):
     """Tables, displays and plots of a result with a row for each step."""
 
@@ -138,21 +139,14 @@ class _ByStep(Result):
         values, errors = np.array(columns[quantity]), np.array(columns[f"{quantity}_error"])
         step, floor = np.arange(len(values)), getattr(self, "floor", None)
         with drawing(ax) as ax:
-            self._draw(ax, step, values, errors, options)
+            self._draw(ax, (step, values, errors), options)
             if quantity == "test_error" and floor is not None:
                 draw_floors(ax, step, floor()[:1])
             ax.set(xlabel="step", ylabel=quantity.replace("_", " "))
             legend(ax)
         return ax
 
-    def _draw(
-        self,
-        ax: Any,
-        step: np.ndarray,
-        values: np.ndarray,
-        errors: np.ndarray,
-        options: dict[str, Any],
-    ) -> None:
+    def _draw(self, ax: Any, course: _Course, options: dict[str, Any]) -> None:
         raise NotImplementedError
 
 
@@ -188,14 +182,8 @@ class Trajectory(DescentPath, _ByStep):
         """Return the quantities of each step, their numerical errors as NAME_error."""
         return _with_errors(self, self.errors)
 
-    def _draw(
-        self,
-        ax: Any,
-        step: np.ndarray,
-        values: np.ndarray,
-        errors: np.ndarray,
-        options: dict[str, Any],
-    ) -> None:
+    def _draw(self, ax: Any, course: _Course, options: dict[str, Any]) -> None:
+        step, values, errors = course
         (line,) = ax.plot(step, values, **options)
         low, high = values - 2 * errors, values + 2 * errors
         ax.fill_between(step, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
@@ -223,12 +211,6 @@ class SimulatedTrajectory(_ByStep):
         """Return the means of each step, their standard errors as NAME_error."""
         return _with_errors(self.mean, self.standard_error)
 
-    def _draw(
-        self,
-        ax: Any,
-        step: np.ndarray,
-        values: np.ndarray,
-        errors: np.ndarray,
-        options: dict[str, Any],
-    ) -> None:
+    def _draw(self, ax: Any, course: _Course, options: dict[str, Any]) -> None:
+        step, values, errors = course
         ax.errorbar(step, values, errors, **{"fmt": "o", "capsize": 2, **options})

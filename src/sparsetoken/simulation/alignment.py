@@ -21,13 +21,6 @@ from sparsetoken.tokens import check_dimension
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
-__all__ = [
-    "AlignmentMoments",
-    "AlignmentSimulation",
-    "require_query_memory",
-    "simulate_alignment",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class AlignmentMoments:

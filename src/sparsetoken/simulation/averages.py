@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["mean", "standard_error"]
-
 Record = TypeVar("Record")
 
 

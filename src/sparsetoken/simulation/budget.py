@@ -7,18 +7,6 @@ from typing import NamedTuple
 
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = [
-    "CHUNK_BYTES",
-    "DEFAULT_BUDGET",
-    "Columns",
-    "SCALAR_BYTES",
-    "Size",
-    "chunk_rows",
-    "chunk_sizes",
-    "require_memory",
-    "scalar_rows",
-]
-
 DEFAULT_BUDGET = 4 * 2**30
 CHUNK_BYTES = 2**25  # of tokens
 SCALAR_BYTES = 2**19  # of one scalar per token

@@ -16,8 +16,6 @@ from sparsetoken.simulation.reduced import centred_sums
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.stages import Query, QueryVector, TwoSteps
 
-__all__ = ["CorrelatedEngine"]
-
 
 class _FirstStep(NamedTuple):
     """Readout and slopes after the first step."""

@@ -44,8 +44,6 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, choice, integer
 from sparsetoken.values import broadcast, require_numbers
 
-__all__ = ["descended", "last_query", "simulate_descent"]
-
 LEAST_DIMENSION = 3  # the signal, and two directions of the start
 LARGEST = 10**9
 ENGINES = ("tensors", "reduced")

@@ -15,8 +15,6 @@ from sparsetoken.models import Attention, Elementwise, Model
 from sparsetoken.stages import JointDescent
 from sparsetoken.validation import InvalidInput, choice
 
-__all__ = ["Slopes", "check_model", "slopes_of"]
-
 _SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "erf": lambda x: 2 / math.sqrt(math.pi) * np.exp(-np.square(x)),
     "sigmoid": lambda x: expit(x) * (1 - expit(x)),

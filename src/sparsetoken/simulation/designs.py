@@ -10,8 +10,6 @@ from jaxtyping import Float, Int
 
 from sparsetoken.simulation.engine import ScoreMoments, Split
 
-__all__ = ["ReducedDesign", "VectorDesign", "noise_rows"]
-
 
 @dataclasses.dataclass(frozen=True)
 class ReducedDesign:

@@ -10,8 +10,6 @@ from jaxtyping import Float, Int
 
 from sparsetoken.stages import Query
 
-__all__ = ["Design", "ScoreMoments", "Split", "TrainedQuery", "training_size"]
-
 
 @dataclasses.dataclass(frozen=True)
 class TrainedQuery:
@@ -101,16 +99,13 @@ class Design(Protocol):
     @property
     def features(self) -> Float[np.ndarray, "n m"]:
         """The design matrix."""
-        ...
 
     @property
     def labels(self) -> Int[np.ndarray, " n"]:
         """Labels in {-1, +1}."""
-        ...
 
     def split(self, w: Float[np.ndarray, " m"]) -> Split:
         """Return the named coordinates of a readout."""
-        ...
 
 
 def training_size(alpha: float, dimension: int) -> int:

@@ -14,8 +14,6 @@ from sparsetoken.stages import Query, QueryVector
 from sparsetoken.tokens import TokenCovariance, TokenLaw
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["TokenFrame", "frame_of", "known_frame"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TokenFrame:

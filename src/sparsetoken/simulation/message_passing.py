@@ -23,8 +23,6 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import LARGEST_LOAD, integer, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["MessagePassing", "position_chances", "simulate_message_passing"]
-
 _SETTLED = 1e-6  # change of the squared length of the estimate in a round
 _COPIES = 4  # of the tokens of positives that are alive at once
 

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import TypeVar
 
-__all__ = ["MOST_DEATHS", "WorkersDied", "run_all"]
-
 Result = TypeVar("Result")
 MOST_DEATHS = 3
 

@@ -15,16 +15,6 @@ from scipy.special import ndtr
 from sparsetoken.numerics.ranks import sample_auc
 from sparsetoken.problem import SparseTokenProblem
 
-__all__ = [
-    "DRAWS",
-    "ClassScores",
-    "NormalScores",
-    "Performance",
-    "draws_for",
-    "expected_performance",
-    "measured_performance",
-]
-
 DRAWS = 2**16  # most draws of the scalars of a class
 FEWEST_DRAWS, DRAWS_PER_DIMENSION = 2**13, 32
 

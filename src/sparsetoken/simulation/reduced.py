@@ -15,8 +15,6 @@ from sparsetoken.simulation.frames import known_frame
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.stages import Query, QueryVector, TwoSteps
 
-__all__ = ["ReducedEngine", "centred_sums"]
-
 
 @dataclasses.dataclass(frozen=True)
 class ReducedEngine:

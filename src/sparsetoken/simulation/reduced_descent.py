@@ -14,8 +14,6 @@ from sparsetoken.simulation.engine import TrainedQuery, training_size
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.stages import JointDescent, Query
 
-__all__ = ["ReducedData", "reduced_bytes"]
-
 _OWN = 3  # the signal and two directions of the start
 _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new direction
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Stream", "seed_of", "stream"]
-
 
 class Stream(enum.IntEnum):
     """The independent sources of randomness of one trial."""

@@ -9,8 +9,6 @@ from scipy.optimize import linprog
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["is_separable", "linear_program"]
-
 RIDGE = 1e-7
 CLEAR = 1e-9  # of a margin that rounding cannot have made
 MOST = 60  # Newton steps; about ten lead to the minimum, and what is left open is decided elsewhere

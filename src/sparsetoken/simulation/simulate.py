@@ -25,8 +25,6 @@ from sparsetoken.simulation.trial import Setting, Trial, TrialPlan, dimension_of
 from sparsetoken.stages import JointDescent, Readout
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["simulate", "simulate_point"]
-
 
 @overload
 def simulate(

@@ -18,8 +18,6 @@ from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.stages import Query, QueryVector, TwoSteps
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["TensorEngine"]
-
 Chunk = tuple[np.ndarray, np.ndarray]
 
 

@@ -11,8 +11,6 @@ from sparsetoken.simulation.trial import Setting, TrialPlan, dimension_of
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["draw_training_set"]
-
 
 def draw_training_set(
     problem: SparseTokenProblem,

@@ -42,8 +42,6 @@ from sparsetoken.tokens import Isotropic, check_dimension, isotropic_only
 from sparsetoken.validation import InvalidInput, choice, integer, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["Drawn", "Engine", "Setting", "Trial", "TrialPlan", "dimension_of"]
-
 LARGEST = 10**12  # dimension, so that sizes are floats
 
 Engine = TensorEngine | ReducedEngine | CorrelatedEngine

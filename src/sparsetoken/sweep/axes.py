@@ -10,8 +10,6 @@ from typing import Any
 from sparsetoken.sweep.keys import rounded
 from sparsetoken.validation import InvalidInput, choice, integer, real
 
-__all__ = ["LARGEST_AXIS", "Axis", "linear", "listed", "logarithmic", "tied"]
-
 LARGEST_AXIS = 100_000
 
 

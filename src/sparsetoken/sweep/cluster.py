@@ -7,28 +7,21 @@ import logging
 import re
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import Any
 
 from sparsetoken.extras import needed
 from sparsetoken.sweep.batch import package_version
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Cluster", "connected"]
-
 TIMEOUT_SECONDS = 10
 LEGAL = "the address of a dask scheduler that is running, such as tcp://host:8786"
 
 
-class Cluster(NamedTuple):
-    """An executor, and the number of calls that it runs at once."""
-
-    executor: Executor
-    workers: int
-
-
 @contextlib.contextmanager
-def connected(address: str) -> Iterator[Cluster]:
+def connected(address: str) -> Iterator[tuple[Executor, int]]:
     """Connect to a scheduler, such as ``tcp://host:8786``.
+
+    Return an executor, and the number of calls that it runs at once.
 
     Every worker must have this version of the package. If the workers of a batch die more
     often than the scheduler allows, the rows of the batch run one by one.
@@ -43,7 +36,17 @@ def connected(address: str) -> Iterator[Cluster]:
         raise InvalidInput("--cluster", LEGAL, address)
     distributed = needed("distributed", "to run on a cluster", "cluster")
     with _quiet():
-        yield from _connected(distributed, address)
+        try:
+            client = distributed.Client(address, timeout=TIMEOUT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            told = " ".join(str(error).split())[:200]
+            remedy = f"It did not answer in {TIMEOUT_SECONDS} s: {told}."
+            raise InvalidInput("--cluster", LEGAL, address, remedy) from None
+        try:
+            _check_versions(client)
+            yield client.get_executor(), _threads(client)
+        finally:
+            client.close(timeout=2)
 
 
 @contextlib.contextmanager
@@ -59,19 +62,6 @@ def _quiet() -> Iterator[None]:
     finally:
         for name, level in before.items():
             logging.getLogger(name).setLevel(level)
-
-
-def _connected(distributed: Any, address: str) -> Iterator[Cluster]:
-    try:
-        client = distributed.Client(address, timeout=TIMEOUT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        remedy = f"It did not answer in {TIMEOUT_SECONDS} s: {' '.join(str(error).split())[:200]}."
-        raise InvalidInput("--cluster", LEGAL, address, remedy) from None
-    try:
-        _check_versions(client)
-        yield Cluster(client.get_executor(), _threads(client))
-    finally:
-        client.close(timeout=2)
 
 
 def _threads(client: Any) -> int:

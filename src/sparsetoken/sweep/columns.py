@@ -12,8 +12,6 @@ from sparsetoken.sweep.drawing import VALUES
 from sparsetoken.sweep.parameters import parameters
 from sparsetoken.sweep.rows import RawRow
 
-__all__ = ["Columns"]
-
 Named = dict[str, list[Any]]
 
 _RESULTS = tuple(dict.fromkeys(name for names in VALUES.values() for name in names))

@@ -21,8 +21,6 @@ from sparsetoken.sweep.records import CONVERGED, Result
 from sparsetoken.theory.feature_law import MOST_TOKENS
 from sparsetoken.validation import InvalidInput, choice, real
 
-__all__ = ["check", "compute"]
-
 
 def compute(
     rows: Sequence[Mapping[str, Any]],

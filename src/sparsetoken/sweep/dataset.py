@@ -10,8 +10,6 @@ from sparsetoken.extras import needed
 from sparsetoken.sweep.store import Store
 from sparsetoken.sweep.summary import Summary, grid_of_sweep, summaries
 
-__all__ = ["to_xarray"]
-
 
 def to_xarray(store: Store, sweep: int | None = None) -> Any:
     """Return a sweep as an xarray Dataset with one dimension for each axis.

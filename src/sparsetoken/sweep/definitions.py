@@ -13,8 +13,6 @@ from sparsetoken.losses import Loss
 from sparsetoken.models import MODELS, Model, ModelEntry
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["NOTHING", "Definitions", "Received", "outside_models"]
-
 
 def outside_models(names: Collection[str | None]) -> tuple[ModelEntry, ...]:
     """Return the entries of those of the named models that are not part of this package."""

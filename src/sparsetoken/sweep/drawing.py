@@ -7,8 +7,6 @@ import dataclasses
 from sparsetoken.sweep.parameters import parameters
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["VALUES", "Drawing"]
-
 VALUES = {
     "alignment": ("cosine", "overlap", "norm", "sharpness", "readout_cosine"),
     "learning": (

@@ -15,8 +15,6 @@ from sparsetoken.sweep.keys import key_of
 from sparsetoken.sweep.parameters import QUERY, relevant, series_of
 from sparsetoken.sweep.store import Store
 
-__all__ = ["LONG", "Estimate", "count_rows", "estimate"]
-
 LONG = 2.0
 MOST_OF_SERIES = 20
 CHUNK = 10_000  # keys that are looked up at once

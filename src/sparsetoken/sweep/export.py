@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ import numpy as np
 from sparsetoken.extras import needed
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.sweep.columns import Columns
-from sparsetoken.sweep.copying import copy_rows
 from sparsetoken.sweep.integrity import Losses, read_whole_rows
 from sparsetoken.sweep.reading import StoreReader, damaged_rows_text
 from sparsetoken.sweep.schema import StoreError
@@ -20,8 +20,6 @@ from sparsetoken.validation import InvalidInput
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["ENDINGS", "check_export", "export_table", "to_pandas"]
 
 STORE = ".sqlite"
 ENDINGS = (".csv", ".parquet", STORE)
@@ -84,6 +82,20 @@ def export_table(store: StoreReader, path: Path | str, *, facts: bool = False) -
     write = _write_csv if path.suffix.lower() == ".csv" else _write_parquet
     with written_whole(path) as aside:
         write(columns, aside)
+    return losses
+
+
+def copy_rows(source: StoreReader, path: Path) -> Losses:
+    """Write the finished rows that are whole to a new store; return what is lost.
+
+    It takes its place when it is on the disk, so that an error leaves nothing of it.
+    """
+    with tempfile.TemporaryDirectory(dir=path.resolve().parent, prefix=".unfinished-") as folder:
+        aside = Path(folder) / "new.sqlite"
+        with Store(aside) as store:
+            losses = read_whole_rows(source, store.add_finished)
+            store.query("PRAGMA journal_mode = DELETE")  # a log would have the name of this file
+        aside.replace(path)
     return losses
 
 

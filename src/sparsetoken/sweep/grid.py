@@ -28,8 +28,6 @@ from sparsetoken.sweep.parameters import (
 )
 from sparsetoken.validation import InvalidInput, choice, integer
 
-__all__ = ["Grid"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Grid:

@@ -10,8 +10,6 @@ from sparsetoken.sweep.reading import CONVERGED, FAILED, StoreReader, seal
 from sparsetoken.sweep.rows import RawRow
 from sparsetoken.sweep.schema import PAGE, StoreError
 
-__all__ = ["Losses", "find_damage", "last_number", "pieces", "read_whole_rows"]
-
 T = TypeVar("T")
 AT_ONCE = 20_000
 """Rows that are read before any is passed on, so that none is passed on twice after an error."""

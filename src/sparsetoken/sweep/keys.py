@@ -8,8 +8,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["canonical_text", "canonical_texts", "key_of", "key_of_texts", "number_of", "rounded"]
-
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 

@@ -20,17 +20,6 @@ from typing import Any
 from sparsetoken.sweep.schema import StoreError, connect
 from sparsetoken.validation import InvalidInput
 
-__all__ = [
-    "HEARTBEAT_SECONDS",
-    "LEASE_SECONDS",
-    "Watch",
-    "dead_holders",
-    "living",
-    "register_holder",
-    "send_heartbeats",
-    "started_at",
-]
-
 HEARTBEAT_SECONDS = 10.0
 LEASE_SECONDS = 60.0
 """A holder on another machine counts as dead if its heartbeat is the same for so long."""

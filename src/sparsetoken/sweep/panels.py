@@ -12,8 +12,6 @@ from sparsetoken.sweep.drawing import VALUES
 from sparsetoken.sweep.parameters import parameters
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["MOST_PANELS", "Panel", "axis_of", "completed", "free_axes", "panels_of"]
-
 MOST_PANELS = 40
 
 

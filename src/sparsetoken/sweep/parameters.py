@@ -18,24 +18,6 @@ from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.validation import InvalidInput, choice
 
-__all__ = [
-    "EXPERIMENTS",
-    "PROBLEM",
-    "QUANTITIES",
-    "QUERY",
-    "SERIES",
-    "STEPS",
-    "VERSIONS",
-    "Parameter",
-    "defaults",
-    "fields_of",
-    "parameters",
-    "relevant",
-    "series_of",
-    "shape_names",
-    "uses",
-]
-
 QUANTITIES = ("theory", "simulation")
 VERSIONS = {"alignment": 2, "learning": 3, "capacity": 3}
 """The version of each experiment, raised when the same configuration means another result."""

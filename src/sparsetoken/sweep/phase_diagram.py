@@ -19,8 +19,6 @@ from sparsetoken.sweep.panels import Panel, axis_of, completed, free_axes, panel
 from sparsetoken.sweep.parameters import parameters
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Drawn", "draw"]
-
 COLUMNS = 5
 MOST_TICKS = 6
 CONVERGED, MISSING = "converged", "missing"

@@ -18,8 +18,6 @@ from sparsetoken.sweep.reading import StoreReader
 from sparsetoken.sweep.records import CONVERGED, Call, Lease, Result, RunStopped
 from sparsetoken.sweep.rows import Row
 
-__all__ = ["GridPlan", "JobLike", "JobPlan", "Plan"]
-
 
 class Plan(Protocol):
     """Rows, each a configuration that says all that its result depends on."""
@@ -27,27 +25,21 @@ class Plan(Protocol):
     @property
     def text(self) -> str:
         """The same for the same plan."""
-        ...
 
     def rows(self) -> Iterator[Mapping[str, Any]]:
         """Yield the configurations, in the order in which they should run."""
-        ...
 
     def shape(self, row: Mapping[str, Any]) -> int:
         """Return a number that agrees for rows which may share a batch."""
-        ...
 
     def series(self, row: Mapping[str, Any]) -> int | None:
         """Return a number that agrees for successive rows which one call computes, or None."""
-        ...
 
     def calls(self, leases: Sequence[Lease]) -> list[Call]:
         """Return the calls that compute these rows."""
-        ...
 
     def require_picklable(self) -> None:
         """Raise `InvalidInput` if the calls cannot be sent to other processes."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,27 +108,22 @@ class JobLike(Protocol):
     @property
     def work(self) -> Callable[..., Any]:
         """A function of a module."""
-        ...
 
     @property
     def arguments(self) -> tuple[Any, ...]:
         """Plain values."""
-        ...
 
     @property
     def cost(self) -> float:
         """Expected seconds; only ratios matter."""
-        ...
 
     @property
     def name(self) -> str:
         """A text that says all that the result depends on but for the code."""
-        ...
 
     @property
     def version(self) -> int:
         """The version of the function: raised when the same name means another result."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,18 +14,6 @@ from sparsetoken.sweep.records import Counts
 from sparsetoken.sweep.rows import RawRow, Row, parse, read_rows
 from sparsetoken.sweep.schema import StoreError, connect, store_errors
 
-__all__ = [
-    "CONVERGED",
-    "FAILED",
-    "LEASED",
-    "UNCONVERGED",
-    "WAITING",
-    "StoreReader",
-    "damaged_rows_text",
-    "seal",
-    "state_of",
-]
-
 WAITING, LEASED, CONVERGED, UNCONVERGED, FAILED = range(5)
 """States of a task."""
 

@@ -5,17 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = [
-    "CONVERGED",
-    "FAILED",
-    "Answer",
-    "Call",
-    "Counts",
-    "Lease",
-    "Result",
-    "RunStopped",
-]
-
 CONVERGED = "converged"
 FAILED = "failed"
 """The status of a row whose computation raised an error."""

@@ -15,8 +15,6 @@ from sparsetoken.sweep.rows import verified
 from sparsetoken.sweep.schema import DamagedStore, StoreError, damage_text
 from sparsetoken.sweep.store import Store, members_of
 
-__all__ = ["repair"]
-
 DROP, REDO = "drop", "redo"
 """A row whose configuration is damaged, and one whose result is."""
 
@@ -59,7 +57,7 @@ def _mend_structure(store: Store) -> None:
 
 
 def _check_rows(store: Store) -> int:
-    holders = {number for (number,) in store.query("SELECT id FROM holders")}
+    holders = _holders(store)
     suspects: list[int] = []
 
     def doubtful(low: int, high: int) -> list[int]:

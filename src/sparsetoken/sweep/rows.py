@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from sparsetoken.sweep.keys import key_of_texts
 
-__all__ = ["Lookup", "RawRow", "Row", "StoredResult", "checksum", "parse", "read_rows", "verified"]
-
 CHUNK = 5000
 Lookup = Callable[[Any], str | None]
 """Gives the text that has a number in a store; None if it is not there or damaged."""

@@ -34,8 +34,6 @@ from sparsetoken.sweep.repair import repair
 from sparsetoken.sweep.store import Store
 from sparsetoken.sweep.threads import one_thread
 
-__all__ = ["MOST_DEATHS", "InProcess", "run"]
-
 MOST_DEATHS = 3
 BATCH_SECONDS = 0.25
 SERIES_SECONDS = 5.0

@@ -19,8 +19,6 @@ from sparsetoken.sweep.integrity import find_damage, last_number
 from sparsetoken.sweep.reading import StoreReader
 from sparsetoken.sweep.schema import PAGE, DamagedStore, StoreError, empty_store
 
-__all__ = ["opened_as_far_as_possible"]
-
 
 @contextlib.contextmanager
 def opened_as_far_as_possible(path: Path) -> Iterator[tuple[StoreReader, str]]:

@@ -11,18 +11,6 @@ from pathlib import Path
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = [
-    "PAGE",
-    "SCHEMA_VERSION",
-    "DamagedStore",
-    "EmptyStore",
-    "StoreError",
-    "connect",
-    "damage_text",
-    "empty_store",
-    "store_errors",
-]
-
 SCHEMA_VERSION = 3
 APPLICATION = 0x53744B6E  # in the header of the file, which tells that it is a store of sweeps
 BUSY_SECONDS = 60.0

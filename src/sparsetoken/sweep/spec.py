@@ -14,8 +14,6 @@ from sparsetoken.sweep.drawing import Drawing
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Checked", "line_of", "read_spec"]
-
 Checked = Literal["all", "edges", "none"]
 KEYS = ("experiment", "quantities", "trials", "seed", "fixed", "axes", "tied", "plot")
 

@@ -38,8 +38,6 @@ from sparsetoken.sweep.records import Answer, Lease
 from sparsetoken.sweep.rows import RawRow, StoredResult, checksum
 from sparsetoken.sweep.schema import StoreError, store_errors
 
-__all__ = ["Store", "members_of"]
-
 CHUNK = 5000
 POLL_SECONDS = 0.5
 Grouping = Callable[[Mapping[str, Any]], int | None]

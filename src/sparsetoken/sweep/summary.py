@@ -14,8 +14,6 @@ from sparsetoken.sweep.rows import Row
 from sparsetoken.sweep.store import Store
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Summary", "grid_of_sweep", "summaries"]
-
 MISSING = "missing"
 
 

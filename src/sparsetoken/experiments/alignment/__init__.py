@@ -5,8 +5,6 @@ from sparsetoken.experiments.alignment.rows import OtherSteps, Simulated, Theory
 from sparsetoken.experiments.alignment.work import PROFILES, jobs
 from sparsetoken.experiments.experiment import Experiment
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="alignment",
     title="Query alignment",

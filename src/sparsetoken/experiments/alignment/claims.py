@@ -7,12 +7,10 @@ from typing import Any
 
 from sparsetoken.experiments.alignment.rows import OtherSteps, Simulated, Theory
 from sparsetoken.experiments.alignment.work import Profile
-from sparsetoken.experiments.claims import Claim, Comparison, largest_z
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, largest_z
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.experiments.rules import compare, judge
-
-__all__ = ["CLAIMS", "by_place", "compare_rows", "summary"]
 
 CLAIMS = (
     Claim(
@@ -30,7 +28,7 @@ QUANTITIES = ("cosine", "readout_cosine")
 ROUNDING = 1e-12  # of the few dozen operations that find a query
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     theory = {row.alpha0: row for row in select(rows, Theory)}
     found = [
@@ -41,7 +39,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     return found + [c for row in select(rows, OtherSteps) for c in _steps(row)]
 
 
-def by_place(rows: Sequence[Any]) -> list[tuple[float, list[Simulated]]]:
+def by_place(rows: Rows) -> list[tuple[float, list[Simulated]]]:
     """Return each load with what was simulated there by one engine, at rising dimensions."""
     found: dict[tuple[str, float], list[Simulated]] = {}
     for row in sorted(select(rows, Simulated), key=lambda row: row.cosine.dimension):
@@ -88,9 +86,7 @@ def _steps(row: OtherSteps) -> list[Comparison]:
     ]
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     simulated = [some[-1] for _, some in by_place(rows)]
     return {"first": simulated[0], "last": simulated[-1], "largest": largest_z(comparisons)}

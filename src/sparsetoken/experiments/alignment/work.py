@@ -18,8 +18,6 @@ from sparsetoken.simulation.alignment import AlignmentSimulation
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import TwoSteps
 
-__all__ = ["PROFILES", "Profile", "jobs"]
-
 PROBLEM = SparseTokenProblem(length=10, informative=3, strength=6.0, positive_rate=0.2)
 STEPS = TwoSteps(eta_w=0.5, eta_b=0.5, eta_q=1.0)
 OTHER_STEPS = ((0.1, 1.0), (10.0, 1.0), (1.0, 0.1), (1.0, 10.0))

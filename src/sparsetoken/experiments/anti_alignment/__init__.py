@@ -11,8 +11,6 @@ from sparsetoken.experiments.anti_alignment.rows import (
 from sparsetoken.experiments.anti_alignment.work import PROFILES, jobs
 from sparsetoken.experiments.experiment import Experiment
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="anti-alignment",
     title="Anti-alignment",

@@ -16,11 +16,9 @@ from sparsetoken.experiments.anti_alignment.rows import (
     Trials,
 )
 from sparsetoken.experiments.anti_alignment.work import TINY, Profile
-from sparsetoken.experiments.claims import Claim, Comparison, largest_z
-from sparsetoken.experiments.rows import select
-from sparsetoken.experiments.rules import compare, judge
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, largest_z
+from sparsetoken.experiments.rows import Rows, select
+from sparsetoken.experiments.rules import compare, judge, share
 
 CLAIMS = (
     Claim(
@@ -43,42 +41,25 @@ SMALL = "small-step-condition"
 _OF_PANEL = {"rate": "anti-alignment-of-rare-positives", "step": "bias-step-turns-it-back"}
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     found = []
     for panel, claim in _OF_PANEL.items():
         trials = [row for row in _beside(rows) if row.place.panel == panel]
         found += [_signs(claim, trials), _sides(claim, rows, panel)]
-        found += [
-            judge(
-                claim,
-                "cosine",
-                row.predicted,
-                row.measured,
-                curve="query",
-                where=_where(row.place),
-                x=row.place.along,
-                group=panel,
-            )
-            for row in trials
-        ]
+        found += [_judged(claim, row, _where(row.place), panel) for row in trials]
     small = select(rows, SmallStepTrials)
     found += [_signs(SMALL, small), *_small_steps(select(rows, SmallStepEdge))]
-    return found + [
-        judge(
-            SMALL,
-            "cosine",
-            row.predicted,
-            row.measured,
-            curve="query",
-            where=f"{_where(row.place)}, steps of {TINY:g}",
-            x=row.place.along,
-        )
-        for row in small
-    ]
+    steps = f", steps of {TINY:g}"
+    return found + [_judged(SMALL, row, _where(row.place) + steps) for row in small]
 
 
-def _beside(rows: Sequence[Any]) -> list[Trials]:
+def _judged(claim: str, row: Trials, where: str, group: str = "") -> Comparison:
+    place: dict[str, Any] = {"where": where, "x": row.place.along, "group": group}
+    return judge(claim, "cosine", row.predicted, row.measured, curve="query", **place)
+
+
+def _beside(rows: Rows) -> list[Trials]:
     """Return the trials with ordinary steps."""
     return [row for row in select(rows, Trials) if not isinstance(row, SmallStepTrials)]
 
@@ -90,20 +71,18 @@ def _signs(claim: str, trials: Sequence[Trials]) -> Comparison:
         for row in trials
         if abs(row.predicted.value) > 4 * row.measured.error
     ]
-    return compare(
+    return share(
         claim,
         "share of measured cosines with the predicted sign",
+        clear,
         curve="query",
         where=f"{len(clear)} of {len(trials)} places, |theory| > 4 standard errors",
-        expected=1.0,
-        found=float(np.mean(clear)),
-        allowance=0.0,
         engine="reduced",
         key=True,
     )
 
 
-def _sides(claim: str, rows: Sequence[Any], panel: str) -> Comparison:
+def _sides(claim: str, rows: Rows, panel: str) -> Comparison:
     """Judge the sign of the mapped cosines by the side of the boundary they are on."""
     edge = [row for row in select(rows, Edge, panel=panel) if row.across.converged]
     cells = [row for row in select(rows, Cell) if row.place.panel == panel]
@@ -114,14 +93,12 @@ def _sides(claim: str, rows: Sequence[Any], panel: str) -> Comparison:
     # Between two solved places the boundary is interpolated: cells within 5 % do not count.
     decided = np.abs(across / values - 1) > 0.05
     right = (np.array([row.cosine.value for row in cells]) > 0) == (across > values)
-    return compare(
+    return share(
         claim,
         "share of cells on the predicted side",
+        right[decided].tolist(),
         curve="query",
         where=f"{int(decided.sum())} cells of the map",
-        expected=1.0,
-        found=float(np.mean(right[decided])),
-        allowance=0.0,
         converged=all(row.cosine.converged for row in cells),
     )
 
@@ -151,9 +128,7 @@ def _where(place: Place) -> str:
     return f"η_b = {place.eta_b:.3g}, α₀ = {place.alpha0:g}"
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     cells = [row for row in select(rows, Cell) if row.place.panel == "rate"]
     steps = [r.across.value for r in select(rows, Edge, panel="step") if r.across.converged]

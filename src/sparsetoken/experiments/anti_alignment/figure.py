@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,16 +12,14 @@ from matplotlib.lines import Line2D
 
 from sparsetoken.experiments.anti_alignment.rows import Cell, Edge, Place, SmallStepEdge, Trials
 from sparsetoken.experiments.anti_alignment.work import AXES
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.figures import style
-
-__all__ = ["PICTURES", "draw"]
 
 SIGNS = "PuOr"
 """From orange's opposite to orange: colour-blind readers tell the ends apart."""
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw both maps with one colour for away and one for towards."""
     figure, panels = style.new_figure(9.2, 4.2, 2)
     for axes, panel in zip(panels, AXES, strict=True):
@@ -55,7 +52,7 @@ def _xy(place: Place) -> tuple[float, float]:
     return place.eta_b, place.alpha0
 
 
-def _edges(axes: Axes, rows: Sequence[Any], panel: str) -> None:
+def _edges(axes: Axes, rows: Rows, panel: str) -> None:
     edge = [row for row in select(rows, Edge, panel=panel) if row.across.converged]
     along, across = [row.along for row in edge], [row.across.value for row in edge]
     if panel == "step":

@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Cell", "Edge", "Place", "SmallStepEdge", "SmallStepTrials", "Trials"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Place:

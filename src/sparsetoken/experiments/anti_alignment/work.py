@@ -22,8 +22,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import TwoSteps
 
-__all__ = ["AXES", "PROFILES", "TINY", "Profile", "jobs"]
-
 TINY = 1e-6
 """Steps of the first stage that stand for the limit of small steps."""
 TINY_STEPS = TwoSteps(eta_w=TINY, eta_b=TINY, eta_q=1.0)

@@ -5,8 +5,6 @@ from sparsetoken.experiments.architectures.work import PROFILES, Simulated, Trai
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.references import References
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="architectures",
     title="Other architectures, trained end to end",

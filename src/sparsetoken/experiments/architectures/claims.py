@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparsetoken.experiments.architectures.work import ETA_Q, RIDGE, Profile, Simulated, Trained
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import Measured, one, select
+from sparsetoken.experiments.rows import Measured, Rows, one, select
 from sparsetoken.experiments.rules import observed
-
-__all__ = ["CLAIMS", "between", "compare_rows", "summary", "with_more_heads"]
 
 CLAIMS = (
     Claim(
@@ -45,7 +43,7 @@ FAMILIES = {
 }
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Report all that was trained; the best at the largest load stands for its family."""
     found = []
     for family, claim in CLAIM_ON.items():
@@ -67,7 +65,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     return found
 
 
-def _of_family(rows: Sequence[Any], family: str) -> list[Trained]:
+def _of_family(rows: Rows, family: str) -> list[Trained]:
     return [row for row in select(rows, Trained) if row.network.family == family]
 
 
@@ -75,9 +73,7 @@ def _at_largest_load(rows: Sequence[Trained]) -> list[Trained]:
     return select(rows, Trained, load=max(row.load for row in rows))
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the references at the largest load, and where each network stands there."""
     load = max(profile.loads)
     known = one(rows, References, load=load)

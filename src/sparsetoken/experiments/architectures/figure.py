@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,11 +11,9 @@ from matplotlib.figure import Figure
 from sparsetoken.experiments import reference_lines as lines
 from sparsetoken.experiments.architectures.work import Simulated, Trained
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, OLIVE, PURPLE, SKY, VERMILION, WINE
-
-__all__ = ["PICTURES", "draw"]
 
 TITLES = {
     "multi-query": "Several queries, one readout",
@@ -28,7 +25,7 @@ COLOURS = (PURPLE, GREEN, VERMILION, SKY, WINE, OLIVE)
 TICKS = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
-def draw(rows: Sequence[Any], family: str) -> Figure:
+def draw(rows: Rows, family: str) -> Figure:
     """Draw the test errors of one family of networks against the load."""
     figure, (axes,) = style.new_figure(6.4, 4.3)
     known, simulated = select(rows, References), select(rows, Simulated)
@@ -45,7 +42,7 @@ def draw(rows: Sequence[Any], family: str) -> Figure:
     values += [getattr(row, name).value for row in simulated for name in ("pooled", "attention")]
     values += [row.test_error.value for row in trained]
     low, high = 0.8 * min(values), 1.3 * max(values)
-    lines.error_axis(axes, [t for t in TICKS if low <= t <= high])
+    style.log_ticks(axes, y=[t for t in TICKS if low <= t <= high])
     axes.set_ylim(low, min(0.6, high))
     style.axis_text(axes, x="α = labelled samples / d", y="test error", title=TITLES[family])
     lines.labelled_legend(figure)

@@ -14,8 +14,6 @@ from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
-__all__ = ["ETA_Q", "PROFILES", "RIDGE", "Profile", "Simulated", "Trained", "jobs"]
-
 RIDGE, ETA_Q = 0.1, 50.0
 RECIPE = Recipe(patience=5)
 

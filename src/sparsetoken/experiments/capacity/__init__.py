@@ -5,8 +5,6 @@ from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.capacity.work import PROFILES, jobs
 from sparsetoken.experiments.experiment import Experiment
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="capacity",
     title="Capacity",

@@ -7,13 +7,11 @@ from typing import Any
 
 from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.capacity.work import MODELS, Profile
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
-from sparsetoken.experiments.rows import Measured, Predicted, select
+from sparsetoken.experiments.rows import Measured, Predicted, Rows, select
 from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.threshold import fit_threshold
-
-__all__ = ["CLAIMS", "by_engine", "compare_rows", "summary"]
 
 CLAIMS = (
     Claim(
@@ -29,13 +27,13 @@ CLAIMS = (
 )
 
 
-def by_engine(rows: Sequence[Any], engine: str, **wanted: object) -> list[Separable]:
+def by_engine(rows: Rows, engine: str, **wanted: object) -> list[Separable]:
     """Return the rows of one engine, by rising load."""
     found = [row for row in select(rows, Separable, **wanted) if row.share.engine == engine]
     return sorted(found, key=lambda row: row.alpha1)
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     comparisons = []
     for model in MODELS:
@@ -69,7 +67,7 @@ def _threshold(counted: Sequence[Separable]) -> Measured:
     return Measured(fit.middle, fit.standard_error, features, total, status=status)
 
 
-def _engines(profile: Profile, rows: Sequence[Any]) -> Comparison:
+def _engines(profile: Profile, rows: Rows) -> Comparison:
     """Compare the share with real tensors with the share of the reduced engine."""
     (tensors,) = by_engine(rows, "tensors")
     (reduced,) = by_engine(
@@ -88,8 +86,6 @@ def _engines(profile: Profile, rows: Sequence[Any]) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need: the measured thresholds at the larger dimension."""
     return {"thresholds": [c for c in comparisons if c.claim == "capacity" and c.key]}

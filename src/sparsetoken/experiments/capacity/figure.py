@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,17 +11,15 @@ from matplotlib.lines import Line2D
 from sparsetoken.experiments.capacity.claims import by_engine
 from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.capacity.work import MODELS
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY
-
-__all__ = ["PICTURES", "draw"]
 
 LINES, ALPHAS = (":", "-"), (0.5, 1.0)
 """Of the smaller and the larger feature dimension."""
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw one panel for each model: two dimensions, and the capacity as a line."""
     figure, panels = style.new_figure(9.6, 3.6, 3)
     features = sorted({row.features for row in select(rows, Separable)})

@@ -12,8 +12,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query
 
-__all__ = ["MODELS", "PROFILES", "Profile", "jobs"]
-
 PROBLEM = SparseTokenProblem(length=4, informative=1, strength=2.0, positive_rate=0.5)
 QUERY = Query(cosine=0.8, sharpness=1.0)
 MODELS = ("attention", "pooled", "vectorized")

@@ -5,8 +5,6 @@ from sparsetoken.experiments.capacity_curves.rows import AtPlace, Crossing, OnLi
 from sparsetoken.experiments.capacity_curves.work import PROFILES, jobs
 from sparsetoken.experiments.experiment import Experiment
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="capacity-curves",
     title="Capacity against cosine, strength and length",

@@ -23,12 +23,10 @@ from sparsetoken.experiments.capacity_curves.transitions import (
     width_power,
 )
 from sparsetoken.experiments.capacity_curves.work import BASE, PLACES, Profile
-from sparsetoken.experiments.claims import Claim, Comparison, largest_z
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, largest_z
 from sparsetoken.experiments.finite_dimension import NO_SHIFT
-from sparsetoken.experiments.rows import Measured, Predicted, one, select
+from sparsetoken.experiments.rows import Measured, Predicted, Rows, one, select
 from sparsetoken.experiments.rules import compare, judge, share
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
 
 OVER_LENGTH, ORDER = "pooled-capacity-is-vectorized-over-length", "capacity-order"
 NOT_ALWAYS, NO_SIGNAL = "capacity-order-not-always", "capacity-without-signal"
@@ -70,7 +68,7 @@ STRONG = (("very strong", "attention"), ("very strong", "vectorized"))
 """The same where the order breaks, each as (place, model)."""
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     fits = fitted(rows)
     measured = thresholds(rows, fits)
@@ -88,7 +86,7 @@ def _text(place: Place) -> str:
     return f"L = {place.length}, θ = {place.strength:g}, s = {place.cosine:g}"
 
 
-def _by_model(rows: Sequence[Any], panel: str) -> dict[float, dict[str, Predicted]]:
+def _by_model(rows: Rows, panel: str) -> dict[float, dict[str, Predicted]]:
     """Return the capacities on a line: by its coordinate, and then by model."""
     found: dict[float, dict[str, Predicted]] = {}
     for row in select(rows, OnLine, panel=panel):
@@ -96,9 +94,7 @@ def _by_model(rows: Sequence[Any], panel: str) -> dict[float, dict[str, Predicte
     return found
 
 
-def _over_length(
-    rows: Sequence[Any], measured: dict[tuple[str, str], Measured]
-) -> list[Comparison]:
+def _over_length(rows: Rows, measured: dict[tuple[str, str], Measured]) -> list[Comparison]:
     line = _by_model(rows, "length")
     ratios = [L * at["pooled"].value / at["vectorized"].value for L, at in line.items()]
     found = [
@@ -128,7 +124,7 @@ def _over_length(
     return found
 
 
-def _order(rows: Sequence[Any], fits: Fits) -> list[Comparison]:
+def _order(rows: Rows, fits: Fits) -> list[Comparison]:
     line = [at for L, at in _by_model(rows, "length").items() if 4 <= L <= 10]
     true = [at["vectorized"].value > at["attention"].value > at["pooled"].value for at in line]
     pairs = [((place, up), (place, low)) for place, (up, low) in ORDERED]
@@ -139,7 +135,7 @@ def _order(rows: Sequence[Any], fits: Fits) -> list[Comparison]:
     ]
 
 
-def _not_always(rows: Sequence[Any], fits: Fits) -> list[Comparison]:
+def _not_always(rows: Rows, fits: Fits) -> list[Comparison]:
     low = one(rows, Crossing, panel="cosine").x.value
     high = one(rows, Crossing, panel="strength").x.value
     under = [
@@ -170,7 +166,7 @@ def _measured_order(claim: str, where: str, gaps: Sequence[float]) -> Comparison
     )
 
 
-def _without_signal(rows: Sequence[Any]) -> list[Comparison]:
+def _without_signal(rows: Rows) -> list[Comparison]:
     found = [
         compare(
             NO_SIGNAL,
@@ -218,7 +214,7 @@ def _cover(counted: Sequence[Separable]) -> Comparison:
     )
 
 
-def _narrowing(rows: Sequence[Any], fits: Fits) -> Comparison:
+def _narrowing(rows: Rows, fits: Fits) -> Comparison:
     counted, power = select(rows, Separable), width_power(fits)
     largest = max(row.features for row in counted)
     return judge(
@@ -249,9 +245,7 @@ def _measured(row: AtPlace, found: Measured) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     fits = fitted(rows)
     found = [c for c in comparisons if c.claim == MEASURED]

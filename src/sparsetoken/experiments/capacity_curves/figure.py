@@ -15,18 +15,16 @@ from matplotlib.lines import Line2D
 from sparsetoken.experiments.capacity_curves.rows import Crossing, OnLine
 from sparsetoken.experiments.capacity_curves.transitions import fitted, thresholds
 from sparsetoken.experiments.capacity_curves.work import BASE, MODELS, PLACES
-from sparsetoken.experiments.rows import Measured, select, series
+from sparsetoken.experiments.rows import Measured, Rows, select, series
 from sparsetoken.experiments.threshold import Threshold
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY, LIGHT_GREY
-
-__all__ = ["PICTURES", "draw", "draw_widths"]
 
 AXES = {"cosine": "cosine s", "strength": "strength θ", "length": "length L"}
 LETTERS = {"length": "L", "strength": "θ", "cosine": "s"}
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw one panel for each coordinate: theory as lines, measured thresholds as points."""
     figure, panels = style.new_figure(9.6, 3.8, 3)
     measured = thresholds(rows, fitted(rows))
@@ -77,7 +75,7 @@ def _crossing(axes: Axes, row: Crossing) -> None:
     )
 
 
-def _scales(panels: Sequence[Axes], rows: Sequence[Any]) -> None:
+def _scales(panels: Sequence[Axes], rows: Rows) -> None:
     cosine, strength, length = panels
     vectorized = select(rows, OnLine, panel="cosine", model="vectorized")[0].capacity
     cosine.text(
@@ -91,14 +89,12 @@ def _scales(panels: Sequence[Axes], rows: Sequence[Any]) -> None:
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
     )
     for axes in (strength, length):
-        axes.set_yscale("log")
-        axes.set_yticks([2, 4, 8, 16, 32], ["2", "4", "8", "16", "32"])
-        axes.minorticks_off()
+        style.log_ticks(axes, y=(2, 4, 8, 16, 32))
     length.set_xscale("log", base=2)
     length.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
 
 
-def draw_widths(rows: Sequence[Any]) -> Figure:
+def draw_widths(rows: Rows) -> Figure:
     """Draw the relative width of each transition, and their mean, against the size."""
     figure, (axes,) = style.new_figure(7.2, 3.8)
     by_size: dict[int, list[Threshold]] = {}
@@ -115,11 +111,7 @@ def draw_widths(rows: Sequence[Any]) -> Figure:
         axes.errorbar([m], [mean], yerr=[error], fmt="D", color="black", ms=5, capsize=3)
     line = axes.plot(sizes, [(2 * m) ** -0.5 for m in sizes], color="black", lw=1.2)[0]
     line.set_label("no signal: 1/√(2 features)")
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xticks(sizes, [str(m) for m in sizes])
-    axes.set_yticks([0.05, 0.1, 0.2], ["0.05", "0.1", "0.2"])
-    axes.minorticks_off()
+    style.log_ticks(axes, x=sizes, y=(0.05, 0.1, 0.2))
     style.axis_text(axes, x="features (d, or L d for vectorized)", y="width / α*")
     marks = [("o", style.COLOURS[m], m) for m in MODELS] + [("D", "black", "mean")]
     handles = [Line2D([], [], ls="none", marker=m, color=c, label=name) for m, c, name in marks]

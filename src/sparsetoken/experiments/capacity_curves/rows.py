@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["AtPlace", "Crossing", "OnLine", "Place", "Separable"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Place:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from sparsetoken.experiments.capacity_curves.rows import AtPlace, Separable
-from sparsetoken.experiments.rows import Measured, select
+from sparsetoken.experiments.rows import Measured, Rows, select
 from sparsetoken.experiments.threshold import (
     Limit,
     Threshold,
@@ -18,13 +17,11 @@ from sparsetoken.experiments.threshold import (
     limit_of,
 )
 
-__all__ = ["Fits", "fitted", "threshold_gap", "thresholds", "width_power"]
-
 Fits = Mapping[tuple[str, str], Mapping[int, Threshold]]
 """By the name of the place and the model, and then by the number of features."""
 
 
-def fitted(rows: Sequence[Any]) -> Fits:
+def fitted(rows: Rows) -> Fits:
     """Return the transition fitted to the counts of each place, model and size."""
     fits: dict[tuple[str, str], dict[int, Threshold]] = {}
     for known in select(rows, AtPlace):
@@ -42,7 +39,7 @@ def _fit(counted: Sequence[Separable]) -> Threshold:
     return fit_threshold([row.alpha1 for row in rows], counts, rows[0].share.trials)
 
 
-def thresholds(rows: Sequence[Any], fits: Fits) -> dict[tuple[str, str], Measured]:
+def thresholds(rows: Rows, fits: Fits) -> dict[tuple[str, str], Measured]:
     """Return the thresholds in infinite dimension: a line in 1/features through the fits.
 
     One that has fewer than two sizes, or a size whose fit did not converge, is nan.

@@ -23,8 +23,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query
 
-__all__ = ["BASE", "MODELS", "PLACES", "PROFILES", "Profile", "jobs"]
-
 MODELS = ("attention", "pooled", "vectorized")
 LINE = 1e-3
 """Relative tolerance of the theory."""

@@ -5,8 +5,6 @@ from sparsetoken.experiments.data_reuse.work import PROFILES, Descended, Reused,
 from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.references import References
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="data-reuse",
     title="One data set for query and readout",

@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.data_reuse.work import FIT, Descended, Profile, Reused, Trained
 from sparsetoken.experiments.finite_dimension import DIFFERENCE
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import Measured, Predicted, one, select
+from sparsetoken.experiments.rows import Measured, Predicted, Rows, one, select
 from sparsetoken.experiments.rules import judge, share
-
-__all__ = ["CLAIMS", "TIMES", "compare_rows", "predicted_error", "summary"]
 
 REUSE, SPLITTING = "reuse-of-data", "reuse-or-splitting"
 
@@ -33,7 +31,7 @@ TIMES = {"reused": 1, "all twice": 2}
 """How many times n0 samples an arm sees."""
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     trained = [row for row in select(rows, Trained) if row.arm in TIMES]
     found = [_judged(rows, row, name) for row in trained for name in ("test_error", "cosine")]
@@ -46,11 +44,11 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     return [*found, *(_gained(rows, row) for row in twice), _always(rows, twice)]
 
 
-def _reused(rows: Sequence[Any], row: Trained) -> Reused:
+def _reused(rows: Rows, row: Trained) -> Reused:
     return one(rows, Reused, alpha=TIMES[row.arm] * row.load)
 
 
-def predicted_error(rows: Sequence[Any], arm: str, load: float) -> Predicted:
+def predicted_error(rows: Rows, arm: str, load: float) -> Predicted:
     """Return the predicted test error of an arm."""
     if arm == "fresh":
         return one(rows, References, load=load).attention
@@ -62,26 +60,26 @@ def _place(row: Trained) -> dict[str, Any]:
     return {"curve": row.arm, "where": where, "x": row.load}
 
 
-def _judged(rows: Sequence[Any], row: Trained, name: str) -> Comparison:
+def _judged(rows: Rows, row: Trained, name: str) -> Comparison:
     theory, found = getattr(_reused(rows, row), name), getattr(row, name)
     key = name == "test_error" and row.arm == "reused"
     return judge(REUSE, name, theory, found, **_place(row), key=key)
 
 
-def _descended(rows: Sequence[Any], row: Descended, name: str) -> Comparison:
+def _descended(rows: Rows, row: Descended, name: str) -> Comparison:
     theory, found = getattr(one(rows, Reused, alpha=row.alpha), name), getattr(row, name)
     where = f"n/d = {row.alpha:g}, d = {found.dimension}"
     return judge(REUSE, name, theory, found, curve="without tokens", where=where, x=row.alpha)
 
 
-def _difference(rows: Sequence[Any], row: Trained) -> Predicted:
+def _difference(rows: Rows, row: Trained) -> Predicted:
     """Return the predicted test error of an arm less that with fresh data."""
     reused, fresh = (predicted_error(rows, arm, row.load) for arm in (row.arm, "fresh"))
     status = reused.status if not reused.converged else fresh.status
     return Predicted(reused.value - fresh.value, math.hypot(reused.error, fresh.error), status)
 
 
-def _gained(rows: Sequence[Any], row: Trained) -> Comparison:
+def _gained(rows: Rows, row: Trained) -> Comparison:
     # A difference of two test errors is off at finite d by as much as the larger one.
     fresh = predicted_error(rows, "fresh", row.load).value
     name = "test_error − fresh"
@@ -89,7 +87,7 @@ def _gained(rows: Sequence[Any], row: Trained) -> Comparison:
     return judge(SPLITTING, name, theory, row.excess, **_place(row), shift=DIFFERENCE, size=fresh)
 
 
-def _always(rows: Sequence[Any], twice: Sequence[Trained]) -> Comparison:
+def _always(rows: Rows, twice: Sequence[Trained]) -> Comparison:
     found = [_difference(rows, row) for row in twice]
     true = [gap.value < -3 * gap.error for gap in found]
     return share(
@@ -103,9 +101,7 @@ def _always(rows: Sequence[Any], twice: Sequence[Trained]) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return predictions and measurements at each load."""
     return {
         "steps": FIT,
@@ -127,5 +123,5 @@ def summary(
     }
 
 
-def _arm(rows: Sequence[Any], row: Trained) -> tuple[str, Predicted, Measured]:
+def _arm(rows: Rows, row: Trained) -> tuple[str, Predicted, Measured]:
     return row.arm, predicted_error(rows, row.arm, row.load), row.test_error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,11 +11,9 @@ from sparsetoken.experiments import reference_lines as lines
 from sparsetoken.experiments.data_reuse.claims import TIMES
 from sparsetoken.experiments.data_reuse.work import Reused, Trained
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import one, select, series
+from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
-
-__all__ = ["PICTURES", "draw"]
 
 LOOKS = {
     "fresh": ("fresh D0 and D1", BLUE, "o", 0.94),
@@ -26,7 +23,7 @@ LOOKS = {
 """Label, colour, marker, and a shift along x that keeps error bars apart."""
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw the test error (left) and the cosine of the query (right)."""
     figure, (left, right) = style.new_figure(8.8, 4.2, 2)
     places = [(row.load, row) for row in select(rows, References)]
@@ -38,7 +35,7 @@ def draw(rows: Sequence[Any]) -> Figure:
             if arm in TIMES:
                 style.predicted(axes, _line(rows, arm, column), LOOKS[arm][1])
             _points(axes, rows, arm, column)
-    lines.error_axis(left, (0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    style.log_ticks(left, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     left.set_ylim(0.015, None)
     for axes in (left, right):
         style.load_axis(axes, {row.load for row in select(rows, Trained)})
@@ -48,12 +45,12 @@ def draw(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _line(rows: Sequence[Any], arm: str, column: str) -> list[tuple[float, Any]]:
+def _line(rows: Rows, arm: str, column: str) -> list[tuple[float, Any]]:
     loads = sorted(row.load for row in select(rows, Trained, arm=arm))
     return [(x, getattr(one(rows, Reused, alpha=TIMES[arm] * x), column)) for x in loads]
 
 
-def _points(axes: Axes, rows: Sequence[Any], arm: str, column: str) -> None:
+def _points(axes: Axes, rows: Rows, arm: str, column: str) -> None:
     label, colour, marker, shift = LOOKS[arm]
     found = [(x * shift, v) for x, v in series(select(rows, Trained, arm=arm), "load", column)]
     lines.labelled_points(axes, found, fmt=marker, color=colour, label=label, elinewidth=1.3)

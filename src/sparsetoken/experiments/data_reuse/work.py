@@ -16,8 +16,6 @@ from sparsetoken.results import Status, StatusCode, Trajectory
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 
-__all__ = ["FIT", "PROFILES", "Descended", "Profile", "Reused", "Trained", "jobs", "steps_of"]
-
 FIT = 48
 """Steps of the readout after the two steps: it is then at its minimum, see `one_data_set`."""
 _LAST = 5  # steps whose change counts as numerical error

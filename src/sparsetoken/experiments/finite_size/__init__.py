@@ -5,8 +5,6 @@ from sparsetoken.experiments.finite_size.claims import CLAIMS, compare_rows, sum
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
 from sparsetoken.experiments.finite_size.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="finite-size",
     title="Finite dimension",

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
 from sparsetoken.experiments.finite_size.work import ALPHA1, QUANTITIES, Profile
-from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.rows import Rows, one, select
 from sparsetoken.experiments.rules import judge
-
-__all__ = ["CLAIMS", "Shrinkage", "compare_rows", "shrinkage", "summary"]
 
 CLAIMS = (
     Claim(
@@ -24,7 +21,7 @@ CLAIMS = (
 )
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     sizes = ", ".join(str(d) for d in profile.dimensions)
     return [
@@ -68,7 +65,7 @@ class Shrinkage:
         return abs(self.coefficient) > 2 * self.standard_error
 
 
-def shrinkage(rows: Sequence[Any], quantity: str, power: float) -> Shrinkage:
+def shrinkage(rows: Rows, quantity: str, power: float) -> Shrinkage:
     """Fit measured - theory = c / d^power by weighted least squares."""
     limit = one(rows, Limit, quantity=quantity).found
     found = [row.found for row in select(rows, Simulated, quantity=quantity)]
@@ -82,9 +79,7 @@ def shrinkage(rows: Sequence[Any], quantity: str, power: float) -> Shrinkage:
     return Shrinkage(quantity, power, c, information**-0.5, misfit)
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need: for each quantity the fits of c/d and of c/√d."""
     fits = [[shrinkage(rows, name, power) for power in (1.0, 0.5)] for name in QUANTITIES]
     return {"alpha1": ALPHA1, "fits": fits}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,29 +10,24 @@ from sparsetoken.experiments.finite_dimension import SHIFTS
 from sparsetoken.experiments.finite_size.claims import shrinkage
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
 from sparsetoken.experiments.finite_size.work import QUANTITIES
-from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.rows import Rows, one, select
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import LIGHT_GREY, PALE
 
-__all__ = ["PICTURES", "draw"]
 
-
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw measured - theory against d, the fits c/d and c/sqrt(d), and the c of other settings."""
     figure, panels = style.new_figure(9.6, 3.6, 3)
     for axes, quantity in zip(panels, QUANTITIES, strict=True):
         _differences(axes, rows, quantity)
-        axes.set_xscale("log")
-        ticks = sorted({row.found.dimension for row in select(rows, Simulated)})
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-        axes.minorticks_off()
+        style.log_ticks(axes, x=sorted({row.found.dimension for row in select(rows, Simulated)}))
         style.axis_text(axes, x="d", y="", title=quantity.replace("_", " "))
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(names))
     return figure
 
 
-def _differences(axes: Axes, rows: Sequence[Any], quantity: str) -> None:
+def _differences(axes: Axes, rows: Rows, quantity: str) -> None:
     limit = one(rows, Limit, quantity=quantity).found
     found = [row.found for row in select(rows, Simulated, quantity=quantity)]
     dimensions = [m.dimension for m in found]

@@ -7,13 +7,11 @@ import dataclasses
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.finite_size.rows import Limit, Simulated
-from sparsetoken.experiments.rows import measured, predicted
+from sparsetoken.experiments.rows import measured, predicted, predicted_error
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
-
-__all__ = ["ALPHA1", "PROFILES", "QUANTITIES", "Profile", "jobs"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 STEPS = TwoSteps(alpha=1.0, eta_q=7.0, loss="square")
@@ -62,7 +60,7 @@ def predict_limits() -> list[Limit]:
     result = theory.predict_point(PROBLEM, Attention(STEPS), READOUT)
     return [
         Limit("cosine", predicted(query, "cosine")),
-        Limit("test_error", predicted(result, "test_error", result.numerical_error)),
+        Limit("test_error", predicted_error(result)),
         Limit("training_loss", predicted(result, "training_loss")),
     ]
 

@@ -4,8 +4,6 @@ from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.experiments.growing_length.claims import CLAIMS, compare_rows, summary
 from sparsetoken.experiments.growing_length.work import PROFILES, LongCosine, Place, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="growing-length",
     title="Length in proportion to dimension",

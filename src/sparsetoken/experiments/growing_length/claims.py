@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeWarning, curve_fit
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.growing_length.work import (
     ALPHA1,
     ARMS,
@@ -20,10 +20,8 @@ from sparsetoken.experiments.growing_length.work import (
     Place,
     Profile,
 )
-from sparsetoken.experiments.rows import Measured, Predicted, select
+from sparsetoken.experiments.rows import Measured, Predicted, Rows, select
 from sparsetoken.experiments.rules import observed
-
-__all__ = ["CLAIMS", "compare_rows", "relative", "summary"]
 
 CLAIMS = (
     Claim(
@@ -35,13 +33,13 @@ CLAIMS = (
 )
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Report each simulation beside the theory at its length, and each fall with d."""
     found = [c for row in select(rows, Place) for c in _beside_theory(row)]
     return found + [_fall(line) for line in _lines(profile, rows)]
 
 
-def _lines(profile: Profile, rows: Sequence[Any]) -> list[list[Place]]:
+def _lines(profile: Profile, rows: Rows) -> list[list[Place]]:
     return [select(rows, Place, arm=arm, ratio=ratio) for arm in ARMS for ratio in profile.ratios]
 
 
@@ -106,9 +104,7 @@ def _fitted_power(line: Sequence[Place]) -> tuple[float, float]:
     return float(power), float(np.sqrt(covariance[1, 1]))
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the differences and their powers on each line, and each arm at its longest."""
     lines = _lines(profile, rows)
     return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,18 +10,16 @@ from matplotlib.figure import Figure
 from sparsetoken.experiments import reference_lines as lines
 from sparsetoken.experiments.growing_length.claims import relative
 from sparsetoken.experiments.growing_length.work import ARMS, LongCosine, Place
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, SKY
-
-__all__ = ["PICTURES", "draw"]
 
 ARM_COLOURS = {"fixed": SKY, "growing": BLUE}
 MARKERS = "os^D"
 """One for each ratio L/d."""
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw test error (left), cosine (middle), its relative difference to theory (right)."""
     figure, (left, middle, right) = style.new_figure(11.0, 4.2, 3)
     places = select(rows, Place)
@@ -41,28 +38,22 @@ def draw(rows: Sequence[Any]) -> Figure:
                 lines.labelled_points(axes, series(line, "length", name), fmt=marker, **look)
             off = [(row.dimension, relative(row.cosine, row.predicted_cosine)) for row in line]
             lines.labelled_points(right, off, fmt=marker + "-", lw=0.8, **look)
-    for axes in (left, middle, right):
-        axes.set_xscale("log")
+    middle.set_xscale("log")
+    style.log_ticks(left, x=sorted({row.length for row in places}))
+    style.log_ticks(right, x=sorted({row.dimension for row in places}))
     style.axis_text(left, x="L", y="", title="test error")
     style.axis_text(middle, x="L", y="", title="cosine of the query")
     style.axis_text(right, x="d", y="", title="cosine, measured / theory − 1")
-    _plain_ticks(left, {row.length for row in places})
-    _plain_ticks(right, {row.dimension for row in places})
     lines.labelled_legend(figure, ncols=4)
     return figure
 
 
-def _theory(left: Axes, middle: Axes, rows: Sequence[Any], arm: str) -> None:
+def _theory(left: Axes, middle: Axes, rows: Rows, arm: str) -> None:
     look: dict[str, Any] = {"color": ARM_COLOURS[arm], "label": f"attention, {ARMS[arm]}, theory"}
     errors = series(select(rows, Place, arm=arm), "length", "references")
     left.plot([L for L, _ in errors], [known.attention.value for _, known in errors], **look)
     cosines = series(select(rows, LongCosine, arm=arm), "length", "predicted_cosine")
     middle.plot([L for L, _ in cosines], [cosine.value for _, cosine in cosines], **look)
-
-
-def _plain_ticks(axes: Axes, values: Iterable[int]) -> None:
-    axes.set_xticks(sorted(values), [str(v) for v in sorted(values)])
-    axes.minorticks_off()
 
 
 PICTURES = {"growing_length": draw}

@@ -15,8 +15,6 @@ from sparsetoken.results import Alignment
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
-__all__ = ["ALPHA1", "ARMS", "PROFILES", "STRENGTH", "LongCosine", "Place", "Profile", "jobs"]
-
 ALPHA1 = 2.0
 STRENGTH = 1.5
 """In units of sqrt(2 log L)."""

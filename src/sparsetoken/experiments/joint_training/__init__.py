@@ -6,8 +6,6 @@ from sparsetoken.experiments.joint_training.rows import AtStep, Followed
 from sparsetoken.experiments.joint_training.work import PROFILES, jobs
 from sparsetoken.experiments.references import References
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="joint-training",
     title="Joint training of all weights",

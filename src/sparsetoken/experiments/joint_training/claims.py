@@ -7,15 +7,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.finite_dimension import DIFFERENCE
 from sparsetoken.experiments.joint_training.rows import QUANTITIES, AtStep, Followed
 from sparsetoken.experiments.joint_training.work import ETA_W, RATIOS, STARTS, Profile
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import Predicted, one, select
+from sparsetoken.experiments.rows import Predicted, Rows, one, select
 from sparsetoken.experiments.rules import judge, share
-
-__all__ = ["CLAIMS", "Stop", "compare_rows", "stops", "summary"]
 
 DESCENT, STOPPING = "joint-descent", "early-stopping"
 CLEAR = 1e-3
@@ -64,12 +62,12 @@ class Stop:
         return self.last.test_error.value - self.best.test_error.value > CLEAR
 
 
-def stops(rows: Sequence[Any]) -> list[Stop]:
+def stops(rows: Rows) -> list[Stop]:
     """Return where each descent should stop."""
     return [_stop(rows, ratio, start) for ratio in RATIOS for start in STARTS]
 
 
-def _stop(rows: Sequence[Any], ratio: float, start: float) -> Stop:
+def _stop(rows: Rows, ratio: float, start: float) -> Stop:
     place = {"ratio": ratio, "start": start}
     course = select(rows, AtStep, **place)
     best = min(course, key=lambda row: row.test_error.value)
@@ -79,7 +77,7 @@ def _stop(rows: Sequence[Any], ratio: float, start: float) -> Stop:
     return Stop(ratio, start, best, course[-1], near)
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     judged = [_judged(rows, row, name) for row in select(rows, Followed) for name in QUANTITIES]
     found = stops(rows)
@@ -101,17 +99,17 @@ def _name(start: float) -> str:
     return NAMES.get(start, "from random weights")
 
 
-def _at(rows: Sequence[Any], row: Followed) -> AtStep:
+def _at(rows: Rows, row: Followed) -> AtStep:
     return one(rows, AtStep, ratio=row.ratio, start=row.start, step=row.step)
 
 
-def _judged(rows: Sequence[Any], row: Followed, name: str) -> Comparison:
+def _judged(rows: Rows, row: Followed, name: str) -> Comparison:
     theory = getattr(_at(rows, row), name)
     key = name == "test_error" and row.rise.value == 0 and row.ratio == 1
     return judge(DESCENT, name, theory, getattr(row, name), **_place(row), key=key)
 
 
-def _risen(rows: Sequence[Any], stop: Stop, near: Followed) -> Comparison:
+def _risen(rows: Rows, stop: Stop, near: Followed) -> Comparison:
     """Compare the rise of the test error from the measured step nearest to the minimum."""
     first, last = _at(rows, near).test_error, stop.last.test_error
     status = first.status if not first.converged else last.status
@@ -122,7 +120,7 @@ def _risen(rows: Sequence[Any], stop: Stop, near: Followed) -> Comparison:
     return judge(STOPPING, name, theory, near.rise, **place, shift=DIFFERENCE, size=last.value)
 
 
-def _shares(rows: Sequence[Any], found: Sequence[Stop]) -> list[Comparison]:
+def _shares(rows: Rows, found: Sequence[Stop]) -> list[Comparison]:
     fast = [stop for stop in found if stop.ratio >= 1]
     sound = all(row.test_error.converged for stop in fast for row in (stop.best, stop.last))
     falls = [[_falls(stop, engine) for stop in fast] for engine in ENGINES]
@@ -144,9 +142,7 @@ def _falls(stop: Stop, engine: str) -> bool:
     return fall.value > 3 * fall.error
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the references, and where each descent should stop."""
     return {
         "references": one(rows, References),
@@ -156,7 +152,7 @@ def summary(
     }
 
 
-def _measured(rows: Sequence[Any], stop: Stop) -> Followed:
+def _measured(rows: Rows, stop: Stop) -> Followed:
     """Return the measured step with the least test error, at the largest dimension."""
     course = select(rows, Followed, ratio=stop.ratio, start=stop.start)
     far = max(row.test_error.dimension for row in course)

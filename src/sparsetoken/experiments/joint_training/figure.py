@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -12,11 +9,9 @@ from sparsetoken.experiments import reference_lines as lines
 from sparsetoken.experiments.joint_training.rows import QUANTITIES, AtStep, Followed
 from sparsetoken.experiments.joint_training.work import ALPHA, RATIOS, STARTS
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
-
-__all__ = ["PICTURES", "draw"]
 
 COLOURS = dict(zip(RATIOS, (GREEN, PURPLE, VERMILION), strict=True))
 LINES = dict(zip(STARTS, (("-", "o", "zero"), ("--", "s", "random")), strict=True))
@@ -27,7 +22,7 @@ TITLES = {
 }
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw the three quantities over the steps."""
     figure, panels = style.new_figure(11.0, 4.4, 3)
     for axes, name in zip(panels, QUANTITIES, strict=True):
@@ -37,12 +32,12 @@ def draw(rows: Sequence[Any]) -> Figure:
         style.axis_text(axes, x="steps", y="", title=TITLES[name])
     known = [(row.load, row) for row in select(rows, References)]
     lines.reference_lines(panels[0], known)
-    lines.error_axis(panels[0], (0.02, 0.03, 0.05, 0.1, 0.2, 0.5))
+    style.log_ticks(panels[0], y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.5))
     lines.labelled_legend(figure, ncols=5)
     return figure
 
 
-def _descent(axes: Axes, rows: Sequence[Any], name: str, ratio: float, start: float) -> None:
+def _descent(axes: Axes, rows: Rows, name: str, ratio: float, start: float) -> None:
     line, marker, label = LINES[start]
     place = {"ratio": ratio, "start": start}
     course = [(float(row.step), getattr(row, name)) for row in select(rows, AtStep, **place)]

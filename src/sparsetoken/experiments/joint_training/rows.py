@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["QUANTITIES", "AtStep", "Followed"]
-
 QUANTITIES = ("test_error", "training_loss", "cosine")
 
 

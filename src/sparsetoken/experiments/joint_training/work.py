@@ -15,8 +15,6 @@ from sparsetoken.results import Trajectory
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 
-__all__ = ["ALPHA", "PROFILES", "RATIOS", "STARTS", "Profile", "descent_of", "jobs"]
-
 ALPHA = 2.0
 """n/d of all samples."""
 ETA_W = 1.0

@@ -11,8 +11,6 @@ from sparsetoken.experiments.learning_curves.rows import (
 )
 from sparsetoken.experiments.learning_curves.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="learning-curves",
     title="Learning curves",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.learning_curves.rows import QUANTITIES, Simulated, Theory
 from sparsetoken.experiments.learning_curves.work import ALPHA0, Profile
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.experiments.rules import judge
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
 
 CLAIMS = (
     Claim(
@@ -35,7 +32,7 @@ _OF_QUANTITY = dict(
 )
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     theory = {
         (row.model, row.loss, row.alpha1): row
@@ -66,9 +63,7 @@ def _judged(name: str, theory: Theory, row: Simulated, key: bool) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     at_two = [
         row

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments.learning_curves.rows import BestLearner, Effect, Simulated, Theory
 from sparsetoken.experiments.learning_curves.work import MODELS
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
-
-__all__ = ["PICTURES", "draw", "draw_choices"]
 
 CHOICES = (
     ("alpha0", "α₀", "steps as chosen, α₀ varied"),
@@ -21,7 +17,7 @@ CHOICES = (
 )
 
 
-def draw(rows: Sequence[Any], loss: str) -> Figure:
+def draw(rows: Rows, loss: str) -> Figure:
     """Draw test error (left) and training loss (right) with one loss."""
     figure, panels = style.new_figure(8.6, 3.9, 2)
     shown = []
@@ -29,9 +25,7 @@ def draw(rows: Sequence[Any], loss: str) -> Figure:
         for model in MODELS:
             line = series(select(rows, Theory, loss=loss, model=model), "alpha1", quantity)
             points = series(select(rows, Simulated, loss=loss, model=model), "alpha1", quantity)
-            style.predicted(axes, line, style.COLOURS[model])
-            style.measured(axes, points, style.COLOURS[model])
-            shown += line + points
+            shown += style.compared(axes, line, points, style.COLOURS[model])
         if quantity == "test_error":
             floor = series(select(rows, BestLearner), "alpha1", quantity)
             style.predicted(axes, floor, style.COLOURS["floor"], "-.")
@@ -47,7 +41,7 @@ def draw(rows: Sequence[Any], loss: str) -> Figure:
     return figure
 
 
-def draw_choices(rows: Sequence[Any]) -> Figure:
+def draw_choices(rows: Rows) -> Figure:
     """Draw the predicted test error of attention for several choices of the query."""
     figure, panels = style.new_figure(8.6, 4.1, 2)
     for axes, (varied, letter, title) in zip(panels, CHOICES, strict=True):

@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["QUANTITIES", "BestLearner", "Effect", "OnLine", "Simulated", "Theory"]
-
 QUANTITIES = ("test_error", "training_loss", "training_error", "auc")
 
 

@@ -16,15 +16,13 @@ from sparsetoken.experiments.learning_curves.rows import (
     Simulated,
     Theory,
 )
-from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted
+from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted, predicted_error
 from sparsetoken.models import Attention, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.oracle import learning_error
-
-__all__ = ["ALPHA0", "MODELS", "PROFILES", "Profile", "jobs"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 RIDGE = 1e-5
@@ -156,7 +154,7 @@ def predict_line(model: str, loss: str, low: float, high: float, points: int) ->
 def predict_floor(low: float, high: float, points: int) -> list[BestLearner]:
     """Predict the floor under every learner on D0 and D1."""
     found = [(a, learning_error(PROBLEM, ALPHA0 + a)) for a in _grid(low, high, points)]
-    return [BestLearner(a, predicted(p, "test_error", p.numerical_error)) for a, p in found]
+    return [BestLearner(a, predicted_error(p)) for a, p in found]
 
 
 def _columns(found: Prediction) -> dict[str, Predicted]:
@@ -181,8 +179,7 @@ def vary_sharpness(sharpness: float, low: float, high: float, points: int) -> li
 def _effects(varied: str, value: float, model: Model, alphas: tuple[float, ...]) -> list[Effect]:
     found = predict(model, "logistic", alphas, LINE)
     return [
-        Effect(varied, value, a, predicted(p, "test_error", p.numerical_error))
-        for a, p in zip(alphas, found, strict=True)
+        Effect(varied, value, a, predicted_error(p)) for a, p in zip(alphas, found, strict=True)
     ]
 
 

@@ -5,8 +5,6 @@ from sparsetoken.experiments.leave_one_out.claims import CLAIMS, compare_rows, s
 from sparsetoken.experiments.leave_one_out.rows import Estimated, Refitted, Theory
 from sparsetoken.experiments.leave_one_out.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="leave-one-out",
     title="Leave one out",

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.leave_one_out.rows import Estimated, Refitted, Theory
 from sparsetoken.experiments.leave_one_out.work import ALPHA1, QUERY, RIDGE, Profile
-from sparsetoken.experiments.rows import Measured, one, select
+from sparsetoken.experiments.rows import Measured, Rows, one, select
 from sparsetoken.experiments.rules import compare, judge, observed, share
 from sparsetoken.experiments.threshold import Limit, fit_power
-
-__all__ = ["CLAIMS", "ESTIMATE", "SURROGATE", "compare_rows", "power_of", "summary"]
 
 SURROGATE, ESTIMATE = "leave-one-out-surrogate", "leave-one-out-estimates-test-error"
 CLAIMS = (
@@ -32,7 +30,7 @@ ROUNDING = 1e-8
 """Of a left-out score where the surrogate is exact: the tolerance of the fits."""
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     found = [_exact(select(rows, Refitted, loss="square"))]
     for loss in CURVED:
@@ -100,9 +98,7 @@ def _named(loss: str) -> str:
     return f"{loss.replace('_', ' ')} loss"
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     estimates = [c for c in comparisons if c.claim == ESTIMATE and c.quantity == "test_error"]
     by_loss = {loss: select(rows, Refitted, loss=loss) for loss in CURVED}

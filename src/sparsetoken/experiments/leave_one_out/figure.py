@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,16 +11,14 @@ from matplotlib.lines import Line2D
 from sparsetoken.experiments.leave_one_out.claims import CURVED
 from sparsetoken.experiments.leave_one_out.rows import Estimated, Refitted, Theory
 from sparsetoken.experiments.leave_one_out.work import ALPHA1
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
-
-__all__ = ["PICTURES", "draw"]
 
 COLOURS = {"square": VERMILION, "logistic": BLUE, "squared_hinge": GREEN}
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw errors against d (left), and estimated and exact test error (right)."""
     figure, (left, right) = style.new_figure(9.6, 4.3, 2)
     shown = _errors(left, rows) + _estimates(right, rows)
@@ -30,7 +27,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _errors(axes: Axes, rows: Sequence[Any]) -> list[tuple[float, Any]]:
+def _errors(axes: Axes, rows: Rows) -> list[tuple[float, Any]]:
     shown = []
     for loss in CURVED:
         for name, line in (("surrogate_error", "-"), ("change", ":")):
@@ -38,17 +35,14 @@ def _errors(axes: Axes, rows: Sequence[Any]) -> list[tuple[float, Any]]:
             axes.plot([d for d, _ in points], [v.value for _, v in points], line, c=COLOURS[loss])
             style.measured(axes, points, COLOURS[loss])
             shown += points
-    ticks = sorted({row.dimension for row in select(rows, Refitted)})
-    axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xticks(ticks, [str(tick) for tick in ticks])
-    axes.minorticks_off()
+    style.log_ticks(axes, x=sorted({row.dimension for row in select(rows, Refitted)}))
     title = f"difference of scores from refits, α₁ = {ALPHA1:g}"
     style.axis_text(axes, x="d", y="root mean square", title=title)
     return shown
 
 
-def _estimates(axes: Axes, rows: Sequence[Any]) -> list[tuple[float, Any]]:
+def _estimates(axes: Axes, rows: Rows) -> list[tuple[float, Any]]:
     shown = []
     for loss, colour in COLOURS.items():
         theory = select(rows, Theory, loss=loss)

@@ -24,8 +24,6 @@ from sparsetoken.results import Prediction
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
 
-__all__ = ["ALPHA1", "LOSSES", "PROFILES", "QUERY", "RIDGE", "Profile", "jobs"]
-
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 QUERY = Query(0.9, 1.0)
 RIDGE = 1e-2

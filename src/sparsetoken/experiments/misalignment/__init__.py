@@ -5,8 +5,6 @@ from sparsetoken.experiments.misalignment.claims import CLAIMS, compare_rows, su
 from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.misalignment.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="misalignment",
     title="When attention loses",

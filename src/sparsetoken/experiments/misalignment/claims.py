@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from sparsetoken.experiments.claims import Claim, Comparison, largest_z
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, largest_z
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.misalignment.work import ABUNDANT, LENGTH, TOLERANCE, Profile
-from sparsetoken.experiments.rows import Measured, one, select
-from sparsetoken.experiments.rules import compare, judge
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
+from sparsetoken.experiments.rows import Measured, Predicted, Rows, one, select
+from sparsetoken.experiments.rules import compare, judge, share
 
 CLAIMS = (
     Claim(
@@ -37,24 +33,30 @@ CLAIMS = (
 )
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     lost, crossed, _ = (claim.name for claim in CLAIMS)
     found = [_equal(lost, rows, math.inf), _sides(lost, rows, math.inf)]
     for alpha1 in profile.alphas:
         found += [_equal(crossed, rows, alpha1), _sides(crossed, rows, alpha1)]
-        found += [_winners(rows, alpha1), *_judged(crossed, rows, alpha1)]
+        trials = select(rows, Trials, alpha1=alpha1)
+        measured = {(row.model, row.cosine): row.test_error for row in trials}
+        crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1).cosine
+        found.append(_winners(crossed, crossing, measured, _load(alpha1)))
+        found += _judged(crossed, rows, alpha1)
     found += [_falls(rows, L) for L in profile.lengths]
     limits = carried(rows)
     found += [_residual(rows, place, error) for place, error in limits.items()]
-    return [*found, _winners_in_the_limit(rows, limits)]
+    measured = {(model, s): m for (model, L, s), m in limits.items() if L == LENGTH}
+    crossing = one(rows, Crossing, length=LENGTH, alpha1=math.inf).cosine
+    return [*found, _winners(lost, crossing, measured, "carried to α₁ = ∞")]
 
 
 Limits = dict[tuple[str, int, float], Measured]
 """Measured test errors by model, length and cosine."""
 
 
-def carried(rows: Sequence[Any]) -> Limits:
+def carried(rows: Rows) -> Limits:
     """Return the measured test errors carried to infinite data."""
     places = dict.fromkeys((r.model, r.length, r.cosine) for r in select(rows, Abundant))
     found = {}
@@ -65,88 +67,79 @@ def carried(rows: Sequence[Any]) -> Limits:
     return found
 
 
-def _residual(rows: Sequence[Any], place: tuple[str, int, float], found: Measured) -> Comparison:
+def _theory(rows: Rows, model: str, length: int, alpha1: float, s: float) -> Predicted:
+    """Return the predicted test error of a model, of attention at a cosine s."""
+    if model == "attention":
+        return one(rows, AtCosine, length=length, alpha1=alpha1, cosine=s).test_error
+    return one(rows, Pooled, length=length, alpha1=alpha1).test_error
+
+
+def _at(model: str, cosine: float) -> str:
+    return f"s = {cosine:g}, " if model == "attention" else ""
+
+
+def _residual(rows: Rows, place: tuple[str, int, float], found: Measured) -> Comparison:
     """Compare the error that infinite data leave with the theory."""
     model, length, cosine = place
-    at: dict[str, Any] = {"length": length, "alpha1": math.inf}
-    theory: AtCosine | Pooled = one(rows, Pooled, **at)
-    if model == "attention":
-        theory = one(rows, AtCosine, cosine=cosine, **at)
     lost, _, falls = (claim.name for claim in CLAIMS)
-    s = f"s = {cosine:g}, " if model == "attention" else ""
     loads = " and ".join(f"{alpha1:g}" for alpha1 in ABUNDANT)
     return judge(
         lost if length == LENGTH else falls,
         "test_error",
-        theory.test_error,
+        _theory(rows, model, length, math.inf, cosine),
         found,
         curve=model,
-        where=f"L = {length}, {s}α₁ = {loads} carried to ∞",
+        where=f"L = {length}, {_at(model, cosine)}α₁ = {loads} carried to ∞",
         x=cosine,
         group="α₁ = ∞",
         shift=NO_SHIFT,  # with infinite data the theory is exact at every dimension
     )
 
 
-def _winners_in_the_limit(rows: Sequence[Any], limits: Limits) -> Comparison:
-    """Judge which model has the smaller measured error that infinite data leave."""
-    crossing = one(rows, Crossing, length=LENGTH, alpha1=math.inf).cosine
-    attention = {s: m for (name, L, s), m in limits.items() if (name, L) == ("attention", LENGTH)}
-    measured = [limits["pooled", LENGTH, 0.0], *attention.values()]
-    return compare(
-        "misaligned-attention-loses",
+def _winners(
+    claim: str, crossing: Predicted, measured: Mapping[tuple[str, float], Measured], where: str
+) -> Comparison:
+    """Judge which model has the smaller error, measured by model and cosine."""
+    pooled, right = measured["pooled", 0.0], []
+    for (model, cosine), error in measured.items():
+        if model == "attention":
+            gap = error.value - pooled.value
+            clear = abs(gap) > 3 * math.hypot(error.error, pooled.error)
+            right.append(clear and (gap > 0) == (cosine < crossing.value))
+    return share(
+        claim,
         "share of measured cosines where the predicted model wins by 3 standard errors",
+        right,
         curve="attention",
-        where=f"{len(attention)} cosines, carried to α₁ = ∞",
-        expected=1.0,
-        found=_share_won(attention, limits["pooled", LENGTH, 0.0], crossing.value),
-        allowance=0.0,
-        converged=crossing.converged and all(m.converged for m in measured),
+        where=f"{len(right)} cosines, {where}",
+        converged=crossing.converged and all(m.converged for m in measured.values()),
         engine="reduced",
         key=True,
     )
-
-
-def _share_won(attention: Mapping[float, Measured], pooled: Measured, crossing: float) -> float:
-    """Return the share of cosines where the predicted model is better by 3 standard errors."""
-    right = []
-    for cosine, error in attention.items():
-        gap = error.value - pooled.value
-        clear = abs(gap) > 3 * math.hypot(error.error, pooled.error)
-        right.append(clear and (gap > 0) == (cosine < crossing))
-    return float(np.mean(right))
 
 
 def _load(alpha1: float) -> str:
     return "α₁ = ∞" if math.isinf(alpha1) else f"α₁ = {alpha1:g}"
 
 
-def _judged(claim: str, rows: Sequence[Any], alpha1: float) -> list[Comparison]:
+def _judged(claim: str, rows: Rows, alpha1: float) -> list[Comparison]:
     """Compare the measured test errors with the theory."""
-    comparisons = []
-    for row in select(rows, Trials, alpha1=alpha1):
-        at = f"s = {row.cosine:g}, " if row.model == "attention" else ""
-        theory: AtCosine | Pooled = (
-            one(rows, AtCosine, length=LENGTH, alpha1=alpha1, cosine=row.cosine)
-            if row.model == "attention"
-            else one(rows, Pooled, length=LENGTH, alpha1=alpha1)
+    return [
+        judge(
+            claim,
+            "test_error",
+            _theory(rows, row.model, LENGTH, alpha1, row.cosine),
+            row.test_error,
+            curve=row.model,
+            where=f"{_at(row.model, row.cosine)}{_load(alpha1)}, d = {row.test_error.dimension}",
+            x=row.cosine,
+            group=_load(alpha1),
         )
-        comparisons.append(
-            judge(
-                claim,
-                "test_error",
-                theory.test_error,
-                row.test_error,
-                curve=row.model,
-                where=f"{at}{_load(alpha1)}, d = {row.test_error.dimension}",
-                x=row.cosine,
-                group=_load(alpha1),
-            )
-        )
-    return comparisons
+        for row in select(rows, Trials, alpha1=alpha1)
+    ]
 
 
-def _equal(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
+def _equal(claim: str, rows: Rows, alpha1: float) -> Comparison:
     """Compare the two errors at the crossing, attention predicted there anew."""
     row = one(rows, Crossing, length=LENGTH, alpha1=alpha1)
     return compare(
@@ -164,7 +157,7 @@ def _equal(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
     )
 
 
-def _sides(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
+def _sides(claim: str, rows: Rows, alpha1: float) -> Comparison:
     """Judge who wins on the grid by the side of the crossing."""
     crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1)
     # On the crossing itself the tolerance decides, not the order.
@@ -177,62 +170,34 @@ def _sides(claim: str, rows: Sequence[Any], alpha1: float) -> Comparison:
         (row.test_error.value > crossing.pooled.value) == (row.cosine < crossing.cosine.value)
         for row in clear
     ]
-    return compare(
+    return share(
         claim,
         "share of cosines where the predicted model wins",
+        right,
         curve="attention",
         where=f"{len(clear)} cosines, {_load(alpha1)}",
-        expected=1.0,
-        found=float(np.mean(right)),
-        allowance=0.0,
         converged=all(row.test_error.converged for row in clear),
         key=True,
     )
 
 
-def _winners(rows: Sequence[Any], alpha1: float) -> Comparison:
-    """Judge which model had the smaller error in the trials."""
-    crossing = one(rows, Crossing, length=LENGTH, alpha1=alpha1).cosine
-    pooled = one(rows, Trials, model="pooled", alpha1=alpha1).test_error
-    attention = {
-        row.cosine: row.test_error for row in select(rows, Trials, model="attention", alpha1=alpha1)
-    }
-    measured = [pooled, *attention.values()]
-    return compare(
-        "crossing-at-finite-load",
-        "share of measured cosines where the predicted model wins by 3 standard errors",
-        curve="attention",
-        where=f"{len(attention)} cosines, {_load(alpha1)}",
-        expected=1.0,
-        found=_share_won(attention, pooled, crossing.value),
-        allowance=0.0,
-        converged=crossing.converged and all(m.converged for m in measured),
-        engine="reduced",
-        key=True,
-    )
-
-
-def _falls(rows: Sequence[Any], length: int) -> Comparison:
+def _falls(rows: Rows, length: int) -> Comparison:
     found = select(rows, AtCosine, length=length, alpha1=math.inf)
     errors = [row.test_error for row in found]
     steps = [b.value < a.value for a, b in itertools.pairwise(errors)]
     ends = f"s = {found[0].cosine:g} to {found[-1].cosine:g}"
-    return compare(
+    return share(
         "residual-error-falls-with-alignment",
         "share of steps in the cosine that lower the error",
+        steps,
         curve=f"L = {length}",
         where=f"L = {length}, {len(steps)} steps from {ends}",
-        expected=1.0,
-        found=float(np.mean(steps)),
-        allowance=0.0,
         converged=all(error.converged for error in errors),
         key=True,
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     lines = {L: select(rows, AtCosine, length=L, alpha1=math.inf) for L in profile.lengths}
     return {

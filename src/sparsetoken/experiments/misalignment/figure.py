@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,16 +10,14 @@ from matplotlib.lines import Line2D
 
 from sparsetoken.experiments.misalignment.rows import AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.misalignment.work import LENGTH
-from sparsetoken.experiments.rows import one, select, series
+from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY
-
-__all__ = ["PICTURES", "draw"]
 
 MODELS = ("attention", "pooled")
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw infinite data, the largest and the smallest finite alpha1, and the lengths."""
     figure, panels = style.new_figure(11.4, 3.9, 4)
     alphas = sorted({row.alpha1 for row in select(rows, Trials)})
@@ -40,7 +36,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _models(axes: Axes, rows: Sequence[Any], alpha1: float) -> None:
+def _models(axes: Axes, rows: Rows, alpha1: float) -> None:
     place = {"length": LENGTH, "alpha1": alpha1}
     line = series(select(rows, AtCosine, **place), "cosine", "test_error")
     pooled = one(rows, Pooled, **place).test_error
@@ -58,7 +54,7 @@ def _mark(axes: Axes, row: Crossing) -> None:
         axes.plot([x], [y], "X", color="black", mec="white", ms=8.5, zorder=4)
 
 
-def _lengths(axes: Axes, rows: Sequence[Any]) -> None:
+def _lengths(axes: Axes, rows: Rows) -> None:
     lengths = sorted({row.length for row in select(rows, AtCosine)})
     for length, colour in zip(lengths, style.SEQUENCE, strict=False):
         found = select(rows, AtCosine, length=length, alpha1=math.inf)
@@ -76,12 +72,9 @@ def _lengths(axes: Axes, rows: Sequence[Any]) -> None:
             color=colour,
         )
         _mark(axes, one(rows, Crossing, length=length, alpha1=math.inf))
-    axes.set_yscale("log")
     axes.set_xlim(-0.05, 1.35)
     axes.set_xticks([0, 0.5, 1])
-    ticks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
+    style.log_ticks(axes, y=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
     style.axis_text(axes, x="cosine s of the query", y="", title="infinite data, by length")
 
 

@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Abundant", "AtCosine", "Crossing", "Pooled", "Trials"]
-
 
 @dataclasses.dataclass(frozen=True)
 class AtCosine:

@@ -10,13 +10,11 @@ import numpy as np
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
-from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted
+from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted, predicted_error
 from sparsetoken.models import Attention, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
-
-__all__ = ["ABUNDANT", "LENGTH", "PROFILES", "TOLERANCE", "Profile", "jobs"]
 
 LENGTH = 10
 SHARPNESS = 1.0
@@ -124,7 +122,7 @@ def predict(name: str, length: int, alpha1: float, cosine: float = 0.0) -> Predi
     found = theory.predict_point(
         problem_of(length), model_of(name, cosine), readout_of(alpha1), TOLERANCE / 2
     )
-    return predicted(found, "test_error", found.numerical_error)
+    return predicted_error(found)
 
 
 def predict_line(
@@ -153,7 +151,7 @@ def find_crossing(length: int, alpha1: float) -> list[Crossing]:
             alpha1,
             predicted(found, "cosine", found.numerical_error),
             predicted(found, "test_error"),
-            predicted(again, "test_error", again.numerical_error),
+            predicted_error(again),
         )
     ]
 

@@ -5,8 +5,6 @@ from sparsetoken.experiments.query_steps.claims import CLAIMS, compare_rows, sum
 from sparsetoken.experiments.query_steps.work import PROFILES, AfterStep, jobs
 from sparsetoken.experiments.references import References
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="query-steps",
     title="More steps on the query",

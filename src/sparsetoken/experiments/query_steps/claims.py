@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.query_steps.work import ALPHA0, ALPHA1, HELD, SIZES, AfterStep, Profile
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import one, select
+from sparsetoken.experiments.rows import Rows, one, select
 from sparsetoken.experiments.rules import observed
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
 
 CLAIMS = (
     Claim(
@@ -29,7 +27,7 @@ QUANTITIES = {
 }
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Report all that was measured."""
     return [
         observed(
@@ -47,9 +45,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     ]
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return for each step size the steps that the words name, and the best of all."""
     paths = [select(rows, AfterStep, eta_q=eta_q) for eta_q in SIZES]
     ways = [

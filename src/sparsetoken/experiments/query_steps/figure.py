@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments import reference_lines as lines
 from sparsetoken.experiments.query_steps.work import SIZES, AfterStep
 from sparsetoken.experiments.references import References
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, VERMILION
-
-__all__ = ["PICTURES", "draw"]
 
 TITLES = {
     "test_error": "test error",
@@ -24,7 +19,7 @@ TITLES = {
 STEP_COLOURS = (GREEN, VERMILION)
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw test error (left), cosine (middle) and sharpness (right) against the step."""
     figure, panels = style.new_figure(10.4, 4.0, 3)
     lines.reference_lines(panels[0], [(row.load, row) for row in select(rows, References)])
@@ -39,7 +34,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     for axes, title in zip(panels, TITLES.values(), strict=True):
         axes.set_xticks(range(2, last + 1, 2))
         style.axis_text(axes, x="gradient steps in all", y="", title=title)
-    lines.error_axis(panels[0], (0.02, 0.03, 0.05, 0.1, 0.2, 0.3))
+    style.log_ticks(panels[0], y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.3))
     lines.labelled_legend(figure, ncols=4)
     return figure
 

@@ -12,8 +12,6 @@ from sparsetoken.experiments.rows import Measured, averaged, averages
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
-__all__ = ["ALPHA0", "ALPHA1", "HELD", "PROFILES", "SIZES", "AfterStep", "Profile", "jobs"]
-
 ALPHA0, ALPHA1 = 1.0, 2.0
 SIZES = (5.0, 25.0)
 """Step sizes eta_q: with the larger the two-step query has sharpness near 1."""

@@ -13,8 +13,6 @@ from sparsetoken.experiments.rates.rows import (
 )
 from sparsetoken.experiments.rates.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="rates",
     title="Rates of alignment and of infinite data",

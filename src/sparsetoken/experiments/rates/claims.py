@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
 from sparsetoken.experiments.rates.rows import (
     Abundant,
@@ -28,10 +28,8 @@ from sparsetoken.experiments.rates.work import (
     Profile,
     weights,
 )
-from sparsetoken.experiments.rows import Predicted, one, select
+from sparsetoken.experiments.rows import Predicted, Rows, one, select
 from sparsetoken.experiments.rules import compare, judge
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
 
 CLAIMS = (
     Claim(
@@ -53,7 +51,7 @@ SHARED = "vectorized-and-pooled-share-the-limit"
 GAP, EXCESS, SLOPE = "α₀ (1 − |s|)", "α₁ (E − E∞)", "log-log slope"
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     found = [c for name in SETTINGS for c in _alignment(name, rows)]
     found += [c for model in MODELS for c in _data(model, rows)]
@@ -73,7 +71,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     return [*found, shared, *_limits(rows)]
 
 
-def _limits(rows: Sequence[Any]) -> list[Comparison]:
+def _limits(rows: Rows) -> list[Comparison]:
     """Compare measured errors carried to infinite data: with each other and with the theory."""
     found = {}
     for model in LINEAR:
@@ -91,7 +89,7 @@ def _limits(rows: Sequence[Any]) -> list[Comparison]:
     ]
 
 
-def _alignment(name: str, rows: Sequence[Any]) -> list[Comparison]:
+def _alignment(name: str, rows: Rows) -> list[Comparison]:
     known = select(rows, Gap, setting=name)
     theory = {row.alpha0: row.gap for row in known}
     last, before = known[-1], known[-2]
@@ -129,7 +127,7 @@ def _alignment(name: str, rows: Sequence[Any]) -> list[Comparison]:
     return comparisons
 
 
-def _data(model: str, rows: Sequence[Any]) -> list[Comparison]:
+def _data(model: str, rows: Rows) -> list[Comparison]:
     known = select(rows, Excess, model=model)
     approach = one(rows, Approach, model=model)
     comparisons = [_first_order(model, known[-1], approach), _slope(model, known)]
@@ -187,9 +185,7 @@ def _slope(model: str, known: Sequence[Excess]) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
 
     def of(quantity: str) -> list[Comparison]:

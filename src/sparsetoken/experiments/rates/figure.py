@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -17,10 +14,8 @@ from sparsetoken.experiments.rates.rows import (
     Rate,
 )
 from sparsetoken.experiments.rates.work import MODELS
-from sparsetoken.experiments.rows import one, select, series
+from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.figures import style
-
-__all__ = ["PICTURES", "draw"]
 
 SETTINGS = {
     "balanced": style.SEQUENCE[0],
@@ -29,7 +24,7 @@ SETTINGS = {
 }
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw 1 - |s| and the excess error with their predicted asymptotes, on logarithmic axes."""
     figure, (left, right) = style.new_figure(9.6, 4.2, 2)
     for name, colour in SETTINGS.items():

@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Abundant", "Approach", "Excess", "Gap", "MeasuredExcess", "MeasuredGap", "Rate"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Gap:

@@ -27,18 +27,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 
-__all__ = [
-    "ABUNDANT",
-    "FAR",
-    "LINEAR",
-    "MODELS",
-    "PROFILES",
-    "SETTINGS",
-    "Profile",
-    "jobs",
-    "weights",
-]
-
 SETTINGS = {
     "balanced": (SparseTokenProblem(10, 3, 6.0, 0.5), TwoSteps(eta_q=1.0)),
     "rare positives": (SparseTokenProblem(10, 3, 6.0, 0.2), TwoSteps(eta_q=1.0)),

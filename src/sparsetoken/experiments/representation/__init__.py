@@ -10,8 +10,6 @@ from sparsetoken.experiments.representation.rows import (
 )
 from sparsetoken.experiments.representation.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="representation",
     title="What the best weights can do",

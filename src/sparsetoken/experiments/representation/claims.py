@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from scipy.stats import norm
 
-from sparsetoken.experiments.claims import FAILS, Claim, Comparison
+from sparsetoken.experiments.claims import FAILS, Claim, Comparison, Comparisons
 from sparsetoken.experiments.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.representation.rows import (
     AtCritical,
@@ -18,12 +17,10 @@ from sparsetoken.experiments.representation.rows import (
     FreshSamples,
 )
 from sparsetoken.experiments.representation.work import BLOCKS, LEVEL, TUNED, Profile
-from sparsetoken.experiments.rows import Predicted, select
+from sparsetoken.experiments.rows import Predicted, Rows, select
 from sparsetoken.experiments.rules import compare, judge, share
 from sparsetoken.theory import oracle
 from sparsetoken.theory.oracle.strength import CURVES
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
 
 CLAIMS = (
     Claim(
@@ -69,7 +66,7 @@ ELEMENTWISE = {
 """The growth of the critical strength, by activation."""
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     lines = _lines(rows)
     linear, bounded = (
@@ -92,7 +89,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     ]
 
 
-def _lines(rows: Sequence[Any]) -> dict[str, list[Critical]]:
+def _lines(rows: Rows) -> dict[str, list[Critical]]:
     """Return the critical strengths for one informative token by curve, rising in length."""
     return {
         name: sorted(select(rows, Critical, curve=name, informative=1), key=lambda r: r.length)
@@ -129,14 +126,12 @@ def _growth(claim: str, line: Sequence[Critical], law: str) -> Comparison:
     if converged:
         strengths = [row.strength.value for row in line]
         best = oracle.best_growth(oracle.fit_growth([row.length for row in line], strengths))
-    return compare(
+    return share(
         claim,
         "growth_law",
+        [best == law],
         curve=line[0].curve,
         where=f"{law} fits best; found {best}",
-        expected=1.0,
-        found=float(best == law),
-        allowance=0.0,
         converged=converged,
     )
 
@@ -200,7 +195,7 @@ Places = dict[tuple[Any, ...], Predicted]
 """Predictions by curve and place."""
 
 
-def _floor(rows: Sequence[Any]) -> list[Comparison]:
+def _floor(rows: Rows) -> list[Comparison]:
     """Judge that no curve is below that of the Bayes test, in strengths and in errors."""
     strengths: Places = {
         (r.curve, r.length, r.informative): r.strength for r in select(rows, Critical)
@@ -226,14 +221,12 @@ def _below(quantity: str, values: Places, key: bool) -> Comparison:
             # Three numerical errors, and the 1e-5 below which errors are not resolved.
             slack = 3 * math.hypot(value.error, bayes.error) + 1e-5
             shares.append(bayes.value <= value.value + slack)
-    return compare(
+    return share(
         "bayes-is-the-floor",
         quantity,
+        shares,
         curve="bayes",
         where=f"share of {len(shares)} cases",
-        expected=1.0,
-        found=float(np.mean(shares)),
-        allowance=0.0,
         converged=all(value.converged for value in values.values()),
         key=key,
     )
@@ -301,9 +294,7 @@ def _measured_floor(rows: Sequence[FreshSamples]) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
     last = {name: line[-1] for name, line in _lines(rows).items()}
     return {

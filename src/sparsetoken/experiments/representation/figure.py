@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments.representation.rows import BestError, Critical
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
-
-__all__ = ["PICTURES", "draw", "draw_errors"]
 
 
 class Look(NamedTuple):
@@ -41,7 +39,7 @@ LOOKS = {
 BEST = ("attention_fixed", "elementwise_exp", "attention", "bayes")
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw critical strengths for one informative token, all models and the best three."""
     figure, (every, low) = style.new_figure(9.8, 4.6, 2)
     kept = select(rows, Critical, informative=1)
@@ -61,7 +59,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def draw_errors(rows: Sequence[Any]) -> Figure:
+def draw_errors(rows: Rows) -> Figure:
     """Draw best errors against strength at one length, over the Bayes error."""
     figure, (axes,) = style.new_figure(6.8, 4.8)
     kept = [row for row in select(rows, BestError) if row.test_error.value > 1e-5]
@@ -73,7 +71,7 @@ def draw_errors(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _curves(axes: Axes, rows: Sequence[Any], names: Iterable[str], x: str, y: str) -> None:
+def _curves(axes: Axes, rows: Rows, names: Iterable[str], x: str, y: str) -> None:
     for name in names:
         label, colour, line = LOOKS[name]
         style.predicted(axes, series([r for r in rows if r.curve == name], x, y), colour, line)

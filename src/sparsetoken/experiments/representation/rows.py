@@ -10,8 +10,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["AtCritical", "BestError", "Critical", "FreshSamples"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Critical:

@@ -16,14 +16,12 @@ from sparsetoken.experiments.representation.rows import (
     Critical,
     FreshSamples,
 )
-from sparsetoken.experiments.rows import averaged, predicted
+from sparsetoken.experiments.rows import averaged, predicted, predicted_error
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.theory import oracle
 from sparsetoken.theory.oracle.strength import CURVES, Curve
-
-__all__ = ["BLOCKS", "LEVEL", "PROFILES", "TUNED", "Profile", "jobs"]
 
 LEVEL = 0.01
 TUNED = "attention_tuned"
@@ -149,7 +147,7 @@ def draw_at_critical(
         _mistakes(problem, {name: test}, samples // BLOCKS, np.random.default_rng([seed, block]))
         for block in range(BLOCKS)
     ]
-    error = predicted(test, "test_error", test.numerical_error)
+    error = predicted_error(test)
     measured = averaged([share[name] for share in shares], dimension=1, engine="reduced")
     return AtCritical(name, length, critical.strength, error, measured)
 
@@ -159,7 +157,7 @@ def best_errors(name: str, length: int, strengths: tuple[float, ...]) -> list[Be
     rows = []
     for strength in strengths:
         found = best_error(name, SparseTokenProblem(length, 1, strength))
-        error = predicted(found, "test_error", found.numerical_error)
+        error = predicted_error(found)
         rows.append(BestError(name, length, strength, error))
     return rows
 
@@ -183,7 +181,7 @@ def draw_fresh(
             length,
             informative,
             strength,
-            predicted(result, "test_error", result.numerical_error),
+            predicted_error(result),
             averaged(mistakes[name], dimension=1, engine="reduced"),
         )
         for name, result in found.items()

@@ -5,8 +5,6 @@ from sparsetoken.experiments.ridgeless.claims import CLAIMS, compare_rows, summa
 from sparsetoken.experiments.ridgeless.jobs import PROFILES, jobs
 from sparsetoken.experiments.ridgeless.rows import ROWS
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="ridgeless",
     title="The ridgeless limit",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS
 from sparsetoken.experiments.ridgeless.jobs import Profile
 from sparsetoken.experiments.ridgeless.rows import (
@@ -21,10 +21,8 @@ from sparsetoken.experiments.ridgeless.rows import (
     SimulatedSusceptibility,
 )
 from sparsetoken.experiments.ridgeless.work import LINE, MARGIN, RATIO, RIDGES, SMALL, SQUARE
-from sparsetoken.experiments.rows import one, select, series
+from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.experiments.rules import compare, judge, share
-
-__all__ = ["CLAIMS", "compare_rows", "summary", "turning"]
 
 THRESHOLD, PEAK = "interpolation-threshold", "interpolation-peak"
 DIVERGES, DIRECTION = "susceptibility-diverges", "direction-to-max-margin"
@@ -54,7 +52,7 @@ CLAIMS = (
 )
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     found = []
     for row in select(rows, SimulatedLoad):
@@ -70,7 +68,7 @@ def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
     return [*found, *_direction(rows)]
 
 
-def _predicted(rows: Sequence[Any], row: SimulatedLoad | SimulatedSusceptibility) -> Load:
+def _predicted(rows: Rows, row: SimulatedLoad | SimulatedSusceptibility) -> Load:
     return one(rows, Load, model=row.model, ridge=row.ridge, load=row.load)
 
 
@@ -197,14 +195,14 @@ def _price(loss: str, length: float) -> float:
     return SMALL + 0.5 * SMALL * (c * length) ** 2
 
 
-def turning(rows: Sequence[Any]) -> tuple[list[Margin], Margin]:
+def turning(rows: Rows) -> tuple[list[Margin], Margin]:
     """Return the predicted logistic readouts by rising ridge, and that of largest margin."""
     logistic = select(rows, Margin, loss="logistic", ratio=RATIO)
     followed = sorted((row for row in logistic if row.ridge), key=lambda row: row.ridge)
     return followed, one(rows, Margin, loss="hinge", ratio=RATIO, ridge=0.0)
 
 
-def _direction(rows: Sequence[Any]) -> list[Comparison]:
+def _direction(rows: Rows) -> list[Comparison]:
     (last, before, *_), limit = turning(rows)
     short, long = 1 / last.length, 1 / before.length
     gap = last.test_error.value - before.test_error.value
@@ -235,9 +233,7 @@ def _direction(rows: Sequence[Any]) -> list[Comparison]:
     ]
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the peak, the divergence, the losses around the capacity and the direction."""
     free = {"model": "attention", "ridge": 0.0}
     computed = {(c.claim, c.curve, c.quantity): c for c in comparisons if not c.trials}

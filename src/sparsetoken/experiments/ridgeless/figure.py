@@ -19,18 +19,16 @@ from sparsetoken.experiments.ridgeless.rows import (
     SimulatedSusceptibility,
 )
 from sparsetoken.experiments.ridgeless.work import RATIO, RIDGES
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY
-
-__all__ = ["PICTURES", "draw", "draw_capacity"]
 
 DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
 SHADES = dict(zip(RIDGES, (style.SEQUENCE[0], style.SEQUENCE[1], style.SEQUENCE[3]), strict=True))
 LOSSES = {"hinge": style.SEQUENCE[1], "logistic": style.SEQUENCE[4]}
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw test error of three models, and susceptibility of attention, against the load."""
     figure, (left, right) = style.new_figure(9.6, 4.2, 2)
     for model in ("attention", "pooled", "vectorized"):
@@ -82,7 +80,7 @@ def _legend(figure: Figure) -> None:
     figure.legend(handles=[*models, vectorized, *ridges], loc="outside upper center", ncols=6)
 
 
-def draw_capacity(rows: Sequence[Any]) -> Figure:
+def draw_capacity(rows: Rows) -> Figure:
     """Draw the training loss across the capacity, and the turn to the largest margin."""
     figure, (left, right) = style.new_figure(9.6, 4.0, 2)
     for loss, colour in LOSSES.items():
@@ -100,7 +98,7 @@ def draw_capacity(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _turn(axes: Axes, rows: Sequence[Any]) -> None:
+def _turn(axes: Axes, rows: Rows) -> None:
     followed, limit = turning(rows)
     colour = LOSSES["logistic"]
     points = series(select(rows, Distance), "ridge", "distance")

@@ -9,8 +9,6 @@ from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.ridgeless import work
 from sparsetoken.simulation.seeds import seed_of
 
-__all__ = ["PROFILES", "Profile", "jobs"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Profile:

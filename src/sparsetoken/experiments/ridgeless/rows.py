@@ -11,17 +11,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = [
-    "ROWS",
-    "Distance",
-    "Divergence",
-    "Load",
-    "Margin",
-    "SimulatedLoad",
-    "SimulatedMargin",
-    "SimulatedSusceptibility",
-]
-
 
 @dataclasses.dataclass(frozen=True)
 class Load:

@@ -27,8 +27,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Simulation
 from sparsetoken.stages import Query, Readout
 
-__all__ = ["LINE", "LOSSES", "MARGIN", "RATIO", "RIDGED", "RIDGES", "SMALL", "SQUARE"]
-
 RIDGES = (0.0, 1e-2, 1e-1)
 RIDGED = RIDGES[1]
 """The ridge that is simulated too."""

@@ -1,12 +1,9 @@
 """Test error over the choices of a training, and the best of them."""
 
 from sparsetoken.experiments.experiment import Experiment
-from sparsetoken.experiments.sensitivity.claims import CLAIMS, compare_rows
+from sparsetoken.experiments.sensitivity.claims import CLAIMS, compare_rows, summary
 from sparsetoken.experiments.sensitivity.rows import Best, Floor, Neighbour, OnMap, Spot
-from sparsetoken.experiments.sensitivity.summary import summary
 from sparsetoken.experiments.sensitivity.work import PROFILES, jobs
-
-__all__ = ["EXPERIMENT"]
 
 EXPERIMENT = Experiment(
     name="sensitivity",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
+from sparsetoken.experiments.claims import FAILS, Claim, Comparison, Comparisons, largest_z
 from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS
-from sparsetoken.experiments.rows import Predicted, select
+from sparsetoken.experiments.rows import Predicted, Rows, select
 from sparsetoken.experiments.rules import judge
-from sparsetoken.experiments.sensitivity.rows import Choice, Neighbour, Spot
-from sparsetoken.experiments.sensitivity.work import Profile
-
-__all__ = ["CLAIMS", "compare_rows"]
+from sparsetoken.experiments.sensitivity.rows import Best, Choice, Neighbour, OnMap, Spot
+from sparsetoken.experiments.sensitivity.work import BIAS, NEIGHBOUR, Profile
 
 CLAIMS = (
     Claim(
@@ -48,7 +47,7 @@ ON_MAP = {
 BEST = {"split": "best-split", "sharpness": "best-sharpness"}
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons: places against the map, and the best against its neighbours."""
     comparisons = []
     for panel in ON_MAP:
@@ -104,3 +103,40 @@ def _where(choice: Choice) -> str:
 
 def _x(choice: Choice) -> float:
     return {"sharpness": choice.beta, "bias": choice.eta_b, "split": choice.share}[choice.panel]
+
+
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return the best choices, how the comparisons went, and where the query turns away."""
+    best = select(rows, Best)
+    splits = sorted((r for r in best if r.choice.panel == "split"), key=lambda r: r.choice.total)
+    betas = sorted((r for r in best if r.choice.panel != "split"), key=lambda r: r.choice.alpha0)
+    on_map = [c for c in comparisons if c.quantity == "test_error"]
+    near = [c for c in comparisons if c.quantity == "gain"]
+    return {
+        "neighbour": NEIGHBOUR,
+        "bias": BIAS,
+        "places": len(on_map),
+        "largest": largest_z(on_map),
+        "splits": splits,
+        "falling": all(a.choice.share > b.choice.share for a, b in itertools.pairwise(splits)),
+        "betas": betas,
+        "neighbours": len(near),
+        "better": sum(c.verdict == FAILS for c in near),
+        "turned": _turned_away([row for row in select(rows, OnMap) if row.choice.panel == "bias"]),
+    }
+
+
+def _turned_away(rows: Sequence[OnMap]) -> dict[str, float]:
+    """Return where the query turns away, with test errors over that of the constant guess."""
+    away = [row for row in rows if row.cosine < 0]
+    ratios = [r.test_error.value / r.choice.positive_rate for r in away if r.test_error.converged]
+    if not ratios:
+        return {}
+    return {
+        "places": len(away),
+        "of": len(rows),
+        "positive_rate": max(row.choice.positive_rate for row in away),
+        "eta_b": max(row.choice.eta_b for row in away),
+        "least": min(ratios),
+        "most": max(ratios),
+    }

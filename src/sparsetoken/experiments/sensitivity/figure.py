@@ -12,12 +12,10 @@ from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sparsetoken.experiments.rows import select
+from sparsetoken.experiments.rows import Rows, select
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, OnMap, Spot
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREY, LIGHT_GREY, RED
-
-__all__ = ["PICTURES", "draw_maps", "draw_split"]
 
 LEVELS = np.array([0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.32])
 NORM = LogNorm(LEVELS[0], LEVELS[-1])
@@ -26,16 +24,13 @@ MARKED = RED
 AXES = {"sharpness": ("beta", "alpha0"), "bias": ("eta_b", "positive_rate")}
 
 
-def draw_maps(rows: Sequence[Any]) -> Figure:
+def draw_maps(rows: Rows) -> Figure:
     """Draw the maps over (beta, alpha0) and (eta_b, pi) in one colour scale."""
     figure, (sharp, bias) = style.new_figure(9.6, 4.3, 2)
     _map(sharp, rows, "sharpness")
     filled = _map(bias, rows, "bias")
-    sharp.set_xscale("log")
-    sharp.set_yscale("log")
-    sharp.set_yticks([0.25, 0.5, 1, 2, 4], ["0.25", "0.5", "1", "2", "4"])
-    sharp.set_xticks([0.25, 0.5, 1, 2, 4], ["0.25", "0.5", "1", "2", "4"])
-    sharp.minorticks_off()
+    ticks = (0.25, 0.5, 1, 2, 4)
+    style.log_ticks(sharp, x=ticks, y=ticks)
     _best_line(sharp, _panel(rows, Best, "sharpness"))
     _turning(bias, _panel(rows, OnMap, "bias"))
     style.axis_text(sharp, x="inverse temperature β", y="α₀ = n₀ / d")
@@ -46,7 +41,7 @@ def draw_maps(rows: Sequence[Any]) -> Figure:
     return figure
 
 
-def _panel(rows: Sequence[Any], kind: type[Any], panel: str) -> list[Any]:
+def _panel(rows: Rows, kind: type[Any], panel: str) -> list[Any]:
     return [row for row in select(rows, kind) if row.choice.panel == panel]
 
 
@@ -55,7 +50,7 @@ def _place(choice: Choice) -> tuple[float, float]:
     return getattr(choice, x), getattr(choice, y)
 
 
-def _map(axes: Axes, rows: Sequence[Any], panel: str) -> QuadContourSet:
+def _map(axes: Axes, rows: Rows, panel: str) -> QuadContourSet:
     """Draw theory as filled contours, and simulated places as discs of the same colours."""
     surface = _panel(rows, OnMap, panel)
     grid = _grid(surface, _error)
@@ -114,7 +109,7 @@ def _map_legend(figure: Figure) -> None:
     figure.legend(handles=[star, turn, disc], loc="outside upper center", ncols=3)
 
 
-def draw_split(rows: Sequence[Any]) -> Figure:
+def draw_split(rows: Rows) -> Figure:
     """Draw the test error against the split, a line for each total, the best marked."""
     figure, (axes,) = style.new_figure(6.6, 4.0)
     lines: list[OnMap] = _panel(rows, OnMap, "split")
@@ -137,10 +132,7 @@ def draw_split(rows: Sequence[Any]) -> Figure:
                 below = row.test_error.value * 0.86
                 axes.plot(row.choice.share, below, "^", color=colour, mfc=fill, ms=7)
         handles.append(Line2D([], [], color=colour, label=f"α₀ + α₁ = {total:g}"))
-    axes.set_yscale("log")
-    ticks = [0.02, 0.03, 0.05, 0.1, 0.2, 0.4]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
+    style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     style.axis_text(axes, x="share of the samples for the query, α₀ / (α₀ + α₁)", y="test error")
     triangle = Line2D([], [], ls="none", marker="^", color=GREY, label="best")
     disc = Line2D([], [], ls="none", marker="o", color=GREY, label="simulation")

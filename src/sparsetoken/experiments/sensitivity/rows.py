@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Best", "Choice", "Floor", "Neighbour", "OnMap", "Spot"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Choice:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.rows import averaged, measured, predicted
+from sparsetoken.experiments.rows import averaged, measured, predicted_error
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, Neighbour, OnMap, Spot
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
@@ -18,8 +18,6 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.oracle import learning_error
 from sparsetoken.theory.tuning import best_beta, best_split
-
-__all__ = ["BIAS", "NEIGHBOUR", "PROFILES", "Profile", "jobs"]
 
 STEPS = TwoSteps(eta_q=25.0)
 READOUT = Readout(ridge=1e-2)
@@ -138,7 +136,7 @@ def _cost(profile: Profile, alpha1: float = 2.0) -> float:
 def predict_floor(total: float) -> list[Floor]:
     """Predict the floor under every learner from so many samples."""
     found = learning_error(problem_of(Choice("split")), total)
-    return [Floor(total, predicted(found, "test_error", found.numerical_error))]
+    return [Floor(total, predicted_error(found))]
 
 
 def problem_of(choice: Choice) -> SparseTokenProblem:
@@ -204,7 +202,7 @@ def _on_map(choices: Iterable[Choice]) -> list[OnMap]:
     for choice in choices:
         query = query_of(choice)
         found = predict(choice, query, MAP)
-        error = predicted(found, "test_error", found.numerical_error)
+        error = predicted_error(found)
         rows.append(OnMap(choice, error, query.cosine))
     return rows
 
@@ -221,7 +219,7 @@ def _spot(choice: Choice, found: Simulation, dimension: int) -> Spot:
     near = predict(choice, dataclasses.replace(query, cosine=smaller), SPOT)
     return Spot(
         choice,
-        predicted(exact, "test_error", exact.numerical_error),
+        predicted_error(exact),
         measured(found, "test_error", dimension),
         abs(near.test_error - exact.test_error),
     )
@@ -259,7 +257,7 @@ def find_beta(alpha0: float, dimension: int, trials: int, seed: int) -> list[obj
 
 
 def _best(choice: Choice, sharpness: float, found: Prediction, status: str) -> Best:
-    return Best(choice, sharpness, predicted(found, "test_error", found.numerical_error), status)
+    return Best(choice, sharpness, predicted_error(found), status)
 
 
 def _against(

@@ -5,8 +5,6 @@ from sparsetoken.experiments.shifted_test.claims import CLAIMS, compare_rows, su
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.experiments.shifted_test.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="shifted-test",
     title="Test data of another law",

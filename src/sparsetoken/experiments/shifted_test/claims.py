@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison, largest_z
-from sparsetoken.experiments.rows import one, select, series
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, largest_z
+from sparsetoken.experiments.rows import Rows, one, select, series
 from sparsetoken.experiments.rules import judge
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.experiments.shifted_test.work import ALPHA1, MODELS, Profile
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
 
 CLAIMS = (
     Claim(
@@ -23,12 +20,12 @@ CLAIMS = (
 LETTERS = {"length": "L", "positive_rate": "π", "strength": "θ"}
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     return [_judged(profile, rows, row) for row in select(rows, Simulated)]
 
 
-def _judged(profile: Profile, rows: Sequence[Any], row: Simulated) -> Comparison:
+def _judged(profile: Profile, rows: Rows, row: Simulated) -> Comparison:
     found = row.test_error
     return judge(
         "shifted-test-law",
@@ -43,9 +40,7 @@ def _judged(profile: Profile, rows: Sequence[Any], row: Simulated) -> Comparison
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
 
     def measured(model: str, shift: str) -> list[tuple[float, Any]]:

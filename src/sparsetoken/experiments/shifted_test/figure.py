@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.experiments.shifted_test.work import MODELS, PROBLEM
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import LIGHT_GREY
-
-__all__ = ["PICTURES", "draw"]
 
 LABELS = {
     "length": "L′, tokens of a test sample",
@@ -22,7 +17,7 @@ LABELS = {
 }
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw one panel for each change; a grey line marks the problem trained on."""
     figure, panels = style.new_figure(9.6, 3.7, 3)
     shown = []
@@ -32,14 +27,10 @@ def draw(rows: Sequence[Any]) -> Figure:
             place = {"model": model, "shift": shift}
             line = series(select(rows, Theory, **place), "value", "test_error")
             points = series(select(rows, Simulated, **place), "value", "test_error")
-            style.predicted(axes, line, style.COLOURS[model])
-            style.measured(axes, points, style.COLOURS[model])
-            shown += line + points
+            shown += style.compared(axes, line, points, style.COLOURS[model])
         axes.set_ylim(0, None)
         style.axis_text(axes, x=LABELS[shift], y="test error" * (axes is panels[0]))
-    panels[0].set_xscale("log")
-    panels[0].set_xticks([5, 10, 20, 40, 80], ["5", "10", "20", "40", "80"])
-    panels[0].minorticks_off()
+    style.log_ticks(panels[0], x=(5, 10, 20, 40, 80))
     style.legend(figure, [(model, style.COLOURS[model]) for model in MODELS], shown)
     return figure
 

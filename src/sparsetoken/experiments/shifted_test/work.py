@@ -7,15 +7,13 @@ import itertools
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.rows import measured, predicted
+from sparsetoken.experiments.rows import measured, predicted_error
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Simulation
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
-
-__all__ = ["ALPHA1", "MODELS", "PROBLEM", "PROFILES", "Profile", "jobs"]
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 QUERY = Query(0.9, 1.0)
@@ -109,7 +107,7 @@ def predict_shift(model: str, shift: str, values: tuple[float, ...]) -> list[The
     rows = []
     for value in sorted({*values, *middle}):
         found = predict(model, shifted(shift, value))
-        error = predicted(found, "test_error", found.numerical_error)
+        error = predicted_error(found)
         rows.append(Theory(model, shift, float(value), error))
     return rows
 

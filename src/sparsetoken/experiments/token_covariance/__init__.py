@@ -5,8 +5,6 @@ from sparsetoken.experiments.token_covariance.claims import CLAIMS, compare_rows
 from sparsetoken.experiments.token_covariance.rows import Simulated, Theory
 from sparsetoken.experiments.token_covariance.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="token-covariance",
     title="Tokens of any covariance",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison, largest_z
-from sparsetoken.experiments.rows import Measured, one, select
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons, largest_z
+from sparsetoken.experiments.rows import Measured, Rows, one, select
 from sparsetoken.experiments.rules import judge, share
 from sparsetoken.experiments.token_covariance.rows import Simulated, Theory
 from sparsetoken.experiments.token_covariance.work import (
@@ -18,8 +17,6 @@ from sparsetoken.experiments.token_covariance.work import (
     STRENGTH,
     Profile,
 )
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
 
 LAW, EFFECTS, WHITENING = "covariance-learned-error", "shared-effects", "whitening"
 
@@ -43,13 +40,13 @@ CLAIMS = (
 LETTERS = {"between": "size of the shared covariance", "decay": "decay of the spectrum"}
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     judged = [_judged(profile, rows, row) for row in select(rows, Simulated)]
     return [*judged, _effects(profile, rows), _whitening(profile, rows)]
 
 
-def _judged(profile: Profile, rows: Sequence[Any], row: Simulated) -> Comparison:
+def _judged(profile: Profile, rows: Rows, row: Simulated) -> Comparison:
     place = {"change": row.change, "value": row.value, "classifier": row.classifier}
     return judge(
         LAW,
@@ -64,7 +61,7 @@ def _judged(profile: Profile, rows: Sequence[Any], row: Simulated) -> Comparison
     )
 
 
-def _errors(rows: Sequence[Any], change: str, classifier: str) -> list[Measured]:
+def _errors(rows: Rows, change: str, classifier: str) -> list[Measured]:
     found = select(rows, Simulated, change=change, classifier=classifier)
     return [row.test_error for row in sorted(found, key=lambda row: row.value)]
 
@@ -74,7 +71,7 @@ def _clear(difference: float, *errors: float) -> bool:
     return difference > 3 * math.hypot(*errors)
 
 
-def _effects(profile: Profile, rows: Sequence[Any]) -> Comparison:
+def _effects(profile: Profile, rows: Rows) -> Comparison:
     pooled, attention = (_errors(rows, "between", name) for name in ("pooled", "attention"))
     true = [
         _clear(
@@ -94,7 +91,7 @@ def _effects(profile: Profile, rows: Sequence[Any]) -> Comparison:
     )
 
 
-def _whitening(profile: Profile, rows: Sequence[Any]) -> Comparison:
+def _whitening(profile: Profile, rows: Rows) -> Comparison:
     """Compare at the steeper half of the spectra: the effect vanishes as they become flat."""
     plain, whitened = (_errors(rows, "decay", name) for name in ("attention", "whitened"))
     steep = len(plain) // 2
@@ -113,9 +110,7 @@ def _whitening(profile: Profile, rows: Sequence[Any]) -> Comparison:
     )
 
 
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return what the words need."""
 
     def ends(change: str, classifier: str) -> tuple[float, float]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.experiments.token_covariance.rows import Simulated, Theory
 from sparsetoken.experiments.token_covariance.work import CLASSIFIERS
 from sparsetoken.figures import style
-
-__all__ = ["PICTURES", "draw"]
 
 LABELS = {
     "between": "size of the covariance that a sample shares",
@@ -26,7 +21,7 @@ COLOURS = {
 NAMES = {"whitened": "attention, whitened tokens"}
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw one panel for each change."""
     figure, panels = style.new_figure(8.4, 3.7, 2)
     shown = []
@@ -35,9 +30,7 @@ def draw(rows: Sequence[Any]) -> Figure:
             place = {"change": change, "classifier": name}
             line = series(select(rows, Theory, **place), "value", "test_error")
             points = series(select(rows, Simulated, **place), "value", "test_error")
-            style.predicted(axes, line, COLOURS[name])
-            style.measured(axes, points, COLOURS[name])
-            shown += line + points
+            shown += style.compared(axes, line, points, COLOURS[name])
         axes.set_ylim(0, None)
         style.axis_text(axes, x=LABELS[change], y="test error" * (axes is panels[0]))
     keys = [(NAMES.get(name, name), colour) for name, colour in COLOURS.items()]

@@ -8,15 +8,13 @@ import numpy as np
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.rows import measured, predicted
+from sparsetoken.experiments.rows import measured, predicted_error
 from sparsetoken.experiments.token_covariance.rows import Simulated, Theory
 from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.tokens import TokenCovariance
-
-__all__ = ["CLASSIFIERS", "PROFILES", "Profile", "jobs"]
 
 LENGTH, STRENGTH = 10, 5.0
 QUERY = Query(0.9, 1.0)
@@ -109,7 +107,7 @@ def predict_error(change: str, value: float, classifier: str, dimension: int) ->
     """Predict at one place."""
     problem = problem_at(change, value, classifier, dimension)
     found = theory.predict_point(problem, model_of(change, classifier), READOUT, 1e-3)
-    error = predicted(found, "test_error", found.numerical_error)
+    error = predicted_error(found)
     return [Theory(change, value, classifier, error)]
 
 

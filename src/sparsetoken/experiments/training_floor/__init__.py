@@ -10,8 +10,6 @@ from sparsetoken.experiments.training_floor.rows import (
 )
 from sparsetoken.experiments.training_floor.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="training-floor",
     title="The floor under every training",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sparsetoken.experiments.claims import Claim, Comparison
-from sparsetoken.experiments.rows import Predicted, one, select
+from sparsetoken.experiments.claims import Claim, Comparison, Comparisons
+from sparsetoken.experiments.rows import Predicted, Rows, one, select
 from sparsetoken.experiments.rules import judge, share
 from sparsetoken.experiments.training_floor.rows import (
     Levels,
@@ -22,8 +22,6 @@ from sparsetoken.experiments.training_floor.work import (
     STAGES,
     Profile,
 )
-
-__all__ = ["CLAIMS", "compare_rows", "summary"]
 
 FLOOR, SHARE, SEARCH = "learning-floor", "loss-of-training", "best-training"
 SCHEDULE = "best-schedule"
@@ -52,21 +50,24 @@ CLAIMS = (
 )
 
 
-def compare_rows(profile: Profile, rows: Sequence[Any]) -> list[Comparison]:
+def compare_rows(profile: Profile, rows: Rows) -> list[Comparison]:
     """Return all comparisons."""
     passed = [_reached(rows, row) for row in select(rows, MessagesPassed)]
     searched = [_verified(row) for row in select(rows, Searched)]
+    steady = select(rows, Schedule, family=DESCENT)
+    stages = [one(rows, Searched, training=STAGES, alpha=row.alpha) for row in steady]
+    resting = [one(rows, Schedule, family=RESTING, alpha=row.alpha) for row in steady]
     return [
         *passed,
         _lost(rows),
         _lost_measured(rows),
         *searched,
-        _nearer(rows),
-        _steady(rows),
+        _better(SEARCH, "loads where one descent is better", steady, stages),
+        _better(SCHEDULE, "loads where constant steps are better", steady, resting, key=True),
     ]
 
 
-def _reached(rows: Sequence[Any], row: MessagesPassed) -> Comparison:
+def _reached(rows: Rows, row: MessagesPassed) -> Comparison:
     floor = one(rows, Levels, alpha=row.alpha).floor
     where = f"n/d = {row.alpha:g}, d = {row.test_error.dimension}"
     place: dict[str, Any] = {"curve": "message passing", "where": where, "x": row.alpha}
@@ -88,7 +89,7 @@ def _loads(rows: Sequence[Levels | MessagesPassed | Schedule]) -> str:
     return "n/d = " + ", ".join(f"{row.alpha:g}" for row in rows)
 
 
-def _lost(rows: Sequence[Any]) -> Comparison:
+def _lost(rows: Rows) -> Comparison:
     levels = select(rows, Levels)
     true = [
         row.floor.value - row.bayes.value < 0.5 * (row.split.value - row.bayes.value)
@@ -100,7 +101,7 @@ def _lost(rows: Sequence[Any]) -> Comparison:
     return share(SHARE, name, true, curve="theory", where=where, converged=_sound(values), key=True)
 
 
-def _lost_measured(rows: Sequence[Any]) -> Comparison:
+def _lost_measured(rows: Rows) -> Comparison:
     """Judge the same with real tokens, where the four stages are at their best."""
     passed, true = select(rows, MessagesPassed), []
     stages = [one(rows, Searched, training=STAGES, alpha=row.alpha).measured for row in passed]
@@ -118,34 +119,21 @@ def _lost_measured(rows: Sequence[Any]) -> Comparison:
     )
 
 
-def _nearer(rows: Sequence[Any]) -> Comparison:
-    descents = select(rows, Schedule, family=DESCENT)
-    stages = [one(rows, Searched, training=STAGES, alpha=row.alpha) for row in descents]
-    true = [
-        row.predicted.value + 3 * row.predicted.error < other.predicted.value
-        for row, other in zip(descents, stages, strict=True)
-    ]
-    where = _loads(descents)
-    name = "loads where one descent is better"
-    sound = _sound([row.predicted for row in descents] + [row.predicted for row in stages])
-    return share(SEARCH, name, true, curve="theory", where=where, converged=sound)
+def _better(
+    claim: str,
+    name: str,
+    steady: Sequence[Schedule],
+    others: Sequence[Schedule | Searched],
+    key: bool = False,
+) -> Comparison:
+    """Judge by theory that descents with constant steps are better than other trainings."""
+    pairs = [(a.predicted, b.predicted) for a, b in zip(steady, others, strict=True)]
+    true = [a.value + 3 * a.error < b.value for a, b in pairs]
+    sound = _sound([value for pair in pairs for value in pair])
+    return share(claim, name, true, curve="theory", where=_loads(steady), converged=sound, key=key)
 
 
-def _steady(rows: Sequence[Any]) -> Comparison:
-    steady = select(rows, Schedule, family=DESCENT)
-    resting = [one(rows, Schedule, family=RESTING, alpha=row.alpha) for row in steady]
-    true = [
-        row.predicted.value + 3 * row.predicted.error < other.predicted.value
-        for row, other in zip(steady, resting, strict=True)
-    ]
-    where, name = _loads(steady), "loads where constant steps are better"
-    sound = _sound([row.predicted for row in (*steady, *resting)])
-    return share(SCHEDULE, name, true, curve="theory", where=where, converged=sound, key=True)
-
-
-def summary(
-    profile: Profile, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
+def summary(profile: Profile, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the levels at each load, and what the searches found."""
     return {
         "eta_q": ETA_Q,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.figure import Figure
 
 from sparsetoken.experiments import reference_lines as lines
-from sparsetoken.experiments.rows import select, series
+from sparsetoken.experiments.rows import Rows, select, series
 from sparsetoken.experiments.training_floor.rows import Levels, MessagesPassed, Searched
 from sparsetoken.experiments.training_floor.work import DESCENT, STAGES
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREY, VERMILION
-
-__all__ = ["PICTURES", "draw"]
 
 LINES = {
     "pooled": ("pooled", style.COLOURS["pooled"], "--"),
@@ -28,7 +25,7 @@ POINTS = {
 }
 
 
-def draw(rows: Sequence[Any]) -> Figure:
+def draw(rows: Rows) -> Figure:
     """Draw the test errors against the load: crosses are predicted, points measured."""
     figure, (axes,) = style.new_figure(7.6, 4.6)
     levels = select(rows, Levels)
@@ -48,7 +45,7 @@ def draw(rows: Sequence[Any]) -> Figure:
     passed = series(select(rows, MessagesPassed), "alpha", "test_error")
     look = {"color": GREY, "fmt": "^", "ms": 5}
     lines.labelled_points(axes, passed, label="message passing", **look)
-    lines.error_axis(axes, (0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     style.load_axis(axes, [row.alpha for row in levels])
     style.axis_text(axes, x="n / d, all samples", y="test error")
     lines.labelled_legend(figure)

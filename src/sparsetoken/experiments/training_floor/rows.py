@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Levels", "MessagesPassed", "Schedule", "Searched"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Levels:

@@ -11,7 +11,7 @@ from sparsetoken.beyond.classifier import Classifier, reached
 from sparsetoken.experiments.descents import course_status, follow_trials
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM
-from sparsetoken.experiments.rows import Measured, Predicted, averaged, measured, predicted
+from sparsetoken.experiments.rows import Measured, Predicted, averaged, measured, predicted_error
 from sparsetoken.experiments.training_floor.rows import (
     Levels,
     MessagesPassed,
@@ -19,16 +19,13 @@ from sparsetoken.experiments.training_floor.rows import (
     Searched,
 )
 from sparsetoken.models import Attention, Pooled
-from sparsetoken.results import Prediction
 from sparsetoken.simulation.descent import descended
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
-from sparsetoken.theory.oracle import BayesError, LearningError, bayes_error, learning_error
+from sparsetoken.theory.oracle import bayes_error, learning_error
 from sparsetoken.theory.tuning import BestDescent, best_descent, best_split, best_training
 from sparsetoken.theory.tuning.families import FAMILIES, FREE
-
-__all__ = ["DESCENT", "PROFILES", "RESTING", "STAGES", "Profile", "jobs"]
 
 STAGES, DESCENT = "four stages", "constant"
 """The trainings that are searched: all choices of the four stages, and one descent, of whose
@@ -117,16 +114,12 @@ def predict(alpha: float) -> list[Levels]:
     split = best_split(
         PROBLEM, stages_of(alpha), Readout(ridge=RIDGE), alpha, tolerance=TOLERANCE
     ).prediction
-    return [Levels(alpha, _known(pooled), _known(split), *floors(alpha))]
+    return [Levels(alpha, predicted_error(pooled), predicted_error(split), *floors(alpha))]
 
 
 def floors(alpha: float) -> tuple[Predicted, Predicted]:
     """Return the test errors of the best learner, and with the signal known."""
-    return _known(learning_error(PROBLEM, alpha)), _known(bayes_error(PROBLEM))
-
-
-def _known(found: Prediction | LearningError | BayesError) -> Predicted:
-    return predicted(found, "test_error", found.numerical_error)
+    return predicted_error(learning_error(PROBLEM, alpha)), predicted_error(bayes_error(PROBLEM))
 
 
 def stages_of(alpha: float) -> Attention:
@@ -166,7 +159,7 @@ def search_stages(
         f"η_q = {best.steps.eta_q:.3g}, λ = {best.readout.ridge:.2g}"
     )
     error = measured(found, "test_error", dimension, "tensors")
-    return [Searched(alpha, STAGES, numbers, _known(best.prediction), error)]
+    return [Searched(alpha, STAGES, numbers, predicted_error(best.prediction), error)]
 
 
 @version(3)

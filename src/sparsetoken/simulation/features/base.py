@@ -19,8 +19,6 @@ from sparsetoken.simulation.performance import ClassScores
 from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["FeatureSampler"]
-
 
 class FeatureSampler(abc.ABC):
     """How the features of one model are sampled, with tokens and without.

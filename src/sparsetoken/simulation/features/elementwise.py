@@ -9,8 +9,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.features.queried import QueriedSampler
 from sparsetoken.stages import Query
 
-__all__ = ["ElementwiseSampler"]
-
 
 class ElementwiseSampler(QueriedSampler):
     """Samples (1/L) X^T phi(beta X q)."""

@@ -11,8 +11,6 @@ from sparsetoken.simulation.engine import TrainedQuery
 from sparsetoken.simulation.features.queried import QueriedSampler, Scalars
 from sparsetoken.stages import Query
 
-__all__ = ["HardSampler"]
-
 
 class HardSampler(QueriedSampler):
     """Samples the token with the largest projection on the query, at any sharpness."""

@@ -16,8 +16,6 @@ from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import ClassScores, NormalScores
 from sparsetoken.stages import Query
 
-__all__ = ["PooledSampler"]
-
 
 class PooledSampler(FeatureSampler):
     """Samples the mean of the tokens."""

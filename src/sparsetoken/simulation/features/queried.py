@@ -24,8 +24,6 @@ from sparsetoken.stages import Query
 from sparsetoken.tokens import TokenCovariance
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["QueriedSampler", "Scalars"]
-
 
 class Scalars(NamedTuple):
     """The feature is theta A xi + B qhat + C h, with h ~ N(0, I - qhat qhat^T)."""

@@ -7,8 +7,6 @@ import numpy as np
 from sparsetoken.attention import softmax_weights
 from sparsetoken.simulation.features.queried import QueriedSampler
 
-__all__ = ["SoftmaxSampler"]
-
 
 class SoftmaxSampler(QueriedSampler):
     """Samples X^T softmax(beta X q)."""

@@ -19,8 +19,6 @@ from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores
 from sparsetoken.stages import Query
 
-__all__ = ["VectorizedSampler"]
-
 _ENUMERATED = 5000  # sets of positions
 
 
