@@ -10,8 +10,6 @@ from scipy.special import erfc, expit
 
 from sparsetoken.validation import InvalidInput, choice
 
-__all__ = ["ACTIVATIONS", "check_exponent", "elementwise_weights", "pool", "softmax_weights"]
-
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "erf": lambda x: erfc(-x),  # 1 + erf(x) without cancellation
     "sigmoid": expit,

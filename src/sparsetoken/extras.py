@@ -7,8 +7,6 @@ from typing import Any
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["needed"]
-
 
 def needed(name: str, purpose: str, extra: str) -> Any:
     """Import a package, or raise `InvalidInput` with the extra that brings it."""

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["require_place", "written_whole"]
-
 
 def require_place(name: str, path: Path, *inputs: Path) -> None:
     """Raise `InvalidInput` unless a file can be written there, and it is none of the inputs.

@@ -13,8 +13,6 @@ from sparsetoken.losses import Loss
 from sparsetoken.tokens import LAWS, TokenLaw
 from sparsetoken.validation import InvalidInput, read_json
 
-__all__ = ["Grid", "broadcast", "from_json", "require_numbers", "to_json"]
-
 Value = TypeVar("Value")
 
 

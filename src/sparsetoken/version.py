@@ -2,8 +2,6 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-__all__ = ["__version__"]
-
 try:
     __version__ = version("sparsetoken")
 except PackageNotFoundError:  # run from source without an installation

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from sparsetoken.experiments.forecasts.rows import LeftOut
     from sparsetoken.experiments.forecasts.sets import BagSet
 
-__all__ = ["read_sets"]
-
 
 def read_sets(folder: Path) -> list[BagSet | LeftOut]:
     """Read the .npz and Parquet files of a folder, by name.

@@ -17,8 +17,6 @@ from sparsetoken.cli.show import guarded, message, put_json, put_table
 if TYPE_CHECKING:
     from sparsetoken.report import Reproduction
 
-__all__ = ["reproduce"]
-
 
 @guarded
 def reproduce(

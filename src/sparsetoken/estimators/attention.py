@@ -26,8 +26,6 @@ from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice, integer
 
-__all__ = ["AttentionClassifier"]
-
 CLEAR = 2.0  # standard errors that features must gain over the tokens themselves
 
 

@@ -31,8 +31,6 @@ from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["BagClassifier"]
-
 
 def _logistic(classifier: BagClassifier) -> bool:
     if get_loss(classifier.loss).name == "logistic":

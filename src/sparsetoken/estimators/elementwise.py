@@ -9,8 +9,6 @@ from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice
 
-__all__ = ["ElementwiseAttentionClassifier"]
-
 
 class ElementwiseAttentionClassifier(QueryClassifier):
     """A linear classifier of X^T phi(X q) / L, where phi acts on each token by itself.

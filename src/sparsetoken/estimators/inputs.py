@@ -12,8 +12,6 @@ from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags, refuse_others
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["PaddingWarning", "Reading", "check_magnitude", "read_bags", "told_padding"]
-
 LARGEST = {4: 1e12, 8: 1e100}  # bytes of a value: products of three stay finite
 
 

@@ -13,8 +13,6 @@ from sparsetoken.bags import Bags
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["read_targets"]
-
 
 def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Targets:
     """Check labels and weights against the bags.

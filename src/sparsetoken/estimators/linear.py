@@ -20,8 +20,6 @@ from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["PooledLinearClassifier", "VectorizedLinearClassifier"]
-
 
 class _LinearClassifier(BagClassifier):
     """A linear classifier of the mean token, whatever the tokens are."""

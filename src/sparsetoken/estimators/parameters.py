@@ -10,17 +10,6 @@ import numpy as np
 from sparsetoken.fitting.queries import StepSizes
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, real
 
-__all__ = [
-    "Activation",
-    "Auto",
-    "ClassWeight",
-    "Presence",
-    "RandomState",
-    "Training",
-    "auto_or_real",
-    "step_sizes",
-]
-
 Auto = Literal["auto"]
 Activation = Literal["erf", "sigmoid", "tanh", "relu", "linear", "exp"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None

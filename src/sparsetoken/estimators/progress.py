@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import time
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Lines on standard error with the time since the start and the time left.

@@ -27,8 +27,6 @@ from sparsetoken.fitting.training import TRAININGS, AttentionFit, Options, train
 from sparsetoken.losses import Loss
 from sparsetoken.validation import choice, integer
 
-__all__ = ["QueryClassifier", "Trained"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Tokens:

@@ -6,8 +6,6 @@ from typing import Any
 
 from sparsetoken.fitting.training import AttentionFit, Options
 
-__all__ = ["QueryWarning", "complaint", "told"]
-
 UNIFORM = 0.98  # share of the tokens that count: above it the weights are as good as uniform
 HARM = 2.0  # standard errors by which pooling is better
 CLEAR = 3.0  # standard errors of the evidence for a query; noise has a deviation of 1.5

@@ -14,8 +14,6 @@ from sparsetoken.extras import needed
 from sparsetoken.files import written_whole
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["PICKLES", "load", "save"]
-
 PICKLES = (".joblib", ".pickle", ".pkl")
 _UNREADABLE = (EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError, AttributeError)
 

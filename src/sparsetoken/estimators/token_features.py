@@ -20,8 +20,6 @@ from sparsetoken.fitting.samples import Targets
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["token_transformers"]
-
 WIDTHS = (0.5, 1.0, 2.0, 4.0)  # gammas of kernels, in units of 1 / median squared distance
 COMPARED = 20_000  # tokens on which these are compared
 COMPONENTS, LEAST = 400, 50

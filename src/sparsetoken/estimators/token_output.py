@@ -11,8 +11,6 @@ from sklearn import get_config
 from sparsetoken.estimators.inputs import Reading
 from sparsetoken.validation import choice
 
-__all__ = ["TokenOutput"]
-
 Table = Literal["default", "pandas", "polars"]
 
 

@@ -23,8 +23,6 @@ from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["TokenTransformer", "sampled_tokens"]
-
 
 class TokenTransformer(  # type: ignore[call-arg]
     TokenOutput,

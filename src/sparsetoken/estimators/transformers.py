@@ -29,8 +29,6 @@ from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput, choice, integer, real
 
-__all__ = ["BagPooling", "TokenPCA", "TokenScaler"]
-
 Pool = Literal["max", "mean", "softmax", "sum"]
 
 

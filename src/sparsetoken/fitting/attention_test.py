@@ -12,8 +12,6 @@ from sparsetoken.fitting.linear_fit import LinearFit, standard_errors
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.sharpness import Choice
 
-__all__ = ["attention_pvalue"]
-
 SPREAD = 1.4  # standard deviation of the statistic on pure noise: folds share bags (measured)
 
 

@@ -10,8 +10,6 @@ from sparsetoken.fitting.linear_fit import LinearFit, gain
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
 
-__all__ = ["Average", "average", "share"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Average:

@@ -12,8 +12,6 @@ from sparsetoken.fitting.queries import Queries, StepSizes, find_queries
 from sparsetoken.fitting.sharpness import GRID, Candidate, best, tried
 from sparsetoken.fitting.task import Task
 
-__all__ = ["cross_fitted", "with_opposites"]
-
 
 def cross_fitted(
     task: Task, kinds: tuple[str, ...], steps: StepSizes, folds: Int[np.ndarray, " n"]

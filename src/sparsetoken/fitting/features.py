@@ -14,8 +14,6 @@ from sparsetoken.bags.segments import segment_max, segment_mean, segment_softmax
 from sparsetoken.fitting import moments
 from sparsetoken.fitting.standardization import Standardization
 
-__all__ = ["BagFeatures", "pooling_weights"]
-
 LARGEST_EXPONENT = 40.0  # of activation exp: its square is still a float32
 
 

@@ -7,8 +7,6 @@ from jaxtyping import Bool, Int, Shaped
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["fold_numbers", "split_in_two"]
-
 
 def fold_numbers(
     y: Shaped[np.ndarray, " n"], n_folds: int, rng: np.random.RandomState

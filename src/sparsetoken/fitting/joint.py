@@ -17,8 +17,6 @@ from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
 
-__all__ = ["End", "Joint", "JointProblem", "lowest"]
-
 MAX_STEPS = 500
 FLAT = 1e-3  # entries of a gradient that is as good as 0: float32 gets no lower
 

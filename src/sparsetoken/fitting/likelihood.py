@@ -20,8 +20,6 @@ from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.descents import descend_together
 
-__all__ = ["LikelihoodProblem", "likelihood_fit", "likelihood_queries"]
-
 STRENGTHS = (4.5, 1.5, 0.5)  # of the prior of v, in deviations of a token; a decade of the ridge
 STEPS, TOLERANCE = 40, 1e-4  # of a direction that is only compared by left-out loss
 LEAST_STEPS, WORK = 8, 2e10  # products in all steps: about ten seconds; with more, fewer steps

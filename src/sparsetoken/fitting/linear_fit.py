@@ -17,17 +17,6 @@ from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.numerics.leave_one_out import left_out_scores
 from sparsetoken.validation import InvalidInput
 
-__all__ = [
-    "LinearFit",
-    "calibrated",
-    "choose_ridge",
-    "fit_near",
-    "fit_weighted",
-    "gain",
-    "require_smooth",
-    "standard_errors",
-]
-
 TOLERANCE = 1e-8
 SEARCH_TOLERANCE = 1e-5  # of fits whose left-out loss is only compared
 DECADES = (

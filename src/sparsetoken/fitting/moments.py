@@ -12,16 +12,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-__all__ = [
-    "PrincipalComponents",
-    "chunks",
-    "covariance",
-    "mean",
-    "principal_components",
-    "scales",
-    "variance",
-]
-
 CHUNK = 1 << 18  # values worked on together: 2 MB in float64
 
 

@@ -12,8 +12,6 @@ from sparsetoken.bags import Bags
 from sparsetoken.fitting import moments
 from sparsetoken.fitting.standardization import Standardization
 
-__all__ = ["Projection"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Projection:

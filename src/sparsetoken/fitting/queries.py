@@ -14,8 +14,6 @@ from sparsetoken.fitting.linear_fit import SEARCH_TOLERANCE, fit_weighted
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import Task
 
-__all__ = ["Queries", "StepSizes", "evidence", "find_queries", "two_steps", "unit_queries"]
-
 Subsets = Sequence[Bool[np.ndarray, " n"]]
 
 

@@ -8,8 +8,6 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-__all__ = ["Samples", "Targets"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Samples:

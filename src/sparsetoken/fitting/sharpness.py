@@ -13,17 +13,6 @@ from sparsetoken.fitting.linear_fit import LinearFit, gain
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import Task
 
-__all__ = [
-    "GRID",
-    "LEVEL",
-    "Candidate",
-    "Choice",
-    "best",
-    "choose",
-    "simplest",
-    "tried",
-]
-
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # besides 0; in units of 1 / standard deviation of the scores
 
 CLEAR = 3.0  # standard errors by which a choice is worse that no other ridge makes the best

@@ -8,8 +8,6 @@ from jaxtyping import Float, Int
 from sparsetoken.fitting.projection import Projection
 from sparsetoken.fitting.task import Task
 
-__all__ = ["either_pvalue", "signal_pvalue"]
-
 PERMUTATIONS = 199
 SHARPNESSES = (0.0, 1.0, -1.0, 2.0, -2.0)  # of the pooling; < 0: tokens of the first class
 VALUES = 10_000_000  # of tokens: a test on so many is powerful, and takes half a second

@@ -16,8 +16,6 @@ from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Readout, TwoSteps
 
-__all__ = ["advised_share", "matched_problem"]
-
 STRENGTHS = (1.0, 20.0)
 SHARES = (0.1, 0.9)
 TOLERANCE = 1e-2  # of the predicted test error: the best share is flat

@@ -12,8 +12,6 @@ from sparsetoken.bags import Bags
 from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Standardization"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Standardization:

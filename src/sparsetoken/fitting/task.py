@@ -17,8 +17,6 @@ from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge, fit_near, ga
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
 
-__all__ = ["Task"]
-
 MOST = 2_000_000  # values of largest tokens, n d: with more the time goes into their readout
 
 

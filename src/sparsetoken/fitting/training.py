@@ -31,8 +31,6 @@ from sparsetoken.fitting.signal_test import either_pvalue, signal_pvalue
 from sparsetoken.fitting.split import advised_share
 from sparsetoken.fitting.task import Task
 
-__all__ = ["TRAININGS", "AttentionFit", "Options", "train"]
-
 QUERIES: dict[str, tuple[str, ...]] = {
     "auto": ("likelihood", "tied", "two_step"),
     "likelihood": ("likelihood",),

@@ -18,8 +18,6 @@ from sparsetoken.fitting.training import Options
 from sparsetoken.forecasting.excess import Excess, Spreads
 from sparsetoken.forecasting.inputs import Labelled
 
-__all__ = ["FITTED", "MODELS", "HeldOut", "Progress", "held_out_errors"]
-
 MODELS = ("pooled", "attention")
 FITTED = ("pooled", "attending")
 """What curves are fitted to: attention with and without its fall back to pooling jumps."""

@@ -21,18 +21,6 @@ from scipy.special import entr, ndtr, ndtri
 
 from sparsetoken.forecasting.law import BagLaw
 
-__all__ = [
-    "Errors",
-    "Settings",
-    "effective_size",
-    "errors_at",
-    "learned_cosine",
-    "learned_separation",
-    "pooled_shift",
-    "taken",
-    "threshold_error",
-]
-
 _DRAWS = 1500  # bags of noise of each class
 _SHIFTS = np.linspace(0.0, 12.0, 49)  # of the score of an informative token, in deviations
 _SHARPNESSES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

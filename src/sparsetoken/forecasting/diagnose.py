@@ -18,8 +18,6 @@ from sparsetoken.forecasting.results import Forecast
 from sparsetoken.forecasting.scales import Scales, sample_of_tokens
 from sparsetoken.models import MODELS
 
-__all__ = ["diagnose"]
-
 _CLEAR = 0.02  # by which a forecast must favour the other model to overrule what was measured
 _REFUSED = 2.0  # standard errors by which refused attention must be better to be told of
 _WORTH_LABELS = 0.01  # a fall of the error from n to 4n bags below this counts for nothing

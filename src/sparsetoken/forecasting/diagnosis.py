@@ -9,8 +9,6 @@ from typing import Any
 from sparsetoken.forecasting.gaussianity import TokenCheck
 from sparsetoken.forecasting.results import Forecast
 
-__all__ = ["Diagnosis"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:

@@ -16,8 +16,6 @@ from jaxtyping import Bool, Float
 from sparsetoken.bags import Bags
 from sparsetoken.estimators import PooledLinearClassifier
 
-__all__ = ["Excess", "Spreads", "excess_of"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Excess:

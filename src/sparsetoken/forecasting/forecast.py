@@ -16,8 +16,6 @@ from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Meas
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.validation import InvalidInput, integer
 
-__all__ = ["assembled", "check_sizes", "forecast"]
-
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
 _BEYOND_NOISE = 2.5  # standard errors from which curve and measurement disagree

@@ -11,8 +11,6 @@ from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.forecasting.scales import effective_dimension
 
-__all__ = ["TokenCheck", "check_tokens"]
-
 _MOST_COLUMNS = 600  # of which principal directions are taken
 _MOST_DIRECTIONS = 50
 

@@ -12,8 +12,6 @@ from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators.labels import read_targets
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["LEAST_BAGS", "Labelled", "read_labelled"]
-
 LEAST_BAGS = 10  # of each class: one in each of ten folds
 _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squares are too
 

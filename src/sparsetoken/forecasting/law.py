@@ -11,8 +11,6 @@ from sparsetoken.fitting.features import BagFeatures
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.forecasting.inputs import Labelled
 
-__all__ = ["LONGEST", "BagLaw", "bag_law"]
-
 LONGEST = 200  # longer bags count as so long: the curves hardly change, their time does
 
 

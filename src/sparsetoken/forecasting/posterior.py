@@ -17,8 +17,6 @@ from sparsetoken.forecasting.curves import Errors, Settings, effective_size, err
 from sparsetoken.forecasting.excess import Excess, excess_of
 from sparsetoken.forecasting.law import BagLaw
 
-__all__ = ["Interval", "Posterior", "fit_posterior", "settings_and_prior"]
-
 # Chosen on the tuning sets of benchmarks/forecast.py.
 _SEPARATIONS = (0.15, 6.0, 24)  # least, largest, number
 _USUAL_SEPARATION, _SEPARATION_SPREAD = 2.2, 0.65  # and of its logarithm

@@ -12,8 +12,6 @@ from sparsetoken.results import Status
 from sparsetoken.results.display import frame, html
 from sparsetoken.results.plot import drawing
 
-__all__ = ["WORTH", "Forecast", "ForecastPoint", "Measured"]
-
 WORTH = 0.005  # attention must err less often than pooling by so much to be recommended
 
 

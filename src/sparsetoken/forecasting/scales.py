@@ -13,8 +13,6 @@ from sparsetoken.fitting import moments
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Scales", "effective_dimension", "sample_of_tokens"]
-
 _MOST_TOKENS = 20_000  # for covariances and higher moments
 _LEAST_SHARE = 0.25  # of the variance over all tokens, for the noise of a column
 _SAFE = 1e6  # times the square root of the smallest normal number: squares do not underflow

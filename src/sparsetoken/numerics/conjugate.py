@@ -6,8 +6,6 @@ import numpy as np
 
 from sparsetoken.numerics.products import Product, products
 
-__all__ = ["ConjugateDirections"]
-
 BIAS_FLOOR = 0.01
 
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["Descents", "Evaluate", "descend_together"]
-
 MEMORY = 8  # pairs of moves that stand for the curvature
 ARMIJO = 1e-4  # share of the expected fall that a step must bring
 SHRINK, TRIES = 0.35, 8  # of a step that does not bring it

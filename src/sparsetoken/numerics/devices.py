@@ -9,8 +9,6 @@ from sparsetoken.validation import InvalidInput
 if TYPE_CHECKING:
     import jax
 
-__all__ = ["jax_device"]
-
 KINDS = ("cpu", "gpu")
 REMEDY = 'For a GPU install a JAX with CUDA: pip install "jax[cuda12]".'
 

@@ -14,8 +14,6 @@ from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.newton_readout import Point, Pointwise, newton
 from sparsetoken.validation import InvalidInput, real
 
-__all__ = ["ConvexLoss", "ReadoutFit", "fit_readout"]
-
 MAX_NEWTON = 200
 MAX_OUTER = 100
 LARGE = 200  # rows and columns from which conjugate gradients are the quicker way

@@ -14,8 +14,6 @@ from sparsetoken.numerics.newton_readout import gram
 from sparsetoken.numerics.ranks import sample_auc
 from sparsetoken.validation import InvalidInput, real
 
-__all__ = ["LeaveOneOut", "SmoothLoss", "leave_one_out", "left_out_scores"]
-
 ALONE = 1e-13  # a leverage closer to 1 is 1 but for rounding
 
 

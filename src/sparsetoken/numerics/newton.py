@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["NewtonResult", "damped_newton", "follow", "newton_length"]
-
 Vector = Float[np.ndarray, " n"]
 System = Callable[[Vector], tuple[Vector, Float[np.ndarray, "n n"]]]
 

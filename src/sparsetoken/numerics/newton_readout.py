@@ -11,8 +11,6 @@ from scipy.linalg.lapack import dposv
 
 from sparsetoken.numerics.conjugate import ConjugateDirections
 
-__all__ = ["Point", "Pointwise", "gram", "newton"]
-
 PATIENCE = 60  # steps without a smaller residual
 CONJUGATE_PATIENCE = 4  # the same, where factors are the alternative
 ACCURACY = 0.05  # of conjugate gradients: more steps of less work than at 0.001

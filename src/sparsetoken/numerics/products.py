@@ -10,8 +10,6 @@ import numpy as np
 
 from sparsetoken.numerics.devices import jax_device
 
-__all__ = ["DeviceProducts", "HostProducts", "Product", "Products", "products"]
-
 BLOCK_BYTES = 2**21  # rows that stay in the cache between the product with F and that with F^T
 
 Product = Callable[[np.ndarray, float], tuple[np.ndarray, float]]

@@ -9,15 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-__all__ = [
-    "RANGE",
-    "clustered_gaussian",
-    "gaussian_panels",
-    "legendre",
-    "normal_density",
-    "trapezoidal_step",
-]
-
 RANGE = 7.2  # P(|g| > RANGE) = 6e-13
 _PANELS, _PER_PANEL = 20, 10
 _PER_SIDE = 32

@@ -7,8 +7,6 @@ import math
 import numpy as np
 from jaxtyping import Float, Real
 
-__all__ = ["sample_auc"]
-
 
 def sample_auc(scores: Float[np.ndarray, " n"], labels: Real[np.ndarray, " n"]) -> float:
     """Return the share of pairs of both classes in the right order; a tie counts one half.

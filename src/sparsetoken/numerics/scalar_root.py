@@ -8,8 +8,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-__all__ = ["increasing_root"]
-
 _MAX_STEPS = 200  # bisection alone narrows 1e9 to one ulp in fewer than 100
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["MOST_DIMENSIONS", "sobol_sequence"]
-
 MOST_DIMENSIONS = 21201  # for which SciPy has direction numbers
 
 

@@ -9,8 +9,6 @@ from typing import ParamSpec, TypeVar
 import jax
 import numpy as np
 
-__all__ = ["with_x64"]
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 

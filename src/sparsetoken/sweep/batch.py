@@ -14,8 +14,6 @@ from sparsetoken.sweep.processes import mark_row, peak_memory
 from sparsetoken.sweep.records import FAILED, Answer, Call, Result
 from sparsetoken.sweep.threads import kernels, use_one_thread
 
-__all__ = ["Report", "environment", "package_version", "run_batch"]
-
 PACKAGES = ("numpy", "scipy", "jax", "jaxlib")
 LONGEST_MESSAGE = 2000
 

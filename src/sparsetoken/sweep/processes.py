@@ -14,17 +14,6 @@ from typing import Any
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = [
-    "NO_ROW",
-    "WorkerDied",
-    "WorkerPool",
-    "mark_row",
-    "memory_share",
-    "one_thread_each",
-    "peak_memory",
-    "worker_pool",
-]
-
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 NO_ROW = -1
 _row: Any = None  # in a worker: memory shared with the parent, which holds the row being computed

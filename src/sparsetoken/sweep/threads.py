@@ -8,8 +8,6 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["kernels", "one_thread", "use_one_thread"]
-
 LOADED_FIRST = ("numpy", "scipy.linalg")  # each brings a BLAS library of its own
 
 

@@ -19,8 +19,6 @@ from sparsetoken.theory.separability.sampled_violation import sampled_violation
 from sparsetoken.theory.separability.violation import Expansion, expansion, least_violation
 from sparsetoken.validation import real
 
-__all__ = ["capacity", "capacity_at", "capacity_point", "capacity_status"]
-
 _FEW = 64  # nodes, to see whether a law is exact
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
 

@@ -20,8 +20,6 @@ from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.validation import real
 from sparsetoken.values import require_numbers
 
-__all__ = ["CriticalCosine", "QueryVerdict", "check_query", "critical_cosine"]
-
 _SCAN = (1.0, 0.75, 0.5, 0.25, 0.0)
 _APART = 0.01
 _FEW_POINTS = 64

@@ -21,8 +21,6 @@ from sparsetoken.theory.nearby import Load, SolvedLoads
 from sparsetoken.theory.potential import Potential
 from sparsetoken.theory.score_law import ScoreLaw
 
-__all__ = ["FIRST_POINTS", "LAST_POINTS", "SolvedPoint", "solve_along"]
-
 FIRST_POINTS, LAST_POINTS = 512, 2**15  # nodes for each class and scramble
 _MORE = 4  # times as many points where they are not enough
 _NODES_APART = 1e-2  # relative: how far solutions with few and with more nodes are apart

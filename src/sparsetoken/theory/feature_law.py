@@ -17,8 +17,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["MOST_TOKENS", "Coordinates", "FeatureLaw", "TokenFeatures", "sampled_law", "two_nodes"]
-
 SCRAMBLES = 8
 _COARSE = 64
 _SEED = 20250929  # any fixed number: the same nodes in every run

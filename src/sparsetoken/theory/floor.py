@@ -17,8 +17,6 @@ from sparsetoken.theory.oracle import learning_error
 from sparsetoken.tokens import Isotropic
 from sparsetoken.validation import LARGEST_LOAD
 
-__all__ = ["Floor", "floor_of"]
-
 Floor = Callable[[], Float[np.ndarray, " points"]]
 """Computes the floor at each point; it takes some seconds, so only who draws it calls it."""
 

@@ -14,8 +14,6 @@ from sparsetoken.stages import Readout
 from sparsetoken.theory.learned_error import best_bias
 from sparsetoken.theory.score_law import ScoreLaw
 
-__all__ = ["USUAL_DIMENSION", "error_with_imbalance", "imbalance_advice"]
-
 USUAL_DIMENSION = 1000
 """Of simulations by default: what is seen there is worth a word."""
 

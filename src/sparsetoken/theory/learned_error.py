@@ -16,18 +16,6 @@ from sparsetoken.theory.potential import Potential
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.validation import InvalidInput
 
-__all__ = [
-    "ROUGH_STEP",
-    "SOLUTION_STEP",
-    "SaddlePoint",
-    "best_bias",
-    "newton_distance",
-    "outcome",
-    "outcome_without_features",
-    "solve_readout",
-    "spread_of_test_error",
-]
-
 # Relative lengths of the last Newton step, of a solution and of a place on the way to one.
 # The step is taken, so that the error is of the order of its square.
 SOLUTION_STEP, ROUGH_STEP = 1e-6, 1e-2

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Guess", "Load", "SolvedLoads"]
-
 _MOST = 6  # neighbours of a polynomial
 _LARGEST_SUM = 64.0  # of the absolute weights of these neighbours
 _POSITIVE = slice(3, 5)  # nu and r

@@ -23,8 +23,6 @@ from sparsetoken.theory.score_grid import (
     ScoreGrids,
 )
 
-__all__ = ["NodeSums", "Potential", "worthwhile"]
-
 _NEAR = 1e-6  # relative: no farther than the last Newton step goes
 # nodes from which a grid is less work, and from which the finer grid is, in any case
 _MANY, _VERY_MANY = 1024, 2**14

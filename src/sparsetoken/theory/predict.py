@@ -41,15 +41,6 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import broadcast, require_numbers
 
-__all__ = [
-    "TOLERANCE",
-    "IsotropicSetting",
-    "predict",
-    "predict_point",
-    "predict_readouts",
-    "without_readout",
-]
-
 TOLERANCE = 1e-4
 """Of twice the standard error of the test error."""
 

@@ -14,8 +14,6 @@ from sparsetoken.theory.dynamics import descended_query
 from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput
 
-__all__ = ["advice_on", "loss_to_pooling", "query_without_frame", "turning_away", "working_query"]
-
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
 _ROUNDING = 1e-3  # relative: test errors that print alike are not told apart
 

@@ -18,8 +18,6 @@ from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.validation import InvalidInput
 from sparsetoken.values import require_numbers
 
-__all__ = ["Approach", "approach_to_infinite_data"]
-
 _POINTS = 8192
 
 

@@ -19,8 +19,6 @@ from sparsetoken.stages import Query, Readout
 from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Stage", "ridgeless_stage"]
-
 _WITH_CAPACITY = ("logistic", "hinge", "squared_hinge")
 _ROUGH, _FINE = 1e-2, 1e-4  # tolerances of the capacity: far from alpha1, and near it
 _TIE = 1e-6  # relative distance from a threshold that is known exactly

@@ -8,8 +8,6 @@ from typing import Any
 
 from sparsetoken.problem import SparseTokenProblem, require_problem
 
-__all__ = ["ROUTES", "Route", "on_route"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Route:

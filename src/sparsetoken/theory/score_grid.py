@@ -18,8 +18,6 @@ from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["COARSE", "FINE", "MIDDLE", "PLAIN", "ClassView", "GridShape", "ScoreGrid", "ScoreGrids"]
-
 Values = Float[np.ndarray, "functions classes lengths scores"]
 _CHUNK = 1024  # nodes whose polynomials fit into a cache
 _FEW = 2**16  # nodes whose products are kept: 25 MB of products

@@ -13,8 +13,6 @@ from scipy.special import ndtr, sici
 from sparsetoken.results import Overlaps
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["ScoreLaw"]
-
 _THRESHOLDS = 199  # odd, so that with the ends every second point is a rule as well
 _NODES_FOR_AUC = 8192
 _COUNTED, _FAR = 30, 10.0

@@ -15,8 +15,6 @@ from sparsetoken.experiments.forecasts.work import CLASSIFIERS, Profile
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.experiments.rules import compare, observed
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 INTERVALS, RECOMMENDATION, ERRORS = (
     "forecast-intervals",
     "forecast-recommendation",

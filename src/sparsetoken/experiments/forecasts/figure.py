@@ -14,8 +14,6 @@ from sparsetoken.experiments.forecasts.work import CLASSIFIERS
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
 
-__all__ = ["PICTURES", "draw"]
-
 ABREAST = 3
 LONGEST = 30  # of a name
 

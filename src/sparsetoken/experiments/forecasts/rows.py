@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured
 
-__all__ = ["Forecasted", "LeftOut", "Simulated"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Forecasted:

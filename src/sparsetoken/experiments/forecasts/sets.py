@@ -15,8 +15,6 @@ from sparsetoken.experiments.real_tokens.work import draw_bags
 from sparsetoken.forecasting.inputs import LEAST_BAGS, read_labelled
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["BagSet", "Drawn", "Split"]
-
 MULTIPLES = (1, 2, 4)  # of the pilot, as a forecast has them by default
 LEAST_PILOT, LARGEST_PILOT, PILOT_SHARE = 40, 100, 0.2
 LEAST_REST = 0.1  # of the bags of a given set, to test on

@@ -18,8 +18,6 @@ from sparsetoken.forecasting import forecast
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["CLASSIFIERS", "CONSTRUCTED", "PROFILES", "Profile", "jobs", "set_jobs"]
-
 CLASSIFIERS = ("pooled", "attention")
 CONSTRUCTED = (("digits", 5, 60), ("textures", 20, 80))
 """What a token is, how many are in a bag, and the bags of a pilot."""

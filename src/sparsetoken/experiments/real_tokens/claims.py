@@ -18,8 +18,6 @@ from sparsetoken.experiments.real_tokens.work import (
 from sparsetoken.experiments.rows import one, select
 from sparsetoken.experiments.rules import observed
 
-__all__ = ["CLAIMS", "compare_rows", "summary"]
-
 CLAIM = "real-bags"
 LONGEST = max(length for _, length in PLACES)
 

@@ -12,8 +12,6 @@ from sparsetoken.experiments.real_tokens.work import CLASSIFIERS, PLACES
 from sparsetoken.experiments.rows import select, series
 from sparsetoken.figures import style
 
-__all__ = ["PICTURES", "draw"]
-
 
 def draw(rows: Sequence[Any]) -> Figure:
     """Draw curves and points."""

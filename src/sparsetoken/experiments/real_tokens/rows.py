@@ -6,8 +6,6 @@ import dataclasses
 
 from sparsetoken.experiments.rows import Measured, Predicted
 
-__all__ = ["Simulated", "Theory"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Theory:

@@ -24,18 +24,6 @@ from sparsetoken.theory.covariance import (
     readout_outcome,
 )
 
-__all__ = [
-    "CLASSIFIERS",
-    "DIGIT",
-    "PLACES",
-    "PROFILES",
-    "RIDGE",
-    "SHARPNESS",
-    "Profile",
-    "draw_bags",
-    "jobs",
-]
-
 CLASSIFIERS = ("pooled", "attention")
 PLACES = (("digits", 5), ("digits", 20), ("digits", 50), ("textures", 20))
 """What a token is, and how many are in a bag."""

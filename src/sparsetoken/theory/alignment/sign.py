@@ -18,8 +18,6 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import choice, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["SignBoundary", "sign_boundary", "small_step_margin"]
-
 _OF_PROBLEM = ("strength", "positive_rate")
 _OF_STEPS = {"alpha0": "alpha", "eta_w": "eta_w", "eta_b": "eta_b"}
 _SCAN = 16

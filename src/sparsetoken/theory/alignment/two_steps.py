@@ -16,8 +16,6 @@ from sparsetoken.stages import TwoSteps
 from sparsetoken.theory.routes import on_route
 from sparsetoken.values import require_numbers
 
-__all__ = ["align", "align_point", "isotropic_alignment", "isotropic_margin", "sign_margin"]
-
 
 class _FirstStep(NamedTuple):
     """Readout and bias after their first gradient step."""

@@ -17,8 +17,6 @@ from sparsetoken.theory.covariance.spectrum import spectrum_of
 from sparsetoken.theory.covariance.whitening import gain, whitened
 from sparsetoken.theory.curve import FIRST_POINTS, LAST_POINTS
 
-__all__ = ["covariance_capacity"]
-
 _MORE = 4  # times as many points where they are not enough
 
 

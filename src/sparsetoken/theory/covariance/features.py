@@ -28,8 +28,6 @@ from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["ModelFeatures", "model_features"]
-
 
 class ModelFeatures(abc.ABC):
     """The features of one model: nodes, covariances, and what a readout means in them.
@@ -76,6 +74,7 @@ class _Linear(ModelFeatures):
     """A linear model with one covariance, and the signal as its direction."""
 
     def overlaps(self, found: SolvedReadout) -> Overlaps:
+        """Return a readout in the frame of query and signal."""
         along = float(found.p[0])
         rest = math.sqrt(max(self._length(found) - along**2, 0.0))
         return Overlaps(0.0, along, rest, found.b)
@@ -93,6 +92,7 @@ class PooledFeatures(_Linear):
         self.covariances = covariances(self._covariance(problem.length), signal)
 
     def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        """Return nodes of the law."""
         pi, theta, R, L = problem.letters
         return _two_classes(pi, theta * R / L, 1 / math.sqrt(L))
 
@@ -131,6 +131,7 @@ class VectorizedFeatures(_Linear):
         self.covariances = CommutingCovariances(values[None], Directions(direction[:, None]))
 
     def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        """Return nodes of the law."""
         pi, theta, R, L = problem.letters
         return _two_classes(pi, theta * R / math.sqrt(L))
 
@@ -160,6 +161,7 @@ class QueriedFeatures(ModelFeatures):
         self.removed[0, 1, 1] = 1.0 if self._width > 0 else 0.0
 
     def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        """Return nodes of the law."""
         law = self._law(problem, points)
         projected = self._projected(problem)
         B = law.along - projected * law.across
@@ -197,6 +199,7 @@ class QueriedFeatures(ModelFeatures):
         return law
 
     def overlaps(self, found: SolvedReadout) -> Overlaps:
+        """Return a readout in the frame of query and signal."""
         signal, _, w_1 = self.covariances.overlaps(found.pull, found.ridge)
         length = self._query.norm
         s = self._query.overlap(self.spectrum) / length if length > 0 else 0.0

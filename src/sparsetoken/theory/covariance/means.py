@@ -15,8 +15,6 @@ from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.potential import worthwhile
 from sparsetoken.theory.score_grid import ScoreGrid, ScoreGrids
 
-__all__ = ["LossMeans", "ReadoutState"]
-
 _LEAST_VARIANCE = 1e-300
 
 

@@ -8,8 +8,6 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
-__all__ = ["FeatureNodes"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FeatureNodes:

@@ -13,8 +13,6 @@ from sparsetoken.theory.covariance.nodes import FeatureNodes
 from sparsetoken.theory.covariance.readout import ConvexReadout, SolvedReadout
 from sparsetoken.theory.score_law import ScoreLaw
 
-__all__ = ["ReadoutOutcome", "readout_outcome", "scores_on", "spread_over_scrambles"]
-
 
 @dataclasses.dataclass(frozen=True)
 class ReadoutOutcome:

@@ -21,14 +21,6 @@ from sparsetoken.theory.covariance.spectrum import (
 )
 from sparsetoken.validation import InvalidInput
 
-__all__ = [
-    "QueryLaw",
-    "covariance_alignment",
-    "covariance_margin",
-    "described_query",
-    "query_law",
-]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class QueryLaw:

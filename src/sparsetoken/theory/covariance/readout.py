@@ -16,8 +16,6 @@ from sparsetoken.theory.covariance.nodes import FeatureNodes
 from sparsetoken.theory.covariance.spectra import Covariances, Pull
 from sparsetoken.theory.learned_error import best_bias
 
-__all__ = ["ConvexReadout", "SolvedReadout"]
-
 SOLUTION_STEP, ROUGH_STEP = 1e-6, 1e-2
 _FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
 _LARGE_RIDGES = (1.0, 10.0)  # relative to the features; the second is safer and farther away

@@ -20,8 +20,6 @@ from sparsetoken.theory.covariance.readout import (
 )
 from sparsetoken.theory.covariance.spectra import CommutingCovariances
 
-__all__ = ["Separation", "most_separable"]
-
 _FIRST_LOAD = 0.5  # samples per dimension; where noise has all directions, 1 can be separated
 _LONG = 50.0  # times the first length; from there a margin of 0 is near
 

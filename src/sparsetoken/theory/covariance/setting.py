@@ -24,8 +24,6 @@ from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.theory.score_law import ScoreLaw
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["CovarianceSetting"]
-
 _MORE = 4  # times as many points where they are not enough
 _NOT_SOLVED = Status(
     StatusCode.MAX_ITERATIONS,

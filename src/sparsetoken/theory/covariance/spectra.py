@@ -16,18 +16,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy import linalg
 
-__all__ = [
-    "LEAST_EIGENVALUE",
-    "CommutingCovariances",
-    "Covariances",
-    "Directions",
-    "FullCovariances",
-    "Pull",
-    "Response",
-    "common_basis",
-    "covariances",
-]
-
 LEAST_EIGENVALUE = 1e-12  # relative: a smaller one is none
 _COMMUTE = 1e-12  # relative: below rounding of what a user computes
 

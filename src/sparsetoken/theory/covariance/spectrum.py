@@ -13,8 +13,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.theory.covariance.spectra import common_basis
 from sparsetoken.tokens import TokenCovariance
 
-__all__ = ["TokenSpectrum", "added", "spectrum_of", "times", "trace"]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TokenSpectrum:

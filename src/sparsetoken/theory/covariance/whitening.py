@@ -16,8 +16,6 @@ from sparsetoken.theory.covariance.spectra import (
 from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["covariance_strengths", "gain", "whitened"]
-
 
 def gain(S: np.ndarray, xi: np.ndarray) -> float:
     """Return the length of S^(-1/2) xi, by which whitening makes a signal stronger.

@@ -28,8 +28,6 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, integer, real
 from sparsetoken.values import broadcast, require_numbers
 
-__all__ = ["TOLERANCE", "descend", "descend_point", "descended_query"]
-
 TOLERANCE = 1e-3
 """Of twice the standard error of the test error."""
 

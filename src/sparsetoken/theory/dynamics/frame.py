@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["Frame"]
-
 _DEPENDENT = 1e-10  # a gradient with a smaller share of new variance has no new direction
 
 Rows = Float[np.ndarray, "k m"]

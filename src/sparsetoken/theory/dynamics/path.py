@@ -16,8 +16,6 @@ from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.score_law import ScoreLaw
 
-__all__ = ["path_of", "spreads_of"]
-
 _COSINE, _SHARPNESS = 0, 1  # columns of the numbers that decide the test error
 
 

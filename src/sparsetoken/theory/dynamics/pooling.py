@@ -14,8 +14,6 @@ from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.models import Attention, Elementwise, Model
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["Pooling", "Scores", "pooling_of"]
-
 Tokens = Float[np.ndarray, "L n"]
 
 

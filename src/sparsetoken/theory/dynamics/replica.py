@@ -17,8 +17,6 @@ from sparsetoken.theory.dynamics.pooling import Scores, pooling_of
 from sparsetoken.theory.dynamics.samples import Normals, Samples
 from sparsetoken.validation import LARGEST_VALUE
 
-__all__ = ["COLUMNS", "Plan", "moving", "run_replica"]
-
 COLUMNS = ("training_loss", "overlap_w", "overlap_q", "ww", "wq", "qq", "bias")
 """What a replica follows: ww, wq and qq are the entries of the Gram matrix of (w, q)."""
 

@@ -12,8 +12,6 @@ from scipy.special import ndtri
 from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.problem import SparseTokenProblem
 
-__all__ = ["Normals", "Samples"]
-
 _SEED = 20250929  # any fixed number: the same samples in every run
 _EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps
 _BITS = 30  # of the points of a Sobol sequence

@@ -15,8 +15,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law
 
-__all__ = ["elementwise_law"]
-
 _LARGEST_LOG_WEIGHT = 300.0  # squares are finite
 
 

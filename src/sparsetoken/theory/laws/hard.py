@@ -13,8 +13,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = ["hard_law"]
-
 _REACH = 8.5  # of normals; the largest of L has a tail of L times 1e-17 beyond
 _PANELS, _PER_PANEL = 24, 14
 

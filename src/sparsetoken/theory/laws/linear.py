@@ -11,8 +11,6 @@ from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw, two_nodes
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["pooled_law", "vectorized_law"]
-
 
 def pooled_law(
     model: Model, problem: SparseTokenProblem, query: Query | None, points: int

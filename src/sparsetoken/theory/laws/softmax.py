@@ -12,8 +12,6 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 
-__all__ = ["softmax_law"]
-
 _BLUNT = 1.0  # sharpness below which the sum of the tokens may rule the weights
 
 

@@ -16,17 +16,6 @@ from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
-__all__ = [
-    "ACCURACY",
-    "FLOOR",
-    "SCRAMBLES",
-    "BayesError",
-    "bayes_error",
-    "rest_polynomials",
-    "symmetric",
-    "token_nodes",
-]
-
 SCRAMBLES = 8
 ACCURACY = 0.05  # relative; a larger numerical error is not called converged
 FLOOR = 1e-5  # absolute: smaller errors are only known to be small

@@ -9,8 +9,6 @@ import numpy as np
 
 from sparsetoken.validation import InvalidInput
 
-__all__ = ["GROWTH_LAWS", "GrowthFit", "best_growth", "fit_growth", "growth_exponent"]
-
 GROWTH_LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sqrt(2 log L)": lambda L: np.sqrt(2 * np.log(L)),
     "log L": np.log,

@@ -26,8 +26,6 @@ from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, integer, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["LearningError", "learning_error", "position_overlap"]
-
 _SEED = 20250929
 _SCAN = 64  # values of gamma among which changes of sign are looked for
 

@@ -21,8 +21,6 @@ from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["Candidate", "Representation", "best_error", "best_test", "error_of_test"]
-
 _SEARCH, _CHECK, _FINAL = 10, 12, 13  # log2 of lattice points
 _ACCURACY = 0.01  # relative; a larger numerical error is not called converged
 _FLOOR = 1e-5  # absolute: smaller errors are only known to be small

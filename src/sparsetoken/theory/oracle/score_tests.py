@@ -13,8 +13,6 @@ from sparsetoken.models import Elementwise, Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, TokenFunction
 
-__all__ = ["OracleTests", "oracle_tests"]
-
 _NOISE = 9.0  # no projection of noise is larger
 
 

@@ -27,8 +27,6 @@ from sparsetoken.theory.oracle.representation import (
 from sparsetoken.theory.oracle.token_sums import check_length
 from sparsetoken.validation import InvalidInput, integer, real
 
-__all__ = ["CURVES", "CriticalStrength", "Curve", "checked_lengths", "critical_strength"]
-
 
 class Curve(NamedTuple):
     """A model, None for the Bayes test, and its sharpness where that is fixed."""

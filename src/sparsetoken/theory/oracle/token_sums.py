@@ -12,15 +12,6 @@ from jaxtyping import Float
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.validation import integer
 
-__all__ = [
-    "LARGEST_EXPONENT",
-    "MistakeChances",
-    "TokenFunction",
-    "chance_of_rest",
-    "check_length",
-    "mistake_chances",
-]
-
 TokenFunction = Callable[[np.ndarray], np.ndarray]
 """x(t), the share of one token with projection t in a sum; vectorised."""
 

@@ -12,8 +12,6 @@ from sparsetoken.theory.separability.proposal import Proposal
 from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
 from sparsetoken.theory.separability.violation import Penalised, least_violation, squared_violation
 
-__all__ = ["LABELS", "LEAST_NODES", "MOST_ROUNDS", "Place", "pilot"]
-
 LABELS = (1, -1)
 LEAST_NODES = 64.0  # that a place or a mean rests on
 MOST_ROUNDS = 16

@@ -13,8 +13,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-__all__ = ["Proposal"]
-
 _LEADING = 8  # coordinates that a proposal changes
 _WIDER = 1.2  # a proposal narrower than the integrand would miss its tails
 _NARROWEST = 0.7

@@ -14,8 +14,6 @@ from sparsetoken.theory.separability.proposal import Proposal
 from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
 from sparsetoken.theory.separability.violation import Expansion, expansion, squared_violation
 
-__all__ = ["LeastViolation", "sampled_violation"]
-
 _FEW_NODES = 8.0  # on which the mean of a law of infinite mean rests
 _FIRST = 512
 _FINALISTS = 3  # proposals tried on more nodes, since their spread is uncertain too

@@ -20,8 +20,6 @@ from sparsetoken.numerics.sobol import sobol_sequence
 from sparsetoken.theory.feature_law import Coordinates, FeatureLaw, TokenFeatures
 from sparsetoken.theory.separability.proposal import Proposal
 
-__all__ = ["SCRAMBLES", "ClassNodes"]
-
 SCRAMBLES = 16
 _SEED = 20250929  # any fixed number: the same nodes in every run
 _BITS = 30

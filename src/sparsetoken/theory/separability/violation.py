@@ -12,15 +12,6 @@ from scipy.special import ndtr
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.theory.feature_law import FeatureLaw
 
-__all__ = [
-    "Expansion",
-    "Penalised",
-    "effective_nodes",
-    "expansion",
-    "least_violation",
-    "squared_violation",
-]
-
 # Row and column of the six entries of a symmetric matrix of size three.
 _ROW, _COLUMN = np.triu_indices(3)
 # A direction without curvature keeps its place: without a query w_1 is free.

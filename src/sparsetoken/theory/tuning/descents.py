@@ -19,8 +19,6 @@ from sparsetoken.theory.tuning.families import family_of
 from sparsetoken.validation import InvalidInput, integer
 from sparsetoken.values import require_numbers
 
-__all__ = ["BestDescent", "best_descent"]
-
 _FACTOR = math.log(1e3)  # by which each number may differ from its start
 _FIRST_MOVE = 0.7  # of each coordinate, a factor of two
 _NEAR, _FLAT = 0.02, 1e-3  # of the logarithms of the numbers and of the test error

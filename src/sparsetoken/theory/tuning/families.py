@@ -13,8 +13,6 @@ from sparsetoken.stages import JointDescent, TwoSteps
 from sparsetoken.theory.alignment.two_steps import align_point
 from sparsetoken.validation import InvalidInput, choice, real
 
-__all__ = ["FAMILIES", "FREE", "Descents", "family_of"]
-
 FREE = "free"
 _FIRST_W = 0.5  # first step of the readout, where a search starts
 _SHARPNESS = 2.0  # of the query after two steps at the start: neither blunt nor hard

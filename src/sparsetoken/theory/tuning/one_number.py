@@ -18,8 +18,6 @@ from sparsetoken.theory.predict import predict_point
 from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, real
 from sparsetoken.values import require_numbers
 
-__all__ = ["BestBeta", "BestSplit", "best_beta", "best_split", "loads", "predicted", "steps_of"]
-
 _SCAN = 9
 _NEAR = 0.02  # in logit(share) or log(beta): the test error is flat to second order
 LEAST_SHARE = 0.01

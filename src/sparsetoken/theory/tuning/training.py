@@ -23,8 +23,6 @@ from sparsetoken.theory.tuning.one_number import (
 )
 from sparsetoken.validation import LARGEST_LOAD, integer, real
 
-__all__ = ["BestTraining", "best_training"]
-
 _FIRST_MOVE = 0.7  # of each coordinate, a factor of two
 _NEAR = 0.02  # in logarithms: the test error is flat to second order
 _FLAT = 1e-3  # of the logarithm of the test error
