@@ -438,7 +438,8 @@ def test_without_a_cache_folder_the_commands_still_work(tmp_path):
 def test_the_cache_serves_the_next_run(tmp_path):
     environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     environ["XDG_CACHE_HOME"] = str(tmp_path)
-    command = [sys.executable, "-m", "sparsetoken", "predict", "pooled", "--json"]
+    arguments = ["predict", "pooled", "--loss", "hinge", "--json"]
+    command = [sys.executable, "-m", "sparsetoken", *arguments]
     first = subprocess.run(command, env=environ, capture_output=True, check=True)
     made = sorted(p.name for p in cache_folder(environ).iterdir() if p.name.endswith("-cache"))
     second = subprocess.run(command, env=environ, capture_output=True, check=True)
