@@ -104,6 +104,36 @@ def test_without_half_of_the_score_attention_does_not_order_tokens() -> None:
     assert not all(likely)
 
 
+def test_tokens_of_the_first_class_come_first_where_attention_looks_for_them() -> None:
+    """Whatever share attention has: at one half the order is another."""
+    hits = {False: [], True: []}
+    for seed in range(16):
+        rng = np.random.default_rng([54, seed])
+        y, X = np.arange(80) % 2, rng.standard_normal((80, 6, 10))
+        X[y == 0, 0, 0] += 1.9
+        model = AttentionClassifier(random_state=0).fit(X, y)
+        share = model.shares_[0, 0]
+        if share and model.side_[0] == -1:
+            test = rng.standard_normal((300, 6, 10))
+            test[:, 0, 0] += 1.9
+            hits[share < 0.5] += [top[0] == 0 for top in model.top_tokens(test)]
+    # By chance 1/6; here 0.69 and 0.65.
+    assert len(hits[True]) >= 300
+    assert len(hits[False]) >= 300
+    assert min(np.mean(hits[True]), np.mean(hits[False])) > 0.4
+
+
+def test_a_model_that_lacks_an_attribute_is_told_when_it_is_loaded(tmp_path: Path) -> None:
+    X, y = columns(0)
+    model = AttentionClassifier(random_state=0).fit(X, y)
+    del model.shares_
+    save(model, tmp_path / "model.skops")
+    with pytest.raises(ValueError, match=r"without shares_'.*fit and save it again"):
+        load(tmp_path / "model.skops")
+    save(AttentionClassifier(), tmp_path / "unfitted.skops")
+    assert isinstance(load(tmp_path / "unfitted.skops"), AttentionClassifier)
+
+
 def test_a_bag_with_an_outlier_says_no_more_than_a_training_bag() -> None:
     X, y = columns(0)
     model = AttentionClassifier(random_state=0).fit(X, y)

@@ -28,9 +28,10 @@ def read_sets(folder: Path) -> list[BagSet | LeftOut]:
     from sparsetoken.experiments.forecasts.sets import BagSet
     from sparsetoken.validation import InvalidInput
 
-    legal = "a folder with .npz or .parquet files of bags"
+    legal = f"a folder with {', '.join(('.npz', *PARQUET))} files of bags"
     if not folder.is_dir():
-        raise InvalidInput("--bags", legal, str(folder))
+        got = f"{folder}, {'a file' if folder.exists() else 'which is not there'}"
+        raise InvalidInput("--bags", legal, got, "Give the folder that the files are in.")
     paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in (".npz", *PARQUET))
     if not paths:
         raise InvalidInput("--bags", legal, str(folder), "No file in it has such an ending.")

@@ -135,13 +135,17 @@ class AttentionClassifier(QueryClassifier):
     query_offset_ : array of shape (K,)
         Added to token scores; softmax weights do not depend on it.
     coef_ : array of shape (K, d)
-        Of the tokens weighted by attention; of the mean token where attention is off.
+        Of the tokens weighted by attention, its share included; of the mean token where attention
+        is off.
     mean_coef_ : array of shape (K, d)
         Of the mean token beside attention; 0 where attention has no other beside it.
     largest_coef_ : array of shape (K, d)
         Of the largest value of each column.
     shares_ : array of shape (K, 2)
         Of attention and of largest values in the score; mean pooling has the rest.
+    side_ : array of shape (K,)
+        -1 where attention looks for tokens of the first class (query and readout of standardised
+        tokens have a negative product), else 1.
     intercept_ : array of shape (K,)
     token_offset_ : array of shape (K,)
         0: only other activations need it.
@@ -197,10 +201,11 @@ class AttentionClassifier(QueryClassifier):
     + <t, largest_coef_> + intercept_``; the first two terms of likelihood pooling are
     c log mean exp.
 
-    The score of a union of two bags lies between their scores: no softmax of one query learns
-    that two concepts must meet in a bag. Nor is it told that presence is the rule. Where
-    negative bags have a token that positive ones lack, a query of two gradient steps attends
-    to that token, and mean pooling counts it. ``presence="strict"`` scores a bag by the tokens
+    With attention alone (`shares_` of 1 and 0) the score of a union of two bags lies between their
+    scores: no softmax of one query learns that two concepts must meet in a bag, as largest
+    values can. Nor is it told that presence is the rule. Where negative bags have a token that
+    positive ones lack, a query of two gradient steps attends to that token, and mean pooling
+    counts it. ``presence="strict"`` scores a bag by the tokens
     that speak most for it, and leaves absence aside.
 
     With ``ridge="auto"`` the scores of bags are shrunk by the factor of least left-out loss, so

@@ -23,10 +23,11 @@ class ElementwiseAttentionClassifier(QueryClassifier):
         erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp; scores of exp are cut at 40.
     training : str
         ``auto``, ``tied``, ``cross_fit``, ``four_stage`` or ``reuse``, as for
-        `AttentionClassifier`.
+        `AttentionClassifier`, but that ``auto`` averages nothing.
     temperature : float or "auto"
-        As for `AttentionClassifier`. At sharpness 0 all weights are phi(0) / L: mean pooling,
-        or nothing for relu and tanh. Bags of one token get sharpness 0, except with those two.
+        As for `AttentionClassifier` with a training other than ``auto``. At sharpness 0 all weights
+        are phi(0) / L: mean pooling, or nothing for relu and tanh. Bags of one token get
+        sharpness 0, except with those two.
     split, ridge, loss, step_sizes, n_folds, standardize, class_weight, n_tokens, random_state
         As for `AttentionClassifier`.
 
@@ -34,7 +35,7 @@ class ElementwiseAttentionClassifier(QueryClassifier):
     ----------
     token_offset_ : array of shape (K,)
     classes_, query_, query_offset_, coef_, intercept_, sharpness_, query_kind_, ridge_, evidence_
-    attention_pvalue_, signal_pvalue_, token_range_
+    attention_pvalue_, signal_pvalue_, token_range_, shares_, side_
         As for `AttentionClassifier`.
     n_features_in_ : int
         d, or n_tokens * d.

@@ -77,6 +77,7 @@ class QueryClassifier(BagClassifier):
     largest_coef_: np.ndarray
     largest_range_: np.ndarray
     shares_: np.ndarray
+    side_: np.ndarray
 
     @property
     def _activation(self) -> str:
@@ -153,6 +154,8 @@ class QueryClassifier(BagClassifier):
         moved = [scaling.offset(mean) + scaling.offset(largest) for mean, largest in parts]
         self.intercept_ = self.intercept_ + np.array(moved, dtype)
         self.shares_ = np.array([fit.shares for fit in fits])
+        sought = np.array([fit.q @ fit.readout.w for fit in fits])
+        self.side_ = np.where(sought < 0, -1, 1)
         self.largest_range_ = np.zeros((2, len(fits)), dtype)
         if self.largest_coef_.any():
             largest = segment_max(bags.tokens, bags.offsets)
@@ -207,9 +210,10 @@ class QueryClassifier(BagClassifier):
     def token_logits(self, X: Any) -> list[np.ndarray]:
         """Return what each token says of the class: the score of a bag of this token alone.
 
-        It is <x_l, coef + mean_coef + largest_coef> + b, for a function of each score
-        <x_l, coef> + token_offset + b. With attention alone the score of a bag is their mean
-        with its weights; with likelihood pooling it is a log mean exp of token scores instead.
+        It is <x_l, coef + mean_coef + largest_coef> + b, before outliers are cut, and
+        <x_l, coef> + token_offset + b for `ElementwiseAttentionClassifier`. With attention alone
+        the score of a bag is their mean with its weights; with likelihood pooling it is a log
+        mean exp of token scores instead.
         """
         bags = self._read(X)
         coef = self.coef_ + self.mean_coef_ + self.largest_coef_
@@ -221,11 +225,12 @@ class QueryClassifier(BagClassifier):
         """Return the positions of the k tokens that count most in each bag, the first the most.
 
         If attention has at least half of the score (`shares_`), they are in the order of their
-        weights, and of their values <x_l, coef> where weights are equal. If not, a token counts
-        as much as the score loses, to first order, where the mean token m of the bag stands in
-        its place: a_l <x_l - m, coef> + <x_l - m, mean_coef> / L + the sum of
-        largest_coef (x_l - m) over the columns in which x_l is largest. Bags of fewer than k
-        tokens give all of them.
+        weights, and of their values <x_l, coef> where weights are equal. If not, they are in
+        the order of what they add to the score for the second class, or for the first where
+        attention looks for its tokens (`side_` is -1). With the weights as they are, and m the
+        mean token of the bag, it is a_l <x_l - m, coef> + <x_l - m, mean_coef> / L + the sum
+        of largest_coef (x_l - m) over the columns in which x_l is largest. Bags of fewer than
+        k tokens give all of them.
 
         Warns
         -----
@@ -254,7 +259,7 @@ class QueryClassifier(BagClassifier):
             if self.largest_coef_[k].any():
                 largest_coef = self._in(bags, self.largest_coef_[k])
                 adds += segment_held(bags.tokens, bags.offsets, largest_coef)
-            weights[:, k] = adds
+            weights[:, k] = self.side_[k] * adds
         return weights, values
 
     def summary(self) -> str:

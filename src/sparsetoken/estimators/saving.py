@@ -69,7 +69,8 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     Raises
     ------
     InvalidInput
-        If there is no such file, if it is damaged, if it names types other than those of this
+        If there is no such file, if it is damaged or lacks what this version keeps of a fit, if it
+        names types other than those of this
         package and the ones that skops knows to be harmless, or if it is a pickle that is not
         trusted.
 
@@ -87,7 +88,7 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     if not path.is_file():
         raise InvalidInput("MODEL", "a file that is there", str(path))
     if zipfile.is_zipfile(path):
-        return _harmless(path)
+        return _complete(_harmless(path), path)
     if not trust_pickle:
         legal = "a file that runs no code when it is read, as save writes"
         remedy = "A pickle from someone you trust: trust_pickle=True, or --trust-pickle."
@@ -95,9 +96,10 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     import joblib
 
     try:
-        return joblib.load(path)
+        found = joblib.load(path)
     except Exception as error:  # a damaged pickle raises whatever it likes
         raise _damaged(path, error) from None
+    return _complete(found, path)
 
 
 def _harmless(path: Path) -> Any:
@@ -111,6 +113,17 @@ def _harmless(path: Path) -> Any:
         raise _damaged(path, error) from None
     legal = "of types of this package and of scikit-learn"
     raise InvalidInput(f"MODEL {path.name}", legal, ", ".join(strange))
+
+
+def _complete(model: Any, path: Path) -> Any:
+    """Return a model that has all fitted attributes of its class, or raise `InvalidInput`."""
+    names = [name for kind in type(model).__mro__ for name in vars(kind).get("__annotations__", {})]
+    missing = sorted(name for name in names if name.endswith("_") and not hasattr(model, name))
+    if missing and hasattr(model, "classes_"):
+        got = f"{path} without {', '.join(missing)}"
+        remedy = "Another version saved it: fit and save it again."
+        raise InvalidInput("MODEL", "a classifier that this version saved", got, remedy)
+    return model
 
 
 def _damaged(path: Path, error: Exception) -> InvalidInput:

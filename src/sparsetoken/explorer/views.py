@@ -23,7 +23,7 @@ from sparsetoken.theory.capacity import capacity_point
 from sparsetoken.theory.oracle import LearningError, learning_error
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.tokens import isotropic_only
+from sparsetoken.tokens import Isotropic
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
 Events = Iterator[dict[str, Any]]
@@ -101,7 +101,9 @@ def floor(settings: Settings, alpha1: float, points: int) -> LearningError:
     if settings["query"] == "given":
         oracle = learning_error(settings.problem(), LARGEST_LOAD, points=points)
         return dataclasses.replace(oracle, test_error=oracle.oracle_error)
-    isotropic_only(settings.problem().tokens, "The floor under every learner")
+    if not isinstance(settings.problem().tokens, Isotropic):
+        remedy = "A signal along large directions of a covariance may be learned faster."
+        raise InvalidInput("tokens", "isotropic for this floor", settings.problem().tokens, remedy)
     labels = alpha1 + settings["alpha0"]
     return learning_error(settings.problem(), labels, points=points)
 

@@ -53,7 +53,7 @@ def average(
     """Weigh attention, and largest values, each against mean pooling.
 
     What attention leaves of the score goes to the mean with and without largest values: these
-    take nothing from attention, which alone tells where to look.
+    take nothing from attention, which alone tells where to look, even if they gain more.
 
     Parameters
     ----------

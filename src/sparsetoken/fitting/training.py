@@ -70,6 +70,8 @@ class AttentionFit:
     q : array of shape (d,)
         With the sharpness in it.
     readout : LinearFit
+        Of an average, w is what acts on attended tokens, with the share of attention in it; b,
+        left-out scores and losses are those of the average.
     kind : str
         Of the query: tied, two_step, likelihood or joint; mean where none is used.
     sharpness : float

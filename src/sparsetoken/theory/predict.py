@@ -93,9 +93,9 @@ def predict(
     Parameters
     ----------
     problem : SparseTokenProblem
-        Its position law plays no part but for `Vectorized`, where it must be uniform. With
-        tokens of a covariance the ridge is > 0, and `Elementwise` is refused where samples
-        have an effect of their own: its features see it in their weights.
+        Its position law plays no part but for `Vectorized`, where it must be uniform. Among
+        tokens of a covariance ridge 0 needs an inverse of it, and `Elementwise` is refused
+        where samples have an effect of their own: its features see it in their weights.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.

@@ -288,3 +288,12 @@ def test_large_directions_pull_the_query():
         cosines.append(st.align(st.SparseTokenProblem(5, 1, 4.0, tokens=tokens), steps).cosine)
     assert cosines == sorted(cosines, reverse=True)
     assert cosines[0] - cosines[2] > 0.02
+
+
+def test_the_capacity_of_vectorized_needs_noise_in_the_differences_of_tokens():
+    within = np.repeat([1.0, 0.0], 6)  # the mean token has noise everywhere
+    tokens = st.TokenCovariance(within, np.ones(12), signal=np.eye(12)[0])
+    problem = st.SparseTokenProblem(5, 1, 0.5, tokens=tokens)
+    assert st.capacity(problem, st.Pooled()).status.converged
+    with pytest.raises(InvalidInput, match="with an inverse"):
+        st.capacity(problem, st.Vectorized())

@@ -76,6 +76,15 @@ def test_the_rest_of_long_bags_enters_through_its_sums(monkeypatch):
         assert found.test_error == pytest.approx(exact.test_error, abs=4 * error)
 
 
+@pytest.mark.parametrize("theta", [1e-9, 1e-8, 1e-6])
+@pytest.mark.parametrize("effect", [0.0, 0.02])
+def test_a_signal_that_vanishes_in_long_bags_teaches_nothing(theta, effect):
+    """Variances over tokens are then differences of rounding."""
+    tokens = st.TokenCovariance(np.ones(4), effect * np.ones(4), signal=np.eye(4)[0])
+    found = bayes_error(st.SparseTokenProblem(200, 2, theta, tokens=tokens))
+    assert found.test_error == pytest.approx(0.5, abs=theta)
+
+
 def test_an_effect_that_vanishes_changes_nothing():
     """Lattice and sample are two routes: an effect of 1e-12 takes the second."""
     xi = np.eye(5)[1]

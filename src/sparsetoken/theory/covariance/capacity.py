@@ -41,6 +41,8 @@ def covariance_capacity(
     spectrum = spectrum_of(problem)
     if not isinstance(model, QueriedModel):
         whole = problem.length * spectrum.mean_token(problem.length)
+        if model.name == "vectorized" and problem.length > 1:
+            gain(spectrum.within, spectrum.signal)  # refuses: differences of tokens have S_w
         return capacity_at(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
     stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
     if spectrum.shared:

@@ -39,7 +39,8 @@ class LearningError(Result):
     test_error : float
         Of the Bayes-optimal learner, which knows the law of the data but not xi.
     cosine : float
-        Of xi and its posterior mean, of whitened tokens.
+        Between S_w^(-1/2) xi and its posterior mean; among isotropic tokens between xi and its
+        posterior mean.
     oracle_error : float
         The Bayes error with xi known, the limit of infinite data.
     reachable_cosine : float
@@ -121,9 +122,10 @@ def learning_error(
     check_length(problem.length)
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
     integer("points", points, 1)
-    strength, mean = on_route(problem, "strengths")(problem)
-    if mean != strength:
-        remedy = "Mean and differences of tokens have signals of different directions."
+    strength, _ = on_route(problem, "strengths")(problem)
+    between = getattr(problem.tokens, "between", None)
+    if between is not None and np.any(between):
+        remedy = "Leave it out, or take bayes_error, the error with the signal known."
         raise InvalidInput("tokens", "without a between covariance", problem.tokens, remedy)
     problem = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     oracle = bayes_error(problem)
