@@ -77,7 +77,7 @@ def test_a_model_says_that_there_is_nothing_to_attend_to() -> None:
     X, y = noise(1)
     model = AttentionClassifier(random_state=0).fit(X, y)
     assert model.sharpness_[0] == 0
-    assert "Class 1: attention is off, all tokens weigh the same; p = " in model.summary()
+    assert "Class 1: attention is off, its weights are equal; p = " in model.summary()
     with pytest.warns(QueryWarning, match="attention is off"):
         model.top_tokens(X[:2])
     display = AttentionDisplay.from_estimator(model, X[:2])

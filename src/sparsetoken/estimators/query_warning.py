@@ -64,8 +64,7 @@ def told(
     chance += "" if signal != signal else f", {signal:.2g} against no signal"
     parts = f"; largest values of columns have {largest:.0%} of the score" if largest else ""
     if sharpness == 0:
-        same = "" if largest else ", all tokens weigh the same"
-        return f"Class {label}: attention is off{same}{chance}{parts}."
+        return f"Class {label}: attention is off, its weights are equal{chance}{parts}."
     name = {"likelihood": "likelihood pooling"}.get(kind, f"attention ({kind} query)")
     part = "" if attention == 1 else f" with {attention:.0%} of the score"
     return f"Class {label}: {name} of sharpness {sharpness:.2g}{part}{chance}{parts}."
