@@ -26,7 +26,7 @@ class Balanced(st.SparseTokenProblem):
 
     def sample_labels(self, n, rng):
         """Return labels in a random order."""
-        return rng.permutation(np.where(np.arange(n) < n * self.positive_rate, 1.0, -1.0))
+        return rng.permutation(np.where(np.arange(n) < n * self.positive_rate, 1, -1))
 
 
 def _readout(ridge):

@@ -43,7 +43,9 @@ class GrowthFit:
     residual: float
 
 
-def fit_growth(lengths: Sequence[int], strengths: Sequence[float]) -> dict[str, GrowthFit]:
+def fit_growth(
+    lengths: Sequence[int], strengths: Sequence[float] | np.ndarray
+) -> dict[str, GrowthFit]:
     """Fit each growth law to critical strengths.
 
     Equation: growth-fit.
@@ -52,7 +54,7 @@ def fit_growth(lengths: Sequence[int], strengths: Sequence[float]) -> dict[str, 
     ----------
     lengths : sequence of int
         At least 3, all >= 2.
-    strengths : sequence of float
+    strengths : sequence or array of float
         Critical strengths > 0 at these lengths.
 
     Raises
@@ -91,7 +93,7 @@ def best_growth(fits: dict[str, GrowthFit]) -> str:
     return min(fits, key=lambda name: fits[name].residual)
 
 
-def growth_exponent(lengths: Sequence[int], strengths: Sequence[float]) -> float:
+def growth_exponent(lengths: Sequence[int], strengths: Sequence[float] | np.ndarray) -> float:
     """Return the slope d log theta / d log L over the upper half of the lengths.
 
     Examples
@@ -106,7 +108,9 @@ def growth_exponent(lengths: Sequence[int], strengths: Sequence[float]) -> float
     return float(np.polyfit(np.log(L[upper]), np.log(theta[upper]), 1)[0])
 
 
-def _checked(lengths: Sequence[int], strengths: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+def _checked(
+    lengths: Sequence[int], strengths: Sequence[float] | np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     L, theta = np.asarray(lengths, dtype=float), np.asarray(strengths, dtype=float)
     if L.ndim != 1 or len(L) < 3 or not np.all(L >= 2):
         raise InvalidInput("lengths", "at least 3 lengths >= 2", lengths)
