@@ -3,7 +3,7 @@
 python benchmarks/digit_bags.py [--methods linear kernels abmil] [--targets 8 3] [--draws 0 1]
 
 Training and test digits are other images. Each positive bag has one digit of the kind. Gated
-attention (Ilse et al. 2018) is plain PyTorch, which is no dependency: `pip install torch`.
+attention needs PyTorch, which is no dependency: `pip install torch`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.datasets import load_digits
+
+from gated_attention import GatedAttention
 
 LENGTH, TRAIN, TEST = 20, 800, 1000
 
@@ -61,51 +63,9 @@ def _ours(token_features: str | None, data: Draw, seed: int) -> float:
 
 
 def abmil(data: Draw, seed: int) -> float:
-    """Return the test error of gated attention.
-
-    Two layers of 128 units make features of a digit, 64 gated units its weight. Adam with the
-    rate 1e-3 and decay 1e-4; of 100 epochs that of least loss on a fifth of the bags.
-    """
-    import torch
-    from torch import nn
-
-    torch.manual_seed(seed)
-    torch.set_num_threads(1)
-
-    class Gated(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.features = nn.Sequential(
-                nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU()
-            )
-            self.v, self.u = nn.Linear(128, 64), nn.Linear(128, 64)
-            self.weight, self.readout = nn.Linear(64, 1), nn.Linear(128, 1)
-
-        def forward(self, X: torch.Tensor) -> torch.Tensor:
-            h = self.features(X)
-            a = self.weight(torch.tanh(self.v(h)) * torch.sigmoid(self.u(h))).softmax(dim=1)
-            return self.readout((a * h).sum(dim=1))[:, 0]
-
-    X, y = torch.from_numpy(data.X / 16), torch.from_numpy(data.y).float()
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(len(y))
-    held, rest = order[: len(y) // 5], order[len(y) // 5 :]
-    model, loss = Gated(), nn.BCEWithLogitsLoss()
-    descent = torch.optim.Adam(model.parameters(), lr=1e-3, weight_decay=1e-4)
-    best, kept = np.inf, model.state_dict()
-    for _ in range(100):
-        for batch in np.array_split(rng.permutation(rest), len(rest) // 32):
-            descent.zero_grad()
-            loss(model(X[batch]), y[batch]).backward()
-            descent.step()
-        with torch.no_grad():
-            value = float(loss(model(X[held]), y[held]))
-        if value < best:
-            best, kept = value, {k: v.clone() for k, v in model.state_dict().items()}
-    model.load_state_dict(kept)
-    with torch.no_grad():
-        scores = model(torch.from_numpy(data.X_test / 16)).numpy()
-    return float(np.mean((scores > 0) != data.y_test))
+    """Return the test error of gated attention, which needs PyTorch."""
+    model = GatedAttention(random_state=seed).fit(data.X, data.y)
+    return 1 - model.score(data.X_test, data.y_test)
 
 
 METHODS: dict[str, Callable[[Draw, int], float]] = {

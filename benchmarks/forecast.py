@@ -1,10 +1,12 @@
 """Forecast test errors beside those of more bags, on constructed and on real sets.
 
 python benchmarks/forecast.py [--group tuning|aside] [--out FILE] [--data FOLDER] [--share 0/8]
+                              [--bags 160]
 
 A second run goes on where the first was stopped. With a share, a process does each eighth job;
-files of several shares put together are one. Real sets that are not in the folder are left
-out. The constants of the forecast were chosen on the tuning sets alone.
+files of several shares put together are one. With a number of bags pilots are of so many, and of
+constructed sets alone. Real sets that are not in the folder are left out. The constants of the
+forecast were chosen on the tuning sets alone.
 """
 
 from __future__ import annotations
@@ -77,9 +79,9 @@ def _deviations(held_out: HeldOut, model: str) -> list[float]:
     return held_out.shares[model].std(axis=1, ddof=1).tolist()
 
 
-def jobs(group: str, folder: Path) -> Iterator[dict[str, Any]]:
+def jobs(group: str, folder: Path, bags: int | None) -> Iterator[dict[str, Any]]:
     """Return what tells a row from others: measurements and pilots of each setting."""
-    for setting in settings():
+    for setting in settings(bags):
         there = not setting.real or (folder / f"{setting.name}.npz").exists()
         if there and group in ("", setting.group):
             same = {"group": setting.group, "set": setting.name, "n": setting.n}
@@ -89,9 +91,9 @@ def jobs(group: str, folder: Path) -> Iterator[dict[str, Any]]:
                 yield {**same, "kind": "pilot", "at": number}
 
 
-def run(job: dict[str, Any], folder: Path) -> dict[str, Any]:
+def run(job: dict[str, Any], folder: Path, bags: int | None) -> dict[str, Any]:
     """Return the row of a job."""
-    setting = next(s for s in settings() if (s.name, s.n) == (job["set"], job["n"]))
+    setting = next(s for s in settings(bags) if (s.name, s.n) == (job["set"], job["n"]))
     work = measure if job["kind"] == "measured" else forecast
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", QueryWarning)
@@ -105,13 +107,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/forecast.jsonl"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data/mil"))
     parser.add_argument("--share", default="0/1")
+    parser.add_argument("--bags", type=int)
     asked = parser.parse_args()
     first, step = map(int, asked.share.split("/"))
     asked.out.parent.mkdir(parents=True, exist_ok=True)
     lines = asked.out.read_text().splitlines() if asked.out.exists() else []
     rows = [json.loads(line) for line in lines if line.endswith("}")]
     done = {tuple(row[key] for key in ("set", "n", "kind", "at")) for row in rows}
-    wanted = list(jobs(asked.group, asked.data))
+    wanted = list(jobs(asked.group, asked.data, asked.bags))
     # The last pilots come last: without them the tables still speak of all sets.
     wanted.sort(key=lambda job: job["kind"] == "pilot" and job["at"] >= PILOTS - 2)
     missing = [
@@ -122,7 +125,7 @@ def main() -> None:
     start = time.monotonic()
     with asked.out.open("a") as file:
         for count, job in enumerate(missing, 1):
-            rows.append(run(job, asked.data))
+            rows.append(run(job, asked.data, asked.bags))
             file.write(json.dumps(rows[-1]) + "\n")
             file.flush()
             left = (time.monotonic() - start) / count * (len(missing) - count)

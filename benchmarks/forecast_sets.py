@@ -34,12 +34,16 @@ class Setting(NamedTuple):
         return self.name not in CONSTRUCTED
 
 
-def settings() -> list[Setting]:
-    """Return all settings: those that the constants of the forecast were chosen on, and others."""
+def settings(bags: int | None = None) -> list[Setting]:
+    """Return all settings: those that the constants of the forecast were chosen on, and others.
+
+    With a number of bags, those of constructed sets, with pilots of so many.
+    """
     found = []
-    for name, (group, _, n) in CONSTRUCTED.items():
+    for name, (group, _, usual) in CONSTRUCTED.items():
+        n = usual if bags is None else bags
         found.append(Setting(group, name, n, (n, 2 * n, 4 * n)))
-    for group, names in REAL.items():
+    for group, names in REAL.items() if bags is None else ():
         for name in names:
             found.append(Setting(group, name, 40, (40, 80, 160) if name in CORELS else (40, 80)))
             if name in CORELS:

@@ -43,6 +43,7 @@ COMPARED = (
     "Fisher vector, logistic",
     "tokens, logistic, max",
     "mi-SVM",
+    "ABMIL",
     "pooled",
     "attention",
 )

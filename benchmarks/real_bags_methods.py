@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegressionCV
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 
+from gated_attention import GatedAttention
 from real_bags_instances import FisherVectors, MaxOfTokens, instance_logistic, mi_svm
 from sparsetoken import (
     AttentionClassifier,
@@ -54,6 +55,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "Fisher vector, logistic": functools.partial(logistic, "Fisher"),
     "tokens, logistic, max": functools.partial(MaxOfTokens, instance_logistic),
     "mi-SVM": functools.partial(MaxOfTokens, mi_svm, (1e-3,)),
+    "ABMIL": GatedAttention,  # needs PyTorch, which is no dependency
     "pooled": pooled,
     "attention": AttentionClassifier,
     "attention, cross_fit": functools.partial(AttentionClassifier, training="cross_fit"),
