@@ -48,11 +48,13 @@ class AttentionClassifier(QueryClassifier):
           twice as many weights, and must gain more than one standard error over the first. With
           an automatic temperature the score is an average of the scores of this attention, of
           mean pooling, and of a readout of the mean token and the largest value of each column
-          together. The shares are those of left-out gains over mean pooling: a gain of g
-          standard errors gives attention the share (g + 1) / 4, between 0 and 1, if
-          `signal_pvalue_` is below 0.05, and largest values the same of the rest. These are
-          left out beyond 2 million values of mean tokens, for time; unlike all else they change
-          if a column changes its sign. The other trainings have attention or mean pooling alone.
+          together. The shares are those of left-out gains. A gain of h standard errors over
+          largest values gives attention the part (h + 2) / 4, between 0 and 1, of what both
+          have; a gain of g of this average over mean pooling gives both the share (g + 1) / 4,
+          between 0 and 1. Attention has none if `signal_pvalue_` is not below 0.05. Largest
+          values are left out beyond 2 million values of mean tokens, for time; unlike all else
+          they change if a column changes its sign. The other trainings have attention or mean
+          pooling alone.
         - ``likelihood``: one direction q scores tokens and bags: a bag scores
           c log mean_l exp(<x_l, q>) + b, the Bayes form for one informative token among Gaussian
           ones. q minimises the loss at c = 1 (or -1: the token is then in the first class),
