@@ -174,6 +174,9 @@ class AttentionClassifier(QueryClassifier):
         `attention_pvalue_` and the p-value of an exact permutation test, which is the
         more powerful one where mean pooling tells something as well. nan for ``joint``.
     ridge_ : array of shape (K,)
+        Of the readout in `coef_`, in the scale in use: of attention where it has a share (for
+        likelihood pooling of c and b alone), else of the mean token. Other readouts of an
+        average have ridges of their own, chosen in the same way.
     evidence_ : array of shape (K,)
         How many standard errors the token scores of positive bags are above those of others,
         for bags that the query has not seen; nan for ``joint``. Negative for a query of tokens
