@@ -51,7 +51,9 @@ def three(strengths: tuple[float, float, float]) -> tuple[np.ndarray, Samples, l
 def test_the_average_has_the_scores_that_its_shares_say() -> None:
     y, samples, (pooled, attention, largest) = three((0.5, 0.5, 0.6))
     found = average(pooled, attention, largest, samples, LOGISTIC)
-    part = share(gain(attention, largest, samples), half=0)
+    a, v, m = (one.left_out for one in (attention, largest, pooled))
+    edge = v - a + 0.1 * (m - a)
+    part = np.clip(0.5 + edge.mean() / (edge.std() / np.sqrt(80)) / 4, 0, 1)
     every = np.stack([one.left_out_scores for one in (attention, largest, pooled)])
     both = readout(np.array([part, 1 - part]) @ every[:2], y, 0.0)
     total = share(gain(both, pooled, samples))
@@ -69,12 +71,23 @@ def test_the_average_has_the_scores_that_its_shares_say() -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 def test_of_two_readouts_the_clearly_better_one_has_what_both_have(swapped: bool) -> None:
     _, samples, (pooled, one, other) = three((0.2, 0.5, 2.0))
-    assert gain(other, one, samples) > 2
+    assert gain(other, one, samples) > 3
     total = share(gain(other, pooled, samples))
     pair = (other, one) if swapped else (one, other)
     found = average(pooled, *pair, samples, LOGISTIC)
     assert total > 0
     assert (found.attention, found.largest) == ((total, 0) if swapped else (0, total))
+
+
+def test_attention_that_is_nearly_as_good_as_largest_values_keeps_the_score() -> None:
+    """Both are far better than the mean, and differ by little that is sure."""
+    y = np.where(np.arange(80) % 2, 1.0, -1.0)
+    noise = np.random.default_rng(1).standard_normal(80)
+    pooled, attention, largest = (readout(k * (y + 0.1 * noise), y, 0.0) for k in (0.1, 4, 5))
+    samples = Samples(y, np.ones(80), np.ones(80))
+    assert gain(largest, attention, samples) > 10
+    found = average(pooled, attention, largest, samples, LOGISTIC)
+    assert (found.attention, found.largest) == (1, 0)
 
 
 def test_a_readout_alone_is_weighed_against_the_mean() -> None:

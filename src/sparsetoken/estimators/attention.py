@@ -48,10 +48,12 @@ class AttentionClassifier(QueryClassifier):
           twice as many weights, and must gain more than one standard error over the first. With
           an automatic temperature the score is an average of the scores of this attention, of
           mean pooling, and of a readout of the mean token and the largest value of each column
-          together. The shares are those of left-out gains. A gain of h standard errors over
-          largest values gives attention the part (h + 2) / 4, between 0 and 1, of what both
-          have; a gain of g of this average over mean pooling gives both the share (g + 1) / 4,
-          between 0 and 1. Attention has none if `signal_pvalue_` is not below 0.05. Largest
+          together. The shares are those of left-out gains. First attention and largest values
+          are averaged: attention has the part (h + 2) / 4, between 0 and 1, where it is h
+          standard errors better than largest values, and a tenth of its gain over mean pooling
+          counts for it, as it tells where to look. With a gain of g standard errors over mean
+          pooling this average has the share (g + 1) / 4, between 0 and 1, of the score.
+          Attention has none if `signal_pvalue_` is not below 0.05. Largest
           values are left out beyond 2 million values of mean tokens, for time; unlike all else
           they change if a column changes its sign. The other trainings have attention or mean
           pooling alone.

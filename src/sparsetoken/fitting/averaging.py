@@ -6,9 +6,11 @@ import dataclasses
 
 import numpy as np
 
-from sparsetoken.fitting.linear_fit import LinearFit, gain
+from sparsetoken.fitting.linear_fit import LinearFit, gain, standard_errors
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
+
+WORTH = 0.1  # part of what attention gains over the mean that it may lack: it tells where to look
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,8 +56,8 @@ def average(
 ) -> Average:
     """Weigh attention and largest values against each other, and both together against the mean.
 
-    Attention keeps all of what the two have where it gains two standard errors over largest
-    values, as it does where one token is clearly there.
+    Both count alike where largest values are better by a tenth of what attention gains over
+    the mean. So attention keeps all where one token is clearly there, and both find it.
 
     Parameters
     ----------
@@ -74,13 +76,21 @@ def average(
     elif largest is None:
         part, both = 1.0, attention
     else:
-        part = share(gain(attention, largest, samples), half=0)
+        part = _part(attention, largest, pooled, samples)
         both = _mixed(attention, largest, part, samples, loss)
     if both is None:
         return Average(0.0, 0.0, pooled)
     total = share(gain(both, pooled, samples))
     fit = _mixed(both, pooled, total, samples, loss)
     return Average(total * part, total * (1 - part), fit)
+
+
+def _part(attention: LinearFit, largest: LinearFit, pooled: LinearFit, samples: Samples) -> float:
+    """Return the part that attention has of what it and largest values have."""
+    a, v, m = attention.left_out, largest.left_out, pooled.left_out
+    if a is None or v is None or m is None:
+        return 0.0
+    return share(standard_errors(v - a + WORTH * (m - a), samples), half=0)
 
 
 def _usable(fit: LinearFit | None) -> LinearFit | None:
