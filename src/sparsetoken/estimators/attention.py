@@ -53,10 +53,9 @@ class AttentionClassifier(QueryClassifier):
           standard errors better than largest values, and a tenth of its gain over mean pooling
           counts for it, as it tells where to look. With a gain of g standard errors over mean
           pooling this average has the share (g + 1) / 4, between 0 and 1, of the score.
-          Attention has none if `signal_pvalue_` is not below 0.05. Largest
-          values are left out beyond 2 million values of mean tokens, for time; unlike all else
-          they change if a column changes its sign. The other trainings have attention or mean
-          pooling alone.
+          Attention has none if `signal_pvalue_` is not below 0.05. Largest values are left out
+          beyond 2 million values of mean tokens, for time; unlike all else they change if a
+          column changes its sign. The other trainings have attention or mean pooling alone.
         - ``likelihood``: one direction q scores tokens and bags: a bag scores
           c log mean_l exp(<x_l, q>) + b, the Bayes form for one informative token among Gaussian
           ones. q minimises the loss at c = 1 (or -1: the token is then in the first class),
