@@ -43,8 +43,8 @@ def share(standard_errors: float, half: float = 1.0) -> float:
     either side: a gain is itself uncertain by one. Over a simpler readout `half` is 1, where a
     choice would turn over; over one that is as complex it is 0. A gain of nan gives 0.
     """
-    share = (standard_errors - half) / 4 + 1 / 2
-    return float(np.clip(share, 0.0, 1.0)) if share == share else 0.0
+    ramp = (standard_errors - half) / 4 + 1 / 2
+    return float(np.clip(ramp, 0.0, 1.0)) if ramp == ramp else 0.0
 
 
 def average(
