@@ -2,9 +2,10 @@
 
 python benchmarks/averages.py [--draws 8] [--workers 2]
 
-The choice is attention by itself where it gains more than one standard error over mean pooling,
-else mean pooling. For each group of laws: mean test errors and log-losses, how often the top
-token of a positive bag is one that makes it positive, and shares of the score.
+The choice is attention by itself where it gains more than one standard error over mean pooling
+and `signal_pvalue_` is below 0.05, else mean pooling. For each group of laws: mean test errors and
+log-losses, how often the top token of a positive bag is one that makes it positive, and shares of
+the score.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ import numpy as np
 from sklearn.metrics import log_loss
 from threadpoolctl import threadpool_limits
 
-from forecast_sets import CONSTRUCTED, Draw, gaussian_bags
+from forecast_sets import CONSTRUCTED, Draw, gaussian_bags, text_bags
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken.bags import Bags
 from sparsetoken.estimators import QueryWarning
+from sparsetoken.estimators.query_classifier import Trained
+from sparsetoken.fitting.sharpness import LEVEL
+from sparsetoken.fitting.training import Options
 from sparsetoken.forecasting.crossvalidation import _Attention
 
 TEST = 800
@@ -35,6 +40,37 @@ def column_bags(d: int, length: int, columns: int, strength: float, gamma: bool 
         X += 0.5 * rng.standard_normal((n, 1, d))
         plus = np.flatnonzero(y)
         X[plus, 0, rng.integers(0, columns, len(plus))] += strength
+        return X, y
+
+    return draw
+
+
+def token_and_column_bags(
+    d: int,
+    length: int,
+    columns: int,
+    strength: float,
+    high: float,
+    seed: int,
+    either: bool = False,
+    between: float = 0.5,
+) -> Draw:
+    """Return bags with effects; positive ones have two tokens of their own, or one of the two.
+
+    The first is shifted by `strength` in a direction of all columns, the second is high in one
+    of a few columns.
+    """
+
+    def draw(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        direction = np.random.default_rng(seed).standard_normal(d)
+        direction /= np.linalg.norm(direction)
+        y, X = np.arange(n) % 2, rng.standard_normal((n, length, d))
+        X += between * rng.standard_normal((n, 1, d))
+        plus = np.flatnonzero(y)
+        first = rng.random(len(plus)) < (0.5 if either else 1.0)
+        second = ~first if either else first
+        X[plus[first], 0] += strength * direction
+        X[plus[second], 1, rng.integers(0, columns, second.sum())] += high
         return X, y
 
     return draw
@@ -72,6 +108,21 @@ COLUMNS = {
     "colgamma8": (column_bags(200, 6, 8, 4.0, gamma=True), 180),
     "spread": (spread_bags(50, 10, 8, 1.5), 120),
 }
+BOTH = {
+    "both1": (token_and_column_bags(60, 10, 3, 3.0, 3.5, 81), 120),
+    "both2": (token_and_column_bags(40, 8, 5, 2.5, 4.0, 82), 100),
+    "both3": (token_and_column_bags(100, 10, 2, 3.5, 3.5, 83), 200),
+    "either1": (token_and_column_bags(60, 10, 3, 5.0, 5.0, 84, either=True), 150),
+    "either2": (token_and_column_bags(40, 6, 2, 5.0, 5.0, 85, either=True, between=0.2), 200),
+}
+WEAK = {
+    "weak50_90": (text_bags(50, 2, 41), 90),
+    "weak50two_90": (text_bags(50, 3, 41, targets=2), 90),
+    "weak30_60": (text_bags(30, 1, 42), 60),
+    "weak60three_100": (text_bags(60, 2, 42, targets=3), 100),
+    "weak20four_80": (text_bags(20, 1, 41, targets=4), 80),
+    "weak40two_100": (text_bags(40, 2, 42, targets=2), 100),
+}
 MEANS = {
     "own_normal": (mean_bags(20, 10, 2.5, 61), 100),
     "own_effects": (mean_bags(50, 20, 3.0, 62, between=0.5), 150),
@@ -90,7 +141,9 @@ OTHERS = {name: (law, n) for name, (_, law, n) in CONSTRUCTED.items() if name no
 GROUPS: dict[str, dict[str, tuple[Draw, int]]] = {
     "texts": TEXTS,
     "other laws of forecasts": OTHERS,
+    "weak texts": WEAK,
     "single columns": COLUMNS,
+    "a token and columns": BOTH,
     "means": MEANS,
     "noise": NOISE,
 }
@@ -115,8 +168,26 @@ INFORMATIVE = {
     "wide2_100": 3,
     "half": 5,
     "half_effects": 6,
+    "both1": 2,
+    "both2": 2,
+    "both3": 2,
+    "either1": 2,
+    "either2": 2,
+    "weak50_90": 2,
+    "weak50two_90": 3,
+    "weak60three_100": 2,
+    "weak40two_100": 2,
 }
 EVERY = ("dense_100", "aligned2_40", "spread", "all", "noise", "noise_tails")  # none or all
+
+
+class Averaged(_Attention):
+    """Keeps by how many standard errors attention by itself gains over mean pooling."""
+
+    def _keep(self, found: Trained, bags: Bags, options: Options, weight: np.ndarray) -> None:
+        super()._keep(found, bags, options, weight)
+        alone = found.fits[0].refused
+        self.gain_ = alone.gain if alone is not None else np.nan
 
 
 def run(work: tuple[str, str, int]) -> list[float]:
@@ -127,9 +198,10 @@ def run(work: tuple[str, str, int]) -> list[float]:
     (X, y), (test, truth) = draw(n, rng), draw(TEST, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", QueryWarning)
-        model = _Attention(random_state=seed).fit(X, y)
+        model = Averaged(random_state=seed).fit(X, y)
         pooled = PooledLinearClassifier().fit(X, y)
-        chosen = model.attending_ if model.shares_[0, 0] >= 0.5 else pooled
+        on = model.gain_ > 1 and model.signal_pvalue_[0] < LEVEL
+        chosen = model.attending_ if on else pooled
         known = name not in EVERY and not name.startswith("own")
         positive, count = test[truth == 1], INFORMATIVE.get(name, 1)
         tops = [first(one, positive, count) if known else np.nan for one in (chosen, model)]

@@ -53,7 +53,7 @@ METHODS = {
 
 
 def errors(work: tuple[Setting, int]) -> list[float]:
-    """Return the test error of each method on one draw, and whether attention was on."""
+    """Return the test error of each method on one draw, and the share of attention."""
     setting, seed = work
     rng = np.random.default_rng(seed)
     xi = rng.standard_normal(setting.dimension)
@@ -62,7 +62,7 @@ def errors(work: tuple[Setting, int]) -> list[float]:
     train, test = slice(setting.bags), slice(setting.bags, None)
     models = [make(random_state=seed).fit(X[train], y[train]) for make in METHODS.values()]
     found = [1 - model.score(X[test], y[test]) for model in models]
-    return [*found, float(models[0].sharpness_[0] > 0)]
+    return [*found, float(models[0].shares_[0, 0])]
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
-    print("| L, R, θ, π, d, n | floor | xi known |", " | ".join(METHODS), "| on |")
+    print("| L, R, θ, π, d, n | floor | xi known |", " | ".join(METHODS), "| share of attention |")
     print("| --- " * (len(METHODS) + 4) + "|")
     with Pool(asked.workers, threadpool_limits, (1,)) as pool:
         for setting in SETTINGS:
@@ -81,10 +81,9 @@ def main() -> None:
             found = np.array(pool.map(errors, works, chunksize=1))
             mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / math.sqrt(len(found))
             cells = [f"{m:.3f} ± {e:.3f}" for m, e in zip(mean[:-1], error[:-1], strict=True)]
-            on = f"{found[:, -1].sum():.0f} of {asked.draws}"
             name = ", ".join(f"{value:g}" for value in setting)
             head = f"{floor.test_error:.3f} | {floor.oracle_error:.3f}"
-            print(f"| {name} | {head} | {' | '.join(cells)} | {on} |", flush=True)
+            print(f"| {name} | {head} | {' | '.join(cells)} | {mean[-1]:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

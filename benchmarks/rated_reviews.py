@@ -123,7 +123,7 @@ def run(work: Work) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]]) -> str:
     """Return means over folds with standard errors, in Markdown."""
     lines = [
-        f"| texts | method | {' | '.join(MEASURES)} | on |",
+        f"| texts | method | {' | '.join(MEASURES)} | share of attention |",
         "| --- " * (len(MEASURES) + 3) + "|",
     ]
     for name in TEXTS:
@@ -132,8 +132,8 @@ def table(rows: list[dict[str, Any]]) -> str:
             cells = [
                 _cell([row[measure] for row in group if measure in row]) for measure in MEASURES
             ]
-            on = sum(row.get("sharpness", 0) > 0 for row in group)
-            cells.append(f"{on} of {len(group)}" if group and "sharpness" in group[0] else "")
+            shares = [row["share"] for row in group if "share" in row]
+            cells.append(f"{np.mean(shares):.2f}" if shares else "")
             lines.append(f"| {name} | {method} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -1,10 +1,10 @@
-"""How often attention is on: without a signal, with one for mean pooling, with one for attention.
+"""How much of the score attention has: without a signal, with one of the mean token or of a few.
 
 python benchmarks/signal_power.py [--draws 40] [--workers 2]
 
 For each kind of data: p-values below 0.05 of the test against mean pooling and of the test of any
-signal, how often attention has at least half of the score, and the mean test errors of mean
-pooling and of the classifier.
+signal, how often attention has any share of the score, its mean share, and the mean test errors
+of mean pooling and of the classifier.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def run(work: tuple[Kind, int]) -> list[float]:
     test = drawn(kind, TEST, mu, rng)
     pvalues = [float(model.attention_pvalue_[0] < 0.05), float(model.signal_pvalue_[0] < 0.05)]
     errors = [1 - pooled.score(*test), 1 - model.score(*test)]
-    return [*pvalues, float(model.shares_[0, 0] >= 0.5), *errors]
+    share = float(model.shares_[0, 0])
+    return [*pvalues, float(share > 0), share, *errors]
 
 
 def main() -> None:
@@ -115,16 +116,15 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=40)
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
-    print(
-        "| tokens, n, L, d, R, θ, one positive in | p pooling | p signal | on | pooled | chosen |"
-    )
-    print("| --- " * 6 + "|")
+    columns = ["p pooling", "p signal", "any share", "mean share", "pooled", "attention"]
+    print(f"| tokens, n, L, d, R, θ, one positive in | {' | '.join(columns)} |")
+    print("| --- " * (1 + len(columns)) + "|")
     with Pool(asked.workers, threadpool_limits, (1,)) as pool:
         for kind in KINDS:
             found = np.mean(pool.map(run, [(kind, s) for s in range(asked.draws)], 1), axis=0)
-            shares = " | ".join(f"{share:.2f}" for share in found[:3])
+            shares = " | ".join(f"{share:.2f}" for share in found[:4])
             name = ", ".join(map(str, kind))
-            print(f"| {name} | {shares} | {found[3]:.3f} | {found[4]:.3f} |", flush=True)
+            print(f"| {name} | {shares} | {found[4]:.3f} | {found[5]:.3f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -111,15 +111,15 @@ def test_kernels_are_found_where_a_linear_score_cannot_tell() -> None:
     model = AttentionClassifier(token_features="auto", random_state=0).fit(bags, y)
     assert plain.token_transformer_ is None
     assert model.token_transformer_ is not None
-    # Right in .97 and .6 here; the error of a share of 400 is .025.
-    assert model.score(test, y_test) > plain.score(test, y_test) + 0.2
+    # Right in .97 and .80 here, the latter by largest values; the error of a share of 400 is .02.
+    assert model.score(test, y_test) > plain.score(test, y_test) + 0.1
     top = np.array([one[0] for one in model.top_tokens(test[y_test == 1])])
     assert (top == 0).mean() > 0.9
     pipeline = make_pipeline(
         TokenTransformer(Nystroem(n_components=60, random_state=0)),
         AttentionClassifier(random_state=0),
     )
-    assert pipeline.fit(bags, y).score(test, y_test) > plain.score(test, y_test) + 0.2
+    assert pipeline.fit(bags, y).score(test, y_test) > plain.score(test, y_test) + 0.1
 
 
 def test_tokens_as_they_are_stay_where_kernels_do_not_gain() -> None:

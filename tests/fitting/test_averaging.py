@@ -32,39 +32,83 @@ def readout(scores: np.ndarray, y: np.ndarray, b: float) -> LinearFit:
     return LinearFit(np.full(3, b), b, 0.1, losses, scores)
 
 
-def test_the_average_has_the_scores_that_its_shares_say() -> None:
+def test_a_share_over_what_is_as_complex_is_one_half_at_no_gain() -> None:
+    assert [share(g, half=0) for g in (-2, -1, 0, 1, 2)] == [0, 0.25, 0.5, 0.75, 1]
+    assert share(np.nan, half=0) == 0
+
+
+def three(strengths: tuple[float, float, float]) -> tuple[np.ndarray, Samples, list[LinearFit]]:
+    """Return labels and readouts of independent noise and signals of these strengths."""
     rng = np.random.default_rng(0)
     y = np.where(np.arange(80) % 2, 1.0, -1.0)
-    pooled, better, best = (
+    fits = [
         readout(k * y + rng.standard_normal(80), y, b)
-        for k, b in [(0.5, 1.0), (0.7, 2.0), (0.6, 4.0)]
-    )
-    samples = Samples(y, np.ones(80), np.ones(80))
-    found = average(pooled, better, best, samples, LOGISTIC)
-    a, v = (share(gain(one, pooled, samples)) for one in (better, best))
-    assert 0 < a < 1
-    assert 0 < v < 1
-    assert (found.attention, found.largest) == (a, (1 - a) * v)
+        for k, b in zip(strengths, [1.0, 2.0, 4.0], strict=True)
+    ]
+    return y, Samples(y, np.ones(80), np.ones(80)), fits
+
+
+def test_the_average_has_the_scores_that_its_shares_say() -> None:
+    y, samples, (pooled, attention, largest) = three((0.5, 0.5, 0.6))
+    found = average(pooled, attention, largest, samples, LOGISTIC)
+    a, v, m = (one.left_out for one in (attention, largest, pooled))
+    edge = v - a + 0.1 * (m - a)
+    part = np.clip(0.5 + edge.mean() / (edge.std() / np.sqrt(80)) / 4, 0, 1)
+    every = np.stack([one.left_out_scores for one in (attention, largest, pooled)])
+    both = readout(np.array([part, 1 - part]) @ every[:2], y, 0.0)
+    total = share(gain(both, pooled, samples))
+    assert 0 < part < 1
+    assert 0 < total < 1
+    assert found.attention == pytest.approx(total * part)
+    assert found.largest == pytest.approx(total * (1 - part))
     parts = np.array([found.attention, found.largest, found.mean])
     assert parts.sum() == pytest.approx(1)
-    every = np.stack([better.left_out_scores, best.left_out_scores, pooled.left_out_scores])
     np.testing.assert_allclose(found.fit.left_out_scores, parts @ every, rtol=1e-12)
     np.testing.assert_allclose(found.fit.left_out, np.log1p(np.exp(-y * (parts @ every))))
     assert found.fit.b == pytest.approx(parts @ [2.0, 4.0, 1.0])
-    # Largest values take nothing from attention.
-    assert average(pooled, better, None, samples, LOGISTIC).attention == a
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_of_two_readouts_the_clearly_better_one_has_what_both_have(swapped: bool) -> None:
+    _, samples, (pooled, one, other) = three((0.2, 0.5, 2.0))
+    assert gain(other, one, samples) > 3
+    total = share(gain(other, pooled, samples))
+    pair = (other, one) if swapped else (one, other)
+    found = average(pooled, *pair, samples, LOGISTIC)
+    assert total > 0
+    assert (found.attention, found.largest) == ((total, 0) if swapped else (0, total))
+
+
+def test_attention_that_is_nearly_as_good_as_largest_values_keeps_the_score() -> None:
+    """Both are far better than the mean, and differ by little that is sure."""
+    y = np.where(np.arange(80) % 2, 1.0, -1.0)
+    noise = np.random.default_rng(1).standard_normal(80)
+    pooled, attention, largest = (readout(k * (y + 0.1 * noise), y, 0.0) for k in (0.1, 4, 5))
+    samples = Samples(y, np.ones(80), np.ones(80))
+    assert gain(largest, attention, samples) > 10
+    found = average(pooled, attention, largest, samples, LOGISTIC)
+    assert (found.attention, found.largest) == (1, 0)
+
+
+def test_a_readout_alone_is_weighed_against_the_mean() -> None:
+    _, samples, (pooled, attention, largest) = three((0.5, 0.6, 0.6))
+    found = average(pooled, attention, None, samples, LOGISTIC)
+    assert (found.attention, found.largest) == (share(gain(attention, pooled, samples)), 0)
+    found = average(pooled, None, largest, samples, LOGISTIC)
+    assert (found.attention, found.largest) == (0, share(gain(largest, pooled, samples)))
     alone = average(pooled, None, None, samples, LOGISTIC)
     assert alone.fit is pooled
     assert (alone.attention, alone.largest) == (0, 0)
 
 
 def test_an_infinite_left_out_loss_gives_no_share() -> None:
-    y = np.where(np.arange(20) % 2, 1.0, -1.0)
-    pooled = readout(0.1 * y, y, 0.0)
-    alone = LinearFit(np.ones(3), 0.0, 0.1, np.full(20, np.inf), np.full(20, np.inf))
-    samples = Samples(y, np.ones(20), np.ones(20))
-    found = average(pooled, alone, alone, samples, LOGISTIC)
-    assert found.fit is pooled
+    _, samples, (pooled, attention, largest) = three((0.1, 2.0, 2.0))
+    infinite = LinearFit(np.ones(3), 0.0, 0.1, np.full(80, np.inf), np.full(80, np.inf))
+    assert average(pooled, infinite, infinite, samples, LOGISTIC).fit is pooled
+    found = average(pooled, infinite, largest, samples, LOGISTIC)
+    assert (found.attention, found.largest) == (0, share(gain(largest, pooled, samples)))
+    found = average(pooled, attention, infinite, samples, LOGISTIC)
+    assert (found.attention, found.largest) == (share(gain(attention, pooled, samples)), 0)
 
 
 def drawn(n: int = 60) -> tuple[list, np.ndarray, Task]:

@@ -48,11 +48,14 @@ class AttentionClassifier(QueryClassifier):
           twice as many weights, and must gain more than one standard error over the first. With
           an automatic temperature the score is an average of the scores of this attention, of
           mean pooling, and of a readout of the mean token and the largest value of each column
-          together. The shares are those of left-out gains over mean pooling: a gain of g
-          standard errors gives attention the share (g + 1) / 4, between 0 and 1, if
-          `signal_pvalue_` is below 0.05, and largest values the same of the rest. These are
-          left out beyond 2 million values of mean tokens, for time; unlike all else they change
-          if a column changes its sign. The other trainings have attention or mean pooling alone.
+          together. The shares are those of left-out gains. First attention and largest values
+          are averaged: attention has the part (h + 2) / 4, between 0 and 1, where it is h
+          standard errors better than largest values, and a tenth of its gain over mean pooling
+          counts for it, as it tells where to look. With a gain of g standard errors over mean
+          pooling this average has the share (g + 1) / 4, between 0 and 1, of the score.
+          Attention has none if `signal_pvalue_` is not below 0.05. Largest values are left out
+          beyond 2 million values of mean tokens, for time; unlike all else they change if a
+          column changes its sign. The other trainings have attention or mean pooling alone.
         - ``likelihood``: one direction q scores tokens and bags: a bag scores
           c log mean_l exp(<x_l, q>) + b, the Bayes form for one informative token among Gaussian
           ones. q minimises the loss at c = 1 (or -1: the token is then in the first class),
@@ -172,6 +175,9 @@ class AttentionClassifier(QueryClassifier):
         `attention_pvalue_` and the p-value of an exact permutation test, which is the
         more powerful one where mean pooling tells something as well. nan for ``joint``.
     ridge_ : array of shape (K,)
+        Of the readout in `coef_`, in the scale in use: of attention where it has a share (for
+        likelihood pooling of c and b alone), else of the mean token. Other readouts of an
+        average have ridges of their own, chosen in the same way.
     evidence_ : array of shape (K,)
         How many standard errors the token scores of positive bags are above those of others,
         for bags that the query has not seen; nan for ``joint``. Negative for a query of tokens

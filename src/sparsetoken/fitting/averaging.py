@@ -6,9 +6,11 @@ import dataclasses
 
 import numpy as np
 
-from sparsetoken.fitting.linear_fit import LinearFit, gain
+from sparsetoken.fitting.linear_fit import LinearFit, gain, standard_errors
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
+
+WORTH = 0.1  # part of what attention gains over the mean that it may lack: it tells where to look
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,13 +36,15 @@ class Average:
         return 1.0 - self.attention - self.largest
 
 
-def share(standard_errors: float) -> float:
-    """Return the share of a readout that gains so many standard errors over a simpler one.
+def share(standard_errors: float, half: float = 1.0) -> float:
+    """Return the share of a readout that gains so many standard errors over another.
 
-    It is one half at one standard error, where a choice would turn over, and rises from 0 to 1
-    over the two on either side of it: a gain is itself uncertain by one. nan gives 0.
+    It is one half at a gain of `half` and rises from 0 to 1 over the two standard errors on
+    either side: a gain is itself uncertain by one. Over a simpler readout `half` is 1, where a
+    choice would turn over; over one that is as complex it is 0. A gain of nan gives 0.
     """
-    return float(np.clip((standard_errors + 1) / 4, 0.0, 1.0)) if standard_errors > -1 else 0.0
+    ramp = (standard_errors - half) / 4 + 1 / 2
+    return float(np.clip(ramp, 0.0, 1.0)) if ramp == ramp else 0.0
 
 
 def average(
@@ -50,27 +54,48 @@ def average(
     samples: Samples,
     loss: Loss,
 ) -> Average:
-    """Weigh attention, and largest values, each against mean pooling.
+    """Weigh attention and largest values against each other, and both together against the mean.
 
-    What attention leaves of the score goes to the mean with and without largest values: these
-    take nothing from attention, which alone tells where to look, even if they gain more.
+    Both count alike where largest values are better by a tenth of what attention gains over
+    the mean. So attention keeps all where one token is clearly there, and both find it.
 
     Parameters
     ----------
     pooled : LinearFit
         Of the mean token.
     attention : LinearFit, optional
-        None leaves it out.
+        None leaves it out, and so do left-out losses that are not finite.
     largest : LinearFit, optional
-        Of the mean token and the largest value of each column.
+        Of the mean token and the largest value of each column; left out alike.
     samples : Samples
     loss : Loss
     """
-    on = 0.0 if attention is None else share(gain(attention, pooled, samples))
-    wide = 0.0 if largest is None else share(gain(largest, pooled, samples))
-    fit = pooled if largest is None else _mixed(largest, pooled, wide, samples, loss)
-    fit = fit if attention is None else _mixed(attention, fit, on, samples, loss)
-    return Average(on, (1 - on) * wide, fit)
+    attention, largest = _usable(attention), _usable(largest)
+    if attention is None:
+        part, both = 0.0, largest
+    elif largest is None:
+        part, both = 1.0, attention
+    else:
+        part = _part(attention, largest, pooled, samples)
+        both = _mixed(attention, largest, part, samples, loss)
+    if both is None:
+        return Average(0.0, 0.0, pooled)
+    total = share(gain(both, pooled, samples))
+    fit = _mixed(both, pooled, total, samples, loss)
+    return Average(total * part, total * (1 - part), fit)
+
+
+def _part(attention: LinearFit, largest: LinearFit, pooled: LinearFit, samples: Samples) -> float:
+    """Return the part that attention has of what it and largest values have."""
+    a, v, m = attention.left_out, largest.left_out, pooled.left_out
+    if a is None or v is None or m is None:
+        return 0.0
+    return share(standard_errors(v - a + WORTH * (m - a), samples), half=0)
+
+
+def _usable(fit: LinearFit | None) -> LinearFit | None:
+    known = fit is not None and fit.left_out is not None and np.isfinite(fit.left_out).all()
+    return fit if known else None
 
 
 def _mixed(
