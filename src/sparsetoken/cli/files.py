@@ -187,7 +187,8 @@ def _checked_path(path: Path) -> str:
 
     ending = path.suffix.lower()
     if ending not in (".npz", *PARQUET):
-        raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path))
+        remedy = "Write arrays with numpy.savez, a CSV file with pandas.read_csv(...).to_parquet."
+        raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path), remedy)
     if not path.is_file():
         raise InvalidInput("FILE", "a file that is there", str(path))
     return ending
