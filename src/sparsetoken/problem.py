@@ -113,7 +113,10 @@ class SparseTokenProblem:
 
     def _checked_law(self) -> tuple[float, ...]:
         legal = f"a sequence of L = {self.length} chances"
-        given = np.asarray(self.position_law)
+        try:
+            given = np.asarray(self.position_law)
+        except ValueError:  # rows of different lengths
+            raise InvalidInput("position_law", legal, self.position_law) from None
         if given.shape != (self.length,):
             raise InvalidInput("position_law", legal, self.position_law)
         law = tuple(real("position_law entry", p, 0.0, 1.0) for p in given.tolist())

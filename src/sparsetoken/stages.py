@@ -354,3 +354,17 @@ class Readout:
 
         put("ridge", reals("ridge (lambda)", self.ridge, 0.0))
         put("alpha", reals("alpha1 (n1/d)", self.alpha, 1e-6, LARGEST_LOAD, infinite=True))
+
+
+def require_steps(value: Any) -> None:
+    """Raise `InvalidInput` unless a value is two steps."""
+    if not isinstance(value, TwoSteps):
+        remedy = "Write st.TwoSteps(alpha=1.0), for example."
+        raise InvalidInput("steps", "TwoSteps", value, remedy)
+
+
+def require_readout(value: Any) -> None:
+    """Raise `InvalidInput` unless a value is a readout."""
+    if not isinstance(value, Readout):
+        remedy = 'Write st.Readout("logistic", ridge=1e-2, alpha=2.0), for example.'
+        raise InvalidInput("readout", "a Readout", value, remedy)

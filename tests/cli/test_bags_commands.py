@@ -501,6 +501,33 @@ def test_one_label_against_the_rest(data, tmp_path):
         assert word in found.stderr
 
 
+@pytest.mark.parametrize("command", ["forecast", "diagnose"])
+def test_one_of_three_labels_is_forecast_against_the_rest(command, data, tmp_path):
+    path, two = tmp_path / "three.npz", tmp_path / "two.npz"
+    y = np.where(data[1] == 1, "z", np.where(np.arange(60) % 4, "a", "b"))
+    np.savez(path, X=data[0], y=y)
+    np.savez(two, X=data[0], y=y == "z")
+    found = run(command, path)
+    assert found.exit_code == 2
+    assert "got 'a, b, z'. --positive LABEL compares one of them" in " ".join(found.stderr.split())
+    found = run(command, path, "--positive", "z", "--json")
+    assert json.loads(found.stdout) == json.loads(run(command, two, "--json").stdout)
+
+
+def test_a_saved_model_without_a_file_of_bags(dense):
+    found = run("predict", dense)
+    assert found.exit_code == 2
+    assert "FILE must be given after the saved model" in found.stderr
+
+
+def test_a_table_of_text_is_refused_with_the_remedy(tmp_path):
+    path = tmp_path / "bags.csv"
+    path.write_text("bag,label,x\n1,0,0.5\n")
+    found = run("fit", path)
+    assert found.exit_code == 2
+    assert "pandas.read_csv(...).to_parquet" in " ".join(found.stderr.split())
+
+
 @pytest.mark.parametrize("content", [None, b"no pickle"])
 def test_what_is_no_saved_model(content, dense, tmp_path):
     path = tmp_path / "model.skops"

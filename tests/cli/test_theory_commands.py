@@ -51,7 +51,19 @@ def test_align_meets_the_reference_point():
     assert values["readout_cosine"] == pytest.approx(0.8495, abs=1e-4)
 
 
-RARE = ["--positive-rate", "0.05", "--eta-b", "0", "--strength", "1"]
+def test_steps_beside_a_query_that_is_given_are_told_to_have_no_effect():
+    query = [*TASK, "--cosine", 0.9, "--sharpness", 1, "--json"]
+    alone, beside = (
+        run("predict", "attention", *query),
+        run("predict", "attention", *query, "--alpha0", 5, "--eta-q", 3),
+    )
+    assert alone.stdout == beside.stdout
+    assert "No effect" not in alone.stderr
+    assert "No effect: --alpha0, --eta-q." in beside.stderr
+
+
+RARE_TASK = ["--positive-rate", "0.05", "--strength", "1"]
+RARE = [*RARE_TASK, "--eta-b", "0"]
 SMALLEST = ["--dimension", "60", "--trials", "2", "--alpha1", "2"]
 
 
@@ -78,7 +90,7 @@ def test_a_query_that_turns_away_gets_a_warning(arguments):
     "arguments",
     [
         ["predict", "pooled", *RARE],
-        ["predict", "attention", *RARE, "--cosine", "-0.5", "--sharpness", "1"],
+        ["predict", "attention", *RARE_TASK, "--cosine", "-0.5", "--sharpness", "1"],
         ["predict", "attention"],
     ],
 )

@@ -229,6 +229,32 @@ def test_folders_that_say_nothing_are_refused(tmp_path, files, message):
     assert not out.exists()
 
 
+def test_one_of_several_classes_is_compared_with_the_rest(folder, capsys):
+    X, y = _bags()
+    np.savez(folder / "three.npz", X=X, y=np.where(y, "b", np.where(X[:, 0, 0] > 0, "a", "c")))
+    *_, three = read_sets(folder)
+    assert isinstance(three, LeftOut)
+    assert "--positive LABEL compares one of them with the rest" in capsys.readouterr().err
+    _, good, _, three = read_sets(folder, "b")
+    assert isinstance(good, BagSet)  # of two classes, which are as they were
+    np.testing.assert_array_equal(three.positive, y == 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--bags", "sets", "--positive", "q"], "a label of a file of more than two classes"),
+        (["--positive", "q"], "given with --bags FOLDER"),
+    ],
+)
+def test_a_label_that_no_file_has_is_refused(folder, monkeypatch, options, message):
+    monkeypatch.chdir(folder.parent)
+    found = CliRunner().invoke(app, ["reproduce", "forecasts", "--out", "out", *options])
+    assert found.exit_code == 2
+    assert message in " ".join(found.stderr.split())
+    assert not (folder.parent / "out").exists()
+
+
 @pytest.mark.usefixtures("one_round")
 def test_given_sets_come_into_the_report(folder, tmp_path, monkeypatch):
     fake = dataclasses.replace(

@@ -179,11 +179,28 @@ def test_gaussian_means(name, m, T, v):
         with jax.enable_x64(True):
             means = loss.smoothed(*(jnp.asarray([a]) for a in (y, m, T, v)))
             ours = np.array([float(a[0]) for a in means])
-        # The logistic rule is made for 1e-6 and better; the others are exact to rounding, which
-        # the brute force knows to the mass beyond |g| = 9 and its rounding.
-        rough = name == "logistic"
-        rtol, atol = (2e-6, 2e-8) if rough else (1e-9, 1e-12)
-        np.testing.assert_allclose(ours, brute_means(loss, y, m, T, v), rtol=rtol, atol=atol)
+        # Brute force knows the means to the mass beyond |g| = 9 and its rounding. The nodes of the
+        # logistic loss end at |g| = 7.2: 6e-13 of the mass, and up to 7.2^2 times that of D g^2.
+        atol = 1e-10 if name == "logistic" else 1e-12
+        np.testing.assert_allclose(ours, brute_means(loss, y, m, T, v), rtol=1e-9, atol=atol)
+
+
+@with_x64
+@pytest.mark.parametrize(("T", "tolerance"), [(3.0, 1e-8), (12.0, 1e-7), (50.0, 5e-7)])
+def test_logistic_means_with_bends_in_the_tail(T, tolerance):
+    """Nodes that crowd around a bend leave enough of them where the density is.
+
+    The bend, of the width 4 / T, then has few nodes itself: the more so, the wider T is. The
+    tolerances are twice and more what the rule reaches.
+    """
+    loss = get_loss("logistic")
+    for v in (0.1, 20.0, 300.0):
+        for bend in (3.5, 4.6, 6.4, 7.0):
+            m = -bend * T - (v if v > 4 else 0.0)
+            means = loss.smoothed(*(jnp.asarray([a]) for a in (1.0, m, T, v)))
+            gap = np.array([float(a[0]) for a in means]) - brute_means(loss, 1.0, m, T, v)
+            sizes = np.array([1 + T - m, 1, 1] + 6 * [1 / (4 + v)])  # the most that each can be
+            assert np.max(np.abs(gap) / sizes) < tolerance
 
 
 def test_logistic_prox_reaches_rounding_everywhere():

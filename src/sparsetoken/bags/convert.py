@@ -210,7 +210,10 @@ def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:
 
 def _checked_mask(mask: Any, n: int, L: int) -> Bool[np.ndarray, "n L"]:
     legal = f"a bool array of shape ({n}, {L}), True where there is a token"
-    given = np.asarray(mask)
+    try:
+        given = np.asarray(mask)
+    except ValueError:
+        raise InvalidInput("mask", legal, "rows of different lengths") from None
     if given.shape != (n, L):
         raise InvalidInput("mask", legal, f"shape {given.shape}")
     if given.dtype.kind not in "biu" or not np.isin(given, (0, 1)).all():

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_floats, check_finite
+from sparsetoken.bags.convert import as_bags, as_floats, check_finite
 from sparsetoken.validation import InvalidInput
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class IdentifiedBags(NamedTuple):
 
     Attributes
     ----------
-    bags : Bags
+    bags : any form of bags
     ids : array of shape (n,)
 
     Examples
@@ -145,17 +145,19 @@ def token_order(bag_ids: Any) -> Int[np.ndarray, " N"]:
     [0, 2, 1]
     """
     ids = np.asarray(bag_ids)
+    if ids.ndim != 1:
+        raise InvalidInput("bag_ids", "an array of shape (N,)", f"shape {ids.shape}")
     _check_present(ids)
     number: dict[Any, int] = {}
     return np.argsort([number.setdefault(x, len(number)) for x in ids.tolist()], kind="stable")
 
 
-def to_long(bags: Bags, ids: Any = None) -> LongForm:
+def to_long(bags: Any, ids: Any = None) -> LongForm:
     """Return bags as rows with bag ids; `from_long` reads them back.
 
     Parameters
     ----------
-    bags : Bags
+    bags : any form of bags
     ids : array of shape (n,), optional
         The default is 0 to n - 1.
 
@@ -171,6 +173,7 @@ def to_long(bags: Bags, ids: Any = None) -> LongForm:
     >>> to_long(as_bags([np.zeros((2, 3)), np.ones((1, 3))])).bag_ids.tolist()
     [0, 0, 1]
     """
+    bags = as_bags(bags)
     names = np.arange(len(bags)) if ids is None else np.asarray(ids)
     if names.shape != (len(bags),) or len(set(names.tolist())) < len(bags):
         got = f"shape {names.shape}, {len(set(names.ravel().tolist()))} different ids"
@@ -210,6 +213,9 @@ def from_frame(
     """
     if type(frame).__module__.partition(".")[0] == "polars":
         frame = frame.to_pandas()
+    if not hasattr(frame, "columns"):
+        remedy = "from_long takes arrays, read_parquet a file."
+        raise InvalidInput("frame", "of pandas or polars", type(frame).__name__, remedy)
     if bag not in frame.columns:
         legal = "one of " + ", ".join(map(str, frame.columns))
         remedy = "bag= names the column that says which bag a token is of."
@@ -243,13 +249,13 @@ def _values(frame: pandas.DataFrame, columns: list[str]) -> np.ndarray:
 
 
 def to_frame(
-    bags: Bags, ids: Any = None, *, bag: str = "bag", columns: Sequence[str] | None = None
+    bags: Any, ids: Any = None, *, bag: str = "bag", columns: Sequence[str] | None = None
 ) -> pandas.DataFrame:
     """Return bags as a pandas frame with one row for each token; `from_frame` reads it back.
 
     Parameters
     ----------
-    bags : Bags
+    bags : any form of bags
     ids : array of shape (n,), optional
         The default is 0 to n - 1.
     bag : str
@@ -272,6 +278,7 @@ def to_frame(
     ['bag', 'x0', 'x1']
     """
     pandas = _module("pandas")
+    bags = as_bags(bags)
     d = bags.dimension
     names = [f"x{k}" for k in range(d)] if columns is None else list(columns)
     if len(names) != d or len({bag, *names}) != d + 1:
@@ -319,7 +326,7 @@ def read_parquet(
 
 
 def write_parquet(
-    bags: Bags,
+    bags: Any,
     path: str | os.PathLike[str],
     ids: Any = None,
     *,
@@ -330,7 +337,7 @@ def write_parquet(
 
     Parameters
     ----------
-    bags : Bags
+    bags : any form of bags
     path : path
     ids, bag, columns
         As in `to_frame`.

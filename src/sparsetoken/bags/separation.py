@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sparsetoken.bags.container import Bags
+from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.segments import segment_max, segment_mean
 from sparsetoken.validation import InvalidInput, real
 
@@ -46,7 +47,7 @@ class SeparatingColumn:
     error: float
 
 
-def separating_columns(bags: Bags, y: Any, *, error: float = 0.05) -> list[SeparatingColumn]:
+def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[SeparatingColumn]:
     """Return the single columns that separate the bags of one class from the others.
 
     Such a column is often a leak: an id, a time or the order of collection. A model that
@@ -55,7 +56,7 @@ def separating_columns(bags: Bags, y: Any, *, error: float = 0.05) -> list[Separ
 
     Parameters
     ----------
-    bags : Bags
+    bags : any form of bags
     y : array of shape (n,)
         Class labels of any kind; more than two classes are taken one against the rest.
     error : float
@@ -82,7 +83,7 @@ def separating_columns(bags: Bags, y: Any, *, error: float = 0.05) -> list[Separ
     SeparatingColumn(label=1, column=1, summary='max', error=0.0)
     """
     error = real("error", error, 0.0, 0.5, open_high=True)
-    labels = np.asarray(y)
+    bags, labels = as_bags(bags), np.asarray(y)
     if labels.shape != (len(bags),):
         raise InvalidInput("y", f"one label for each of {len(bags)} bags", labels.shape)
     classes = np.unique(labels)

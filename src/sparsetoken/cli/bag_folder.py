@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparsetoken.cli.files import read_bags
+from sparsetoken.cli.files import against_rest, check_two_classes, classes_of, read_bags
 from sparsetoken.cli.readers import PARQUET
 from sparsetoken.cli.show import message
 
@@ -14,15 +14,22 @@ if TYPE_CHECKING:
     from sparsetoken.experiments.forecasts.sets import BagSet
 
 
-def read_sets(folder: Path) -> list[BagSet | LeftOut]:
+def read_sets(folder: Path, positive: str = "") -> list[BagSet | LeftOut]:
     """Read the .npz and Parquet files of a folder, by name.
 
     What cannot be read or forecast is told, and returned with the reason.
 
+    Parameters
+    ----------
+    folder : Path
+    positive : str
+        The label that is compared with the rest in files of more than two classes.
+
     Raises
     ------
     InvalidInput
-        If there is no such folder, or no file in it that can be forecast.
+        If there is no such folder, no file in it that can be forecast, or no file of more than
+        two classes that has the label.
     """
     from sparsetoken.experiments.forecasts.rows import LeftOut
     from sparsetoken.experiments.forecasts.sets import BagSet
@@ -36,13 +43,21 @@ def read_sets(folder: Path) -> list[BagSet | LeftOut]:
     if not paths:
         raise InvalidInput("--bags", legal, str(folder), "No file in it has such an ending.")
     found: list[BagSet | LeftOut] = []
+    used = False
     for path in paths:
         try:
             data = read_bags(path, "", "bag")
+            if positive and len(classes_of(data)) > 2:
+                data = against_rest(data, positive)
+                used = True
+            check_two_classes(data)
             found.append(BagSet.of(path.name, data.bags, data.y))
         except ValueError as error:  # InvalidInput, or what the checks of values raise
             # Rows do not depend on where the folder is.
             found.append(LeftOut(path.name, str(error).replace(str(path), path.name)))
+    if positive and not used:
+        legal = "a label of a file of more than two classes"
+        raise InvalidInput("--positive", legal, positive, "Two classes need no --positive.")
     left_out = [one for one in found if isinstance(one, LeftOut)]
     if len(left_out) == len(found):
         remedy = f"None of its files can be forecast. {left_out[0].set}: {left_out[0].reason}"

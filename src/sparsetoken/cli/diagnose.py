@@ -14,6 +14,7 @@ def diagnose(
     label: f.LabelColumn = "",
     bag: f.BagColumn = "bag",
     columns: f.Columns = "",
+    positive: f.Positive = "",
     seed: f.Seed = 0,
     as_json: o.AsJson = False,
 ) -> None:
@@ -25,7 +26,7 @@ def diagnose(
     from sparsetoken.validation import integer
 
     integer("--seed", seed, 0)
-    data = f.read_bags(file, label, bag, columns)
+    data = f.read_two_classes(file, label, bag, columns, positive)
     with counting("fits") as progress:
         found = advise(data.bags, data.y, random_state=seed, progress=progress)
     separating = f.separating(data)

@@ -37,6 +37,7 @@ __all__ = [
     "TrustPickle",
     "columns_told",
     "read_bags",
+    "read_two_classes",
     "read_unlabelled",
     "separating",
 ]
@@ -116,7 +117,31 @@ def read_bags(
     with readable(path):
         read = from_arrays if ending == ".npz" else from_parquet
         data = read(path, label, bag, columns)
-    return _against_rest(data, positive) if positive else data
+    return against_rest(data, positive) if positive else data
+
+
+def read_two_classes(
+    path: Path, label: str, bag: str, columns: str = "", positive: str = ""
+) -> LabelledBags:
+    """Read bags and labels as `read_bags`; refuse more than two classes."""
+    data = read_bags(path, label, bag, columns, positive)
+    check_two_classes(data)
+    return data
+
+
+def check_two_classes(data: LabelledBags) -> None:
+    """Refuse labels of more than two classes."""
+    from sparsetoken.validation import InvalidInput
+
+    classes = classes_of(data)
+    if len(classes) > 2:
+        remedy = "--positive LABEL compares one of them with the rest."
+        raise InvalidInput("labels", "of two classes", some(classes), remedy)
+
+
+def classes_of(data: LabelledBags) -> list[str]:
+    """Return the labels as text, each once and in order."""
+    return sorted({str(label) for label in data.y.tolist()})
 
 
 def read_unlabelled(path: Path, bag: str, columns: str = "") -> IdentifiedBags:
@@ -162,22 +187,23 @@ def _checked_path(path: Path) -> str:
 
     ending = path.suffix.lower()
     if ending not in (".npz", *PARQUET):
-        raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path))
+        remedy = "Write arrays with numpy.savez, a CSV file with pandas.read_csv(...).to_parquet."
+        raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path), remedy)
     if not path.is_file():
         raise InvalidInput("FILE", "a file that is there", str(path))
     return ending
 
 
-def _against_rest(data: LabelledBags, positive: str) -> LabelledBags:
+def against_rest(data: LabelledBags, positive: str) -> LabelledBags:
+    """Return bags whose labels are True for one label and False for the rest."""
     import numpy as np
 
     from sparsetoken.validation import InvalidInput
 
-    labels = [str(label) for label in data.y.tolist()]
-    if positive not in labels:
-        legal = f"one of the labels {some(sorted(set(labels)))}"
-        raise InvalidInput("--positive", legal, positive)
-    return data._replace(y=np.array([label == positive for label in labels]))
+    classes = classes_of(data)
+    if positive not in classes:
+        raise InvalidInput("--positive", f"one of the labels {some(classes)}", positive)
+    return data._replace(y=np.array([str(label) == positive for label in data.y.tolist()]))
 
 
 def columns_told(data: LabelledBags) -> str:

@@ -27,6 +27,7 @@ def forecast(
     label: f.LabelColumn = "",
     bag: f.BagColumn = "bag",
     columns: f.Columns = "",
+    positive: f.Positive = "",
     seed: f.Seed = 0,
     as_json: o.AsJson = False,
 ) -> None:
@@ -40,7 +41,7 @@ def forecast(
     integer("--seed", seed, 0)
     legal = "whole numbers with commas between, as 200,400"
     wanted = o.numbers("--sizes", sizes, int, legal) if sizes else None
-    data = f.read_bags(file, label, bag, columns)
+    data = f.read_two_classes(file, label, bag, columns, positive)
     with counting("fits") as progress:
         found = forecast_of(data.bags, data.y, wanted, random_state=seed, progress=progress)
     f.separating(data)

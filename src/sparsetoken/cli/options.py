@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from sparsetoken.cli.show import message
+
 if TYPE_CHECKING:
     from sparsetoken.models import Model
     from sparsetoken.problem import SparseTokenProblem
@@ -119,6 +121,11 @@ class ModelOptions(StepOptions):
             got = "--cosine alone" if self.sharpness is None else "--sharpness alone"
             remedy = "Give both, or neither to let the two gradient steps set the query."
             raise InvalidInput("--cosine and --sharpness", "given together", got, remedy)
+        steps = (field for field in dataclasses.fields(StepOptions) if field.name != "loss")
+        given = [field.name for field in steps if getattr(self, field.name) != field.default]
+        if given:
+            names = ", ".join("--" + name.replace("_", "-") for name in given)
+            message(f"No effect: {names}. --cosine and --sharpness give the query.")
         return Query(self.cosine, self.sharpness)
 
 

@@ -42,6 +42,16 @@ def reproduce(
             "errors come into the section forecasts.",
         ),
     ] = None,
+    positive: Annotated[
+        str,
+        typer.Option(
+            "--positive",
+            metavar="LABEL",
+            show_default=False,
+            help="In files of --bags with more than two classes, the label that counts as True; "
+            "all others are False.",
+        ),
+    ] = "",
     workers: Annotated[int, typer.Option("--workers", help="Processes.")] = 2,
     cluster: Cluster = "",
     as_json: o.AsJson = False,
@@ -57,10 +67,12 @@ def reproduce(
     from sparsetoken.cli.bag_folder import read_sets
     from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
     from sparsetoken.report.reproduce import reproduce as run
-    from sparsetoken.validation import integer
+    from sparsetoken.validation import InvalidInput, integer
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
-    sets = [] if bags is None else read_sets(bags)
+    if positive and bags is None:
+        raise InvalidInput("--positive", "given with --bags FOLDER", positive)
+    sets = [] if bags is None else read_sets(bags, positive)
     with (
         one_message(),
         executor_of(workers, cluster) as (executor, workers),

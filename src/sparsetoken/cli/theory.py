@@ -99,6 +99,12 @@ def predict(
         predictions(Path(model), file, bag, columns, trust_pickle, as_json)
         return
     from sparsetoken import theory
+    from sparsetoken.models import MODELS
+    from sparsetoken.validation import InvalidInput
+
+    if model not in MODELS and Path(model).is_file():
+        remedy = "sparsetoken predict MODEL FILE predicts the classes of the bags in FILE."
+        raise InvalidInput("FILE", f"given after the saved model {model}", "none", remedy)
 
     classifier, readout = training.model(model), fit.readout(training.loss)
     with on_device(device):

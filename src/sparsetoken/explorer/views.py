@@ -158,11 +158,7 @@ def capacity(settings: Settings) -> Events:
     """Tell below which load the training set is separable, for each model."""
     problem = settings.problem()
     for name in ("pooled", "vectorized", "hard_attention", "attention"):
-        try:
-            found = capacity_point(problem, settings.model(name), CAPACITY_TOLERANCE)
-        except InvalidInput as error:
-            yield _refused(name, error)
-            continue
+        found = capacity_point(problem, settings.model(name), CAPACITY_TOLERANCE)
         yield {
             "kind": "capacity",
             "model": name,

@@ -68,6 +68,8 @@ class CustomLoss(Loss):
 
     def __init__(self, name: str, value: Callable[[Any, Any], Any]) -> None:
         self.name = check_new_name(name)
+        if not callable(value):
+            raise InvalidInput("loss value", "a function of (y, z)", value)
         self._function = value
         self._traced = _trace(value)
         self._check_convex()

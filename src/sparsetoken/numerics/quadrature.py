@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 RANGE = 7.2  # P(|g| > RANGE) = 6e-13
 _PANELS, _PER_PANEL = 20, 10
 _PER_SIDE = 32
+_TAIL = 3.0  # standard deviations; errors of the logistic means are small from 2.5 to 3.5
 _DIGITS = 35.0  # the error of the trapezoidal rule is about exp(-35) = 6e-16
 
 
@@ -68,13 +69,14 @@ def clustered_gaussian(
     bends : pair of arrays
         Centres of the left and the right side.
     scale : array
-        Width of the bends, > 0.
+        Width of the bends, > 0. Bends beyond 3 standard deviations are taken to be wider: by half
+        of what is beyond.
     """
     near, far = (jnp.minimum(*map(jnp.abs, bends)), jnp.maximum(*map(jnp.abs, bends)))
     only = jnp.where(jnp.abs(bends[0]) < jnp.abs(bends[1]), *bends)
     two = far < RANGE
-    # A bend out of range is felt only smoothly: nodes need not crowd at the edge.
-    scale = jnp.maximum(scale, near - RANGE)
+    # A bend in the tail has little weight: nodes that crowd there are missed where the density is.
+    scale = jnp.maximum(scale, 0.5 * (near - _TAIL))
     split = jnp.clip(jnp.where(two, split, only), -RANGE, RANGE)
     left, right = (jnp.clip(jnp.where(two, b, only), -RANGE, RANGE) for b in bends)
     sides = [_side(-RANGE, split, left, scale), _side(split, RANGE, right, scale)]

@@ -16,7 +16,7 @@ from sparsetoken.simulation.budget import Size, query_bytes, require_memory
 from sparsetoken.simulation.engine import TrainedQuery, training_size
 from sparsetoken.simulation.parallel import run_all
 from sparsetoken.simulation.trial import Setting, dimension_of
-from sparsetoken.stages import TwoSteps
+from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.tokens import check_dimension
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
@@ -116,6 +116,7 @@ def simulate_alignment(
     setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
     check_dimension(problem.tokens, setting.dimension)
     trials = integer("trials", trials, 1)
+    require_steps(steps)
     require_numbers(problem, steps)
     require_query_memory(problem, steps, setting, memory_budget)
 

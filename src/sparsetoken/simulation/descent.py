@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.models import Attention, Model
+from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import (
     DescentPath,
@@ -99,6 +99,7 @@ class DescentPlan:
 
     def __post_init__(self) -> None:
         require_problem(self.problem)
+        entry_of(self.model)
         require_numbers(self.problem, self.model)
         isotropic_only(self.problem.tokens, "Descent on all weights")
         if not isinstance(self.model.query, JointDescent):

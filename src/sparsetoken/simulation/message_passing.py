@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Result, Status, StatusCode
 from sparsetoken.simulation.averages import mean, standard_error
 from sparsetoken.simulation.budget import FLOAT, Size, require_memory
@@ -235,6 +235,7 @@ def simulate_message_passing(
     >>> found.test_error < 0.1
     True
     """
+    require_problem(problem)
     require_numbers(problem)
     isotropic_only(problem.tokens, "Message passing")
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)

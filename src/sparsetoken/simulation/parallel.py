@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import TypeVar
 
+from sparsetoken.validation import InvalidInput
+
 Result = TypeVar("Result")
 MOST_DEATHS = 3
 
@@ -28,11 +30,16 @@ def run_all(
 
     Raises
     ------
+    InvalidInput
+        If the executor is none.
     WorkersDied
         If the worker of a trial died three times, or the executor takes no more trials.
     """
     if executor is None:
         return [_reported(i, run(i), report) for i in range(trials)]
+    if not isinstance(executor, Executor):
+        remedy = "Write ThreadPoolExecutor(2), for example, or client.get_executor() of Dask."
+        raise InvalidInput("executor", "a concurrent.futures.Executor", executor, remedy)
     results: dict[int, Result] = {}
     deaths: collections.Counter[int] = collections.Counter()
     futures = {_submitted(executor, run, i): i for i in range(trials)}

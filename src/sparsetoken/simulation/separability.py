@@ -41,6 +41,8 @@ def is_separable(features: Float[np.ndarray, "n m"], labels: Real[np.ndarray, " 
     (True, False)
     """
     F, y = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
+    if not np.isfinite(F).all():
+        raise InvalidInput("features", "finite (no NaN, no infinity)", "others")
     if F.ndim != 2 or y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):
         raise InvalidInput("labels", "n values in {-1, +1} for n rows", y.shape)
     F = F / max(np.sqrt(np.mean(F**2)), np.finfo(float).tiny)

@@ -13,7 +13,7 @@ import numpy as np
 from sparsetoken.models import Model, entry_of
 from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Outcome
 from sparsetoken.simulation.budget import (
     FLOAT,
@@ -37,7 +37,14 @@ from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import reduced_bytes
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import JointDescent, Query, QueryVector, Readout, TwoSteps
+from sparsetoken.stages import (
+    JointDescent,
+    Query,
+    QueryVector,
+    Readout,
+    TwoSteps,
+    require_readout,
+)
 from sparsetoken.tokens import Isotropic, check_dimension, isotropic_only
 from sparsetoken.validation import InvalidInput, choice, integer, real
 from sparsetoken.values import require_numbers
@@ -55,6 +62,7 @@ _REDUCED: dict[str, Callable[[SparseTokenProblem, int, int], Engine]] = {
 
 def dimension_of(problem: SparseTokenProblem, dimension: int | None) -> int:
     """Return the dimension that is asked for, else that of the tokens, else 1000."""
+    require_problem(problem)
     return dimension if dimension is not None else problem.tokens.dimension or 1000
 
 
@@ -137,7 +145,9 @@ class TrialPlan:
     device: str | None = None
 
     def __post_init__(self) -> None:
+        require_problem(self.problem)
         entry_of(self.model)
+        require_readout(self.readout)
         require_numbers(self.problem, self.model, self.readout, self.test_problem)
         real("alpha1 (n1/d)", self.readout.alpha, 0.0, remedy="A simulation needs finite data.")
         if not isinstance(self.tested, SparseTokenProblem):

@@ -78,8 +78,8 @@ def linear(name: str, start: float, stop: float, points: int) -> Axis:
     """
     where = f"axes.{name}"
     start, stop, points = _ends(where, start, stop, points)
-    steps = [start + (stop - start) * i / (points - 1) for i in range(points)]
-    return listed(name, [rounded(value) for value in steps])
+    inner = [start + (stop - start) * i / (points - 1) for i in range(1, points - 1)]
+    return listed(name, [rounded(value) for value in (start, *inner, stop)])
 
 
 def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:

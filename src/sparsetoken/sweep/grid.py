@@ -83,6 +83,11 @@ class Grid:
         self._put("quantities", self._checked_quantities())
         self._put("trials", integer("trials", self.trials, 1))
         self._put("seed", integer("seed", self.seed, 0))
+        if not isinstance(self.axes, (list, tuple)) or any(type(a) is not Axis for a in self.axes):
+            remedy = 'Write [linear("strength", 1, 3, 3)], for example.'
+            raise InvalidInput("axes", "a list of axes", self.axes, remedy)
+        if not isinstance(self.fixed, Mapping):
+            raise InvalidInput("fixed", "a dict of parameters and their values", self.fixed)
         self._put("axes", tuple(self._checked_axis(axis) for axis in self.axes))
         if not self.axes:
             raise InvalidInput("axes", "one axis or more", "none")

@@ -11,9 +11,9 @@ from typing import overload
 import numpy as np
 
 from sparsetoken.losses import Loss
-from sparsetoken.models import Attention, Model, Pooled
+from sparsetoken.models import Attention, Model, Pooled, entry_of
 from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import (
     Overlaps,
     Prediction,
@@ -24,7 +24,7 @@ from sparsetoken.results import (
     Trajectory,
     over_arrays,
 )
-from sparsetoken.stages import JointDescent, Readout, TwoSteps
+from sparsetoken.stages import JointDescent, Readout, TwoSteps, require_readout
 from sparsetoken.theory.curve import FIRST_POINTS, SolvedPoint, solve_along
 from sparsetoken.theory.dynamics import TOLERANCE as TOLERANCE_OF_DESCENT
 from sparsetoken.theory.dynamics import descend
@@ -191,6 +191,9 @@ def _predictions(
     """Return the prediction at each point; points that share their features are solved together."""
     places: dict[object, list[int]] = {}
     for place, (problem, model, readout) in enumerate(points):
+        require_problem(problem)
+        entry_of(model)
+        require_readout(readout)
         places.setdefault((problem, model, readout.loss), []).append(place)
     found: dict[int, Prediction] = {}
     for some in places.values():

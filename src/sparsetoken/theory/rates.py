@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsetoken.models import Attention, Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Overlaps
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
@@ -70,6 +70,7 @@ def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attent
     >>> round(found.limit, 3)
     0.04
     """
+    require_problem(problem)
     require_numbers(problem, model)
     query = working_query(problem, model)
     law = feature_law(model, problem, query, _POINTS)

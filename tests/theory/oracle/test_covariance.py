@@ -9,11 +9,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 import sparsetoken as st
 from sparsetoken.simulation.message_passing import message_passing
 from sparsetoken.theory.oracle import bayes, bayes_error, learning_error
+from sparsetoken.validation import InvalidInput
 
 
 def law(d, seed, *, effect):
@@ -61,6 +62,19 @@ def test_bayes_error_by_densities_of_bags(letters, effect):
     assert found.test_error == pytest.approx(mean, abs=4 * math.hypot(error, found.numerical_error))
     without = bayes_error(dataclasses.replace(problem, tokens=law(3, letters[0], effect=False)))
     assert abs(found.test_error - without.test_error) > (0.03 if effect else -1)
+
+
+def test_signals_of_all_tokens_need_no_noise_within_bags():
+    """The best test is linear in the bag, whose covariance is then singular; signals lie within."""
+    within, between, xi = np.array([0.0, 1.0, 2.0]), np.array([1.5, 0.5, 1.0]), np.array([2, 1, 2])
+    tokens = st.TokenCovariance(within, between, signal=xi / 3)
+    problem = st.SparseTokenProblem(3, 3, 2.0, tokens=tokens)
+    noise = np.kron(np.eye(3), np.diag(within)) + np.kron(np.ones((3, 3)), np.diag(between))
+    mean = np.tile(2.0 * xi / 3, 3)
+    separation = math.sqrt(mean @ np.linalg.pinv(noise, rcond=1e-12) @ mean)
+    assert bayes_error(problem).test_error == pytest.approx(norm.cdf(-separation / 2), rel=1e-12)
+    with pytest.raises(InvalidInput, match="with an inverse"):
+        bayes_error(dataclasses.replace(problem, informative=2))
 
 
 def test_the_rest_of_long_bags_enters_through_its_sums(monkeypatch):

@@ -5,8 +5,6 @@ from sparsetoken.experiments.forecasts.claims import CLAIMS, compare_rows, summa
 from sparsetoken.experiments.forecasts.rows import Forecasted, LeftOut, Simulated
 from sparsetoken.experiments.forecasts.work import PROFILES, jobs, set_jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="forecasts",
     title="Forecasts from pilots",

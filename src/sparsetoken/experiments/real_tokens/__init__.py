@@ -5,8 +5,6 @@ from sparsetoken.experiments.real_tokens.claims import CLAIMS, compare_rows, sum
 from sparsetoken.experiments.real_tokens.rows import Simulated, Theory
 from sparsetoken.experiments.real_tokens.work import PROFILES, jobs
 
-__all__ = ["EXPERIMENT"]
-
 EXPERIMENT = Experiment(
     name="real-tokens",
     title="Bags of digits and of textures",

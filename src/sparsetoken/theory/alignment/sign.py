@@ -10,9 +10,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.stages import TwoSteps
+from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.theory.alignment.two_steps import sign_margin
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import choice, real
@@ -85,6 +85,8 @@ def sign_boundary(
     0.32
     """
     choice("name", name, (*_OF_PROBLEM, *_OF_STEPS))
+    require_problem(problem)
+    require_steps(steps)
     require_numbers(problem, steps)
     low = real("low", low)
     high = real("high", high, low, open_low=True)
@@ -139,6 +141,7 @@ def small_step_margin(problem: SparseTokenProblem) -> float:
     >>> st.theory.small_step_margin(problem) > 0
     True
     """
+    require_problem(problem)
     require_numbers(problem)
     isotropic_only(problem.tokens, "The condition of small steps")
     pi, theta, R, L = problem.letters

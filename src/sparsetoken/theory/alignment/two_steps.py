@@ -12,7 +12,7 @@ from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment, Status, StatusCode, Table, over_arrays
-from sparsetoken.stages import TwoSteps
+from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.theory.routes import on_route
 from sparsetoken.values import require_numbers
 
@@ -78,6 +78,7 @@ def align_point(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
     >>> round(align_point(problem, st.TwoSteps(alpha=1.0)).cosine, 2)
     0.88
     """
+    require_steps(steps)
     found: Alignment = on_route(problem, "align")(problem, steps)
     return found
 
@@ -122,6 +123,7 @@ def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     >>> sign_margin(problem, st.TwoSteps(alpha=1.0)) > 0
     True
     """
+    require_steps(steps)
     require_numbers(problem, steps)
     return float(on_route(problem, "margin")(problem, steps))
 

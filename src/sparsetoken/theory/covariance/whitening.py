@@ -66,11 +66,15 @@ def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
     """Return the strengths of the signal in whitened differences of tokens and in their mean.
 
     They are ``theta |S_w^(-1/2) xi|`` and ``theta |(S_w + L S_b)^(-1/2) xi|``, and equal where
-    samples have no effect of their own.
+    samples have no effect of their own. Differences of tokens have no signal where R = L: then
+    S_w needs no inverse, and the second takes the place of the first.
     """
     spectrum, theta = spectrum_of(problem), problem.strength
-    within = theta * gain(spectrum.within, spectrum.signal)
     if not spectrum.shared:
+        within = theta * gain(spectrum.within, spectrum.signal)
         return within, within
     whole = problem.length * spectrum.mean_token(problem.length)
-    return within, theta * gain(whole, spectrum.signal)
+    mean = theta * gain(whole, spectrum.signal)
+    if problem.informative == problem.length:
+        return mean, mean
+    return theta * gain(spectrum.within, spectrum.signal), mean

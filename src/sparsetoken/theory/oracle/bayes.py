@@ -86,8 +86,8 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     Raises
     ------
     InvalidInput
-        If `points` is below 1, L above 2^20, S_w has no inverse, or a field of the problem
-        holds an array.
+        If `points` is below 1, L above 2^20, S_w has no inverse (S_w + L S_b where R = L), or a
+        field of the problem holds an array.
 
     Examples
     --------

@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize
 
-from sparsetoken.models import Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.models import Model, entry_of
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent
 from sparsetoken.theory.dynamics import TOLERANCE, descend_point
@@ -88,6 +88,8 @@ def best_descent(
     InvalidInput
         If a value is outside its range, or the model cannot be trained by descent.
     """
+    require_problem(problem)
+    entry_of(model)
     require_numbers(problem, model)
     given = model.query
     if not isinstance(given, JointDescent):

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
-from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.stages import Readout, TwoSteps, require_readout
 from sparsetoken.theory.alignment.two_steps import align_point
 from sparsetoken.theory.predict import predict_point
 from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, real
@@ -181,6 +181,7 @@ def steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> Two
     """Return the steps that find the query of a model, or raise `InvalidInput`."""
     require_numbers(problem, model, readout)
     entry_of(model)
+    require_readout(readout)
     if not isinstance(model.query, TwoSteps):
         legal = "one whose query is found by TwoSteps, such as Attention()"
         raise InvalidInput("model", legal, model)
