@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
@@ -205,23 +205,42 @@ def fit_near(
 
 
 def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
-    """Shrink the scores so that left-out samples have the least loss; classes do not change.
+    """Shrink the scores, and move the threshold where that surely gains, by left-out loss.
 
     A ridge of least left-out loss is too small as often as too large, and scores of new samples
     are then larger than they can stand for. Scores are never made larger. The factor is
-    that of least mean loss of the left-out scores, and left-out scores and losses are shrunk too.
+    that of least mean loss of the left-out scores.
+
+    Scores of the fitted samples of a class that varies more are further out than those of new
+    ones, so that the threshold between the former is wrong for the latter. Factor and threshold
+    of least loss together are taken if they gain more than one standard error over the factor
+    alone, and over one score for all. Else classes do not change. Left-out scores and losses are
+    those of the result.
     """
     scores = fit.left_out_scores
     if scores is None or not np.isfinite(scores).all():
         return fit
+    y, share = samples.y, samples.share
 
-    def mean_loss(factor: float) -> float:
-        return float(samples.share @ np.asarray(loss.value(samples.y, factor * scores)))
+    def moved(factor: float, shift: float) -> LinearFit:
+        z = factor * scores + shift
+        losses = np.asarray(loss.value(y, z))
+        return LinearFit(factor * fit.w, factor * fit.b + shift, fit.ridge, losses, z)
 
-    factor = float(minimize_scalar(mean_loss, bounds=(0.0, 1.0), method="bounded").x)
-    shrunk = factor * scores
-    losses = np.asarray(loss.value(samples.y, shrunk))
-    return LinearFit(factor * fit.w, factor * fit.b, fit.ridge, losses, shrunk)
+    def mean_loss(factor: float, shift: float) -> float:
+        return float(share @ np.asarray(loss.value(y, factor * scores + shift)))
+
+    def slopes(at: Float[np.ndarray, " 2"]) -> Float[np.ndarray, " 2"]:
+        pull = share * np.asarray(loss.slope(y, at[0] * scores + at[1]))
+        return np.array([pull @ scores, pull.sum()])
+
+    factor = float(minimize_scalar(lambda a: mean_loss(a, 0.0), bounds=(0, 1), method="bounded").x)
+    shrunk = moved(factor, 0.0)
+    level = float(minimize_scalar(lambda t: mean_loss(0.0, t)).x)
+    bounds = [(0.0, 1.0), (None, None)]
+    both = moved(*minimize(lambda at: mean_loss(*at), (factor, 0.0), jac=slopes, bounds=bounds).x)
+    surely = all(gain(both, one, samples) > 1 for one in (shrunk, moved(0.0, level)))
+    return both if surely else shrunk
 
 
 def gain(fit: LinearFit, other: LinearFit, samples: Samples) -> float:
