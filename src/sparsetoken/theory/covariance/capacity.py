@@ -22,6 +22,7 @@ from sparsetoken.theory.separability.pilot import LABELS
 from sparsetoken.theory.separability.proposal import Proposal
 
 _MORE = 4  # times as many points where they are not enough
+_RARE = 0.5  # effective share of plain nodes below which drawn ones spread less
 _PILOT = 256  # nodes for each class and scramble that proposals are fitted to
 
 
@@ -62,24 +63,25 @@ def covariance_capacity(
 def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capacity:
     """Return the capacity of features with two covariances, by as many nodes as it takes.
 
-    Plain nodes find a solution. Where violated margins are so rare that more nodes are needed,
-    they are drawn where the last solution has them.
+    Plain nodes find a solution. Where a small part of them has the violated margins, more nodes
+    are drawn where the last solution has them.
     """
     features = QueriedFeatures(problem, model)
     covariances = whitened(features.spectrum, features.covariances.directions)
     points, nodes = FIRST_POINTS, features.nodes(problem, FIRST_POINTS)
-    proposals = dict.fromkeys(LABELS, Proposal.standard(problem.length))
+    proposals, rare = dict.fromkeys(LABELS, Proposal.standard(problem.length)), False
     found = most_separable(nodes, covariances, features.removed)
     while not (nodes.exact or points >= LAST_POINTS or 2 * found.error <= tolerance):
+        rare = found.converged and (rare or _effective_share(violations(nodes, found)) < _RARE)
         points *= _MORE
-        if found.converged:
+        if rare:
             proposals = _fitted(features, proposals, found)
             # Half as many points: drawn nodes have twice as many scrambles.
             nodes, _ = features.drawn_nodes(proposals, points // 2, stage=1)
-            found = most_separable(nodes, covariances, features.removed, found)
         else:
             nodes = features.nodes(problem, points)
-            found = most_separable(nodes, covariances, features.removed)
+        near = found if found.converged else None
+        found = most_separable(nodes, covariances, features.removed, near)
     alpha = found.samples / covariances.dimension if found.converged else math.nan
     return Capacity(
         capacity=alpha,
@@ -88,6 +90,11 @@ def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capa
         iterations=found.iterations,
         status=capacity_status(found.error, tolerance),
     )
+
+
+def _effective_share(weight: np.ndarray) -> float:
+    """Return the effective number of nodes over their number."""
+    return float(weight.sum() ** 2 / (weight.size * np.sum(weight**2)))
 
 
 def _fitted(
