@@ -140,7 +140,9 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
     values = {"bag_effect": 1.0, "alpha1": 0.25, "length": 4}
     found = events(client.post("/api/view/curves", json={"settings": values}))
     refused = {event["model"] for event in found if event["kind"] == "refused"}
-    assert refused == {"elementwise", "floor"}
+    assert refused == {"elementwise"}
+    steep = events(client.post("/api/view/curves", json={"settings": values | {"spectrum": 1.0}}))
+    assert {e["model"] for e in steep if e["kind"] == "refused"} == {"elementwise", "floor"}
     found = events(client.post("/api/view/capacity", json={"settings": values}))
     assert [event["status"] for event in found] == ["converged"] * 4
 

@@ -137,6 +137,20 @@ def test_there_is_no_floor_where_knowledge_comes_from_elsewhere():
     assert predict(peaked, Pooled(), Readout(alpha=LOADS), tolerance=0.1).floor is None
 
 
+def test_a_floor_needs_directions_that_are_alike():
+    def floor(within, between):
+        law = st.TokenCovariance(within, between, np.full(4, 0.5))
+        problem = SparseTokenProblem(4, 1, 3.0, tokens=law)
+        found = predict(problem, Pooled(), Readout(alpha=[1.0, 2.0]), tolerance=0.1).floor
+        return problem, None if found is None else found()
+
+    ones, uneven = np.ones(4), np.array([1.0, 1.0, 1.0, 1.1])
+    assert floor(uneven, None)[1] is floor(2 * np.eye(4), np.diag(uneven))[1] is None
+    problem, found = floor(2 * ones, 3 * np.eye(4))
+    expected = [st.oracle.learning_error(problem, alpha).test_error for alpha in (1.0, 2.0)]
+    np.testing.assert_allclose(found, expected, rtol=2e-3)  # fewer nodes than by default
+
+
 def test_two_directions_are_a_line_for_each_of_the_first(plane, axes):
     plane.plot("training_loss", axes)
     assert len(axes.lines) == 2

@@ -20,10 +20,10 @@ from sparsetoken.simulation.trial import Setting, TrialPlan
 from sparsetoken.theory import descend_point
 from sparsetoken.theory.alignment import align_point
 from sparsetoken.theory.capacity import capacity_point
+from sparsetoken.theory.floor import directions_alike
 from sparsetoken.theory.oracle import LearningError, learning_error
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.tokens import Isotropic
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
 Events = Iterator[dict[str, Any]]
@@ -101,9 +101,11 @@ def floor(settings: Settings, alpha1: float, points: int) -> LearningError:
     if settings["query"] == "given":
         oracle = learning_error(settings.problem(), LARGEST_LOAD, points=points)
         return dataclasses.replace(oracle, test_error=oracle.oracle_error)
-    if not isinstance(settings.problem().tokens, Isotropic):
+    if not directions_alike(settings.problem().tokens):
         remedy = "A signal along large directions of a covariance may be learned faster."
-        raise InvalidInput("tokens", "isotropic for this floor", settings.problem().tokens, remedy)
+        raise InvalidInput(
+            "tokens", "alike in all directions for this floor", settings.problem().tokens, remedy
+        )
     labels = alpha1 + settings["alpha0"]
     return learning_error(settings.problem(), labels, points=points)
 

@@ -14,7 +14,7 @@ from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 from sparsetoken.theory.oracle import learning_error
-from sparsetoken.tokens import Isotropic
+from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.validation import LARGEST_LOAD
 
 Floor = Callable[[], Float[np.ndarray, " points"]]
@@ -30,8 +30,8 @@ def floor_of(
     """Return what computes the floor under the test error at each point.
 
     There is none where a query is given, which is knowledge from elsewhere, where positions are
-    not uniform, or where tokens are not isotropic: a signal along large directions of a covariance
-    may be learned faster than whitened directions that are all alike.
+    not uniform, or where noise differs by direction: a signal along large directions of a
+    covariance may be learned faster than whitened directions that are all alike.
 
     Parameters
     ----------
@@ -45,7 +45,24 @@ def floor_of(
 
 
 def _known(problem: SparseTokenProblem) -> bool:
-    return problem.position_law is None and isinstance(problem.tokens, Isotropic)
+    return problem.position_law is None and directions_alike(problem.tokens)
+
+
+def directions_alike(law: TokenLaw) -> bool:
+    """Return whether the noise of tokens is the same in all directions, within and between samples.
+
+    Parameters
+    ----------
+    law : TokenLaw
+    """
+    if not isinstance(law, TokenCovariance):
+        return isinstance(law, Isotropic)
+    return all(_multiple_of_identity(S) for S in (law.within, law.between) if S is not None)
+
+
+def _multiple_of_identity(S: np.ndarray) -> bool:
+    identity = np.ones(len(S)) if S.ndim == 1 else np.eye(len(S))
+    return np.array_equal(S, S.flat[0] * identity)
 
 
 def _load(model: Model, readout: Readout | None) -> float:

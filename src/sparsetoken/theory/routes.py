@@ -27,6 +27,9 @@ class Route:
         ``(problem, model, query, tolerance) -> Capacity``.
     strengths : str
         ``(problem) -> (within, mean)``, of the signal in whitened tokens.
+    kept : str
+        ``(problem) -> array``, what an effect of samples leaves of the precision of whitened
+        mean tokens, along each direction.
     """
 
     align: str
@@ -35,6 +38,7 @@ class Route:
     setting: str
     capacity: str
     strengths: str
+    kept: str
 
 
 _STEPS = "sparsetoken.theory.alignment.two_steps"
@@ -48,6 +52,7 @@ ROUTES: dict[str, Route] = {
         setting="sparsetoken.theory.predict:IsotropicSetting",
         capacity="sparsetoken.theory.capacity:capacity_at",
         strengths="sparsetoken.theory.oracle.bayes:isotropic_strengths",
+        kept="sparsetoken.theory.oracle.prior:isotropic_kept",
     ),
     "covariance": Route(
         align=f"{_COVARIANCE}.query:covariance_alignment",
@@ -56,6 +61,7 @@ ROUTES: dict[str, Route] = {
         setting=f"{_COVARIANCE}.setting:CovarianceSetting",
         capacity=f"{_COVARIANCE}.capacity:covariance_capacity",
         strengths=f"{_COVARIANCE}.whitening:covariance_strengths",
+        kept=f"{_COVARIANCE}.whitening:covariance_kept",
     ),
 }
 """By the name of the law."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
+
 from sparsetoken.models import Model, QueriedModel
 from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Capacity
@@ -12,12 +14,16 @@ from sparsetoken.stages import Query
 from sparsetoken.theory.capacity import capacity_at, capacity_status
 from sparsetoken.theory.covariance.features import QueriedFeatures
 from sparsetoken.theory.covariance.query import query_law
-from sparsetoken.theory.covariance.separation import most_separable
+from sparsetoken.theory.covariance.separation import Separation, most_separable, violations
 from sparsetoken.theory.covariance.spectrum import spectrum_of
 from sparsetoken.theory.covariance.whitening import gain, whitened
 from sparsetoken.theory.curve import FIRST_POINTS, LAST_POINTS
+from sparsetoken.theory.separability.pilot import LABELS
+from sparsetoken.theory.separability.proposal import Proposal
 
 _MORE = 4  # times as many points where they are not enough
+_RARE = 0.5  # effective share of plain nodes below which drawn ones spread less
+_PILOT = 256  # nodes for each class and scramble that proposals are fitted to
 
 
 def covariance_capacity(
@@ -55,17 +61,27 @@ def covariance_capacity(
 
 
 def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capacity:
-    """Return the capacity of features with two covariances, by as many nodes as it takes."""
+    """Return the capacity of features with two covariances, by as many nodes as it takes.
+
+    Plain nodes find a solution. Where a small part of them has the violated margins, more nodes
+    are drawn where the last solution has them.
+    """
     features = QueriedFeatures(problem, model)
     covariances = whitened(features.spectrum, features.covariances.directions)
-    points, found = FIRST_POINTS, None
-    while True:
-        near = found if found is not None and found.converged else None
-        nodes = features.nodes(problem, points)
-        found = most_separable(nodes, covariances, features.removed, near)
-        if nodes.exact or points >= LAST_POINTS or 2 * found.error <= tolerance:
-            break
+    points, nodes = FIRST_POINTS, features.nodes(problem, FIRST_POINTS)
+    proposals, rare = dict.fromkeys(LABELS, Proposal.standard(problem.length)), False
+    found = most_separable(nodes, covariances, features.removed)
+    while not (nodes.exact or points >= LAST_POINTS or 2 * found.error <= tolerance):
+        rare = found.converged and (rare or _effective_share(violations(nodes, found)) < _RARE)
         points *= _MORE
+        if rare:
+            proposals = _fitted(features, proposals, found)
+            # Half as many points: drawn nodes have twice as many scrambles.
+            nodes, _ = features.drawn_nodes(proposals, points // 2, stage=1)
+        else:
+            nodes = features.nodes(problem, points)
+        near = found if found.converged else None
+        found = most_separable(nodes, covariances, features.removed, near)
     alpha = found.samples / covariances.dimension if found.converged else math.nan
     return Capacity(
         capacity=alpha,
@@ -74,6 +90,23 @@ def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capa
         iterations=found.iterations,
         status=capacity_status(found.error, tolerance),
     )
+
+
+def _effective_share(weight: np.ndarray) -> float:
+    """Return the effective number of nodes over their number."""
+    return float(weight.sum() ** 2 / (weight.size * np.sum(weight**2)))
+
+
+def _fitted(
+    features: QueriedFeatures, proposals: dict[int, Proposal], found: Separation
+) -> dict[int, Proposal]:
+    """Return proposals of nodes where margins are violated at a solution."""
+    nodes, leading = features.drawn_nodes(proposals, _PILOT, stage=0)
+    shares = np.split(violations(nodes, found), len(LABELS), axis=1)
+    return {
+        label: Proposal.fitted(z, share.ravel())["all"]
+        for label, z, share in zip(LABELS, leading, shares, strict=True)
+    }
 
 
 def _like(problem: SparseTokenProblem, stronger: float) -> SparseTokenProblem:

@@ -6,6 +6,7 @@ import abc
 import math
 
 import numpy as np
+from jaxtyping import Float
 
 from sparsetoken.models import Model, QueriedModel
 from sparsetoken.problem import Isotropic, SparseTokenProblem
@@ -26,6 +27,8 @@ from sparsetoken.theory.covariance.spectrum import spectrum_of, times
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.score_law import ScoreLaw
+from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.theory.separability.streamed_law import ClassNodes, drawn_law
 from sparsetoken.validation import InvalidInput
 
 
@@ -162,7 +165,32 @@ class QueriedFeatures(ModelFeatures):
 
     def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
         """Return nodes of the law."""
-        law = self._law(problem, points)
+        return self._nodes_of(problem, self._law(problem, points))
+
+    def drawn_nodes(
+        self, proposals: dict[int, Proposal], points: int, stage: int
+    ) -> tuple[FeatureNodes, Float[np.ndarray, "classes n size"]]:
+        """Return nodes of a sampled law that are drawn where they count, and where they lie.
+
+        Parameters
+        ----------
+        proposals : dict of Proposal
+            Of the leading coordinates in each class, by label, positives first.
+        points : int
+            Nodes for each class and scramble; classes stand one after the other.
+        stage : int
+            Other nodes for each whole number.
+        """
+        features = self._law(self.problem, points=64).features
+        assert features is not None
+        classes = [
+            ClassNodes(features, label, proposal, "ordered", stage)
+            for label, proposal in proposals.items()
+        ]
+        law, leading = drawn_law(classes, points)
+        return self._nodes_of(self.problem, law), leading
+
+    def _nodes_of(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
         projected = self._projected(problem)
         B = law.along - projected * law.across
         a = np.stack([problem.strength * law.across, B], axis=-1)

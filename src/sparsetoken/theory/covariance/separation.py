@@ -6,6 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr
 
 from sparsetoken.losses import get_loss
 from sparsetoken.losses.exact_fit import ExactFit
@@ -86,6 +88,24 @@ def most_separable(
     error = limit.error(found.x) if found.converged else math.inf
     samples = float(1 / found.x[limit.samples_at])
     return Separation(samples, error, *found)
+
+
+def violations(nodes: FeatureNodes, found: Separation) -> Float[np.ndarray, "scrambles nodes"]:
+    """Return what each node adds to the mean of (T g - y m)_+^2 at a solution.
+
+    Parameters
+    ----------
+    nodes : FeatureNodes
+    found : Separation
+        Of other nodes of the law.
+    """
+    J, K = nodes.a.shape[-1], nodes.C.shape[-1]
+    p, b = found.x[:J], found.x[J]
+    q = np.append(1.0, found.x[J + 2 : J + 1 + K] ** 2)
+    T = np.sqrt(p @ nodes.spread @ p + nodes.C**2 @ q)
+    r = -nodes.y * (nodes.a @ p + b) / T
+    density = np.exp(-0.5 * r**2) / math.sqrt(2 * math.pi)
+    return np.asarray(nodes.weight * T**2 * ((1 + r**2) * ndtr(r) + r * density))
 
 
 def _from_small_loads(way: _LengthenedReadout, limit: _LengthenedReadout) -> NewtonResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from jaxtyping import Float
 from scipy import linalg
 
 from sparsetoken.problem import SparseTokenProblem
@@ -78,3 +79,16 @@ def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
     if problem.informative == problem.length:
         return mean, mean
     return theta * gain(spectrum.within, spectrum.signal), mean
+
+
+def covariance_kept(problem: SparseTokenProblem) -> Float[np.ndarray, " d"]:
+    """Return the eigenvalues of S_w (S_w + L S_b)^-1, (1,) ones where there is no effect."""
+    spectrum = spectrum_of(problem)
+    if not spectrum.shared:
+        return np.ones(1)
+    root, between = np.sqrt(spectrum.within), spectrum.between
+    if between.ndim == 1:
+        values = between / spectrum.within
+    else:
+        values = linalg.eigvalsh(between / np.outer(root, root), check_finite=False)
+    return 1 / (1 + problem.length * np.maximum(values, 0.0))

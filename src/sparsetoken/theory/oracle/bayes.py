@@ -101,13 +101,28 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     require_numbers(problem)
     check_length(problem.length)
     strength, mean = on_route(problem, "strengths")(problem)
-    problem = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
+    whitened = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
+    return error_of_whitened(whitened, mean, points)
+
+
+def error_of_whitened(problem: SparseTokenProblem, mean: float, points: int = 4096) -> BayesError:
+    """Return the Bayes error among isotropic tokens whose mean shows another strength.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        Its strength is that of differences of tokens.
+    mean : float
+        The strength m of their mean, at most the other.
+    points : int
+        As for `bayes_error`.
+    """
     pi, theta, R, L = problem.letters
     if theta == 0:
         return BayesError(min(pi, 1 - pi), 0.0, Status(StatusCode.CONVERGED))
     if R == L:
         return BayesError(_normal_test(pi, mean * math.sqrt(L)), 0.0, Status(StatusCode.CONVERGED))
-    if R == 1 and mean == strength:
+    if R == 1 and mean == theta:
         fine, coarse = (_one_token(problem, finest) for finest in (15, 14))
         return _judged(fine, abs(fine - coarse))
     errors = _sampled(problem, points, mean)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -17,13 +18,15 @@ from sparsetoken.theory.oracle.bayes import (
     SCRAMBLES,
     BayesError,
     bayes_error,
+    error_of_whitened,
     rest_polynomials,
     symmetric,
     token_nodes,
 )
+from sparsetoken.theory.oracle.prior import SignalPrior, signal_prior
 from sparsetoken.theory.oracle.token_sums import check_length
 from sparsetoken.theory.routes import on_route
-from sparsetoken.validation import LARGEST_LOAD, InvalidInput, integer, real
+from sparsetoken.validation import LARGEST_LOAD, integer, real
 from sparsetoken.values import require_numbers
 
 _SEED = 20250929
@@ -83,11 +86,27 @@ def learning_error(
     Equation: learning-floor.
 
     Tokens of a covariance S_w are isotropic once whitened, with the strength
-    ``theta |S_w^(-1/2) xi|``. The floor is then that of learners that know S_w and for which
+    ``D = theta |S_w^(-1/2) xi|``. The floor is then that of learners that know S_w and for which
     every whitened direction is equally likely beforehand: xi proportional to S_w^(1/2) times a
     uniform direction. It is also the least worst case over all xi of one whitened length. Who
     expects the signal where the covariance is large, as a plain ridge does, may do better on
     such a signal.
+
+    Equation: covariance-learning-floor. Where samples have an effect of their own, mean tokens
+    have the strength ``m = theta |(S_w + L S_b)^(-1/2) xi|``, and all whitened directions of the
+    same D and m are equally likely beforehand: the law of `signal_prior`, with variances tau_j
+    and the part w_j of the precision of mean tokens that the effect leaves. Differences of the
+    tokens of a positive speak of positions and of xi; its mean token, whose positions do not
+    matter, of xi alone:
+
+    ``gamma_j = D^2 alpha pi (q_v(D^2 Q) - (1 - w_j) R^2/L)``,
+    ``Q = mean_j tau_j k_j``, ``P = mean_j w_j tau_j k_j``,
+    ``k_j = gamma_j tau_j / (1 + gamma_j tau_j)``.
+
+    A new sample is classified with the strengths ``D sqrt(Q)`` and ``D sqrt(P)`` in differences
+    and mean. With many samples that is the Bayes error of this xi. A learner to which D and m are
+    known may know much of a signal that lies along few directions of the least or the
+    largest effect: the floor is then near the Bayes error.
 
     Parameters
     ----------
@@ -107,35 +126,43 @@ def learning_error(
     ------
     InvalidInput
         If a value is outside its range, L above 2^20, a field of the problem holds an array,
-        S_w has no inverse, or samples have an effect of their own: mean and differences of
-        tokens then have signals of different directions.
+        or S_w has no inverse.
 
     Examples
     --------
+    >>> import dataclasses
+    >>> import numpy as np
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> round(st.oracle.learning_error(problem, alpha=0.5).test_error, 3)
     0.029
+
+    An effect of samples hides what mean tokens say:
+
+    >>> signal = np.ones(4) / 2
+    >>> tokens = st.TokenCovariance(np.ones(4), [0.0, 0.5, 1.0, 2.0], signal)
+    >>> problem = dataclasses.replace(problem, tokens=tokens)
+    >>> round(st.oracle.learning_error(problem, alpha=0.5).test_error, 3)
+    0.036
     """
     require_problem(problem)
     require_numbers(problem)
     check_length(problem.length)
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
     integer("points", points, 1)
-    strength, _ = on_route(problem, "strengths")(problem)
-    between = getattr(problem.tokens, "between", None)
-    if between is not None and np.any(between):
-        remedy = "Leave it out, or take bayes_error, the error with the signal known."
-        raise InvalidInput("tokens", "without a between covariance", problem.tokens, remedy)
-    problem = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     oracle = bayes_error(problem)
+    strength, mean = on_route(problem, "strengths")(problem)
+    kept = on_route(problem, "kept")(problem)
+    problem = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     if problem.strength == 0:
         return LearningError(oracle.test_error, 0.0, oracle.test_error, 0.0, 0.0, oracle.status)
-    solved = [_solution(problem, alpha, nodes) for nodes in _scrambles(problem, points)]
-    best, reached = (np.array(column) for column in zip(*solved, strict=True))
+    prior = signal_prior(kept, (mean / strength) ** 2)
+    solved = [_solution(problem, alpha, prior, nodes) for nodes in _scrambles(problem, points)]
+    best, reached, shares = (np.array(column) for column in zip(*solved, strict=True))
     Q, error = float(best.mean()), float(best.std(ddof=1) / math.sqrt(SCRAMBLES))
-    floor = bayes_error(_weakened(problem, Q))
-    moved = bayes_error(_weakened(problem, max(Q - error, 0.0))).test_error
+    share = float(shares.mean())
+    floor = _error_at(problem, Q, share)
+    moved = _error_at(problem, max(Q - error, 0.0), share).test_error
     numerical = math.hypot(floor.numerical_error, moved - floor.test_error)
     return LearningError(
         test_error=floor.test_error,
@@ -154,9 +181,11 @@ def _status(numerical: float, *errors: BayesError) -> Status:
     return Status(StatusCode.CONVERGED)
 
 
-def _weakened(problem: SparseTokenProblem, Q: float) -> SparseTokenProblem:
-    """Return the problem with the strength that the posterior mean sees."""
-    return dataclasses.replace(problem, strength=problem.strength * math.sqrt(Q))
+def _error_at(problem: SparseTokenProblem, Q: float, share: float) -> BayesError:
+    """Return the error at the strengths that the posterior mean sees in differences and mean."""
+    strength = problem.strength * math.sqrt(Q)
+    weakened = dataclasses.replace(problem, strength=strength)
+    return error_of_whitened(weakened, strength * math.sqrt(share))
 
 
 Nodes = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -196,29 +225,44 @@ def position_overlap(problem: SparseTokenProblem, snr: float, nodes: Nodes) -> f
     return R * float(np.mean(-np.expm1(others[R] - everything[R])))
 
 
-def _solution(problem: SparseTokenProblem, alpha: float, nodes: Nodes) -> tuple[float, float]:
-    """Return Q of the posterior, and the least solution, where message passing ends."""
+class _Solution(NamedTuple):
+    """Q of the posterior, where message passing ends, and P/Q of the posterior."""
+
+    overlap: float
+    reachable: float
+    share: float
+
+
+def _solution(
+    problem: SparseTokenProblem, alpha: float, prior: SignalPrior, nodes: Nodes
+) -> _Solution:
     pi, theta, R, L = problem.letters
     scale = theta**2 * alpha * pi
+    low, high = scale * R * R / L, scale * R
+
+    def overlap(gamma: float, total: float = 1.0) -> float:
+        return float(np.mean(prior.known(gamma, low, total)))
 
     def excess(gamma: float) -> float:
-        return scale * position_overlap(problem, theta**2 * gamma / (1 + gamma), nodes) - gamma
+        return scale * position_overlap(problem, overlap(gamma, theta**2), nodes) - gamma
 
-    low, high = scale * R * R / L, scale * R
+    def solution(best: float, least: float) -> _Solution:
+        Q, P = overlap(best), float(np.mean(prior.kept * prior.known(best, low)))
+        return _Solution(Q, overlap(least), P / Q if Q > 0 else 1.0)
+
     if R == L or low == 0:  # all positions are known, or theta^2 is 0 to rounding
-        return high / (1 + high), high / (1 + high)
+        return solution(high, high)
     grid = np.geomspace(low, high, _SCAN)
     values = np.array([excess(gamma) for gamma in grid])
     values[-1] = min(values[-1], 0.0)  # all positions known is the most
     down = np.flatnonzero((values[:-1] > 0) & (values[1:] <= 0))
     if len(down) == 0:  # so little is known that q_v is that of chance, to rounding
-        return low / (1 + low), low / (1 + low)
+        return solution(low, low)
     roots = [float(brentq(excess, grid[i], grid[i + 1], rtol=1e-10)) for i in down]
-    Q = [gamma / (1 + gamma) for gamma in roots]
     best = 0
     for i in range(1, len(roots)):
         between = np.linspace(roots[best], roots[i], _SCAN)
-        slope = [0.5 * excess(gamma) / (1 + gamma) ** 2 for gamma in between]
+        slope = [0.5 * excess(gamma) * prior.slope(gamma, low) for gamma in between]
         if np.trapezoid(slope, between) > 0:
             best = i
-    return Q[best], Q[0]
+    return solution(roots[best], roots[0])

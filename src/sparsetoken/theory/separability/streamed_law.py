@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from jaxtyping import Float
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from sparsetoken.numerics.sobol import sobol_sequence
-from sparsetoken.theory.feature_law import Coordinates, FeatureLaw, TokenFeatures
+from sparsetoken.theory.feature_law import COLUMNS, Coordinates, FeatureLaw, TokenFeatures
 from sparsetoken.theory.separability.proposal import Proposal
 
 SCRAMBLES = 16
@@ -88,6 +88,25 @@ class NodeStream:
                 g = _TOKENS[nodes.coordinates](z, uniforms[:, size:], self._groups)
                 law = nodes.features.law(g, nodes.label, self._chance * np.exp(log_ratio))
                 yield Block(scramble, law, z)
+
+
+def drawn_law(
+    classes: Sequence[ClassNodes], points: int
+) -> tuple[FeatureLaw, Float[np.ndarray, "classes n size"]]:
+    """Return the law of all classes at the first nodes of each scramble, and leading coordinates.
+
+    Weights of a scramble add up to about 1. Classes stand one after the other, and in the leading
+    coordinates of each one scramble after the other.
+    """
+    blocks = [list(nodes.stream().blocks(points)) for nodes in classes]
+
+    def column(name: str) -> np.ndarray:
+        flat = [np.concatenate([getattr(b.law, name)[0] for b in own]) for own in blocks]
+        return np.concatenate([values.reshape(SCRAMBLES, points) for values in flat], axis=1)
+
+    along, across, C, y, weight = (column(name) for name in COLUMNS)
+    law = FeatureLaw(along, across, C, y, weight / points, shared=classes[0].features.shared)
+    return law, np.stack([np.concatenate([b.leading for b in own]) for own in blocks])
 
 
 Groups = tuple[np.ndarray, ...]
