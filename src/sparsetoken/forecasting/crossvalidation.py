@@ -21,7 +21,7 @@ from sparsetoken.forecasting.ranking import auc, influences, placements
 
 MODELS = ("pooled", "attention")
 FITTED = ("pooled", "attending")
-"""What curves are fitted to: attention with and without its fall back to pooling jumps."""
+"""What curves are fitted to: the curve of the average of attention follows from both."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of fits done and that of all fits."""
@@ -98,11 +98,10 @@ def held_out_errors(
     n = len(data.bags)
     splits = list(_splits(data, rng))
     places = {k: i for i, (k, *_) in enumerate(_ROUNDS)}
-    wrong, right = (
-        {model: np.zeros((len(_ROUNDS), n)) for model in models}
-        for models in ((*MODELS, "attending"), FITTED)
-    )
-    tested, trained = np.zeros((len(_ROUNDS), n)), np.zeros((len(_ROUNDS), 2))
+    shape = len(_ROUNDS), n
+    wrong = {model: np.zeros(shape) for model in (*MODELS, "attending")}
+    right = {model: np.zeros(shape) for model in FITTED}
+    tested, trained = np.zeros(shape), np.zeros((len(_ROUNDS), 2))
     spreads = Spreads(n)
     for done, (k, train) in enumerate(splits):
         if progress is not None:

@@ -1,4 +1,4 @@
-"""Which learning curves agree with the errors that were measured, and what they say of more bags.
+"""Which learning curves agree with what was measured, and what they say of more bags.
 
 Every setting of a grid is weighted by a prior and by how well it meets what the pilot shows: the
 held-out errors and AUCs of both classifiers, and the excess variance of scores in positive bags.

@@ -19,10 +19,12 @@ def placements(
 
     Both classes must be there.
     """
-    gaps = scores[positive][:, None] - scores[~positive]
-    right = (np.sign(gaps) + 1) / 2
     found = np.empty(len(scores))
-    found[positive], found[~positive] = right.mean(axis=1), right.mean(axis=0)
+    for rows in (positive, ~positive):
+        others = np.sort(scores[~rows])
+        below, up_to = (np.searchsorted(others, scores[rows], side) for side in ("left", "right"))
+        found[rows] = (below + up_to) / (2 * len(others))
+    found[~positive] = 1 - found[~positive]
     return found
 
 
