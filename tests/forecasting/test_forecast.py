@@ -97,11 +97,11 @@ def test_curves_built_from_known_settings_are_found_again(separation, informativ
 
 
 def _found(excess):
-    """Return what is found where errors alone say little: both classifiers err in 40%."""
-    quantiles = ndtri((np.repeat(np.arange(30), 2) + 0.5) / 30)  # alike in both classes
+    """Return what is found where 40 bags alone say little: both classifiers err in 40%."""
+    quantiles = ndtri((np.repeat(np.arange(20), 2) + 0.5) / 20)  # alike in both classes
     errors = dict.fromkeys(Errors._fields, (0.4, 0.4, 0.4))
-    scored = _scored(errors, 60, lambda shape: np.broadcast_to(quantiles, shape))
-    held_out = HeldOut(np.array([30.0, 40.0, 54.0]), *scored, excess)
+    scored = _scored(errors, 40, lambda shape: np.broadcast_to(quantiles, shape))
+    held_out = HeldOut(np.array([20.0, 27.0, 36.0]), *scored, excess)
     return fit_posterior(BagLaw(20, 20.0, 0.0, 0.5), held_out)
 
 

@@ -83,10 +83,7 @@ class Posterior:
 def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:
     """Weigh the settings by what was measured."""
     settings, prior = settings_and_prior(law, held_out.sizes[-1])
-    covariance = held_out.covariance + _missed(held_out.sizes)
-    gaps = _expected(held_out.sizes, settings, law) - held_out.measured
-    scaled = np.linalg.solve(np.linalg.cholesky(covariance), gaps.T)
-    logs = prior - 0.5 * np.square(scaled).sum(axis=0)
+    logs = prior + _of_measured(held_out, _expected(held_out.sizes, settings, law))
     shift = pooled_shift(held_out.sizes[-1], settings, law)
     logs += _of_excess(held_out.excess, excess_of(shift, settings.informative, law.length))
     weight = np.exp(logs - logs.max())
@@ -102,6 +99,28 @@ def _expected(
         found = [measure(n, settings, law) for n in sizes]
         columns += [getattr(one, model) for model in FITTED for one in found]
     return np.stack(columns, axis=1)
+
+
+def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float[np.ndarray, " G"]:
+    """Return the logarithm of a normal density of errors and AUCs.
+
+    Their variances over bags are in proportion to m (1 - m), m what a setting expects: those at
+    the measured values would trust most what is good by luck. The factor is smoothed by a bag of
+    variance 1, as bags that are all alike do not tell it.
+    """
+    measured, covariance, n = held_out.measured, held_out.covariance, len(held_out.positive)
+    variance = np.diag(covariance)
+    factor = (n * variance + 1 / n) / (np.clip(measured * (1 - measured), 0, None) + 1 / n)
+    scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+    correlation = covariance / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    m = np.clip(expected, 0.5 / n, 1 - 0.5 / n)
+    spread = np.sqrt(factor * m * (1 - m) / n)
+    luck = correlation * spread[:, :, None] * spread[:, None, :]
+    lower = np.linalg.cholesky(luck + _missed(held_out.sizes))
+    scaled = np.linalg.solve(lower, (expected - measured)[..., None])[..., 0]
+    determinant = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    return np.asarray(-0.5 * np.square(scaled).sum(axis=1) - determinant)
 
 
 def _of_excess(measured: Excess, expected: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
