@@ -2,13 +2,13 @@
 
 python benchmarks/forecast_floor.py [--rows FILE]
 
-Settings are drawn from the prior of the forecast, and errors of a pilot's held-out bags and the
-excess of variance with the luck of its bags. The posterior that knows curves, prior and luck has
-the median with the least mean absolute error that any forecast from these numbers can have. Beside
-it `fit_posterior`, which allows for what curves miss of real bags, without and with as much missed.
-The variance and the correlation of held-out errors over bags are measured on pilots of constructed
-tuning sets. With the rows of benchmarks/forecast.py, settings that meet the true errors of these
-sets are the truth as well.
+Settings are drawn from the prior of the forecast, and errors and AUCs of a pilot's held-out bags
+and the excess of variance with the luck of its bags. The posterior that knows curves, prior and
+luck has the median with the least mean absolute error that any forecast from these numbers can
+have; another one knows no AUCs. Beside it `fit_posterior`, which allows for what curves miss of
+real bags, without and with as much missed. The variance and the correlation of held-out errors and
+AUCs over bags are measured on pilots of constructed tuning sets. With the rows of
+benchmarks/forecast.py, settings that meet the true errors of these sets are the truth as well.
 """
 
 from __future__ import annotations
@@ -38,21 +38,26 @@ NUMBERS, TRAINED, MULTIPLES = (40, 80, 160, 320), (1 / 2, 2 / 3, 9 / 10), (1, 2,
 DRAWS, SET_DRAWS, FINE = 400, 20, 3
 MEASURED = ("digits5_60", "tex15_80", "gausseffect_100", "text15_40", "scene_40", "aligned_60")
 HEAD = (
-    "| truth | n | luck of a share of n bags | best (at n, 2n, 4n) | inside 90% | forecast "
-    "| inside | forecast where curves miss | inside |\n" + "|" + "---|" * 9
+    "| truth | n | luck of a share of n bags | best without AUCs (at n, 2n, 4n) | inside 90% "
+    "| best | inside | forecast | inside | forecast where curves miss | inside |\n"
+    f"|{'---|' * 11}"
 )
+ERRORS = slice(0, 6)  # of what is measured: AUCs follow
 LEAST = 0.005  # errors below count as this where the luck of bags is worked out
 
 
 class Luck(NamedTuple):
-    """Variances over e (1 - e) / n, their correlation, and se sqrt(n) / (1 + x) of an excess x."""
+    """Variances over e (1 - e) / n, their correlation, and se sqrt(n) / (1 + x) of an excess x.
+
+    An e is an error or an AUC.
+    """
 
     ratio: np.ndarray
     correlation: np.ndarray
     excess: float
 
-    def spread(self, errors: np.ndarray, n: int) -> np.ndarray:
-        e = np.clip(errors, LEAST, 1 - LEAST)
+    def spread(self, seen: np.ndarray, n: int) -> np.ndarray:
+        e = np.clip(seen, LEAST, 1 - LEAST)
         return np.sqrt(self.ratio * e * (1 - e) / n)
 
 
@@ -63,7 +68,7 @@ def measured_luck() -> Luck:
         if setting.name in MEASURED:
             bags, y = pilot(setting, 0, Path())
             found = held_out_errors(read_labelled(bags, y), check_random_state(0))
-            e = np.concatenate([found.errors(model) for model in FITTED])
+            e = found.measured
             variance = np.diag(found.covariance)
             ratios.append(setting.n * variance / np.maximum(e * (1 - e), 1e-9))
             scale = np.sqrt(np.outer(variance, variance))
@@ -83,8 +88,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, n: int, at: Settings, law: BagLaw) -> Place:
-        seen = [errors_at(n * share, at, law) for share in TRAINED]
-        shown = np.stack([getattr(e, model) for model in FITTED for e in seen], axis=1)
+        shown = posterior._expected(n * np.array(TRAINED), at, law)
         later = [errors_at(n * m, at, law) for m in MULTIPLES]
         errors = np.stack([getattr(e, model) for model in MODELS for e in later], axis=1)
         shift = pooled_shift(n * TRAINED[-1], at, law)
@@ -94,17 +98,19 @@ class Place(NamedTuple):
 def forecasts(
     truth: Place, row: int, grid: Place, prior: np.ndarray, luck: Luck, law: BagLaw, rng: Any
 ) -> tuple[np.ndarray, ...]:
-    """Draw a pilot; return gaps and covers of the best forecast, and twice of `fit_posterior`.
+    """Draw a pilot; return gaps and covers of the best forecasts, and twice of `fit_posterior`.
 
     The second time curves miss as much of the pilot as it allows for.
     """
-    n, errors, excess, real = truth.n, truth.shown[row], truth.excess[row], truth.errors[row]
+    n, shown, excess, real = truth.n, truth.shown[row], truth.excess[row], truth.errors[row]
     chol, sizes = np.linalg.cholesky(luck.correlation), n * np.array(TRAINED)
-    y = errors + luck.spread(errors, n) * (chol @ rng.standard_normal(6))
+    y = shown + luck.spread(shown, n) * (chol @ rng.standard_normal(len(chol)))
     x = excess + luck.excess * (1 + excess) / np.sqrt(n) * rng.standard_normal()
-    low, median, high = best(y, x, grid, prior, luck, chol)
-    found = [median - real, (low <= real) & (real <= high)]
-    missed = np.linalg.cholesky(posterior._missed(sizes)) @ rng.standard_normal(6)
+    found = []
+    for known in (ERRORS, slice(None)):
+        low, median, high = best(y, x, grid, prior, luck, known)
+        found += [median - real, (low <= real) & (real <= high)]
+    missed = np.linalg.cholesky(posterior._missed(sizes)) @ rng.standard_normal(len(chol))
     scale = np.hypot(posterior._EXCESS_MISSED * excess, posterior._EXCESS_FLOOR)
     for seen, spread in ((y, x), (y + missed, x + scale * rng.standard_normal())):
         value, low, high = ours(np.clip(seen, 0, 1), spread, sizes, luck, chol, law, rng)
@@ -113,12 +119,13 @@ def forecasts(
 
 
 def best(
-    y: np.ndarray, x: float, grid: Place, prior: np.ndarray, luck: Luck, chol: np.ndarray
+    y: np.ndarray, x: float, grid: Place, prior: np.ndarray, luck: Luck, known: slice
 ) -> np.ndarray:
     """Return the tails and the median of the posterior that knows the luck at each setting."""
-    spread = luck.spread(grid.shown, grid.n)
+    spread = luck.spread(grid.shown, grid.n)[:, known]
     width = luck.excess * (1 + grid.excess) / np.sqrt(grid.n)
-    scaled = np.linalg.solve(chol, ((y - grid.shown) / spread).T)
+    chol = np.linalg.cholesky(luck.correlation[known, known])
+    scaled = np.linalg.solve(chol, ((y - grid.shown)[:, known] / spread).T)
     logs = prior - 0.5 * np.square(scaled).sum(axis=0) - np.log(spread).sum(axis=1)
     logs -= 0.5 * np.square((x - grid.excess) / width) + np.log(width)
     weight = np.exp(logs - logs.max())
@@ -130,13 +137,16 @@ def ours(
 ) -> np.ndarray:
     """Return values and intervals of the forecast, from bags with these means and this luck."""
     n = round(sizes[-1] / TRAINED[-1])
-    Z = rng.standard_normal((6, n))
+    positive = np.arange(n) < law.positive_rate * n
+    Z = rng.standard_normal((len(chol), n))
     Z -= Z.mean(axis=1, keepdims=True)
     Z = np.linalg.solve(np.linalg.cholesky(np.cov(Z)), Z)  # of covariance 1
-    shares = y[:, None] + np.sqrt(n) * luck.spread(y, n)[:, None] * (chol @ Z)
-    by = dict(zip(FITTED, np.split(shares, 2), strict=True))
+    moves = np.sqrt(n) * luck.spread(y, n)[:, None] * (chol @ Z)
+    moves[6:] *= np.where(positive, positive.mean(), 1 - positive.mean())  # as placements move
+    parts = np.split(y[:, None] + moves, 4)
+    shares, placed = (dict(zip(FITTED, part, strict=True)) for part in (parts[:2], parts[2:]))
     excess = Excess(x, luck.excess * (1 + max(x, 0.0)) / np.sqrt(n))
-    fitted = posterior.fit_posterior(law, HeldOut(sizes, by, excess))
+    fitted = posterior.fit_posterior(law, HeldOut(sizes, shares, placed, positive, excess))
     found = [fitted.errors(n * m) for m in MULTIPLES]
     told = [found[i][model] for model in MODELS for i in range(len(MULTIPLES))]
     return np.array([(one.value, one.low, one.high) for one in told]).T
@@ -202,7 +212,7 @@ def main() -> None:
     asked = parser.parse_args()
     warnings.simplefilter("ignore", QueryWarning)
     luck = measured_luck()
-    print(f"variance of held-out errors over e (1 - e) / n: {luck.ratio.round(2).tolist()}")
+    print(f"variances of errors and AUCs over e (1 - e) / n: {luck.ratio.round(2).tolist()}")
     print(HEAD)
     for n in NUMBERS:
         print(from_prior(n, luck), flush=True)

@@ -5,13 +5,16 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
+from sklearn.metrics import roc_auc_score
 
+from sparsetoken.fitting.averaging import share
 from sparsetoken.forecasting.curves import (
     Settings,
+    aucs_at,
     errors_at,
     learned_separation,
-    taken,
+    realised,
     threshold_error,
 )
 from sparsetoken.forecasting.inputs import read_labelled
@@ -68,17 +71,47 @@ def test_attention_is_pooling_where_all_tokens_are_informative():
     assert found.attention == found.attending == found.pooled
 
 
-def test_attention_is_taken_once_its_gain_shows():
-    """The entropies of errors of 0.3 and 0.1 differ by 0.286."""
+def test_the_average_realises_its_mean_share():
+    """The share of `averaging`, over the luck of a gain in standard errors."""
     pooled, attending = np.array([0.3]), np.array([0.1])
-    shares = [taken(n, pooled, attending)[0] for n in (5, 30, 300)]
-    assert shares[0] < 0.3 < shares[1] < 0.9 < shares[2]
-    assert taken(30, pooled, attending)[0] == pytest.approx(
-        ndtr((np.sqrt(30) * 0.2858 / 0.7 - 1.645) / 1.2), abs=1e-3
+    # The entropies of these errors are 0.6109 and 0.3251.
+    luck, n = np.random.default_rng(0).standard_normal(20_000), np.array([0, 1, 5, 30, 300])
+    gains = np.sqrt(n) * (0.6109 - 0.3251) / np.sqrt(0.3251) / 1.1
+    expected = [np.mean([share(g + z) for z in luck]) for g in gains]
+    # The share varies by 0.25 at most.
+    found = [realised(size, pooled, attending)[0] for size in n]
+    assert found == pytest.approx(expected, abs=4 * 0.25 / np.sqrt(len(luck)))
+    assert realised(1e6, pooled, pooled)[0] == pytest.approx(
+        np.mean([share(z) for z in luck]), 0.01
     )
-    assert taken(1e6, pooled, pooled)[0] < 0.1
+    none = np.zeros(1)
+    assert np.isfinite(realised(100, none, none)).all()
     found = errors_at(40, _settings(1.2), LAW)
     assert found.attending < found.attention < found.pooled
+
+
+@pytest.mark.parametrize(("rate", "flips"), [(0.5, 0.0), (0.5, 0.1), (0.3, 0.1)])
+def test_aucs_are_those_of_drawn_scores(rate, flips):
+    """Mean pooling with endless bags; labels are flipped, so that a share `rate` is positive."""
+    n, separation = 40_000, 1.5
+    law = dataclasses.replace(LAW, positive_rate=rate)
+    found = aucs_at(1e9, _settings(separation, informative=10, flips=flips), law)
+    rng = np.random.default_rng(2)
+    truth = rng.random(n) < (rate - flips) / (1 - 2 * flips)
+    scores = rng.standard_normal(n) + separation * truth
+    labels = truth != (rng.random(n) < flips)
+    # The AUC of 40000 bags has a standard error of 0.003 or less.
+    assert found.pooled[0] == pytest.approx(roc_auc_score(labels, scores), abs=0.01)
+    assert found.attending == found.pooled
+
+
+def test_attention_tells_classes_apart_as_its_scores_do():
+    """Errors and AUCs are of the same separation."""
+    settings = _settings(np.array([0.5, 1.0, 2.0]))
+    errors, aucs = errors_at(100, settings, LAW), aucs_at(100, settings, LAW)
+    for error, auc in ((errors.pooled, aucs.pooled), (errors.attending, aucs.attending)):
+        assert np.sqrt(2) * ndtri(auc) == pytest.approx(-2 * ndtri(error))
+    assert (aucs.attending > aucs.pooled).all()
 
 
 @pytest.mark.parametrize(("informative", "between"), [(1, 0.0), (2, 0.4)])

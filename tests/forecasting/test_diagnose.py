@@ -87,7 +87,8 @@ def test_attention_that_waits_for_its_test_is_told_of(attending, told):
     """Of 100 bags attention misclassifies 40, and so many where it never falls back."""
     wrong = {"pooled": 40, "attention": 40, "attending": attending}
     shares = {model: (np.arange(100) < count)[None].astype(float) for model, count in wrong.items()}
-    found = _of_refused(HeldOut(np.array([90.0]), shares, Excess(0.0, 1.0)))
+    held_out = HeldOut(np.array([90.0]), shares, {}, np.arange(100) < 50, Excess(0.0, 1.0))
+    found = _of_refused(held_out)
     assert bool(found) == told
     assert not told or "0.200 instead of 0.400" in found[0]
 

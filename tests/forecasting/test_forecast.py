@@ -5,15 +5,17 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from sparsetoken import forecast
 from sparsetoken.forecasting.crossvalidation import HeldOut
-from sparsetoken.forecasting.curves import Settings, errors_at, pooled_shift
+from sparsetoken.forecasting.curves import Errors, Settings, errors_at, pooled_shift
 from sparsetoken.forecasting.excess import Excess, excess_of
 from sparsetoken.forecasting.forecast import assembled, check_sizes
 from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.law import BagLaw
 from sparsetoken.forecasting.posterior import fit_posterior
+from sparsetoken.forecasting.ranking import placements
 from sparsetoken.results import StatusCode
 from sparsetoken.validation import InvalidInput
 
@@ -53,17 +55,28 @@ def test_a_sparse_signal_is_forecast(clear, draw):
     assert clear.forecast.informative.low <= 1 <= clear.forecast.informative.high
 
 
+def _scored(errors, n, noise):
+    """Return shares and placements of n bags with normal scores that err so often at each size.
+
+    Noise is a function that returns that of the scores: an array of sizes and bags.
+    """
+    positive, shares, placed = np.arange(n) % 2 == 1, {}, {}
+    for model, some in errors.items():
+        gap = -2 * ndtri(np.array(some))[:, None]  # of balanced classes, the threshold half way
+        scores = noise((len(some), n)) + gap * positive
+        shares[model] = ((scores > gap / 2) != positive).astype(float)
+        placed[model] = np.stack([placements(one, positive) for one in scores])
+    return shares, placed, positive
+
+
 def _held_out(law, settings, sizes, n, seed):
-    """Return errors as binomial noise around curves leaves them."""
-    rng = np.random.default_rng(seed)
+    """Return what the luck of n bags leaves of curves."""
     at = [errors_at(size, settings, law) for size in sizes]
-    shares = {
-        model: np.stack([rng.random(n) < getattr(errors, model) for errors in at]).astype(float)
-        for model in ("pooled", "attending", "attention")
-    }
+    errors = {model: [getattr(e, model)[0] for e in at] for model in Errors._fields}
     shift = pooled_shift(sizes[-1], settings, law)
     expected = excess_of(shift, settings.informative, law.length)[0]
-    return HeldOut(np.array(sizes, float), shares, Excess(float(expected), n**-0.5))
+    scored = _scored(errors, n, np.random.default_rng(seed).standard_normal)
+    return HeldOut(np.array(sizes, float), *scored, Excess(float(expected), n**-0.5))
 
 
 @pytest.mark.parametrize(
@@ -84,16 +97,16 @@ def test_curves_built_from_known_settings_are_found_again(separation, informativ
 
 
 def _found(excess):
-    """Return what is found where errors alone say little: both classifiers err in 40%."""
-    rng = np.random.default_rng(4)
-    wrong = np.stack([rng.permutation(60) < 24 for _ in range(3)]).astype(float)
-    shares = dict.fromkeys(("pooled", "attending", "attention"), wrong)
-    held_out = HeldOut(np.array([30.0, 40.0, 54.0]), shares, excess)
+    """Return what is found where errors alone say little: those of both classifiers are alike."""
+    quantiles = ndtri((np.repeat(np.arange(30), 2) + 0.5) / 30)  # alike in both classes
+    errors = dict.fromkeys(Errors._fields, (0.42, 0.41, 0.4))
+    scored = _scored(errors, 60, lambda shape: np.broadcast_to(quantiles, shape))
+    held_out = HeldOut(np.array([30.0, 40.0, 54.0]), *scored, excess)
     return fit_posterior(BagLaw(20, 20.0, 0.0, 0.5), held_out)
 
 
 def test_an_excess_of_variance_tells_that_attention_will_win():
-    dense, sparse = (_found(Excess(value, 0.05)) for value in (0.0, 0.5))
+    dense, sparse = (_found(Excess(value, 0.05)) for value in (0.0, 0.3))
     assert sparse.informative.value < 4 < dense.informative.value
     later = [found.errors(240)["attention"].value for found in (sparse, dense)]
     assert later[0] < later[1] - 0.05
@@ -120,12 +133,9 @@ def test_noise_promises_nothing(draw):
 
 def _assembled(errors, sizes=None):
     """Return the forecast of 40 bags with the held-out errors of both classifiers given."""
-    rng = np.random.default_rng(0)
-    shares = {
-        model: np.stack([rng.random(40) < e for e in errors]).astype(float)
-        for model in ("pooled", "attending", "attention")
-    }
-    held_out = HeldOut(np.array([20.0, 27.0, 36.0]), shares, Excess(0.0, 1.0))
+    noise = np.random.default_rng(0).standard_normal
+    scored = _scored(dict.fromkeys(Errors._fields, errors), 40, noise)
+    held_out = HeldOut(np.array([20.0, 27.0, 36.0]), *scored, Excess(0.0, 1.0))
     posterior = fit_posterior(BagLaw(3, 3.0, 0.0, 0.5), held_out)
     return assembled(read_labelled(BAGS, Y), check_sizes(sizes, 40), held_out, posterior)
 

@@ -1,4 +1,4 @@
-"""Errors of the classifiers on held-out bags of the pilot, at several numbers of training bags."""
+"""The classifiers on held-out bags of the pilot, at several numbers of training bags."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from sparsetoken.fitting.folds import fold_numbers
 from sparsetoken.fitting.training import Options
 from sparsetoken.forecasting.excess import Excess, Spreads
 from sparsetoken.forecasting.inputs import Labelled
+from sparsetoken.forecasting.ranking import auc, influences, placements
 
 MODELS = ("pooled", "attention")
 FITTED = ("pooled", "attending")
-"""What curves are fitted to: attention with and without its fall back to pooling jumps."""
+"""What curves are fitted to: the curve of the average of attention follows from both."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of fits done and that of all fits."""
@@ -33,7 +34,7 @@ _ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 2, 1))
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeldOut:
-    """How often each bag was misclassified by classifiers that had not seen it.
+    """How classifiers that had not seen a bag classify it, and order it among others.
 
     Attributes
     ----------
@@ -43,12 +44,18 @@ class HeldOut:
         For ``pooled``, ``attention`` and ``attending`` the share of the fits of each size that
         misclassify each bag. ``attending`` is attention by itself, never averaged with others:
         what it can do shows in fewer bags than it needs to prove it.
+    placed : dict of arrays of shape (K, n)
+        For ``pooled`` and ``attending`` the share of the bags of the other class in its folds
+        that each bag is told from.
+    positive : bool array of shape (n,)
     excess : Excess
         How much more the tokens of a positive bag differ, along the readout of the mean token.
     """
 
     sizes: Float[np.ndarray, " K"]
     shares: dict[str, Float[np.ndarray, "K n"]]
+    placed: dict[str, Float[np.ndarray, "K n"]]
+    positive: Bool[np.ndarray, " n"]
     excess: Excess
 
     def errors(self, model: str) -> Float[np.ndarray, " K"]:
@@ -56,9 +63,16 @@ class HeldOut:
         return self.shares[model].mean(axis=1)
 
     @property
+    def measured(self) -> Float[np.ndarray, " J"]:
+        """What curves are fitted to, J = 4 K: errors of each model of `FITTED`, then its AUCs."""
+        aucs = [auc(self.placed[model], self.positive) for model in FITTED]
+        return np.concatenate([*map(self.errors, FITTED), *aucs])
+
+    @property
     def covariance(self) -> Float[np.ndarray, "J J"]:
-        """The covariance of the errors that curves are fitted to, J = 2 K, over bags."""
-        stacked = np.concatenate([self.shares[model] for model in FITTED])
+        """The covariance of these numbers over bags."""
+        moves = [influences(self.placed[model], self.positive) for model in FITTED]
+        stacked = np.concatenate([*(self.shares[model] for model in FITTED), *moves])
         return np.atleast_2d(np.cov(stacked)) / stacked.shape[1]
 
 
@@ -84,8 +98,10 @@ def held_out_errors(
     n = len(data.bags)
     splits = list(_splits(data, rng))
     places = {k: i for i, (k, *_) in enumerate(_ROUNDS)}
-    wrong = {model: np.zeros((len(_ROUNDS), n)) for model in (*MODELS, "attending")}
-    tested, trained = np.zeros((len(_ROUNDS), n)), np.zeros((len(_ROUNDS), 2))
+    shape = len(_ROUNDS), n
+    wrong = {model: np.zeros(shape) for model in (*MODELS, "attending")}
+    right = {model: np.zeros(shape) for model in FITTED}
+    tested, trained = np.zeros(shape), np.zeros((len(_ROUNDS), 2))
     spreads = Spreads(n)
     for done, (k, train) in enumerate(splits):
         if progress is not None:
@@ -97,7 +113,10 @@ def held_out_errors(
         attention = _fitted_attention(bags, truth, seed)
         by = {"pooled": pooled, "attention": attention, "attending": attention.attending_}
         for model, classifier in by.items():
-            wrong[model][place, ~train] += classifier.predict(rest) != hidden
+            scores = classifier.decision_function(rest)
+            wrong[model][place, ~train] += (scores > 0) != hidden
+            if model in FITTED:
+                right[model][place, ~train] += placements(scores, hidden)
         if place == len(_ROUNDS) - 1:
             spreads.add(pooled, bags[~truth], rest, ~train)
         tested[place, ~train] += 1
@@ -106,7 +125,8 @@ def held_out_errors(
         progress(len(splits), len(splits))
     sizes = np.round(trained[:, 0] / trained[:, 1])
     shares = {model: counts / tested for model, counts in wrong.items()}
-    return HeldOut(sizes, shares, spreads.excess(data.positive))
+    placed = {model: sums / tested for model, sums in right.items()}
+    return HeldOut(sizes, shares, placed, data.positive, spreads.excess(data.positive))
 
 
 def _splits(

@@ -26,9 +26,9 @@ _SHIFTS = np.linspace(0.0, 12.0, 49)  # of the score of an informative token, in
 _SHARPNESSES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 _ROUNDS = 8  # of learning the direction: more change nothing
 _LEAST = 1e-3
-# The test by which attention is taken: the standard deviation of the gain in loss of a bag, with
-# what folds share, then that of the statistic, and its level.
-_GAIN_SPREAD, _STATISTIC_SPREAD, _LEVEL = 0.7, 1.2, 1.645
+# Standard deviation of what a bag gains in loss, over the root of the loss that is left: fitted to
+# errors of averages on the tuning sets of benchmarks/forecast.py.
+_GAIN_SPREAD = 1.1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,11 +54,18 @@ class Settings:
 
 
 class Errors(NamedTuple):
-    """Test errors in each setting; `attending` is attention that never falls back to pooling."""
+    """Test errors in each setting; `attending` is attention by itself, `attention` the average."""
 
     pooled: Float[np.ndarray, " G"]
     attending: Float[np.ndarray, " G"]
     attention: Float[np.ndarray, " G"]
+
+
+class Aucs(NamedTuple):
+    """Areas under the ROC curves of test bags in each setting."""
+
+    pooled: Float[np.ndarray, " G"]
+    attending: Float[np.ndarray, " G"]
 
 
 def threshold_error(separation: Float[np.ndarray, " G"], rate: float) -> Float[np.ndarray, " G"]:
@@ -94,33 +101,64 @@ def pooled_shift(n: float, settings: Settings, law: BagLaw) -> Float[np.ndarray,
 
 def errors_at(n: float, settings: Settings, law: BagLaw) -> Errors:
     """Return the errors at n bags."""
-    pi, m = law.positive_rate, effective_size(n, law)
-    D, d = settings.separation, settings.dimension
-    pooled = threshold_error(learned_separation(D, d, m), pi)
+    keep = 1 - 2 * settings.flips
+    pooled, attending = (
+        settings.flips + keep * threshold_error(separation, law.positive_rate)
+        for separation in _separations(n, settings, law)
+    )
+    return Errors(pooled, attending, pooled + realised(n, pooled, attending) * (attending - pooled))
+
+
+def aucs_at(n: float, settings: Settings, law: BagLaw) -> Aucs:
+    """Return the areas under the ROC curves at n bags.
+
+    Normals a separation D apart have Phi(D / sqrt 2). Flips at a rate f, with a share pi of
+    labels that are positive after them, leave (pi - f) (1 - pi - f) / ((1 - 2 f) pi (1 - pi)) of
+    what is above one half: by so much the shares of truly positive bags in the two classes differ.
+    """
+    pi, f = law.positive_rate, settings.flips
+    keep = np.maximum(pi - f, 0) * np.maximum(1 - pi - f, 0) / ((1 - 2 * f) * pi * (1 - pi))
+    pooled, attending = (
+        0.5 + keep * (ndtr(separation / np.sqrt(2)) - 0.5)
+        for separation in _separations(n, settings, law)
+    )
+    return Aucs(pooled, attending)
+
+
+def _separations(
+    n: float, settings: Settings, law: BagLaw
+) -> tuple[Float[np.ndarray, " G"], Float[np.ndarray, " G"]]:
+    """Return the separations of bags by the readout of the mean token, and by attention."""
+    m, D, d = effective_size(n, law), settings.separation, settings.dimension
+    pooled = learned_separation(D, d, m)
     attending = pooled.copy()
     strength = _strength(settings, law)
     for R in np.unique(settings.informative).tolist():
         if law.length <= R:
             continue
         at = settings.informative == R
-        found = _attended(strength[at], D[at], d[at], m, _responses(law.length, R, law.between))
-        attending[at] = threshold_error(found, pi)
-    attending = np.minimum(attending, pooled)
-    keep = 1 - 2 * settings.flips
-    pooled, attending = settings.flips + keep * pooled, settings.flips + keep * attending
-    return Errors(pooled, attending, pooled + taken(n, pooled, attending) * (attending - pooled))
+        responses = _responses(law.length, R, law.between)
+        attending[at] = _attended(strength[at], D[at], d[at], m, responses)
+    return pooled, np.maximum(attending, pooled)
 
 
-def taken(
+def realised(
     n: float, pooled: Float[np.ndarray, " G"], attending: Float[np.ndarray, " G"]
 ) -> Float[np.ndarray, " G"]:
-    """Return how often the test of attention against pooling lets attention be taken.
+    """Return the share of the gain of attention that the average with mean pooling realises.
 
-    Its statistic is the gain in left-out loss, in standard errors. The entropy of an error is
-    about the loss that belongs to it (compared with fits).
+    It is about the share of attention in the average: clip((g + 1) / 4, 0, 1) for a gain of g
+    standard errors in left-out loss, here the mean over a normal g of variance 1. The entropy of
+    an error is about the loss that belongs to it (both compared with fits).
     """
-    gain = _entropy(pooled) - _entropy(np.minimum(attending, pooled))
-    return ndtr((np.sqrt(n) * gain / _GAIN_SPREAD - _LEVEL) / _STATISTIC_SPREAD)
+    before, left = (_entropy(np.maximum(error, _LEAST)) for error in (pooled, attending))
+    gain = np.sqrt(n / left) * (before - left) / _GAIN_SPREAD
+    return (_ramp(gain + 1) - _ramp(gain - 3)) / 4
+
+
+def _ramp(x: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
+    """Return the mean of max(x + z, 0) over a standard normal z."""
+    return x * ndtr(x) + np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
 
 
 def _entropy(error: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:

@@ -35,10 +35,12 @@ def forecast(
     The classifiers are `PooledLinearClassifier` and `AttentionClassifier` with their default
     parameters: they are fitted to a half, two thirds and nine tenths of the pilot and tested on
     the rest, attention also by itself where it has not the whole score because its gain is in
-    doubt. The curves know of attention by itself and of mean pooling: that of
-    `AttentionClassifier` takes the one or the other by a test of one standard error, where the
-    classifier averages them; what largest values of columns add has no curve.
-    The curves of the sparse-token model that agree with these errors, each as much as it does,
+    doubt. What is measured are errors, and areas under the ROC curves of the bags that are held
+    out together, which tell the same separation of the classes with other luck. The curves know
+    of attention by itself and of mean pooling: that of `AttentionClassifier` is of their average,
+    with the share that attention has for its expected gain; what largest values of columns add
+    has no curve.
+    The curves of the sparse-token model that agree with what was measured, each as much as it does,
     are continued to the sizes asked for. What is unknown is the separation of the classes, the
     effective dimension, the number of informative tokens and the share of labels that nothing
     explains. One more measurement speaks of them: by how much more the tokens of a positive bag

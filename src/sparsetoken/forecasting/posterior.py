@@ -1,8 +1,8 @@
-"""Which learning curves agree with the errors that were measured, and what they say of more bags.
+"""Which learning curves agree with what was measured, and what they say of more bags.
 
 Every setting of a grid is weighted by a prior and by how well it meets what the pilot shows: the
-held-out errors of both classifiers, and the excess variance of scores in positive bags. Forecasts
-are weighted means and quantiles.
+held-out errors and AUCs of both classifiers, and the excess variance of scores in positive bags.
+Forecasts are weighted means and quantiles.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.forecasting.crossvalidation import FITTED, MODELS, HeldOut
-from sparsetoken.forecasting.curves import Errors, Settings, effective_size, errors_at, pooled_shift
+from sparsetoken.forecasting.curves import (
+    Settings,
+    aucs_at,
+    effective_size,
+    errors_at,
+    pooled_shift,
+)
 from sparsetoken.forecasting.excess import Excess, excess_of
 from sparsetoken.forecasting.law import BagLaw
 
@@ -27,6 +33,7 @@ _SPARSITY = 1.0  # weight 1/R: few informative tokens are what attention is for
 _FLIPS, _FLIP_RATE = (0.0, 0.05), 20.0
 _OWN, _SHARED = 5e-4, 8e-4  # variances of what curves miss: of each error, of all of a model
 _DISTANCE = 0.2  # and standard deviation of what they miss at 1/e of the most training bags
+_ALIKE = 0.8  # correlation of what they miss of an error and of 1 - AUC, of the same size
 _EXCESS_MISSED, _EXCESS_FLOOR = 0.5, 0.05  # of the excess, relative and absolute
 _WIDENING = 1.2  # of intervals, for what the curves of a pilot miss
 _TAIL = 0.05
@@ -76,21 +83,44 @@ class Posterior:
 def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:
     """Weigh the settings by what was measured."""
     settings, prior = settings_and_prior(law, held_out.sizes[-1])
-    found = [errors_at(n, settings, law) for n in held_out.sizes]
-    measured = np.concatenate([held_out.errors(model) for model in FITTED])
-    covariance = held_out.covariance + _missed(held_out.sizes)
-    gaps = _by_model(found) - measured
-    scaled = np.linalg.solve(np.linalg.cholesky(covariance), gaps.T)
-    logs = prior - 0.5 * np.square(scaled).sum(axis=0)
+    logs = prior + _of_measured(held_out, _expected(held_out.sizes, settings, law))
     shift = pooled_shift(held_out.sizes[-1], settings, law)
     logs += _of_excess(held_out.excess, excess_of(shift, settings.informative, law.length))
     weight = np.exp(logs - logs.max())
     return Posterior(law, settings, weight / weight.sum())
 
 
-def _by_model(found: list[Errors]) -> Float[np.ndarray, "G J"]:
-    columns = [[getattr(errors, model) for errors in found] for model in FITTED]
-    return np.array(columns).reshape(-1, len(found[0].pooled)).T
+def _expected(
+    sizes: Float[np.ndarray, " K"], settings: Settings, law: BagLaw
+) -> Float[np.ndarray, "G J"]:
+    """Return errors of each model at each size, then AUCs."""
+    columns = []
+    for measure in (errors_at, aucs_at):
+        found = [measure(n, settings, law) for n in sizes]
+        columns += [getattr(one, model) for model in FITTED for one in found]
+    return np.stack(columns, axis=1)
+
+
+def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float[np.ndarray, " G"]:
+    """Return the logarithm of a normal density of errors and AUCs.
+
+    Their variances over bags are in proportion to m (1 - m), m what a setting expects: those at
+    the measured values would trust most what is good by luck. The factor is smoothed by a bag of
+    variance 1, as bags that are all alike do not tell it.
+    """
+    measured, covariance, n = held_out.measured, held_out.covariance, len(held_out.positive)
+    variance = np.diag(covariance)
+    factor = (n * variance + 1 / n) / (np.clip(measured * (1 - measured), 0, None) + 1 / n)
+    scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+    correlation = covariance / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    m = np.clip(expected, 0.5 / n, 1 - 0.5 / n)
+    spread = np.sqrt(factor * m * (1 - m) / n)
+    luck = correlation * spread[:, :, None] * spread[:, None, :]
+    lower = np.linalg.cholesky(luck + _missed(held_out.sizes))
+    scaled = np.linalg.solve(lower, (expected - measured)[..., None])[..., 0]
+    determinant = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    return np.asarray(-0.5 * np.square(scaled).sum(axis=1) - determinant)
 
 
 def _of_excess(measured: Excess, expected: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
@@ -106,7 +136,7 @@ def _missed(sizes: Float[np.ndarray, " K"]) -> Float[np.ndarray, "J J"]:
     """Return the covariance of what no curve explains: less is asked of small training sets."""
     away = np.square(_DISTANCE * np.log(sizes / sizes[-1]))
     one = np.diag(_OWN + away) + _SHARED
-    return np.kron(np.eye(len(FITTED)), one)
+    return np.kron([[1, -_ALIKE], [-_ALIKE, 1]], np.kron(np.eye(len(FITTED)), one))
 
 
 def settings_and_prior(

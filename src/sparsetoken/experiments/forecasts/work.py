@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparsetoken.estimators import AttentionClassifier, PooledLinearClassifier, QueryWarning
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.forecasts.rows import Forecasted, LeftOut, Simulated
 from sparsetoken.experiments.forecasts.sets import MULTIPLES, BagSet, Drawn
 from sparsetoken.experiments.rows import Measured
@@ -89,6 +89,7 @@ def _jobs_of(bags: Drawn | BagSet, pilots: int, draws: int, seed: int) -> list[J
     ]
 
 
+@version(2)
 def forecast_pilot(bags: Drawn | BagSet, number: int, seed: int) -> list[Forecasted]:
     """Draw a pilot and forecast the errors of one, two and four times as many bags."""
     rng = np.random.default_rng(seed_of("pilot", number, seed))

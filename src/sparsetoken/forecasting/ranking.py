@@ -1,0 +1,48 @@
+"""How well held-out scores tell the classes apart, whatever the threshold, and by which bags.
+
+An area under the ROC curve (AUC) is the share of pairs of bags of two classes that are in the
+right order. Scores of several folds share no intercept, so that pairs are of one fold. The
+placement of a bag is the share of its pairs that are right: the AUC is their mean in each class,
+and their spread in each class tells its luck (DeLong, DeLong and Clarke-Pearson, 1988).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+
+def placements(
+    scores: Float[np.ndarray, " n"], positive: Bool[np.ndarray, " n"]
+) -> Float[np.ndarray, " n"]:
+    """Return the share of the bags of the other class that each bag is told from; ties are half.
+
+    Both classes must be there.
+    """
+    found = np.empty(len(scores))
+    for rows in (positive, ~positive):
+        others = np.sort(scores[~rows])
+        below, up_to = (np.searchsorted(others, scores[rows], side) for side in ("left", "right"))
+        found[rows] = (below + up_to) / (2 * len(others))
+    found[~positive] = 1 - found[~positive]
+    return found
+
+
+def auc(
+    placed: Float[np.ndarray, "*K n"], positive: Bool[np.ndarray, " n"]
+) -> Float[np.ndarray, "*K"]:
+    """Return the AUC of placements, with both classes alike where their means differ."""
+    classes = [placed[..., rows].mean(axis=-1) for rows in (positive, ~positive)]
+    return np.asarray(np.mean(classes, axis=0))
+
+
+def influences(
+    placed: Float[np.ndarray, "*K n"], positive: Bool[np.ndarray, " n"]
+) -> Float[np.ndarray, "*K n"]:
+    """Return by how much each bag moves the AUC; their covariance over n is that of AUCs.
+
+    Few bags of a class move it more, each by its placement less the AUC over the share of the
+    class. In small folds a placement has luck of its few pairs, which then counts twice.
+    """
+    rate = positive.mean()
+    return (placed - auc(placed, positive)[..., None]) / np.where(positive, rate, 1 - rate)
