@@ -46,7 +46,8 @@ def forecast(
     explains. One more measurement speaks of them: by how much more the tokens of a positive bag
     differ from one another along the readout of the mean token, which tells sparse signals from
     dense ones. The effect that the tokens of a bag have in common, the length of bags and the
-    class rate are those of the pilot. One covariance stands for both classes.
+    class rate are those of the pilot. One covariance stands for both classes: where mean tokens
+    vary more in one of them, the separation and the dimension that fit take that up.
 
     A small pilot leaves the luck of its bags in the forecast. Where it shows neither a gain of
     attention nor an excess of variance, nothing but the prior tells whether more bags will.
