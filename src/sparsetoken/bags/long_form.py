@@ -23,7 +23,7 @@ class IdentifiedBags(NamedTuple):
 
     Attributes
     ----------
-    bags : any form of bags
+    bags : Bags
     ids : array of shape (n,)
 
     Examples
