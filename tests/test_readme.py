@@ -19,7 +19,8 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("code", EXAMPLES)
-def test_a_python_example_prints_its_comments(code, capsys):
+def test_a_python_example_prints_its_comments(code, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)  # some write files
     expected = re.findall(r"\)  # (\S+)$", code, re.MULTILINE)
     assert expected
     exec(code, {"__name__": "__main__"})

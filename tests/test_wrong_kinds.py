@@ -102,6 +102,11 @@ X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6)
         (lambda: st.SparseTokenProblem(2, position_law=RAGGED), "position_law must be a sequence"),
         (lambda: bags.as_bags(X, mask=RAGGED), "mask must be a bool array"),
         (lambda: bags.from_frame({"bag": [1], "x": [1.0]}), "frame must be of pandas or polars"),
+        (lambda: bags.as_bags(bags.from_long(np.eye(3), [0, 1, 1])), r"Give X\.bags"),
+        (
+            lambda: st.PooledLinearClassifier().fit(bags.from_long(np.eye(3), [0, 1, 1]), [0, 1]),
+            r"Give X\.bags",
+        ),
         (lambda: bags.token_order(3), "bag_ids must be an array of shape"),
         (lambda: sweep.Grid("alignment", sweep.linear("strength", 1, 2, 2)), "axes must be a list"),
         (lambda: sweep.Grid("alignment", ["strength"]), "axes must be a list of axes"),
