@@ -113,6 +113,7 @@ def forecast_pilot(bags: Drawn | BagSet, number: int, seed: int) -> list[Forecas
     ]
 
 
+@version(2)
 def measure_errors(bags: Drawn | BagSet, n: int, draws: int, seed: int) -> list[Simulated]:
     """Fit both classifiers with their default parameters to n bags, and test them on others."""
     wrong: dict[str, list[np.ndarray]] = {model: [] for model in CLASSIFIERS}
