@@ -5,6 +5,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken import bags, simulation, sweep, theory
+from sparsetoken.displays import BagLearningCurveDisplay, ScoreDisplay
 from sparsetoken.losses import CustomLoss
 from sparsetoken.theory import tuning
 from sparsetoken.validation import InvalidInput
@@ -96,6 +97,14 @@ def test_what_is_no_two_steps(call, wrong):
 X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6) % 2, [[1], [2, 3]]
 
 
+def scores(**changes):
+    given = {"y_true": [0, 1], "y_score": [0.1, 0.2], **changes}
+    return ScoreDisplay.from_predictions(**given)
+
+
+curve = BagLearningCurveDisplay.from_predictions
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -114,6 +123,14 @@ X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6)
             lambda: sweep.Grid("alignment", [sweep.listed("strength", [1])], [("length", 4)]),
             "fixed must be a dict",
         ),
+        (lambda: CustomLoss("mine", lambda z: z * z), "loss value must be a function of"),
+        (lambda: CustomLoss("mine", lambda y, z: "a"), "that returns a number"),
+        (lambda: CustomLoss("mine", lambda y, z: None), r"one number for each \(y, z\)"),
+        (lambda: CustomLoss("mine", lambda y, z: np.ones(3) * z), r"one number for each \(y, z\)"),
+        (lambda: scores(y_score=["a", "b"]), "y_score must be an array of real numbers"),
+        (lambda: scores(threshold=np.nan), "threshold must be a finite number"),
+        (lambda: curve(["a", "b"], [[0.1, 0.2]] * 2), "train_sizes must be an array of real"),
+        (lambda: curve([10, 20], "x"), "test_errors must be an array of real numbers"),
         (lambda: CustomLoss("mine", 3.0), r"loss value must be a function of \(y, z\)"),
         (lambda: simulation.is_separable(np.full((2, 2), np.nan), [1, -1]), "must be finite"),
         (lambda: st.simulate(PROBLEM, POOLED, READOUT, executor=2, **SMALL), "executor must be a"),

@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 
+from sparsetoken.bags.convert import as_floats
 from sparsetoken.figures.palette import GREY, LIGHT_GREY
 from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import InvalidInput, integer, real
 
 CLASS_COLOURS = (LIGHT_GREY, COLOURS["readout_cosine"])  # negative, positive
 
@@ -137,9 +138,12 @@ class ScoreDisplay:
         Raises
         ------
         InvalidInput
-            If there are not two classes, lengths do not match, or scores are not finite.
+            If there are not two classes, lengths do not match, or scores or the threshold are not
+            finite.
         """
-        labels, scores = np.asarray(y_true), np.asarray(y_score, float)
+        labels, scores = np.asarray(y_true), as_floats(y_score, float, "y_score")
+        if threshold is not None:
+            real("threshold", threshold)
         classes = _checked_classes(labels, pos_label)
         if scores.shape != labels.shape or not np.isfinite(scores).all():
             legal = f"a finite array of shape {labels.shape}, as y_true"

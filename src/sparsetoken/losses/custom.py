@@ -177,6 +177,12 @@ def _trace(value: Callable[[Any, Any], Any]) -> _Traced:
     except NOT_TRACEABLE:
         remedy = "Use jnp.exp in place of np.exp, and so on."
         raise InvalidInput("loss value", "written with jax.numpy", value, remedy) from None
+    except TypeError as error:  # other arguments, or a result that is no number
+        legal = "a function of (y, z) that returns a number"
+        raise InvalidInput("loss value", legal, value, f"{error}") from None
+
+    if [value.shape for value in traced.out_avals] != [()]:
+        raise InvalidInput("loss value", "one number for each (y, z)", "another result")
 
     def again(y: Any, z: Any) -> Any:
         return jaxpr_as_fun(traced)(y, z)[0]
