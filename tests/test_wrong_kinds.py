@@ -6,7 +6,9 @@ import pytest
 import sparsetoken as st
 from sparsetoken import bags, simulation, sweep, theory
 from sparsetoken.displays import BagLearningCurveDisplay, ScoreDisplay
+from sparsetoken.forecasting.forecast import check_sizes
 from sparsetoken.losses import CustomLoss
+from sparsetoken.report.reproduce import chosen_experiments
 from sparsetoken.theory import tuning
 from sparsetoken.validation import InvalidInput
 
@@ -28,6 +30,7 @@ SMALL = {"dimension": 20, "trials": 2}
         lambda wrong: theory.sign_boundary(wrong, STEPS, "eta_b", 0.0, 1.0),
         lambda wrong: theory.small_step_margin(wrong),
         lambda wrong: theory.critical_cosine(wrong, READOUT, sharpness=1.0),
+        lambda wrong: st.oracle.best_error(wrong, POOLED),
         lambda wrong: theory.approach_to_infinite_data(wrong, POOLED),
         lambda wrong: theory.descend(wrong, DESCENT),
         lambda wrong: tuning.best_descent(wrong, DESCENT),
@@ -152,3 +155,19 @@ def test_what_takes_bags_takes_any_form_of_them():
 def test_a_linear_axis_ends_where_it_is_told():
     """Start and steps of another size than the end would round it away."""
     assert sweep.linear("strength", 1e30, 3.0, 3).steps[-1] == (3.0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: st.oracle.bayes_error(PROBLEM, points=2**40), "points"),
+        (lambda: st.oracle.learning_error(PROBLEM, 1.0, points=2**40), "points"),
+        (lambda: st.oracle.fit_growth("a", [1.0, 2.0, 3.0]), "lengths"),
+        (lambda: st.oracle.fit_growth([2, 3, 4], [[1.0], [2.0, 3.0], []]), "strengths"),
+        (lambda: check_sizes([10**30], 80), "sizes"),
+        (lambda: chosen_experiments("capacity"), "experiments"),
+    ],
+)
+def test_what_is_too_large_or_no_list(call, named):
+    with pytest.raises(InvalidInput, match=named):
+        call()

@@ -18,6 +18,7 @@ from sparsetoken.validation import InvalidInput, integer
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
+_LARGEST = 10**9  # bags
 _BEYOND_NOISE = 2.5  # standard errors from which curve and measurement disagree
 _NO_BETTER = 0.02  # by which an error must be below that of guessing to tell of a signal
 
@@ -112,7 +113,7 @@ def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
         f"The pilot has {n} bags: below that, fit the classifiers to a part of it and test "
         "them on the rest (BagLearningCurveDisplay does)."
     )
-    return tuple(sorted({integer("sizes", value, n, remedy=remedy) for value in values}))
+    return tuple(sorted({integer("sizes", value, n, _LARGEST, remedy) for value in values}))
 
 
 def assembled(

@@ -103,6 +103,8 @@ def chosen_experiments(
         not installed.
     """
     choice("profile", profile, PROFILES)
+    if isinstance(names, str):
+        raise InvalidInput("experiments", f"a list of names, as [{names!r}]", names)
     for name in names:
         choice("experiment", name, EXPERIMENTS)
         _require_available(EXPERIMENTS[name])

@@ -17,6 +17,7 @@ from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
 SCRAMBLES = 8
+MOST_POINTS = 2**20  # nodes of a scramble: more only take memory
 ACCURACY = 0.05  # relative; a larger numerical error is not called converged
 FLOOR = 1e-5  # absolute: smaller errors are only known to be small
 _SEED = 20250929
@@ -86,8 +87,8 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     Raises
     ------
     InvalidInput
-        If `points` is below 1, L above 2^20, S_w has no inverse (S_w + L S_b where R = L), or a
-        field of the problem holds an array.
+        If `points` is outside [1, 2^20], L above 2^20, S_w has no inverse (S_w + L S_b where
+        R = L), or a field of the problem holds an array.
 
     Examples
     --------
@@ -96,7 +97,7 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     >>> round(st.oracle.bayes_error(problem).test_error, 4)
     0.0178
     """
-    integer("points", points, 1)
+    integer("points", points, 1, MOST_POINTS)
     require_problem(problem)
     require_numbers(problem)
     check_length(problem.length)

@@ -111,10 +111,17 @@ def growth_exponent(lengths: Sequence[int], strengths: Sequence[float] | np.ndar
 def _checked(
     lengths: Sequence[int], strengths: Sequence[float] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    L, theta = np.asarray(lengths, dtype=float), np.asarray(strengths, dtype=float)
+    L, theta = _numbers("lengths", lengths), _numbers("strengths", strengths)
     if L.ndim != 1 or len(L) < 3 or not np.all(L >= 2):
         raise InvalidInput("lengths", "at least 3 lengths >= 2", lengths)
     if theta.shape != L.shape or not np.all(np.isfinite(theta) & (theta > 0)):
         remedy = "Leave out lengths without a critical strength."
         raise InvalidInput("strengths", "a positive number for each length", strengths, remedy)
     return L, theta
+
+
+def _numbers(name: str, values: Sequence[float] | np.ndarray) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):  # no numbers, or rows of different lengths
+        raise InvalidInput(name, "a sequence of numbers", values) from None

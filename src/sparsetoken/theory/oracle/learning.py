@@ -15,6 +15,7 @@ from sparsetoken.results import Result, Status, StatusCode
 from sparsetoken.theory.oracle.bayes import (
     ACCURACY,
     FLOOR,
+    MOST_POINTS,
     SCRAMBLES,
     BayesError,
     bayes_error,
@@ -115,7 +116,7 @@ def learning_error(
     alpha : float
         n / d in (0, 1e9].
     points : int
-        Nodes for each scramble, a power of two.
+        Nodes for each scramble, a power of two, at most 2^20.
 
     Returns
     -------
@@ -149,7 +150,7 @@ def learning_error(
     require_numbers(problem)
     check_length(problem.length)
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
-    integer("points", points, 1)
+    integer("points", points, 1, MOST_POINTS)
     oracle = bayes_error(problem)
     strength, mean = on_route(problem, "strengths")(problem)
     kept = on_route(problem, "kept")(problem)

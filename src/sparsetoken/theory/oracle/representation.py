@@ -13,7 +13,7 @@ from scipy.special import log_ndtr, ndtr
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.models import Attention, Elementwise, HardAttention, Model, Pooled, Vectorized
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
 from sparsetoken.theory.oracle.token_sums import chance_of_rest, check_length, mistake_chances
@@ -102,6 +102,7 @@ def best_error(
     >>> round(st.oracle.best_error(problem, st.Attention()).test_error, 4)
     0.0178
     """
+    require_problem(problem)
     require_numbers(problem)
     isotropic_only(problem.tokens, "What the best weights can do")
     check_model(model)
