@@ -16,6 +16,7 @@ from scipy.stats import norm
 import sparsetoken as st
 from sparsetoken.theory.oracle import learning, learning_error
 from sparsetoken.theory.oracle.prior import SignalPrior, signal_prior
+from sparsetoken.validation import InvalidInput
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,3 +259,12 @@ def test_of_several_solutions_the_posterior_takes_the_likeliest():
     assert found.cosine > 0.8
     few = learning_error(problem, 0.06, points=64)
     assert few.cosine == few.reachable_cosine < 0.1
+
+
+def test_a_floor_with_an_effect_needs_the_inverse_of_s_w() -> None:
+    """Also where R = L: the prior is of directions whitened by S_w."""
+    tokens = st.TokenCovariance([0.0, 1.0, 1.0], [1.0, 1.0, 2.0], np.ones(3) / math.sqrt(3))
+    problem = st.SparseTokenProblem(4, 4, 1.0, tokens=tokens)
+    assert st.oracle.bayes_error(problem).test_error < 0.5
+    with pytest.raises(InvalidInput, match="covariance of the tokens must be with an inverse"):
+        learning_error(problem, 1.0)

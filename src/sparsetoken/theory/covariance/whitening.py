@@ -36,11 +36,19 @@ def gain(S: np.ndarray, xi: np.ndarray) -> float:
     if S.ndim == 2:
         values, vectors = np.linalg.eigh(S)
         projections = vectors.T @ xi
-    if values.min() <= LEAST_EIGENVALUE * values.max():
-        remedy = "Leave out directions without noise, or add a little to the diagonal."
-        got = f"a smallest eigenvalue of {values.min():.3g}"
-        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
+    _require_inverse(values)
     return math.sqrt(float(np.sum(projections**2 / values)))
+
+
+def _has_inverse(eigenvalues: np.ndarray) -> bool:
+    return bool(eigenvalues.min() > LEAST_EIGENVALUE * eigenvalues.max())
+
+
+def _require_inverse(eigenvalues: np.ndarray) -> None:
+    if not _has_inverse(eigenvalues):
+        remedy = "Leave out directions without noise, or add a little to the diagonal."
+        got = f"a smallest eigenvalue of {eigenvalues.min():.3g}"
+        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
 
 
 def whitened(spectrum: TokenSpectrum, directions: Directions) -> CommutingCovariances:
@@ -67,8 +75,8 @@ def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
     """Return the strengths of the signal in whitened differences of tokens and in their mean.
 
     They are ``theta |S_w^(-1/2) xi|`` and ``theta |(S_w + L S_b)^(-1/2) xi|``, and equal where
-    samples have no effect of their own. Differences of tokens have no signal where R = L: then
-    S_w needs no inverse, and the second takes the place of the first.
+    samples have no effect of their own. Differences of tokens have no signal where R = L: if
+    S_w has no inverse then, the second takes the place of the first.
     """
     spectrum, theta = spectrum_of(problem), problem.strength
     if not spectrum.shared:
@@ -76,7 +84,7 @@ def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
         return within, within
     whole = problem.length * spectrum.mean_token(problem.length)
     mean = theta * gain(whole, spectrum.signal)
-    if problem.informative == problem.length:
+    if problem.informative == problem.length and not _has_inverse(spectrum.within):
         return mean, mean
     return theta * gain(spectrum.within, spectrum.signal), mean
 
@@ -86,6 +94,7 @@ def covariance_kept(problem: SparseTokenProblem) -> Float[np.ndarray, " d"]:
     spectrum = spectrum_of(problem)
     if not spectrum.shared:
         return np.ones(1)
+    _require_inverse(spectrum.within)
     root, between = np.sqrt(spectrum.within), spectrum.between
     if between.ndim == 1:
         values = between / spectrum.within
