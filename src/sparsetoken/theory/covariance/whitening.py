@@ -89,15 +89,22 @@ def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
     return theta * gain(spectrum.within, spectrum.signal), mean
 
 
-def covariance_kept(problem: SparseTokenProblem) -> Float[np.ndarray, " d"]:
-    """Return the eigenvalues of S_w (S_w + L S_b)^-1, (1,) ones where there is no effect."""
+def covariance_kept(problem: SparseTokenProblem) -> tuple[Float[np.ndarray, " d"], float]:
+    """Return what an effect of samples leaves of the precision of mean tokens, and of the signal's.
+
+    The first are the eigenvalues of ``W = S_w^(1/2) (S_w + L S_b)^-1 S_w^(1/2)``, or (1,) ones
+    where there is no effect, the second is u^T W u for the whitened signal u of length 1.
+    """
     spectrum = spectrum_of(problem)
     if not spectrum.shared:
-        return np.ones(1)
+        return np.ones(1), 1.0
     _require_inverse(spectrum.within)
     root, between = np.sqrt(spectrum.within), spectrum.between
+    u = spectrum.signal / root
     if between.ndim == 1:
         values = between / spectrum.within
     else:
-        values = linalg.eigvalsh(between / np.outer(root, root), check_finite=False)
-    return 1 / (1 + problem.length * np.maximum(values, 0.0))
+        values, vectors = linalg.eigh(between / np.outer(root, root), check_finite=False)
+        u = vectors.T @ u
+    kept = 1 / (1 + problem.length * np.maximum(values, 0.0))
+    return kept, float(kept @ np.square(u) / np.sum(np.square(u)))
