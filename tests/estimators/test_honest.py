@@ -62,6 +62,24 @@ def test_the_threshold_moves_where_left_out_scores_surely_ask_for_it() -> None:
     assert found.b / found.w[0] == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
+@pytest.mark.parametrize("scale", [1e-3, 1e4, 1e8, 1e12])
+def test_calibration_of_scores_of_any_size(loss: str, scale: float) -> None:
+    """Near separation left-out scores are large; factor and threshold follow their size."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(200) % 2, 1.0, -1.0)
+    scores = y + rng.standard_normal(200) + 2
+    samples = Samples(y, np.ones(200), np.ones(200))
+    found, unit = (
+        calibrated(LinearFit(np.ones(1), 0.0, 0.1, None, k * scores), samples, get_loss(loss))
+        for k in (scale, 1e2)
+    )
+    if scale < 1:  # scores are never made larger
+        assert found.w[0] == pytest.approx(1, rel=1e-4)
+    else:
+        assert found.left_out_loss(samples) == pytest.approx(unit.left_out_loss(samples), rel=1e-5)
+
+
 def test_bags_of_the_class_that_varies_more_are_not_missed() -> None:
     """Effects of bags of variance .55 and .1 in 200 columns, 60 bags, a dense signal."""
     for seed in range(3):

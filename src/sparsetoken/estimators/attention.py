@@ -215,7 +215,8 @@ class AttentionClassifier(QueryClassifier):
     that speak most for it, and leaves absence aside.
 
     With ``ridge="auto"`` the scores of bags are shrunk by the factor of least left-out loss, so
-    that probabilities are honest; classes do not change.
+    that probabilities are honest, and their threshold is moved where that gains more than one
+    standard error of left-out loss, as where bags of one class vary more.
 
     Examples
     --------

@@ -73,7 +73,9 @@ class PooledLinearClassifier(_LinearClassifier):
         > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss,
         and with `standardize` the better of two scales: mean tokens divided by their own
         deviations over the bags, or by those of tokens if that gains more than one standard
-        error.
+        error. The scores are then shrunk by the factor of least leave-one-out loss, and their
+        threshold is moved where that gains more than one standard error of this loss, as where
+        bags of one class vary more: `coef_` and `intercept_` are those of the result.
     loss : str or Loss
         logistic, square, squared_hinge, or hinge (with a ridge that is a number).
     standardize : bool
@@ -122,7 +124,8 @@ class VectorizedLinearClassifier(_LinearClassifier):
     Parameters
     ----------
     ridge : float or "auto"
-        > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss.
+        > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss;
+        the scores are then shrunk and their threshold moved as in `PooledLinearClassifier`.
     loss : str or Loss
         logistic, square, squared_hinge, or hinge (with a ridge that is a number).
     standardize : bool

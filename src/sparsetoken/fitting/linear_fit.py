@@ -211,35 +211,41 @@ def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:
     are then larger than they can stand for. Scores are never made larger. The factor is
     that of least mean loss of the left-out scores.
 
-    Scores of the fitted samples of a class that varies more are further out than those of new
-    ones, so that the threshold between the former is wrong for the latter. Factor and threshold
-    of least loss together are taken if they gain more than one standard error over the factor
-    alone, and over one score for all. Else classes do not change. Left-out scores and losses are
-    those of the result.
+    Scores of the fitted samples of a class that varies more, or that weights make count more, are
+    further out than those of new ones, so that the threshold between the former is wrong for the
+    latter. Factor and threshold of least loss together are taken if they gain more than one
+    standard error over the factor alone, and over the best constant score. Else classes do not
+    change. Left-out scores and losses are those of the result.
     """
     scores = fit.left_out_scores
     if scores is None or not np.isfinite(scores).all():
         return fit
-    y, share = samples.y, samples.share
+    y, share, unit = samples.y, samples.share, max(1.0, float(np.abs(scores).max()))
+    units = scores / unit
 
     def moved(factor: float, shift: float) -> LinearFit:
         z = factor * scores + shift
         losses = np.asarray(loss.value(y, z))
         return LinearFit(factor * fit.w, factor * fit.b + shift, fit.ridge, losses, z)
 
-    def mean_loss(factor: float, shift: float) -> float:
-        return float(share @ np.asarray(loss.value(y, factor * scores + shift)))
+    def mean_loss(at: Float[np.ndarray, " 2"]) -> float:
+        return float(share @ np.asarray(loss.value(y, at[0] * units + at[1])))
 
     def slopes(at: Float[np.ndarray, " 2"]) -> Float[np.ndarray, " 2"]:
-        pull = share * np.asarray(loss.slope(y, at[0] * scores + at[1]))
-        return np.array([pull @ scores, pull.sum()])
+        pull = share * np.asarray(loss.slope(y, at[0] * units + at[1]))
+        return np.array([pull @ units, pull.sum()])
 
-    factor = float(minimize_scalar(lambda a: mean_loss(a, 0.0), bounds=(0, 1), method="bounded").x)
-    shrunk = moved(factor, 0.0)
-    level = float(minimize_scalar(lambda t: mean_loss(0.0, t)).x)
-    bounds = [(0.0, 1.0), (None, None)]
-    both = moved(*minimize(lambda at: mean_loss(*at), (factor, 0.0), jac=slopes, bounds=bounds).x)
-    surely = all(gain(both, one, samples) > 1 for one in (shrunk, moved(0.0, level)))
+    # This search ends inside its bounds: scores that tell nothing keep their order.
+    along, across = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    alone = minimize_scalar(
+        lambda a: mean_loss(a * along), bounds=(0, unit), method="bounded", options={"xatol": 1e-5}
+    ).x
+    level = minimize_scalar(lambda t: mean_loss(t * across)).x
+    starts, bounds = (alone * along, level * across), ((0.0, unit), (None, None))
+    found = [minimize(mean_loss, start, jac=slopes, bounds=bounds) for start in starts]
+    factor, shift = min(found, key=lambda one: one.fun).x
+    shrunk, both = moved(float(alone) / unit, 0.0), moved(float(factor) / unit, float(shift))
+    surely = all(gain(both, one, samples) > 1 for one in (shrunk, moved(0.0, float(level))))
     return both if surely else shrunk
 
 

@@ -45,8 +45,8 @@ class HeldOut:
         misclassify each bag. ``attending`` is attention by itself, never averaged with others:
         what it can do shows in fewer bags than it needs to prove it.
     placed : dict of arrays of shape (K, n)
-        For ``pooled`` and ``attending`` the share of the bags of the other class in its folds
-        that each bag is told from.
+        For ``pooled`` and ``attending``: of each bag, the share of the bags of the other class
+        in its folds that it is on the right side of.
     positive : bool array of shape (n,)
     excess : Excess
         How much more the tokens of a positive bag differ, along the readout of the mean token.

@@ -113,7 +113,8 @@ def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
         f"The pilot has {n} bags: below that, fit the classifiers to a part of it and test "
         "them on the rest (BagLearningCurveDisplay does)."
     )
-    return tuple(sorted({integer("sizes", value, n, _LARGEST, remedy) for value in values}))
+    whole = [integer("sizes", value, 0, _LARGEST) for value in values]
+    return tuple(sorted({integer("sizes", value, n, remedy=remedy) for value in whole}))
 
 
 def assembled(

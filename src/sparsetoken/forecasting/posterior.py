@@ -105,12 +105,15 @@ def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float
     """Return the logarithm of a normal density of errors and AUCs.
 
     Their variances over bags are in proportion to m (1 - m), m what a setting expects: those at
-    the measured values would trust most what is good by luck. The factor is smoothed by a bag of
-    variance 1, as bags that are all alike do not tell it.
+    the measured values would trust most what is good by luck. The factor is smoothed by one bag
+    with the factor of scores that follow chance alone, as bags that are all alike do not tell it:
+    1 for errors, 1 / (4 pi (1 - pi)) for AUCs of a share pi of positives.
     """
     measured, covariance, n = held_out.measured, held_out.covariance, len(held_out.positive)
     variance = np.diag(covariance)
-    factor = (n * variance + 1 / n) / (np.clip(measured * (1 - measured), 0, None) + 1 / n)
+    pi = held_out.positive.mean()
+    usual = np.repeat([1.0, 1 / (4 * pi * (1 - pi))], len(measured) // 2)
+    factor = (n * variance + usual / n) / (np.clip(measured * (1 - measured), 0, None) + 1 / n)
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     correlation = covariance / np.outer(scale, scale)
     np.fill_diagonal(correlation, 1.0)

@@ -31,7 +31,10 @@ def placements(
 def auc(
     placed: Float[np.ndarray, "*K n"], positive: Bool[np.ndarray, " n"]
 ) -> Float[np.ndarray, "*K"]:
-    """Return the AUC of placements, with both classes alike where their means differ."""
+    """Return the AUC: the mean of the mean placements of the two classes.
+
+    These two differ a little where folds differ in size.
+    """
     classes = [placed[..., rows].mean(axis=-1) for rows in (positive, ~positive)]
     return np.asarray(np.mean(classes, axis=0))
 
@@ -41,8 +44,9 @@ def influences(
 ) -> Float[np.ndarray, "*K n"]:
     """Return by how much each bag moves the AUC; their covariance over n is that of AUCs.
 
-    Few bags of a class move it more, each by its placement less the AUC over the share of the
-    class. In small folds a placement has luck of its few pairs, which then counts twice.
+    It is the placement of the bag less the AUC, over the share of bags that are of its class: a
+    bag of a rare class moves the AUC more. In small folds, where a placement rests on few pairs,
+    the variance is overestimated: the luck of a pair is in the placements of both its bags.
     """
     rate = positive.mean()
     return (placed - auc(placed, positive)[..., None]) / np.where(positive, rate, 1 - rate)

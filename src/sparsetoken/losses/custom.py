@@ -181,8 +181,12 @@ def _trace(value: Callable[[Any, Any], Any]) -> _Traced:
         legal = "a function of (y, z) that returns a number"
         raise InvalidInput("loss value", legal, value, f"{error}") from None
 
-    if [value.shape for value in traced.out_avals] != [()]:
-        raise InvalidInput("loss value", "one number for each (y, z)", "another result")
+    results = [
+        (value.shape, jnp.issubdtype(value.dtype, jnp.floating)) for value in traced.out_avals
+    ]
+    if results != [((), True)]:
+        remedy = "A whole number is no slope: write 1.0 * z, for example."
+        raise InvalidInput("loss value", "one float for each (y, z)", "another result", remedy)
 
     def again(y: Any, z: Any) -> Any:
         return jaxpr_as_fun(traced)(y, z)[0]

@@ -28,8 +28,8 @@ class Route:
     strengths : str
         ``(problem) -> (within, mean)``, of the signal in whitened tokens.
     kept : str
-        ``(problem) -> array``, what an effect of samples leaves of the precision of whitened
-        mean tokens, along each direction.
+        ``(problem) -> (array, number)``, what an effect of samples leaves of the precision of
+        whitened mean tokens, along each direction and along the signal.
     """
 
     align: str

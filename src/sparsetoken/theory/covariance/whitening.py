@@ -36,11 +36,19 @@ def gain(S: np.ndarray, xi: np.ndarray) -> float:
     if S.ndim == 2:
         values, vectors = np.linalg.eigh(S)
         projections = vectors.T @ xi
-    if values.min() <= LEAST_EIGENVALUE * values.max():
-        remedy = "Leave out directions without noise, or add a little to the diagonal."
-        got = f"a smallest eigenvalue of {values.min():.3g}"
-        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
+    _require_inverse(values)
     return math.sqrt(float(np.sum(projections**2 / values)))
+
+
+def _has_inverse(eigenvalues: np.ndarray) -> bool:
+    return bool(eigenvalues.min() > LEAST_EIGENVALUE * eigenvalues.max())
+
+
+def _require_inverse(eigenvalues: np.ndarray) -> None:
+    if not _has_inverse(eigenvalues):
+        remedy = "Leave out directions without noise, or add a little to the diagonal."
+        got = f"a smallest eigenvalue of {eigenvalues.min():.3g}"
+        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
 
 
 def whitened(spectrum: TokenSpectrum, directions: Directions) -> CommutingCovariances:
@@ -67,8 +75,8 @@ def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
     """Return the strengths of the signal in whitened differences of tokens and in their mean.
 
     They are ``theta |S_w^(-1/2) xi|`` and ``theta |(S_w + L S_b)^(-1/2) xi|``, and equal where
-    samples have no effect of their own. Differences of tokens have no signal where R = L: then
-    S_w needs no inverse, and the second takes the place of the first.
+    samples have no effect of their own. Differences of tokens have no signal where R = L: if
+    S_w has no inverse then, the second takes the place of the first.
     """
     spectrum, theta = spectrum_of(problem), problem.strength
     if not spectrum.shared:
@@ -76,19 +84,27 @@ def covariance_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
         return within, within
     whole = problem.length * spectrum.mean_token(problem.length)
     mean = theta * gain(whole, spectrum.signal)
-    if problem.informative == problem.length:
+    if problem.informative == problem.length and not _has_inverse(spectrum.within):
         return mean, mean
     return theta * gain(spectrum.within, spectrum.signal), mean
 
 
-def covariance_kept(problem: SparseTokenProblem) -> Float[np.ndarray, " d"]:
-    """Return the eigenvalues of S_w (S_w + L S_b)^-1, (1,) ones where there is no effect."""
+def covariance_kept(problem: SparseTokenProblem) -> tuple[Float[np.ndarray, " d"], float]:
+    """Return what an effect of samples leaves of the precision of mean tokens, and of the signal's.
+
+    The first are the eigenvalues of ``W = S_w^(1/2) (S_w + L S_b)^-1 S_w^(1/2)``, or (1,) ones
+    where there is no effect, the second is u^T W u for the whitened signal u of length 1.
+    """
     spectrum = spectrum_of(problem)
     if not spectrum.shared:
-        return np.ones(1)
+        return np.ones(1), 1.0
+    _require_inverse(spectrum.within)
     root, between = np.sqrt(spectrum.within), spectrum.between
+    u = spectrum.signal / root
     if between.ndim == 1:
         values = between / spectrum.within
     else:
-        values = linalg.eigvalsh(between / np.outer(root, root), check_finite=False)
-    return 1 / (1 + problem.length * np.maximum(values, 0.0))
+        values, vectors = linalg.eigh(between / np.outer(root, root), check_finite=False)
+        u = vectors.T @ u
+    kept = 1 / (1 + problem.length * np.maximum(values, 0.0))
+    return kept, float(kept @ np.square(u) / np.sum(np.square(u)))

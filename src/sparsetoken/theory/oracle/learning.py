@@ -31,6 +31,7 @@ from sparsetoken.validation import LARGEST_LOAD, integer, real
 from sparsetoken.values import require_numbers
 
 _SEED = 20250929
+_APART = 0.1  # squared cosines of scrambles that take different solutions for the likeliest
 _SCAN = 64  # values of gamma among which changes of sign are looked for
 
 
@@ -152,12 +153,12 @@ def learning_error(
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
     integer("points", points, 1, MOST_POINTS)
     oracle = bayes_error(problem)
-    strength, mean = on_route(problem, "strengths")(problem)
-    kept = on_route(problem, "kept")(problem)
+    strength, _ = on_route(problem, "strengths")(problem)
+    kept, share = on_route(problem, "kept")(problem)
     problem = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     if problem.strength == 0:
         return LearningError(oracle.test_error, 0.0, oracle.test_error, 0.0, 0.0, oracle.status)
-    prior = signal_prior(kept, (mean / strength) ** 2)
+    prior = signal_prior(kept, share)
     solved = [_solution(problem, alpha, prior, nodes) for nodes in _scrambles(problem, points)]
     best, reached, shares = (np.array(column) for column in zip(*solved, strict=True))
     Q, error = float(best.mean()), float(best.std(ddof=1) / math.sqrt(SCRAMBLES))
@@ -171,12 +172,12 @@ def learning_error(
         oracle_error=oracle.test_error,
         reachable_cosine=math.sqrt(reached.mean()),
         numerical_error=numerical,
-        status=_status(numerical, floor, oracle),
+        status=_status(max(np.ptp(best), np.ptp(reached)), numerical, floor, oracle),
     )
 
 
-def _status(numerical: float, *errors: BayesError) -> Status:
-    short = not all(error.status.converged for error in errors)
+def _status(apart: float, numerical: float, *errors: BayesError) -> Status:
+    short = apart > _APART or not all(error.status.converged for error in errors)
     if short or numerical > ACCURACY * errors[0].test_error + FLOOR:
         return Status(StatusCode.TOLERANCE_NOT_REACHED, "Take more points.")
     return Status(StatusCode.CONVERGED)
@@ -260,6 +261,8 @@ def _solution(
     if len(down) == 0:  # so little is known that q_v is that of chance, to rounding
         return solution(low, low)
     roots = [float(brentq(excess, grid[i], grid[i + 1], rtol=1e-10)) for i in down]
+    if values[0] <= 0:  # positions of which only chance is known are a solution, to rounding
+        roots = [low, *roots]
     best = 0
     for i in range(1, len(roots)):
         between = np.linspace(roots[best], roots[i], _SCAN)

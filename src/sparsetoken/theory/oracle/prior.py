@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from sparsetoken.problem import SparseTokenProblem
 
-_ROUNDING = 1e-12  # relative: eigenvalues that are equal
+_ROUNDING = 1e-8  # relative: eigenvalues of an ill-conditioned S_w that are equal
 _REACH = 100.0  # in logits: at its ends all variance lies on the least or largest eigenvalue
 
 
@@ -91,6 +91,6 @@ def signal_prior(kept: Float[np.ndarray, " m"], share: float) -> SignalPrior:
     return SignalPrior(kept, weights(tilt))
 
 
-def isotropic_kept(problem: SparseTokenProblem) -> Float[np.ndarray, " m"]:
-    """Return 1, for all directions."""
-    return np.ones(1)
+def isotropic_kept(problem: SparseTokenProblem) -> tuple[Float[np.ndarray, " m"], float]:
+    """Return 1, for all directions and for the signal."""
+    return np.ones(1), 1.0
