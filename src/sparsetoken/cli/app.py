@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sized
 from multiprocessing import resource_tracker, util
 from typing import Annotated, NoReturn
@@ -133,6 +134,8 @@ def _stopped(number: int, _: object) -> None:
     interpreter that ends in the middle of its work. What a command has finished it has
     written; only the semaphores of the workers go back to the system here.
     """
+    # A thread that waits for workers may fail as they end: its traceback would tell nothing.
+    threading.excepthook = lambda _: None
     for process in multiprocessing.active_children():
         process.kill()
     _free_semaphores()
