@@ -9,6 +9,7 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -17,9 +18,7 @@ from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import TokenTransformer, token_features
 from sparsetoken.estimators.token_transformer import sampled_tokens
-from sparsetoken.fitting.linear_fit import choose_ridge
 from sparsetoken.fitting.samples import Samples, Targets
-from sparsetoken.losses import get_loss
 from sparsetoken.validation import InvalidInput
 
 
@@ -156,26 +155,69 @@ def test_three_classes_choose_features_together() -> None:
     assert model.decision_function(X).shape == (120, 3)
 
 
-def test_the_kernel_is_that_whose_mean_features_tell_the_classes_best() -> None:
-    """A small spot among tokens that are far apart: neither the widest nor the first kernel."""
-    rng, n = np.random.default_rng(0), 200
-    X, y = rng.uniform(-3, 3, (n, 5, 2)), np.arange(n) % 2
-    X[y == 1, 0] = np.array([1.5, -1.5]) + rng.uniform(-0.5, 0.5, (n // 2, 2))
-    bags, samples = as_bags(X), Samples(2.0 * y - 1, np.ones(n), np.ones(n))
-    targets = Targets(np.ones(n, bool), np.arange(2), y, np.ones(n), np.ones(2))
-    loss, draws = get_loss("logistic"), np.random.RandomState(0)
-    assert token_features._some(bags, targets, draws).tolist() == list(range(n))
-    losses = {}
-    for kernel in token_features._kernels(bags, 400, True, draws):
-        F = kernel.fit(bags).transform(bags).tokens.reshape(n, 5, -1).mean(axis=1)
-        fit = choose_ridge(F, samples, loss, "auto")
-        losses[kernel.transformer[-1].gamma] = fit.left_out_loss(samples)
-    assert len(losses) == 8
-    (taken,) = token_features._kernel(bags, targets, loss, True, np.random.RandomState(0))
-    best = min(losses, key=losses.__getitem__)
-    assert taken.transformer[-1].gamma == best
-    assert best > 2 * min(losses)
-    assert losses[best] < 0.95 * losses[min(losses)]
+def two_classes(y: np.ndarray) -> Targets:
+    return Targets(np.ones(len(y), bool), np.arange(2), y, np.ones(len(y)), np.ones(2))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_kernel_is_that_whose_mean_features_tell_the_classes_best(
+    seed: int, narrow: bool
+) -> None:
+    """A small spot among tokens that are far apart, or a token of twice the variation."""
+    rng, n = np.random.default_rng(seed), 200
+    X, y = rng.standard_normal((n, 5, 2)), np.arange(n) % 2
+    if narrow:
+        X = rng.uniform(-3, 3, (n, 5, 2))
+        X[y == 1, 0] = np.array([1.5, -1.5]) + rng.uniform(-0.3, 0.3, (n // 2, 2))
+    else:
+        X[y == 1, 0] *= 2
+    bags, targets = as_bags(X * [1, 100]), two_classes(y)  # the second column drowns the first
+    assert token_features._some(bags, targets, np.random.RandomState(0)).tolist() == list(range(n))
+    losses = token_features._compared(bags, targets, 200, True, np.random.RandomState(0))
+    assert [kernel.scaled for kernel in losses] == [True] * 3
+    (unscaled, *_) = token_features._compared(bags, targets, 200, False, np.random.RandomState(0))
+    assert not unscaled.scaled
+    gammas = [kernel.gamma for kernel in losses]
+    np.testing.assert_allclose(gammas, gammas[0] * np.array([1, 2, 4]), rtol=1e-12)
+    (taken,) = token_features._kernel(bags, targets, True, np.random.RandomState(0))
+    assert taken.transformer_[-1].gamma == gammas[-1 if narrow else 0]
+    assert isinstance(taken.transformer_[0], StandardScaler)
+
+
+def test_mean_features_have_the_products_of_the_mean_kernel() -> None:
+    """With all tokens as landmarks Nystroem features are exact."""
+    bags, unit = ragged(), 5.0
+    squares = np.square(bags.tokens[:, None] - bags.tokens).sum(axis=2)
+    mean = (np.arange(len(bags))[:, None] == np.repeat(np.arange(len(bags)), bags.sizes)) / (
+        bags.sizes[:, None]
+    )
+    found = list(token_features._mean_features(bags.tokens, bags.offsets, bags.tokens, unit))
+    assert len(found) == len(token_features.WIDTHS)
+    for width, F in zip(token_features.WIDTHS, found, strict=True):
+        expected = mean @ np.exp(-width / unit * squares) @ mean.T
+        # Eigenvalues up to 1e-6 of the largest, which is below their number, are left out.
+        np.testing.assert_allclose(F @ F.T, expected, atol=1e-6 * len(bags.tokens))
+
+
+def test_left_out_errors_are_those_of_fits_without_each_bag() -> None:
+    rng, n = np.random.default_rng(0), 12
+    F, y = rng.standard_normal((n, 4)), np.where(np.arange(n) % 3, 1.0, -1.0)
+    samples = Samples(y, np.ones(n), np.ones(n))
+    errors = []
+    for ridge in n * F.var(axis=0).mean() * 10.0 ** np.arange(-4, 3):
+        error = 0.0
+        for i in range(n):
+            rest = np.arange(n) != i
+            # The mean is not left out: the intercept of the fit to the rest is its own.
+            error += (y[i] - Ridge(ridge).fit(F[rest], y[rest]).predict(F[i : i + 1])[0]) ** 2 / n
+        errors.append(error)
+    assert token_features._left_out(F, samples) == pytest.approx(min(errors), rel=1e-9)
+
+
+def test_equal_tokens_have_no_kernel() -> None:
+    bags, targets = as_bags(np.ones((60, 4, 2))), two_classes(np.arange(60) % 2)
+    assert token_features._kernel(bags, targets, True, np.random.RandomState(0)) == []
 
 
 def test_kernels_are_compared_on_as_many_bags_of_each_class(
@@ -184,7 +226,7 @@ def test_kernels_are_compared_on_as_many_bags_of_each_class(
     monkeypatch.setattr(token_features, "COMPARED", 60)
     y = (np.arange(50) >= 40).astype(int)
     bags = as_bags(np.random.default_rng(0).standard_normal((50, 3, 2)))
-    targets = Targets(np.ones(50, bool), np.arange(2), y, np.ones(50), np.ones(2))
+    targets = two_classes(y)
     rows = token_features._some(bags, targets, np.random.RandomState(0))
     assert np.bincount(y[rows]).tolist() == [10, 9]
     assert (np.diff(rows) > 0).all()

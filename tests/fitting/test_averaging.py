@@ -129,7 +129,7 @@ def test_largest_values_are_fitted_as_logistic_regression_on_means_and_maxima() 
     z = [(bag - scaling.mean) / scaling.scale for bag in bags]
     F = np.array([np.concatenate([bag.mean(axis=0), bag.max(axis=0)]) for bag in z])
     deviations = np.maximum(F.std(axis=0), 1 / np.sqrt(6))  # of bags of up to 6 tokens
-    fit = task.largest_fit
+    fit = task.largest_fit()
     assert fit is not None
     oracle = LogisticRegression(C=1 / (60 * fit.ridge), tol=1e-10, solver="newton-cholesky")
     expected = oracle.fit(F / deviations, y).decision_function(F / deviations)
@@ -142,4 +142,4 @@ def test_largest_values_are_left_out_where_there_are_too_many(
 ) -> None:
     monkeypatch.setattr(tasks, "MOST", 60 * 4 - 1)
     _, _, task = drawn()
-    assert task.largest_fit is None
+    assert task.largest_fit() is None

@@ -19,6 +19,8 @@ from sparsetoken.losses import get_loss
 from sparsetoken.numerics.descents import descend_together
 from sparsetoken.theory.oracle import learning_error
 
+BOTH = np.arange(2)  # problems
+
 
 def drawn(seed: int, n: int, d: int, strength: float) -> tuple[list[np.ndarray], np.ndarray]:
     """Return ragged bags off the origin; one token of the second class is shifted."""
@@ -45,10 +47,10 @@ def problem(loss: str, sign: float, standardize: bool = True) -> tuple[Likelihoo
 def test_the_gradient_is_that_of_differences(loss: str, sign: float) -> None:
     found, _ = problem(loss, sign)
     at = np.random.default_rng(2).standard_normal((2, 4))
-    _, gradient = found.value_and_gradient(at)
+    _, gradient = found.value_and_gradient(at, BOTH)
     h = 1e-5
     for j, e in enumerate(np.eye(4)):
-        up, down = (found.value_and_gradient(at + s * h * e)[0] for s in (1, -1))
+        up, down = (found.value_and_gradient(at + s * h * e, BOTH)[0] for s in (1, -1))
         slope = (up - down) / (2 * h)
         np.testing.assert_allclose(gradient[:, j], slope, atol=1e-8)  # differences err by 1e-9
 
@@ -58,7 +60,7 @@ def test_the_objective_is_the_formula(sign: float) -> None:
     found, bags = problem("logistic", sign, standardize=False)
     at = np.random.default_rng(3).standard_normal((2, 4))
     for row, share, ridge, value in zip(
-        at, found.shares, found.ridges, found.value_and_gradient(at)[0], strict=True
+        at, found.shares, found.ridges, found.value_and_gradient(at, BOTH)[0], strict=True
     ):
         v, b = row[:3], row[3]
         f = np.array([sign * (logsumexp(bag @ v) - np.log(len(bag))) + b for bag in bags])
@@ -77,9 +79,9 @@ def test_descents_find_the_minima_of_several_functions() -> None:
     roots = rng.standard_normal((3, 5, 5))
     A, b = roots @ roots.transpose(0, 2, 1) + 0.1 * np.eye(5), rng.standard_normal((3, 5))
 
-    def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        moved = np.einsum("sij,sj->si", A, x)
-        return 0.5 * (x * moved).sum(axis=1) - (b * x).sum(axis=1), moved - b
+    def evaluate(x: np.ndarray, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        moved = np.einsum("sij,sj->si", A[of], x)
+        return 0.5 * (x * moved).sum(axis=1) - (b[of] * x).sum(axis=1), moved - b[of]
 
     found = descend_together(evaluate, np.zeros((3, 5)), 200, 1e-15)
     expected = np.stack([np.linalg.solve(a, r) for a, r in zip(A, b, strict=True)])
@@ -88,7 +90,7 @@ def test_descents_find_the_minima_of_several_functions() -> None:
 
 
 def test_descents_never_rise_and_do_not_touch_one_another() -> None:
-    def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def evaluate(x: np.ndarray, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Rosenbrock's valley."""
         a, b = x.T
         value = (1 - a) ** 2 + 100 * (b - a**2) ** 2
@@ -96,10 +98,25 @@ def test_descents_never_rise_and_do_not_touch_one_another() -> None:
 
     starts = np.array([[-1.2, 1.0], [2.0, -1.0], [1.0, 1.0]])
     values = [descend_together(evaluate, starts, steps, 1e-16).values for steps in (1, 5, 20, 200)]
-    assert (np.diff([evaluate(starts)[0], *values], axis=0) <= 0).all()
+    assert (np.diff([evaluate(starts, np.arange(3))[0], *values], axis=0) <= 0).all()
     assert values[-1].max() < 1e-8
     alone = descend_together(evaluate, starts[:1], 5, 1e-16).values
     assert alone[0] == values[1][0]
+
+
+def test_a_finished_function_is_not_evaluated_again() -> None:
+    counts = np.zeros(2, dtype=int)
+
+    def evaluate(x: np.ndarray, of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return 1 + |x|^2 / 2, and the same of a long valley, which needs more steps."""
+        counts[of] += 1
+        steep = np.stack([np.ones(2), [1.0, 1e4]])[of]
+        return 1 + 0.5 * (steep * x**2).sum(axis=1), steep * x
+
+    found = descend_together(evaluate, np.ones((2, 2)), 30, 1e-12)
+    np.testing.assert_allclose(found.values, 1, rtol=1e-10)
+    assert counts[0] <= 4  # one step reaches the minimum, another gains nothing
+    assert counts[1] > 2 * counts[0]
 
 
 def test_scores_are_log_mean_exp_of_token_scores() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
@@ -15,23 +19,22 @@ from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_transformer import TokenTransformer, sampled_tokens
-from sparsetoken.fitting.linear_fit import choose_ridge
-from sparsetoken.fitting.samples import Targets
-from sparsetoken.losses import Loss
+from sparsetoken.fitting.linear_fit import DECADES, mean_variance
+from sparsetoken.fitting.samples import Samples, Targets
 from sparsetoken.validation import InvalidInput
 
-WIDTHS = (0.5, 1.0, 2.0, 4.0)  # gammas of kernels, in units of 1 / median squared distance
+WIDTHS = (1.0, 2.0, 4.0)  # gammas times the median squared distance; each twice the last
 COMPARED = 20_000  # tokens on which these are compared
-COMPONENTS, LEAST = 400, 50
+COMPONENTS, LEAST = 200, 50
 LARGEST = 1 << 28  # values of all features: 1 GB in float32
-PAIRS = 500  # tokens from which the median distance is taken
+PAIRS = 500  # of tokens, from which the median distance is taken
+FAINT = 1e-6  # share of the largest eigenvalue of a kernel up to which one is rounding
 
 
 def token_transformers(
     token_features: Any,
     bags: Bags,
     targets: Targets,
-    loss: Loss,
     standardize: bool,
     random_state: RandomState,
 ) -> list[TokenTransformer | None]:
@@ -49,32 +52,95 @@ def token_transformers(
     if token_features != "auto":
         legal = "None, 'auto' or a transformer with fit and transform"
         raise InvalidInput("token_features", legal, token_features)
-    return [None, *_kernel(bags, targets, loss, standardize, check_random_state(random_state))]
+    return [None, *_kernel(bags, targets, standardize, check_random_state(random_state))]
 
 
 def _kernel(
-    bags: Bags, targets: Targets, loss: Loss, standardize: bool, rng: np.random.RandomState
+    bags: Bags, targets: Targets, standardize: bool, rng: np.random.RandomState
 ) -> list[TokenTransformer]:
-    """Return the kernel whose mean features tell the classes best, if features have room.
-
-    It is that of least left-out loss of the mean token, on some of the bags: bags whose tokens
-    have another law have another mean feature, if the kernel is of the right width.
-    """
+    """Return the kernel whose mean features tell the classes best, if features have room."""
     components = min(COMPONENTS, LARGEST // len(bags.tokens), len(bags.tokens) // 2)
     if components < LEAST:
         return []
+    losses = _compared(bags, targets, components, standardize, rng)
+    if not losses:
+        return []
+    best, seed = min(losses, key=losses.__getitem__), rng.randint(2**31)
+    steps = [StandardScaler()] if best.scaled else []
+    kernel = Nystroem(gamma=best.gamma, n_components=components, random_state=seed)
+    return [TokenTransformer(make_pipeline(*steps, kernel), random_state=seed).fit(bags)]
+
+
+class _Kernel(NamedTuple):
+    """exp(-gamma |x - x'|^2), of tokens as given or of scaled ones."""
+
+    scaled: bool
+    gamma: float
+
+
+def _compared(
+    bags: Bags, targets: Targets, components: int, standardize: bool, rng: np.random.RandomState
+) -> dict[_Kernel, float]:
+    """Return how well a ridge regression on mean features tells the classes, for several kernels.
+
+    It is the mean squared error of left-out bags, of some of the bags: bags whose tokens
+    have another law have another mean feature, if the kernel is of the right width.
+
+    Columns of one unit, such as pixels, tell most in their own scale; others need one of
+    their own. Without `standardize` they are not scaled. All widths are compared in the scale
+    that is better at the first.
+    """
     rows = _some(bags, targets, rng)
     few, problems = bags[rows], [one.take(rows) for one in targets.problems()]
-    kernels = [one.fit(bags) for one in _kernels(bags, components, standardize, rng)]
+    some = bags.tokens[rng.permutation(sampled_tokens(bags, 2 * PAIRS, rng))]
+    deviation = some.std(axis=0, dtype=float)
+    scales = [np.ones(1), np.where(deviation > 0, deviation, 1.0)][: 2 if standardize else 1]
 
-    def left_out(kernel: TokenTransformer) -> float:
-        made = kernel.transform(few)
-        F = segment_mean(made.tokens, made.offsets).astype(float)
-        fits = [choose_ridge(F, samples, loss, "auto") for samples in problems]
-        losses = [fit.left_out_loss(one) for fit, one in zip(fits, problems, strict=True)]
-        return float(np.mean(losses))
+    def losses(scale: Float[np.ndarray, " s"]) -> Iterator[tuple[_Kernel, float]]:
+        others, half = some / scale, len(some) // 2
+        unit = float(np.median(np.square(others[:half] - others[half : 2 * half]).sum(axis=1)))
+        if unit == 0:
+            return
+        tokens, landmarks = (one.astype(bags.dtype) for one in (few.tokens / scale, others))
+        features = _mean_features(tokens, few.offsets, landmarks[:components], unit)
+        for width, F in zip(WIDTHS, features, strict=True):
+            loss = np.mean([_left_out(F, samples) for samples in problems])
+            yield _Kernel(len(scale) > 1, width / unit), float(loss)
 
-    return [min(kernels, key=left_out)] if kernels else []
+    series = [losses(scale) for scale in scales]
+    firsts = [(first, rest) for rest in series for first in itertools.islice(rest, 1)]
+    if not firsts:
+        return {}
+    first, rest = min(firsts, key=lambda one: one[0][1])
+    return dict([first, *rest])
+
+
+def _mean_features(
+    tokens: Float[np.ndarray, "N d"],
+    offsets: Int[np.ndarray, " k"],
+    landmarks: Float[np.ndarray, "m d"],
+    unit: float,
+) -> Iterator[Float[np.ndarray, "n m"]]:
+    """Return the mean Nystroem features of the bags, for each width.
+
+    Distances are shared, and the mean is taken before the features are made orthonormal.
+    """
+    far = euclidean_distances(tokens, landmarks, squared=True)
+    near, own = (
+        np.exp(-WIDTHS[0] / unit * one)
+        for one in (far, euclidean_distances(landmarks, squared=True))
+    )
+    for _ in WIDTHS:
+        rising, V = np.linalg.eigh(own.astype(float))
+        kept = rising > FAINT * rising[-1]
+        yield segment_mean(near, offsets) @ (V[:, kept] / np.sqrt(rising[kept]))
+        near, own = np.square(near, out=near), np.square(own)  # gamma doubles
+
+
+def _left_out(F: Float[np.ndarray, "n m"], samples: Samples) -> float:
+    """Return the mean squared error of left-out bags, for the best of several ridges."""
+    ridges = len(F) * mean_variance(F, samples) * 10.0 ** np.array(DECADES)
+    return -float(RidgeCV(ridges).fit(F, samples.y, samples.share * len(F)).best_score_)
 
 
 def _some(bags: Bags, targets: Targets, rng: np.random.RandomState) -> Int[np.ndarray, " m"]:
@@ -87,26 +153,3 @@ def _some(bags: Bags, targets: Targets, rng: np.random.RandomState) -> Int[np.nd
     order = order[np.argsort(place[order], kind="stable")]
     count = int(np.searchsorted(np.cumsum(bags.sizes[order]), COMPARED))
     return np.sort(order[: max(count, 2 * len(targets.classes))])
-
-
-def _kernels(
-    bags: Bags, components: int, standardize: bool, rng: np.random.RandomState
-) -> list[TokenTransformer]:
-    """Return Gaussian kernels of several widths, of tokens as given and of scaled ones.
-
-    Columns of one unit, such as pixels, tell most in their own scale; others need one of
-    their own. Without `standardize` they are not scaled. Widths are around the median distance
-    of two tokens.
-    """
-    some = bags.tokens[rng.permutation(sampled_tokens(bags, 2 * PAIRS, rng))].astype(float)
-    deviation, half = some.std(axis=0), len(some) // 2
-    scales = [np.ones(1), np.where(deviation > 0, deviation, 1.0)][: 2 if standardize else 1]
-    found, seed = [], rng.randint(2**31)
-    for scale in scales:
-        squares = np.square((some[:half] - some[half : 2 * half]) / scale).sum(axis=1)
-        steps = [StandardScaler()] if len(scale) > 1 else []
-        for width in WIDTHS if np.median(squares) > 0 else ():
-            gamma = width / np.median(squares)
-            kernel = Nystroem(gamma=gamma, n_components=components, random_state=seed)
-            found.append(TokenTransformer(make_pipeline(*steps, kernel), random_state=seed))
-    return found

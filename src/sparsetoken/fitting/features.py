@@ -12,6 +12,7 @@ from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_max, segment_mean, segment_softmax, weighted_sum
 from sparsetoken.fitting import moments
+from sparsetoken.fitting.projection import Projection
 from sparsetoken.fitting.standardization import Standardization
 
 LARGEST_EXPONENT = 40.0  # of activation exp: its square is still a float32
@@ -58,6 +59,11 @@ class BagFeatures:
         """The largest value of each standardised column within each bag."""
         scaling, tokens = self.standardization, self.bags.tokens
         return (segment_max(tokens, self.bags.offsets) - scaling.mean) / scaling.scale
+
+    @functools.cached_property
+    def projection(self) -> Projection:
+        """The standardised tokens as a linear map."""
+        return Projection(self.bags, self.standardization)
 
     @functools.cached_property
     def token_variance(self) -> float:

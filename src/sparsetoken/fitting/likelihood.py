@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge
@@ -56,13 +56,14 @@ class LikelihoodProblem:
     loss: Loss
 
     def value_and_gradient(
-        self, points: Float[np.ndarray, "S m"]
-    ) -> tuple[Float[np.ndarray, " S"], Float[np.ndarray, "S m"]]:
-        """Return values and exact gradients at rows (v, b); the tokens are read twice.
+        self, points: Float[np.ndarray, "s m"], of: Int[np.ndarray, " s"]
+    ) -> tuple[Float[np.ndarray, " s"], Float[np.ndarray, "s m"]]:
+        """Return values and exact gradients of some problems at rows (v, b).
 
-        The gradient of log mean exp is the mean token under the softmax of the scores.
+        The tokens are read twice. The gradient of log mean exp is the mean token under the
+        softmax of the scores.
         """
-        V, b = points[:, :-1], points[:, -1]
+        V, b, shares, ridges = points[:, :-1], points[:, -1], self.shares[of], self.ridges[of]
         bags, moved = self.projection.bags, self.projection.moved
         starts, sizes = bags.offsets[:-1], bags.sizes
         u = self.projection.projected(V.T)
@@ -71,13 +72,13 @@ class LikelihoodProblem:
         total = np.add.reduceat(a, starts, axis=1)
         m = top + np.log(total / sizes) + (V @ moved)[:, None]
         f = self.sign * m.astype(np.float64) + b[:, None]
-        h = self.shares * np.asarray(self.loss.slope(self.y, f))
+        h = shares * np.asarray(self.loss.slope(self.y, f))
         on = self.sign * h
         a *= np.repeat((on / total).astype(a.dtype), sizes, axis=1)
         on_v = self.projection.summed(a) + on.sum(axis=1)[:, None] * moved
-        on_v += self.ridges[:, None] * V
-        values = (self.shares * np.asarray(self.loss.value(self.y, f))).sum(axis=1)
-        values += 0.5 * self.ridges * np.einsum("ij,ij->i", V, V)
+        on_v += ridges[:, None] * V
+        values = (shares * np.asarray(self.loss.value(self.y, f))).sum(axis=1)
+        values += 0.5 * ridges * np.einsum("ij,ij->i", V, V)
         return values, np.concatenate([on_v, h.sum(axis=1)[:, None]], axis=1)
 
 
@@ -99,7 +100,7 @@ def likelihood_queries(
     parts = np.stack([samples.weight * subset for subset in subsets])
     parts /= parts.sum(axis=1, keepdims=True)
     problem = LikelihoodProblem(
-        Projection(task.bags, task.features.standardization),
+        task.features.projection,
         samples.y,
         np.tile(parts, (len(ridges), 1)),
         np.repeat(ridges, len(subsets)),

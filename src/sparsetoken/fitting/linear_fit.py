@@ -28,6 +28,8 @@ DECADES = (
     1.0,
     2.0,
 )  # of the ridge, in units of the variance of the features
+MIDDLE = (-3.0, -2.0, -1.0)  # where the best most often is
+CLEAR = 3.0  # standard errors by which a fit is worse that no other ridge makes the best
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -163,11 +165,13 @@ def choose_ridge(
     samples: Samples,
     loss: Loss,
     ridge: float | Literal["auto"],
+    rival: LinearFit | None = None,
 ) -> LinearFit:
     """Return the readout with the ridge of least left-out loss, or with the given ridge.
 
     The grid has a step of half a decade. It is in units of the mean variance of the features:
-    every decade is tried first, then what lies beside the best.
+    every decade is tried first, then what lies beside the best. With a rival that is clearly
+    better than the best of three decades in the middle, that is all.
 
     Parameters
     ----------
@@ -175,6 +179,8 @@ def choose_ridge(
     samples : Samples
     loss : Loss
     ridge : float or "auto"
+    rival : LinearFit, optional
+        The fit that this one must not be much worse than to matter.
 
     Raises
     ------
@@ -184,7 +190,7 @@ def choose_ridge(
     if ridge != "auto":
         return _fit_and_leave_out(features, samples, loss, float(ridge), TOLERANCE)
     require_smooth(loss)
-    unit = _mean_variance(features, samples)
+    unit = mean_variance(features, samples)
     tried: dict[float, LinearFit] = {}
 
     def best_of(exponents: Iterable[float]) -> float:
@@ -193,7 +199,11 @@ def choose_ridge(
             tried[e] = _fit_and_leave_out(features, samples, loss, unit * 10.0**e)
         return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
 
-    best = best_of(DECADES)
+    if rival is not None:
+        best = best_of(MIDDLE)
+        if gain(tried[best], rival, samples) < -CLEAR:
+            return tried[best]
+    best = best_of(e for e in DECADES if e not in tried)
     return tried[best_of((best - 0.5, best + 0.5))]
 
 
@@ -266,7 +276,8 @@ def standard_errors(gains: Float[np.ndarray, " n"], samples: Samples) -> float:
         return float(mean / np.sqrt(samples.variance_share @ np.square(gains - mean)))
 
 
-def _mean_variance(features: Float[np.ndarray, "n m"], samples: Samples) -> float:
+def mean_variance(features: Float[np.ndarray, "n m"], samples: Samples) -> float:
+    """Return the weighted mean variance of the columns, or 1 where it is 0 or not finite."""
     share = samples.share
     mean = share @ features
     variance = float(share @ np.square(features - mean).sum(axis=1)) / features.shape[1]

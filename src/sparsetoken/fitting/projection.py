@@ -12,6 +12,8 @@ from sparsetoken.bags import Bags
 from sparsetoken.fitting import moments
 from sparsetoken.fitting.standardization import Standardization
 
+NEAR = 0.9  # of the mean square of a column is that of its mean: three standard deviations
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Projection:
@@ -31,6 +33,17 @@ class Projection:
         """The mean of the tokens, in their dtype."""
         return moments.mean(self.bags.tokens).astype(self.bags.dtype)
 
+    @functools.cached_property
+    def rest(self) -> Float[np.ndarray, " d"]:
+        """What products of the tokens leave to take off the result: the centre, or 0.
+
+        It is the centre where no column is far from 0: this spares a copy, for at most two bits.
+        """
+        tokens = self.bags.tokens
+        squares = np.einsum("nd,nd->d", tokens, tokens) / len(tokens)
+        near = bool((np.square(self.centre) <= NEAR * squares).all())
+        return self.centre if near else np.zeros_like(self.centre)
+
     @property
     def moved(self) -> Float[np.ndarray, " d"]:
         """The standardised token at the centre: what `projected` leaves out."""
@@ -42,7 +55,7 @@ class Projection:
         raw = (directions / self.standardization.scale[:, None]).astype(tokens.dtype)
         found = np.empty((raw.shape[1], len(tokens)), tokens.dtype)
         for rows in moments.chunks(tokens):
-            found[:, rows] = ((tokens[rows] - self.centre) @ raw).T
+            found[:, rows] = (self._less(rows) @ raw - self.rest @ raw).T
         return found
 
     def summed(self, weights: Float[np.ndarray, "k N"]) -> Float[np.ndarray, "k d"]:
@@ -50,7 +63,8 @@ class Projection:
         tokens = self.bags.tokens
         total = np.zeros((len(weights), tokens.shape[1]))
         for rows in moments.chunks(tokens):
-            total += weights[:, rows] @ (tokens[rows] - self.centre)
+            total += weights[:, rows] @ self._less(rows)
+        total -= weights.sum(axis=1, dtype=float)[:, None] * self.rest
         return total / self.standardization.scale
 
     def within(self, directions: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " N"]:
@@ -59,5 +73,10 @@ class Projection:
         raw = (directions / self.standardization.scale).astype(tokens.dtype)
         found = np.empty(len(tokens), tokens.dtype)
         for rows in moments.chunks(tokens):
-            found[rows] = np.einsum("ij,ij->i", tokens[rows] - self.centre, raw[bag[rows]])
-        return found
+            found[rows] = np.einsum("ij,ij->i", self._less(rows), raw[bag[rows]])
+        return found - (raw @ self.rest)[bag]
+
+    def _less(self, rows: slice) -> Float[np.ndarray, "k d"]:
+        """Return tokens less what is taken off them before a product."""
+        tokens = self.bags.tokens[rows]
+        return tokens if self.rest.any() else tokens - self.centre

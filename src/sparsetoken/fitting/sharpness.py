@@ -9,13 +9,11 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.fitting.likelihood import likelihood_fit
-from sparsetoken.fitting.linear_fit import LinearFit, gain
+from sparsetoken.fitting.linear_fit import CLEAR, LinearFit, gain
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import Task
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # besides 0; in units of 1 / standard deviation of the scores
-
-CLEAR = 3.0  # standard errors by which a choice is worse that no other ridge makes the best
 
 LEVEL = 0.05  # of the test of a signal: on pure noise attention stays off in 95% of fits
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.fitting.projection import Projection
 from sparsetoken.fitting.task import Task
 
 PERMUTATIONS = 199
@@ -79,7 +78,7 @@ def _statistics(task: Task, orders: Float[np.ndarray, "P n"]) -> Float[np.ndarra
     share, sizes = task.samples.share, task.bags.sizes
     means = task.features.means - share @ task.features.means
     pull = orders * share
-    projection = Projection(task.bags, task.features.standardization)
+    projection = task.features.projection
     u = projection.projected((pull @ means).T)
     u -= np.repeat(pull.astype(u.dtype), sizes, axis=1) * projection.within(means)
     spread = u.std(axis=1, keepdims=True)

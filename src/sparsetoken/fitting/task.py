@@ -78,18 +78,19 @@ class Task:
             return self.mean_fit
         return self.fit(self.features.pooled(np.zeros(len(self.bags.tokens), self.bags.dtype)))
 
-    @functools.cached_property
-    def largest_fit(self) -> LinearFit | None:
-        """The readout of the mean token and the largest value of each column, (w, u) of length 2 d.
+    def largest_fit(self, rival: LinearFit | None = None) -> LinearFit | None:
+        """Return the readout of mean token and largest value of each column, (w, u) of length 2 d.
 
         With `rescale` each of these features is divided by its deviation over the bags. None
-        where there are too many.
+        where there are too many. Its ridge is not searched to the end beside a rival that is
+        clearly better.
         """
         means = self.features.means
         if means.size > MOST:
             return None
         both = np.concatenate([means, self.features.largest], axis=1)
-        return self.in_own_scale(both) if self.rescale else self._chosen(both)
+        scale = self._deviations(both) if self.rescale else np.ones(both.shape[1])
+        return _in_scale(both, scale, functools.partial(self._chosen, rival=rival))
 
     def fit(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
         """Return the readout of features."""
@@ -120,8 +121,10 @@ class Task:
         """Return what the columns of features are divided by for a readout."""
         return self._deviations(features) if self.rescaled else np.ones(features.shape[1])
 
-    def _chosen(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
-        return choose_ridge(features, self.samples, self.loss, self.ridge)
+    def _chosen(
+        self, features: Float[np.ndarray, "n d"], rival: LinearFit | None = None
+    ) -> LinearFit:
+        return choose_ridge(features, self.samples, self.loss, self.ridge, rival)
 
     def _deviations(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
         """Return deviations over bags, at least that of a mean of independent tokens.

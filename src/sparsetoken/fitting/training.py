@@ -209,8 +209,9 @@ def _averaged(task: Task, options: Options, choices: list[Choice], signal: float
     """
     attending = _attending(task, options, choices)
     pooled = _calibrated(task, task.unsharpened_fit)
-    largest = None if task.largest_fit is None else _calibrated(task, task.largest_fit)
     on = attending.readout if attending is not None and signal < LEVEL else None
+    largest = task.largest_fit(rival=on)
+    largest = None if largest is None else _calibrated(task, largest)
     found = average(pooled, on, largest, task.samples, task.loss)
     d, mean = task.bags.dimension, found.mean * pooled.w
     if largest is not None:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 MEMORY = 8  # pairs of moves that stand for the curvature
 ARMIJO = 1e-4  # share of the expected fall that a step must bring
 SHRINK, TRIES = 0.35, 8  # of a step that does not bring it
 
-Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-"""From points of shape (S, m) to values of shape (S,) and gradients of shape (S, m)."""
+Evaluate = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+"""From points (s, m) and the numbers (s,) of their functions to values (s,), gradients (s, m)."""
 
 
 class Descents(NamedTuple):
@@ -43,19 +43,20 @@ def descend_together(
     """Minimise S functions of m unknowns, each from its own start.
 
     No value ever rises. A function is done when a step lowers it by less than a share
-    `tolerance` of its value; all are evaluated until the last is done.
+    `tolerance` of its value, and is not evaluated again.
 
     Parameters
     ----------
     evaluate : callable
-        Maps points (S, m) to values (S,) and gradients (S, m).
+        Maps points (s, m) and the numbers (s,) of the functions that are meant to their values
+        (s,) and gradients (s, m).
     start : array of shape (S, m)
     steps : int
         At most so many.
     tolerance : float
     """
     x = np.array(start, dtype=float)
-    f, g = evaluate(x)
+    f, g = evaluate(x, np.arange(len(x)))
     pairs: list[_Pair] = []
     busy = np.ones(len(x), dtype=bool)
     for _ in range(steps):
@@ -64,7 +65,7 @@ def descend_together(
         p = np.where((_dots(p, g) < 0)[:, None], p, -g) * busy[:, None]
         length = np.sqrt(_dots(p, p))
         first = np.minimum(1.0, (1 + np.linalg.norm(x, axis=1)) / np.maximum(length, 1e-300))
-        found, f_found, g_found = _line_search(evaluate, x, p, f, g, first)
+        found, f_found, g_found = _line_search(evaluate, x, p, f, g, first, busy)
         pairs = [*pairs[-MEMORY + 1 :], _pair(found - x, g_found - g)]
         busy &= f - f_found > tolerance * np.abs(f)
         x, f, g = found, f_found, g_found
@@ -80,18 +81,21 @@ def _line_search(
     f: Float[np.ndarray, " S"],
     g: Float[np.ndarray, "S m"],
     step: Float[np.ndarray, " S"],
+    busy: Bool[np.ndarray, " S"],
 ) -> tuple[Float[np.ndarray, "S m"], Float[np.ndarray, " S"], Float[np.ndarray, "S m"]]:
     """Shorten each step until it brings its share of the fall; one that never does is 0."""
-    fall = ARMIJO * _dots(p, g)
+    fall, rows = ARMIJO * _dots(p, g), np.flatnonzero(busy)
+    x, f, g = x.copy(), f.copy(), g.copy()
     for _ in range(TRIES):
-        trial = x + step[:, None] * p
-        f_trial, g_trial = evaluate(trial)
-        good = f_trial <= f + step * fall
-        if good.all():
-            return trial, f_trial, g_trial
-        step = np.where(good, step, SHRINK * step)
-    keep = good[:, None]
-    return np.where(keep, trial, x), np.where(good, f_trial, f), np.where(keep, g_trial, g)
+        trial = x[rows] + step[rows, None] * p[rows]
+        f_trial, g_trial = evaluate(trial, rows)
+        good = f_trial <= f[rows] + step[rows] * fall[rows]
+        done = rows[good]
+        x[done], f[done], g[done] = trial[good], f_trial[good], g_trial[good]
+        rows, step = rows[~good], SHRINK * step
+        if not len(rows):
+            break
+    return x, f, g
 
 
 def _pair(move: Float[np.ndarray, "S m"], change: Float[np.ndarray, "S m"]) -> _Pair:
