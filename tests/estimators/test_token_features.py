@@ -18,6 +18,7 @@ from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import TokenTransformer, token_features
 from sparsetoken.estimators.token_transformer import sampled_tokens
+from sparsetoken.fitting.linear_fit import mean_variance
 from sparsetoken.fitting.samples import Samples, Targets
 from sparsetoken.validation import InvalidInput
 
@@ -160,29 +161,46 @@ def two_classes(y: np.ndarray) -> Targets:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("narrow", [False, True])
-def test_the_kernel_is_that_whose_mean_features_tell_the_classes_best(
-    seed: int, narrow: bool
+@pytest.mark.parametrize("law", ["spot", "unsure", "noise"])
+def test_the_kernel_is_that_whose_mean_features_surely_tell_the_classes_best(
+    law: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A small spot among tokens that are far apart, or a token of twice the variation."""
-    rng, n = np.random.default_rng(seed), 200
+    """A small spot among tokens that are far apart, the same if that is not sure, or nothing."""
+    rng, n = np.random.default_rng(seed), 400
     X, y = rng.standard_normal((n, 5, 2)), np.arange(n) % 2
-    if narrow:
+    if law != "noise":
         X = rng.uniform(-3, 3, (n, 5, 2))
         X[y == 1, 0] = np.array([1.5, -1.5]) + rng.uniform(-0.3, 0.3, (n // 2, 2))
-    else:
-        X[y == 1, 0] *= 2
+    if law == "unsure":
+        monkeypatch.setattr(token_features, "CLEAR", 1e3)  # no gain is that sure
     bags, targets = as_bags(X * [1, 100]), two_classes(y)  # the second column drowns the first
-    assert token_features._some(bags, targets, np.random.RandomState(0)).tolist() == list(range(n))
-    losses = token_features._compared(bags, targets, 200, True, np.random.RandomState(0))
-    assert [kernel.scaled for kernel in losses] == [True] * 3
-    (unscaled, *_) = token_features._compared(bags, targets, 200, False, np.random.RandomState(0))
-    assert not unscaled.scaled
-    gammas = [kernel.gamma for kernel in losses]
-    np.testing.assert_allclose(gammas, gammas[0] * np.array([1, 2, 4]), rtol=1e-12)
-    (taken,) = token_features._kernel(bags, targets, True, np.random.RandomState(0))
-    assert taken.transformer_[-1].gamma == gammas[-1 if narrow else 0]
-    assert isinstance(taken.transformer_[0], StandardScaler)
+    scaled, given = (
+        token_features._kernel(bags, targets, standardize, np.random.RandomState(0))[0]
+        for standardize in (True, False)
+    )
+    pairs = np.random.default_rng(2).integers(0, len(bags.tokens), (2, 5000))
+
+    def width(found: TokenTransformer, scale: np.ndarray | float) -> float:
+        squares = np.square((bags.tokens[pairs[0]] - bags.tokens[pairs[1]]) / scale).sum(axis=1)
+        return found.transformer_[-1].gamma * float(np.median(squares))
+
+    assert len(given.transformer_) == 1
+    assert given.transformer_[-1].n_components == 400
+    # Medians of other pairs differ by less than half the way to the next width.
+    near = pytest.approx({"spot": 4.0, "unsure": 1.0, "noise": 1.0}[law], rel=0.3)
+    if law == "noise":
+        assert width(given, 1.0) == near
+    else:
+        assert isinstance(scaled.transformer_[0], StandardScaler)
+        assert width(scaled, bags.tokens.std(axis=0)) == near
+
+
+@pytest.mark.parametrize(
+    ("tokens", "components"),
+    [(120, 60), (8000, 400), (10_000, 320), (16_000, 200), (1_000_000, 200), (2_000_000, 134)],
+)
+def test_features_fit_time_and_memory(tokens: int, components: int) -> None:
+    assert token_features._components(tokens) == components
 
 
 def test_mean_features_have_the_products_of_the_mean_kernel() -> None:
@@ -203,16 +221,17 @@ def test_mean_features_have_the_products_of_the_mean_kernel() -> None:
 def test_left_out_errors_are_those_of_fits_without_each_bag() -> None:
     rng, n = np.random.default_rng(0), 12
     F, y = rng.standard_normal((n, 4)), np.where(np.arange(n) % 3, 1.0, -1.0)
-    samples = Samples(y, np.ones(n), np.ones(n))
-    errors = []
-    for ridge in n * F.var(axis=0).mean() * 10.0 ** np.arange(-4, 3):
-        error = 0.0
+    samples = Samples(y, rng.uniform(0.5, 2, n), np.ones(n))
+    weight = samples.share * n
+    ridges = n * mean_variance(F, samples) * 10.0 ** np.arange(-4, 3)
+    errors = np.empty((len(ridges), n))
+    for row, ridge in zip(errors, ridges, strict=True):
         for i in range(n):
             rest = np.arange(n) != i
-            # The mean is not left out: the intercept of the fit to the rest is its own.
-            error += (y[i] - Ridge(ridge).fit(F[rest], y[rest]).predict(F[i : i + 1])[0]) ** 2 / n
-        errors.append(error)
-    assert token_features._left_out(F, samples) == pytest.approx(min(errors), rel=1e-9)
+            fit = Ridge(ridge).fit(F[rest], y[rest], weight[rest])
+            row[i] = (y[i] - fit.predict(F[i : i + 1])[0]) ** 2
+    best = errors[(errors @ weight).argmin()]
+    np.testing.assert_allclose(token_features._left_out(F, samples), best, rtol=1e-9)
 
 
 def test_equal_tokens_have_no_kernel() -> None:

@@ -115,12 +115,13 @@ class AttentionClassifier(QueryClassifier):
         What is made of each token before all else, for signals that are not linear in tokens:
         nothing, or what a transformer of scikit-learn makes, such as ``Nystroem()``, fitted to
         a sample of tokens without labels or weights (`TokenTransformer`). Query and readout
-        then act on that. ``auto`` also fits with up to 200 features of a Gaussian kernel, and
+        then act on that. ``auto`` also fits with up to 400 features of a Gaussian kernel, and
         takes them if they gain more than two standard errors over the tokens themselves: two
-        fits, and memory for the features, at most 1 GB in float32; with more tokens there are
-        fewer features, down to 50. The kernel is of tokens as given or of scaled ones, its
-        gamma 1, 2 or 4 over the median squared distance of two tokens: those whose mean features
-        tell the classes of left-out bags best in a ridge regression.
+        fits, and memory for the features, at most 1 GB in float32. With more than 8000 tokens
+        there are fewer features, for time, but 200 until the memory allows no more than
+        50. The kernel is of tokens as given or of scaled ones. Its gamma is 1 over the median
+        squared distance of two tokens, or 0.5, 2 or 4 over it where mean features then tell
+        the classes of left-out bags surely better in a ridge regression.
     n_tokens : int, optional
         Tokens in each row of a 2-D input; by default a row is one token.
     random_state : int, RandomState or None

@@ -19,15 +19,17 @@ from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_transformer import TokenTransformer, sampled_tokens
-from sparsetoken.fitting.linear_fit import DECADES, mean_variance
+from sparsetoken.fitting.linear_fit import DECADES, mean_variance, standard_errors
 from sparsetoken.fitting.samples import Samples, Targets
 from sparsetoken.validation import InvalidInput
 
-WIDTHS = (1.0, 2.0, 4.0)  # gammas times the median squared distance; each twice the last
+WIDTHS = (0.5, 1.0, 2.0, 4.0)  # gammas times the median squared distance; each twice the last
 COMPARED = 20_000  # tokens on which these are compared
-COMPONENTS, LEAST = 200, 50
+MOST, ENOUGH, LEAST = 400, 200, 50  # features
+QUICK = 3_200_000  # values of all features: beyond it fewer than the most, for time
 LARGEST = 1 << 28  # values of all features: 1 GB in float32
 PAIRS = 500  # of tokens, from which the median distance is taken
+CLEAR = 2.0  # standard errors that another width must gain: it is one of several
 FAINT = 1e-6  # share of the largest eigenvalue of a kernel up to which one is rounding
 
 
@@ -55,22 +57,6 @@ def token_transformers(
     return [None, *_kernel(bags, targets, standardize, check_random_state(random_state))]
 
 
-def _kernel(
-    bags: Bags, targets: Targets, standardize: bool, rng: np.random.RandomState
-) -> list[TokenTransformer]:
-    """Return the kernel whose mean features tell the classes best, if features have room."""
-    components = min(COMPONENTS, LARGEST // len(bags.tokens), len(bags.tokens) // 2)
-    if components < LEAST:
-        return []
-    losses = _compared(bags, targets, components, standardize, rng)
-    if not losses:
-        return []
-    best, seed = min(losses, key=losses.__getitem__), rng.randint(2**31)
-    steps = [StandardScaler()] if best.scaled else []
-    kernel = Nystroem(gamma=best.gamma, n_components=components, random_state=seed)
-    return [TokenTransformer(make_pipeline(*steps, kernel), random_state=seed).fit(bags)]
-
-
 class _Kernel(NamedTuple):
     """exp(-gamma |x - x'|^2), of tokens as given or of scaled ones."""
 
@@ -78,41 +64,78 @@ class _Kernel(NamedTuple):
     gamma: float
 
 
-def _compared(
-    bags: Bags, targets: Targets, components: int, standardize: bool, rng: np.random.RandomState
-) -> dict[_Kernel, float]:
-    """Return how well a ridge regression on mean features tells the classes, for several kernels.
-
-    It is the mean squared error of left-out bags, of some of the bags: bags whose tokens
-    have another law have another mean feature, if the kernel is of the right width.
-
-    Columns of one unit, such as pixels, tell most in their own scale; others need one of
-    their own. Without `standardize` they are not scaled. All widths are compared in the scale
-    that is better at the first.
-    """
+def _kernel(
+    bags: Bags, targets: Targets, standardize: bool, rng: np.random.RandomState
+) -> list[TokenTransformer]:
+    """Return the kernel whose mean features tell the classes best, if features have room."""
+    components = _components(len(bags.tokens))
+    if components < LEAST:
+        return []
     rows = _some(bags, targets, rng)
     few, problems = bags[rows], [one.take(rows) for one in targets.problems()]
     some = bags.tokens[rng.permutation(sampled_tokens(bags, 2 * PAIRS, rng))]
+    best, seed = _best(few, problems, some, components, standardize), rng.randint(2**31)
+    if best is None:
+        return []
+    steps = [StandardScaler()] if best.scaled else []
+    kernel = Nystroem(gamma=best.gamma, n_components=components, random_state=seed)
+    return [TokenTransformer(make_pipeline(*steps, kernel), random_state=seed).fit(bags)]
+
+
+def _components(tokens: int) -> int:
+    """Return how many features there are time and memory for."""
+    quick = max(ENOUGH, min(MOST, QUICK // tokens))
+    return min(quick, LARGEST // tokens, tokens // 2)
+
+
+def _best(
+    bags: Bags,
+    problems: list[Samples],
+    some: Float[np.ndarray, "s d"],
+    components: int,
+    standardize: bool,
+) -> _Kernel | None:
+    """Return the kernel of least left-out error of a ridge regression on mean features.
+
+    Bags whose tokens have another law have another mean feature, if the kernel is of the right
+    width. Widths are around the median distance of two of some tokens, which is taken unless
+    another surely gains. Columns of one unit, such as pixels, tell most in their own scale;
+    others need one of their own. That of less error at the first width is taken; without
+    `standardize` it is the one given. None if the median is 0.
+    """
     deviation = some.std(axis=0, dtype=float)
     scales = [np.ones(1), np.where(deviation > 0, deviation, 1.0)][: 2 if standardize else 1]
 
-    def losses(scale: Float[np.ndarray, " s"]) -> Iterator[tuple[_Kernel, float]]:
+    def tried(scale: Float[np.ndarray, " k"]) -> Iterator[_Tried]:
         others, half = some / scale, len(some) // 2
         unit = float(np.median(np.square(others[:half] - others[half : 2 * half]).sum(axis=1)))
         if unit == 0:
             return
-        tokens, landmarks = (one.astype(bags.dtype) for one in (few.tokens / scale, others))
-        features = _mean_features(tokens, few.offsets, landmarks[:components], unit)
+        tokens, landmarks = (one.astype(bags.dtype) for one in (bags.tokens / scale, others))
+        features = _mean_features(tokens, bags.offsets, landmarks[:components], unit)
         for width, F in zip(WIDTHS, features, strict=True):
-            loss = np.mean([_left_out(F, samples) for samples in problems])
-            yield _Kernel(len(scale) > 1, width / unit), float(loss)
+            errors = np.mean([_left_out(F, samples) for samples in problems], axis=0)
+            yield _Tried(_Kernel(len(scale) > 1, width / unit), errors)
 
-    series = [losses(scale) for scale in scales]
-    firsts = [(first, rest) for rest in series for first in itertools.islice(rest, 1)]
+    def error(one: _Tried) -> float:
+        return float(problems[0].share @ one.errors)
+
+    series = [tried(scale) for scale in scales]
+    firsts = [first for one in series for first in itertools.islice(one, 1)]
     if not firsts:
-        return {}
-    first, rest = min(firsts, key=lambda one: one[0][1])
-    return dict([first, *rest])
+        return None
+    first = min(firsts, key=error)
+    widths = [first, *series[first.kernel.scaled]]
+    median, best = widths[WIDTHS.index(1.0)], min(widths, key=error)
+    surely = standard_errors(median.errors - best.errors, problems[0]) > CLEAR
+    return (best if surely else median).kernel
+
+
+class _Tried(NamedTuple):
+    """A kernel, and the squared left-out error of each bag with its features."""
+
+    kernel: _Kernel
+    errors: Float[np.ndarray, " n"]
 
 
 def _mean_features(
@@ -137,10 +160,12 @@ def _mean_features(
         near, own = np.square(near, out=near), np.square(own)  # gamma doubles
 
 
-def _left_out(F: Float[np.ndarray, "n m"], samples: Samples) -> float:
-    """Return the mean squared error of left-out bags, for the best of several ridges."""
+def _left_out(F: Float[np.ndarray, "n m"], samples: Samples) -> Float[np.ndarray, " n"]:
+    """Return the squared error of each bag if it is left out, for the best of several ridges."""
     ridges = len(F) * mean_variance(F, samples) * 10.0 ** np.array(DECADES)
-    return -float(RidgeCV(ridges).fit(F, samples.y, samples.share * len(F)).best_score_)
+    weight = samples.share * len(F)
+    errors = RidgeCV(ridges, store_cv_results=True).fit(F, samples.y, weight).cv_results_
+    return errors[:, errors.sum(axis=0).argmin()] / weight
 
 
 def _some(bags: Bags, targets: Targets, rng: np.random.RandomState) -> Int[np.ndarray, " m"]:
