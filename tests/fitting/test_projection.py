@@ -30,3 +30,13 @@ def test_products_are_those_of_tokens_less_their_mean(far: float, standardize: b
     np.testing.assert_allclose(projection.summed(float32), float32.astype(float) @ z, **near)
     within = [one @ v for one, v in zip(np.split(z, bags.offsets[1:-1]), per_bag, strict=True)]
     np.testing.assert_allclose(projection.within(per_bag), np.concatenate(within), **near)
+
+
+def test_squares_that_overflow_leave_products_exact() -> None:
+    rng = np.random.default_rng(0)
+    tokens = (1e25 + 1e22 * rng.standard_normal((8, 2))).astype(np.float32)
+    bags = as_bags([tokens[:3], tokens[3:]])
+    projection = Projection(bags, Standardization.of(bags, np.ones(2), True))
+    assert not projection.rest.any()
+    z = (bags.tokens.astype(float) - projection.centre) / projection.standardization.scale
+    np.testing.assert_allclose(projection.projected(np.eye(2)), z.T, rtol=1e-5, atol=1e-5)

@@ -118,10 +118,10 @@ class AttentionClassifier(QueryClassifier):
         then act on that. ``auto`` also fits with up to 400 features of a Gaussian kernel, and
         takes them if they gain more than two standard errors over the tokens themselves: two
         fits, and memory for the features, at most 1 GB in float32. With more than 8000 tokens
-        there are fewer features, for time, but 200 until the memory allows no more than
-        50. The kernel is of tokens as given or of scaled ones. Its gamma is 1 over the median
-        squared distance of two tokens, or 0.5, 2 or 4 over it where mean features then tell
-        the classes of left-out bags surely better in a ridge regression.
+        there are fewer features, for time: 200 from 16 000 on, and down to 50 where more do not
+        fit into that memory. The kernel is of tokens as given or of scaled ones. Its gamma is 1
+        over the median squared distance of two tokens, or 0.5, 2 or 4 over it where mean
+        features then tell the classes of left-out bags surely better in a ridge regression.
     n_tokens : int, optional
         Tokens in each row of a 2-D input; by default a row is one token.
     random_state : int, RandomState or None

@@ -41,8 +41,10 @@ class Projection:
         """
         tokens = self.bags.tokens
         squares = np.einsum("nd,nd->d", tokens, tokens) / len(tokens)
-        near = bool((np.square(self.centre) <= NEAR * squares).all())
-        return self.centre if near else np.zeros_like(self.centre)
+        near = np.square(self.centre, dtype=float) <= NEAR * squares
+        # In float32 squares of large tokens are infinite.
+        safe = bool((near & np.isfinite(squares)).all())
+        return self.centre if safe else np.zeros_like(self.centre)
 
     @property
     def moved(self) -> Float[np.ndarray, " d"]:
