@@ -371,6 +371,8 @@ def _best(tried: list[_Tried], targets: Targets) -> _Tried:
     They were chosen from several by the same labels: one standard error is not enough. Tokens
     and their normal scores are equally simple.
     """
+    if len(tried) == 1:
+        return tried[0]
     own = [one for one in tried if one.steps.transformer is tried[0].steps.transformer]
     samples = targets.problems()[0]
 
