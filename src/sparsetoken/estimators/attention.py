@@ -246,6 +246,9 @@ class AttentionClassifier(QueryClassifier):
     0
     """
 
+    token_transformer_: TokenTransformer | None
+    normal_scores_: TokenNormalScores | None
+
     def __init__(
         self,
         training: Training = "auto",
@@ -338,6 +341,18 @@ class AttentionClassifier(QueryClassifier):
         found = TokenNormalScores(random_state=self.random_state)
         found.fit(bags, sample_weight=targets.weight)
         return found if len(found.columns_) else None
+
+    def summary(self) -> str:
+        """Say in a line for each class whether attention is on, and what speaks for it.
+
+        A last line says so if columns count by their normal scores.
+        """
+        text = super().summary()
+        if self.normal_scores_ is None:
+            return text
+        count, d = len(self.normal_scores_.columns_), self.query_.shape[1]
+        which = f"all {d}" if count == d else f"{count} of {d}"
+        return f"{text}\nFor their heavy tails {which} columns count by their normal scores."
 
     def _read(self, X: Any, mask: Any = None) -> Bags:
         bags = super()._read(X, mask)

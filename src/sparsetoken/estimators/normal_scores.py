@@ -16,7 +16,7 @@ from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.estimators.token_transformer import sampled_tokens
 from sparsetoken.fitting import moments
-from sparsetoken.validation import InvalidInput, integer, real
+from sparsetoken.validation import integer, real
 
 KNOTS = 400  # between which the map of a column is linear, if it has more values
 
@@ -92,7 +92,7 @@ class TokenNormalScores(  # type: ignore[call-arg]
 
         Raises
         ------
-        InvalidInput
+        ValueError
             If a parameter is out of range, or no bag has any weight.
         """
         least = real("least_kurtosis", self.least_kurtosis, -np.inf)
@@ -101,8 +101,6 @@ class TokenNormalScores(  # type: ignore[call-arg]
         weight = _check_sample_weight(
             sample_weight, bags, dtype=np.float64, ensure_non_negative=True
         )
-        if not weight.any():
-            raise InvalidInput("sample_weight", "above 0 for some bag", "zeros")
         bags, weight = bags[weight > 0], weight[weight > 0]
         rows = sampled_tokens(bags, most, check_random_state(self.random_state))
         share = weight[np.searchsorted(bags.offsets, rows, side="right") - 1]
