@@ -175,7 +175,8 @@ def _fitted(
         candidates = with_opposites(candidates, "tied")
     choices = _choices(task, options, candidates)
     options.told(0.9, "sharpnesses compared")
-    pvalue = attention_pvalue(choices, pooled, samples, folds)
+    # A constant is better than mean pooling without signal, and attention is often almost one.
+    pvalue = attention_pvalue(choices, _calibrated(task, pooled), samples, folds)
     signal = either_pvalue(pvalue, signal_pvalue(task))
     # Bonferroni: the fit that is kept is the one that looks best.
     pvalue, signal = (min(1.0, options.compared * p) if p == p else p for p in (pvalue, signal))
