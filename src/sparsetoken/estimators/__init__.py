@@ -8,6 +8,7 @@ from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.elementwise import ElementwiseAttentionClassifier
 from sparsetoken.estimators.inputs import PaddingWarning
 from sparsetoken.estimators.linear import PooledLinearClassifier, VectorizedLinearClassifier
+from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.query_warning import QueryWarning
 from sparsetoken.estimators.token_transformer import TokenTransformer
 from sparsetoken.estimators.transformers import BagPooling, TokenPCA, TokenScaler
@@ -19,6 +20,7 @@ __all__ = [
     "PaddingWarning",
     "PooledLinearClassifier",
     "QueryWarning",
+    "TokenNormalScores",
     "TokenPCA",
     "TokenScaler",
     "TokenTransformer",

@@ -58,6 +58,7 @@ class Options:
     n_folds: int
     steps: StepSizes
     strict: bool = False
+    compared: int = 1  # fits to other forms of the tokens from which one is chosen
     told: Callable[[float, str], None] = lambda share, what: None
 
 
@@ -174,8 +175,11 @@ def _fitted(
         candidates = with_opposites(candidates, "tied")
     choices = _choices(task, options, candidates)
     options.told(0.9, "sharpnesses compared")
-    pvalue = attention_pvalue(choices, pooled, samples, folds)
+    # A constant is better than mean pooling without signal, and attention is often almost one.
+    pvalue = attention_pvalue(choices, _calibrated(task, pooled), samples, folds)
     signal = either_pvalue(pvalue, signal_pvalue(task))
+    # Bonferroni: the fit that is kept is the one that looks best.
+    pvalue, signal = (min(1.0, options.compared * p) if p == p else p for p in (pvalue, signal))
     softmax = task.features.activation == "softmax"
     if options.training == "auto" and automatic and softmax and not options.strict:
         fit = _averaged(task, options, choices, signal)

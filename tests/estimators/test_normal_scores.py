@@ -1,0 +1,245 @@
+"""Normal scores of heavy-tailed columns, and the choice between them and the tokens."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import kurtosis, norm, rankdata
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+from sparsetoken import AttentionClassifier
+from sparsetoken.bags import Bags, as_bags
+from sparsetoken.estimators import BagPooling, TokenNormalScores, TokenTransformer
+from sparsetoken.estimators.saving import load, save
+from sparsetoken.validation import InvalidInput
+
+DTYPES = (np.float32, np.float64)
+
+
+def _tokens(n: int, seed: int = 0) -> np.ndarray:
+    """Columns: normal, lognormal, counts of mostly 0, uniform, constant."""
+    rng = np.random.default_rng(seed)
+    normal, log, uniform = rng.standard_normal(n), rng.lognormal(size=n), rng.random(n)
+    return np.stack([normal, log, rng.poisson(0.03, n), uniform, np.full(n, 0.1)], axis=1)
+
+
+def _bags(n: int = 60, seed: int = 0, dtype: type = np.float64) -> Bags:
+    sizes = np.random.default_rng(seed).integers(1, 10, n)
+    return Bags(_tokens(sizes.sum(), seed).astype(dtype), np.append(0, np.cumsum(sizes)))
+
+
+def _lognormal_bags(n: int, seed: int, shift: float = 4.0) -> tuple[np.ndarray, np.ndarray]:
+    """Exponentials of Gaussian tokens, of which one is shifted in positive bags."""
+    rng, direction = np.random.default_rng(seed), np.random.default_rng(99).standard_normal(30)
+    y, Z = np.arange(n) % 2, rng.standard_normal((n, 10, 30))
+    Z[y == 1, 0] += shift * direction / np.linalg.norm(direction)
+    return np.exp(Z), y
+
+
+@pytest.mark.parametrize("estimator", [TokenNormalScores(), TokenNormalScores(-3.0)], ids=str)
+def test_scikit_learn_finds_nothing_wrong(estimator: BaseEstimator) -> None:
+    check_estimator(estimator, on_skip=None)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scores_are_normal_quantiles_of_mid_ranks(dtype: type) -> None:
+    bags = _bags(dtype=dtype)
+    found = TokenNormalScores().fit_transform(bags)
+    assert found.tokens.dtype == dtype
+    N = len(bags.tokens)
+    assert N < 400  # every value is a knot
+    for j in (1, 2):
+        expected = norm.ppf((rankdata(bags.tokens[:, j]) - 0.5) / N)
+        np.testing.assert_allclose(found.tokens[:, j], expected, atol=1e-6)  # rounding of float32
+
+
+def test_columns_are_taken_by_their_kurtosis() -> None:
+    bags = _bags()
+    above = kurtosis(bags.tokens[:, :4])
+    assert np.flatnonzero(above > 3).tolist() == [1, 2]
+    for least in (3.0, *(above - 1e-9), *(above + 1e-9)):
+        scores = TokenNormalScores(least).fit(bags)
+        assert scores.columns_.tolist() == np.flatnonzero(above > least).tolist()
+    unlike = TokenNormalScores().fit_transform(bags).tokens != bags.tokens
+    assert unlike.any(axis=0).tolist() == [False, True, True, False, False]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_columns_constant_up_to_rounding_are_left_alone(dtype: type) -> None:
+    tokens = np.ones((900, 1), dtype)
+    tokens[3] += np.finfo(dtype).eps
+    assert not len(TokenNormalScores().fit(as_bags(tokens[:, None])).columns_)
+
+
+def test_tokens_without_heavy_tails_are_not_copied() -> None:
+    bags = as_bags(np.random.default_rng(0).standard_normal((40, 5, 3)))
+    assert TokenNormalScores().fit_transform(bags).tokens is bags.tokens
+
+
+def test_order_stays_and_outliers_get_the_last_score() -> None:
+    bags = as_bags(np.random.default_rng(0).lognormal(size=(2000, 2, 1)))  # more values than knots
+    scores = TokenNormalScores().fit(bags)
+    values, knots = scores.knots_[0]
+    assert 300 < len(values) <= 400
+    assert values[[0, -1]].tolist() == [bags.tokens.min(), bags.tokens.max()]
+    new = np.sort(np.random.default_rng(1).lognormal(size=500))
+    made = scores.transform(as_bags(new[:, None, None])).tokens[:, 0]
+    inside = (new > values[0]) & (new < values[-1])
+    assert (np.diff(made[inside]) > 0).all()
+    # The scores of log X are those of X: standard normal ones, but for ranks of 4000 draws.
+    np.testing.assert_allclose(made[inside], np.log(new[inside]), atol=0.35)
+    far = scores.transform(as_bags(np.array([[[-1e9]], [[1e9]]]))).tokens[:, 0]
+    np.testing.assert_allclose(far, norm.ppf([0.5 / 4000, 1 - 0.5 / 4000]))
+    np.testing.assert_allclose(knots[[0, -1]], far)
+
+
+def test_the_other_sign_gives_opposite_scores() -> None:
+    bags = _bags()
+    there = TokenNormalScores().fit_transform(bags).tokens[:, 1:3]
+    back = TokenNormalScores().fit_transform(bags.with_tokens(-bags.tokens)).tokens[:, 1:3]
+    np.testing.assert_allclose(back, -there, atol=1e-12)
+
+
+def test_a_weight_is_so_many_bags() -> None:
+    bags, weight = _bags(30), np.random.default_rng(1).integers(0, 4, 30)
+    weighted = TokenNormalScores().fit(bags, sample_weight=weight)
+    repeated = TokenNormalScores().fit(bags[np.repeat(np.arange(30), weight)])
+    assert weighted.columns_.tolist() == repeated.columns_.tolist() == [1, 2]
+    for one, other in zip(weighted.knots_, repeated.knots_, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        TokenNormalScores().fit(bags, sample_weight=np.zeros(30))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"least_kurtosis": "high"}, "least_kurtosis must be a finite number"),
+        ({"max_tokens": 0}, "max_tokens must be"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters: dict, match: str) -> None:
+    with pytest.raises(InvalidInput, match=match):
+        TokenNormalScores(**parameters).fit(_bags())
+
+
+def test_scores_serve_any_pipeline() -> None:
+    X, y = _lognormal_bags(400, 0)
+    pipeline = make_pipeline(TokenNormalScores(), BagPooling("max"), LogisticRegression(C=0.1))
+    assert pipeline.fit(X, y).score(*_lognormal_bags(400, 1)) > 0.6
+
+
+def test_attention_takes_scores_where_tokens_have_heavy_tails() -> None:
+    X, y = _lognormal_bags(150, 0)
+    test, truth = _lognormal_bags(500, 1)
+    plain, auto = (
+        AttentionClassifier(normal_scores=asked, random_state=0).fit(X, y)
+        for asked in (False, "auto")
+    )
+    assert plain.normal_scores_ is None
+    assert auto.normal_scores_.columns_.tolist() == list(range(30))
+    # The errors are about .08 and .35; 500 bags tell them to .02.
+    assert auto.score(test, truth) > plain.score(test, truth) + 0.15
+    top = np.array([tokens[0] for tokens in auto.top_tokens(test[truth == 1])])
+    assert np.mean(top == 0) > 0.8
+    by_hand = AttentionClassifier(normal_scores=False, random_state=0)
+    by_hand = make_pipeline(TokenNormalScores(random_state=0), by_hand).fit(X, y)
+    np.testing.assert_allclose(auto.decision_function(test), by_hand.decision_function(test))
+    assert "all 30 columns count by their normal scores" in auto.summary()
+    assert "normal scores" not in plain.summary()
+
+
+def test_attention_takes_tokens_where_their_size_matters() -> None:
+    rng = np.random.default_rng(0)
+
+    def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Labels of the sum of a heavy-tailed column."""
+        X = rng.standard_t(2, size=(n, 8, 5))
+        return X, (X[:, :, 0].sum(axis=1) > 0).astype(int)
+
+    X, y = drawn(300)
+    test, truth = drawn(1000)
+    auto = AttentionClassifier(random_state=0).fit(X, y)
+    assert auto.normal_scores_ is None
+    forced = AttentionClassifier(normal_scores=True, random_state=0).fit(X, y)
+    assert len(forced.normal_scores_.columns_) == 5
+    # Outliers decide the sum: errors are about .03 and .15, known to .01.
+    assert auto.score(test, truth) > forced.score(test, truth) + 0.05
+
+
+@pytest.mark.parametrize("training", ["auto", "likelihood", "tied", "cross_fit"])
+def test_normal_tokens_make_no_difference(training: str) -> None:
+    rng = np.random.default_rng(0)
+    y, X = np.arange(80) % 2, rng.standard_normal((80, 5, 6))
+    X[y == 1, 0] += 1.5
+    auto, never = (
+        AttentionClassifier(training, normal_scores=asked, random_state=0).fit(X, y)
+        for asked in ("auto", False)
+    )
+    assert auto.normal_scores_ is None
+    assert np.array_equal(auto.decision_function(X), never.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"training": "four_stage"},
+        {"training": "reuse"},
+        {"training": "joint", "n_restarts": 0},
+        {"temperature": 2.0},
+        {"standardize": False},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
+def test_other_trainings_take_tokens_unless_asked(parameters: dict) -> None:
+    X, y = _lognormal_bags(60, 0)
+    assert AttentionClassifier(**parameters, random_state=0).fit(X, y).normal_scores_ is None
+    asked = AttentionClassifier(**parameters, normal_scores=True, random_state=0).fit(X, y)
+    assert len(asked.normal_scores_.columns_) == 30
+    assert asked.score(X, y) >= 0.5
+
+
+def test_scores_are_made_after_token_features(tmp_path: Path) -> None:
+    X, y = _lognormal_bags(150, 0)
+    model = AttentionClassifier(token_features=_Halves(), random_state=0).fit(X, y)
+    assert isinstance(model.token_transformer_, TokenTransformer)
+    assert len(model.normal_scores_.columns_) == 15
+    assert model.query_.shape == (1, 15)
+    save(model, tmp_path / "model.joblib")
+    back = load(tmp_path / "model.joblib", trust_pickle=True)
+    assert np.array_equal(back.decision_function(X), model.decision_function(X))
+
+
+class _Halves(BaseEstimator):
+    """Keeps every other column."""
+
+    def fit(self, X: np.ndarray, y: None = None) -> "_Halves":
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        return X[:, ::2]
+
+
+def test_scores_are_saved(tmp_path: Path) -> None:
+    X, y = _lognormal_bags(150, 0)
+    model = AttentionClassifier(random_state=0).fit(X, y)
+    assert model.normal_scores_ is not None
+    save(model, tmp_path / "model.skops")
+    back = load(tmp_path / "model.skops")
+    assert np.array_equal(back.decision_function(X), model.decision_function(X))
+
+
+def test_every_fit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    X, y = _lognormal_bags(60, 0)
+    AttentionClassifier(verbose=True, random_state=0).fit(X, y)
+    assert "fit 2 of 2, done" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("asked", ["always", 1, None])
+def test_other_values_are_refused(asked: object) -> None:
+    X, y = _lognormal_bags(20, 0)
+    with pytest.raises(InvalidInput, match="normal_scores must be True, False or 'auto'"):
+        AttentionClassifier(normal_scores=asked).fit(X, y)  # type: ignore[arg-type]
