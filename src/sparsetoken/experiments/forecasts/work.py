@@ -89,7 +89,7 @@ def _jobs_of(bags: Drawn | BagSet, pilots: int, draws: int, seed: int) -> list[J
     ]
 
 
-@version(2)
+@version(3)
 def forecast_pilot(bags: Drawn | BagSet, number: int, seed: int) -> list[Forecasted]:
     """Draw a pilot and forecast the errors of one, two and four times as many bags."""
     rng = np.random.default_rng(seed_of("pilot", number, seed))
@@ -113,7 +113,7 @@ def forecast_pilot(bags: Drawn | BagSet, number: int, seed: int) -> list[Forecas
     ]
 
 
-@version(2)
+@version(3)
 def measure_errors(bags: Drawn | BagSet, n: int, draws: int, seed: int) -> list[Simulated]:
     """Fit both classifiers with their default parameters to n bags, and test them on others."""
     wrong: dict[str, list[np.ndarray]] = {model: [] for model in CLASSIFIERS}
