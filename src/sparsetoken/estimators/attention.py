@@ -316,9 +316,10 @@ class AttentionClassifier(QueryClassifier):
             self.token_features, bags, targets, self.standardize, self.random_state
         )
         made = bags if first is None else first.transform(bags)
-        scores = self._normal_scores(made, targets, loss, options)
-        steps = [_Steps(first, None)] if scores is None or self.normal_scores == "auto" else []
-        steps += [] if scores is None else [_Steps(first, scores)]
+        scores = self._normal_scores(made, targets, options)
+        steps = [_Steps(first, scores)]
+        if scores is not None and self.normal_scores == "auto":
+            steps = [_Steps(first, None), *steps]
         options = dataclasses.replace(options, compared=len(steps))
         steps += [_Steps(kernel, None) for kernel in kernels]
         if self.verbose:
@@ -333,15 +334,17 @@ class AttentionClassifier(QueryClassifier):
         self._keep(best.found, best.bags, options, targets.weight)
 
     def _normal_scores(
-        self, bags: Bags, targets: Targets, loss: Loss, options: Options
+        self, bags: Bags, targets: Targets, options: Options
     ) -> TokenNormalScores | None:
         """Return the scores that are tried, or None."""
-        asked = self.normal_scores
-        if not (asked == "auto" or isinstance(asked, (bool, np.bool_))):
-            raise InvalidInput("normal_scores", "True, False or 'auto'", asked)
-        automatic = options.temperature == "auto" and options.training in COMPARED
-        sensible = automatic and self.standardize and bags.sizes.max() > 1
-        if not asked or (asked == "auto" and not (sensible and bags.tokens.size <= LARGEST)):
+        tried = self.normal_scores
+        if isinstance(tried, str) and tried == "auto":
+            automatic = options.temperature == "auto" and options.training in COMPARED
+            sensible = automatic and self.standardize and bags.sizes.max() > 1
+            tried = sensible and bags.tokens.size <= LARGEST
+        if not isinstance(tried, (bool, np.bool_)):
+            raise InvalidInput("normal_scores", "True, False or 'auto'", tried)
+        if not tried:
             return None
         found = TokenNormalScores(random_state=self.random_state)
         found.fit(bags, sample_weight=targets.weight)
