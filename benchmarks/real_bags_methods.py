@@ -58,6 +58,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "ABMIL": GatedAttention,  # needs PyTorch, which is no dependency
     "pooled": pooled,
     "attention": AttentionClassifier,
+    "attention, no scores": functools.partial(AttentionClassifier, normal_scores=False),
     "attention, cross_fit": functools.partial(AttentionClassifier, training="cross_fit"),
     "attention, joint": functools.partial(AttentionClassifier, training="joint"),
     "attention, four_stage": functools.partial(AttentionClassifier, training="four_stage"),

@@ -23,7 +23,7 @@ from sparsetoken.estimators.query_classifier import QueryClassifier, Trained
 from sparsetoken.estimators.token_features import token_transformers
 from sparsetoken.estimators.token_transformer import TokenTransformer
 from sparsetoken.fitting.linear_fit import standard_errors
-from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.samples import Samples, Targets
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice, integer
@@ -317,18 +317,20 @@ class AttentionClassifier(QueryClassifier):
         )
         made = bags if first is None else first.transform(bags)
         scores = self._normal_scores(made, targets, options)
-        steps = [_Steps(first, scores)]
-        if scores is not None and self.normal_scores == "auto":
-            steps = [_Steps(first, None), *steps]
-        options = dataclasses.replace(options, compared=len(steps))
-        steps += [_Steps(kernel, None) for kernel in kernels]
+        both = scores is not None and self.normal_scores == "auto"
+        options = dataclasses.replace(options, compared=1 + both)
+        steps = [_Steps(first, None if both else scores), *(_Steps(one, None) for one in kernels)]
         if self.verbose:
-            told = Progress(type(self).__name__, len(targets.problems()) * len(steps)).told
-            options = dataclasses.replace(options, told=told)
-        tried = []
-        for one in steps:
+            fits = len(targets.problems()) * (len(steps) + both)
+            options = dataclasses.replace(options, told=Progress(type(self).__name__, fits).told)
+
+        def fitted(one: _Steps) -> _Tried:
             tokens = one.scores.transform(made) if one.scores else one.applied(bags)
-            tried.append(_Tried(one, tokens, self._trained(tokens, targets, loss, options)))
+            return _Tried(one, tokens, self._trained(tokens, targets, loss, options))
+
+        tried = [fitted(one) for one in steps]
+        if both and not _settled(tried, targets):
+            tried.append(fitted(_Steps(first, scores)))
         best = _best(tried, targets)
         self.token_transformer_, self.normal_scores_ = best.steps
         self._keep(best.found, best.bags, options, targets.weight)
@@ -387,29 +389,44 @@ class _Tried(NamedTuple):
     bags: Bags
     found: Trained
 
+    def losses(self, samples: Samples) -> Float[np.ndarray, " n"]:
+        """Return the left-out losses; infinite ones where nothing but a constant was found."""
+        found = self.found.left_out()
+        return np.full(len(samples.y), np.inf) if found is None else found
+
+    def loss(self, samples: Samples) -> float:
+        """Return their mean."""
+        return float(samples.share @ self.losses(samples))
+
+
+def _settled(tried: list[_Tried], targets: Targets) -> bool:
+    """Whether a kernel gains so much over the tokens that their normal scores cannot win."""
+    if len(tried) == 1:
+        return False
+    samples = targets.problems()[0]
+    return _gain(tried[1], tried[0], samples) > 2 * CLEAR
+
+
+def _gain(one: _Tried, other: _Tried, samples: Samples) -> float:
+    return standard_errors(other.losses(samples) - one.losses(samples), samples)
+
 
 def _best(tried: list[_Tried], targets: Targets) -> _Tried:
-    """Return the one of least left-out loss; kernels only if they gain two standard errors.
+    """Return the one of least left-out loss; a kernel only if it gains two standard errors.
 
-    They were chosen from several by the same labels: one standard error is not enough. Tokens
-    and their normal scores are equally simple.
+    It was chosen from several by the same labels: one standard error is not enough. Tokens and
+    their normal scores are equally simple.
     """
     if len(tried) == 1:
         return tried[0]
-    own = [one for one in tried if one.steps.transformer is tried[0].steps.transformer]
-    samples = targets.problems()[0]
-
-    def losses(one: _Tried) -> Float[np.ndarray, " n"]:
-        found = one.found.left_out()  # None where nothing but a constant was found
-        return np.full(len(samples.y), np.inf) if found is None else found
-
-    plain = min(own, key=lambda one: float(samples.share @ losses(one)))
-    kernels = tried[len(own) :]
+    samples, given = targets.problems()[0], tried[0].steps.transformer
+    own = [one for one in tried if one.steps.transformer is given]
+    kernels = [one for one in tried if one.steps.transformer is not given]
+    plain = min(own, key=lambda one: one.loss(samples))
     if not kernels:
         return plain
     if plain.found.left_out() is None:
         legal = "None or a transformer where there are no left-out losses"
         raise InvalidInput("token_features", legal, "auto", "training='joint' computes none.")
-    best = min(kernels, key=lambda one: float(samples.share @ losses(one)))
-    gained = standard_errors(losses(plain) - losses(best), samples)
-    return best if gained > CLEAR else plain
+    (kernel,) = kernels
+    return kernel if _gain(kernel, plain, samples) > CLEAR else plain
