@@ -139,10 +139,23 @@ def test_a_transformer_is_fitted_and_used_for_new_bags() -> None:
     assert model.decision_function(bags[:3]).shape == (3,)
 
 
-def test_automatic_features_need_left_out_losses() -> None:
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"training": "joint"},
+        {"training": "four_stage"},
+        {"training": "tied", "loss": "hinge", "ridge": 0.1, "temperature": 1.0},
+    ],
+)
+def test_automatic_features_need_left_out_losses(parameters: dict) -> None:
     bags, y = radius(0)
-    with pytest.raises(InvalidInput, match=r"token_features must be None or a transformer.*joint"):
-        AttentionClassifier("joint", token_features="auto", random_state=0).fit(bags, y)
+    model = AttentionClassifier(token_features="auto", random_state=0, **parameters)
+    with pytest.raises(InvalidInput, match=r"token_features must be None or a transformer where"):
+        model.fit(bags, y)
+
+
+def test_other_names_of_features_are_refused() -> None:
+    bags, y = radius(0)
     with pytest.raises(InvalidInput, match="token_features must be None, 'auto' or"):
         AttentionClassifier(token_features="kernel").fit(bags, y)
 

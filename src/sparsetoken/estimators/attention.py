@@ -23,7 +23,7 @@ from sparsetoken.estimators.query_classifier import QueryClassifier, Trained
 from sparsetoken.estimators.token_features import token_transformers
 from sparsetoken.estimators.token_transformer import TokenTransformer
 from sparsetoken.fitting.linear_fit import standard_errors
-from sparsetoken.fitting.samples import Samples, Targets
+from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput, choice, integer
@@ -312,6 +312,11 @@ class AttentionClassifier(QueryClassifier):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         options = self._options(loss)
+        comparable = loss.smooth and options.training not in ("four_stage", "joint")
+        if not comparable and isinstance(self.token_features, str):
+            legal = "None or a transformer where there are no left-out losses of all bags"
+            remedy = "training='four_stage' and 'joint', and losses that are not smooth, have none."
+            raise InvalidInput("token_features", legal, self.token_features, remedy)
         first, *kernels = token_transformers(
             self.token_features, bags, targets, self.standardize, self.random_state
         )
@@ -389,26 +394,20 @@ class _Tried(NamedTuple):
     bags: Bags
     found: Trained
 
-    def losses(self, samples: Samples) -> Float[np.ndarray, " n"]:
-        """Return the left-out losses; infinite ones where nothing but a constant was found."""
+    @property
+    def losses(self) -> Float[np.ndarray, " n"]:
+        """The left-out losses; all that is compared has them."""
         found = self.found.left_out()
-        return np.full(len(samples.y), np.inf) if found is None else found
-
-    def loss(self, samples: Samples) -> float:
-        """Return their mean."""
-        return float(samples.share @ self.losses(samples))
+        assert found is not None
+        return found
 
 
 def _settled(tried: list[_Tried], targets: Targets) -> bool:
     """Whether a kernel gains so much over the tokens that their normal scores cannot win."""
     if len(tried) == 1:
         return False
-    samples = targets.problems()[0]
-    return _gain(tried[1], tried[0], samples) > 2 * CLEAR
-
-
-def _gain(one: _Tried, other: _Tried, samples: Samples) -> float:
-    return standard_errors(other.losses(samples) - one.losses(samples), samples)
+    gained = standard_errors(tried[0].losses - tried[1].losses, targets.problems()[0])
+    return gained > 2 * CLEAR
 
 
 def _best(tried: list[_Tried], targets: Targets) -> _Tried:
@@ -422,11 +421,6 @@ def _best(tried: list[_Tried], targets: Targets) -> _Tried:
     samples, given = targets.problems()[0], tried[0].steps.transformer
     own = [one for one in tried if one.steps.transformer is given]
     kernels = [one for one in tried if one.steps.transformer is not given]
-    plain = min(own, key=lambda one: one.loss(samples))
-    if not kernels:
-        return plain
-    if plain.found.left_out() is None:
-        legal = "None or a transformer where there are no left-out losses"
-        raise InvalidInput("token_features", legal, "auto", "training='joint' computes none.")
-    (kernel,) = kernels
-    return kernel if _gain(kernel, plain, samples) > CLEAR else plain
+    plain = min(own, key=lambda one: float(samples.share @ one.losses))
+    clear = [one for one in kernels if standard_errors(plain.losses - one.losses, samples) > CLEAR]
+    return clear[0] if clear else plain

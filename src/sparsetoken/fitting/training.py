@@ -281,8 +281,12 @@ def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
 
 def _constant(task: Task) -> LinearFit:
     """Return the readout that knows of no token: the log odds of the classes."""
-    plus = float(task.samples.share @ (task.samples.y > 0))
-    return LinearFit(np.zeros(task.bags.dimension), math.log(plus / (1 - plus)), 0.0)
+    samples = task.samples
+    plus = float(samples.share @ (samples.y > 0))
+    odds = math.log(plus / (1 - plus))
+    scores = np.full(len(samples.y), odds)
+    losses = np.asarray(task.loss.value(samples.y, scores))
+    return LinearFit(np.zeros(task.bags.dimension), odds, 0.0, losses, scores)
 
 
 def _choices(task: Task, options: Options, candidates: list[Candidate]) -> list[Choice]:
