@@ -18,7 +18,7 @@ from sparsetoken import (
     ElementwiseAttentionClassifier,
     PooledLinearClassifier,
 )
-from sparsetoken.estimators import BagPooling
+from sparsetoken.estimators import BagPooling, TokenNormalScores
 
 STRENGTHS = np.logspace(-4, 2, 13)  # 1 / penalty, as scikit-learn counts
 
@@ -42,6 +42,12 @@ def logistic(pooling: str, random_state: int) -> Pipeline:
     return make_pipeline(features[pooling], StandardScaler(), model)
 
 
+def of_scores(pooling: str, random_state: int) -> Pipeline:
+    """The same of normal scores of heavy-tailed columns."""
+    scores = TokenNormalScores(random_state=random_state)
+    return make_pipeline(scores, *logistic(pooling, random_state))
+
+
 def pooled(random_state: int) -> PooledLinearClassifier:
     """Return the linear classifier of the mean token; nothing in it is random."""
     del random_state
@@ -52,6 +58,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "mean, logistic": functools.partial(logistic, "mean"),
     "max, logistic": functools.partial(logistic, "max"),
     "mean and max, logistic": functools.partial(logistic, "mean and max"),
+    "scores, mean, logistic": functools.partial(of_scores, "mean"),
+    "scores, mean and max, logistic": functools.partial(of_scores, "mean and max"),
     "Fisher vector, logistic": functools.partial(logistic, "Fisher"),
     "tokens, logistic, max": functools.partial(MaxOfTokens, instance_logistic),
     "mi-SVM": functools.partial(MaxOfTokens, mi_svm, (1e-3,)),
