@@ -23,7 +23,7 @@ def _tokens(n: int, seed: int = 0) -> np.ndarray:
     """Columns: normal, lognormal, counts of mostly 0, uniform, constant."""
     rng = np.random.default_rng(seed)
     normal, log, uniform = rng.standard_normal(n), rng.lognormal(size=n), rng.random(n)
-    return np.stack([normal, log, rng.poisson(0.03, n), uniform, np.full(n, 0.1)], axis=1)
+    return np.stack([normal, log, rng.poisson(0.15, n), uniform, np.full(n, 0.1)], axis=1)
 
 
 def _bags(n: int = 60, seed: int = 0, dtype: type = np.float64) -> Bags:
@@ -96,8 +96,9 @@ def test_order_stays_and_outliers_get_the_last_score() -> None:
     np.testing.assert_allclose(knots[[0, -1]], far)
 
 
-def test_the_other_sign_gives_opposite_scores() -> None:
-    bags = _bags()
+@pytest.mark.parametrize("n", [60, 800])  # fewer and more values than knots
+def test_the_other_sign_gives_opposite_scores(n: int) -> None:
+    bags = _bags(n)
     there = TokenNormalScores().fit_transform(bags).tokens[:, 1:3]
     back = TokenNormalScores().fit_transform(bags.with_tokens(-bags.tokens)).tokens[:, 1:3]
     np.testing.assert_allclose(back, -there, atol=1e-12)
@@ -124,6 +125,25 @@ def test_a_weight_is_so_many_bags() -> None:
 def test_bad_parameters_are_refused(parameters: dict, match: str) -> None:
     with pytest.raises(InvalidInput, match=match):
         TokenNormalScores(**parameters).fit(_bags())
+
+
+def test_a_tiny_weight_keeps_scores_finite() -> None:
+    X, y = _lognormal_bags(60, 0)
+    weight = np.ones(60)
+    weight[X.max(axis=1).argmax(axis=0)] = 1e-17
+    for values, scores in TokenNormalScores().fit(X, sample_weight=weight).knots_:
+        assert (np.diff(values) > 0).all()
+        assert np.isfinite(scores).all()
+        assert (np.diff(scores) >= 0).all()
+    model = AttentionClassifier(random_state=0).fit(X, y, sample_weight=weight)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_columns_of_two_values_are_left_alone() -> None:
+    bags = as_bags(1.0 + (np.random.default_rng(0).random((200, 5, 3)) < 0.02))
+    assert not len(TokenNormalScores().fit(bags).columns_)
+    y = np.arange(200) % 2
+    assert AttentionClassifier(random_state=0).fit(bags, y).normal_scores_ is None
 
 
 def test_scores_serve_any_pipeline() -> None:
@@ -197,9 +217,48 @@ def test_normal_tokens_make_no_difference(training: str) -> None:
 def test_other_trainings_take_tokens_unless_asked(parameters: dict) -> None:
     X, y = _lognormal_bags(60, 0)
     assert AttentionClassifier(**parameters, random_state=0).fit(X, y).normal_scores_ is None
-    asked = AttentionClassifier(**parameters, normal_scores=True, random_state=0).fit(X, y)
-    assert len(asked.normal_scores_.columns_) == 30
-    assert asked.score(X, y) >= 0.5
+    asked, never = (
+        AttentionClassifier(**parameters, normal_scores=one, random_state=0)
+        for one in (True, False)
+    )
+    assert len(asked.fit(X, y).normal_scores_.columns_) == 30
+    made = asked.normal_scores_.transform(X)
+    np.testing.assert_allclose(
+        asked.decision_function(X), never.fit(made, y).decision_function(made)
+    )
+
+
+def test_p_values_count_both_forms() -> None:
+    """Where tokens win they are those of the tokens alone, doubled."""
+    rng = np.random.default_rng(0)
+    y, X = np.arange(100) % 2, rng.standard_normal((100, 8, 5))
+    X[:, :, 1:] = rng.lognormal(sigma=0.7, size=(100, 8, 4))
+    X[y == 1, 0, 0] += 2.5
+    both, one = (
+        AttentionClassifier(normal_scores=asked, random_state=0).fit(X, y)
+        for asked in ("auto", False)
+    )
+    forced = AttentionClassifier(normal_scores=True, random_state=0).fit(X, y)
+    kept = one if both.normal_scores_ is None else forced
+    assert 0 < kept.attention_pvalue_[0] < 0.5
+    np.testing.assert_allclose(both.attention_pvalue_, 2 * kept.attention_pvalue_)
+    np.testing.assert_allclose(both.signal_pvalue_, 2 * kept.signal_pvalue_)
+
+
+def test_scores_are_not_tried_where_kernels_are_far_ahead(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A token on a circle, among others of the same law in each column."""
+    rng = np.random.default_rng(0)
+    y, X = np.arange(300) % 2, rng.standard_t(5, size=(300, 6, 2))
+    angle = rng.uniform(0, 2 * np.pi, 300)
+    X[y == 1, 0] = 4 * np.stack([np.cos(angle), np.sin(angle)], axis=1)[y == 1]
+    noise = AttentionClassifier(token_features="auto", verbose=True, random_state=0)
+    noise.fit(rng.standard_t(5, size=(300, 6, 2)), y)
+    assert "fit 3 of 3, done" in capsys.readouterr().err
+    model = AttentionClassifier(token_features="auto", verbose=True, random_state=0).fit(X, y)
+    assert "done after 2 of 3 fits, normal scores are not needed" in capsys.readouterr().err
+    assert model.token_transformer_ is not None
 
 
 def test_scores_are_made_after_token_features(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from sparsetoken import AttentionClassifier
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import TokenTransformer, token_features
+from sparsetoken.estimators.labels import read_targets
 from sparsetoken.estimators.token_transformer import sampled_tokens
 from sparsetoken.fitting.linear_fit import mean_variance
 from sparsetoken.fitting.samples import Samples, Targets
@@ -262,3 +263,20 @@ def test_kernels_are_compared_on_as_many_bags_of_each_class(
     rows = token_features._some(bags, targets, np.random.RandomState(0))
     assert np.bincount(y[rows]).tolist() == [10, 9]
     assert (np.diff(rows) > 0).all()
+
+
+def test_one_column_has_a_width_in_its_own_scale() -> None:
+    """Scaled or not, one column gives the same kernels: gamma is in the scale that is used."""
+    rng, y = np.random.default_rng(0), np.arange(100) % 2
+    for seed in range(6):
+        X = 100 * np.random.default_rng(seed).standard_normal((100, 10, 1))
+        X[y == 1, 0] *= 3
+        bags = as_bags(X)
+        targets = read_targets(bags, y, None, None)
+        (taken,) = token_features._kernel(bags, targets, True, np.random.RandomState(seed))
+        made = taken.transformer_[:-1].transform(bags.tokens) if len(taken.transformer_) > 1 else X
+        made = np.asarray(made).ravel()
+        gamma = taken.transformer_[-1].gamma
+        pairs = np.median(np.square(rng.choice(made, 4000) - rng.choice(made, 4000)))
+        # Widths are 0.5 to 4 over the median, which 500 pairs tell to a tenth.
+        assert 0.4 < gamma * pairs < 5

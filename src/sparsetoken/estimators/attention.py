@@ -131,9 +131,10 @@ class AttentionClassifier(QueryClassifier):
         normal scores (`TokenNormalScores`), after `token_features`. ``auto`` fits with and
         without them and takes what has the smaller left-out loss: counts of words or spectra,
         of which a few values are far out, can gain much. It takes the tokens as they are where
-        no column has heavy tails, all bags have one token, the temperature is a number, for
-        trainings ``four_stage``, ``reuse`` and ``joint``, without `standardize`, and beyond
-        6.7e7 values, for time. Query and readout act on the scores.
+        no column has heavy tails, kernels of ``token_features="auto"`` gain four standard
+        errors, all bags have one token, the temperature is a number, for trainings
+        ``four_stage``, ``reuse`` and ``joint``, without `standardize`, and beyond 6.7e7 values,
+        for time. Query and readout act on the scores.
     n_tokens : int, optional
         Tokens in each row of a 2-D input; by default a row is one token.
     random_state : int, RandomState or None
@@ -181,13 +182,12 @@ class AttentionClassifier(QueryClassifier):
     attention_pvalue_ : array of shape (K,)
         Of the hypothesis that attention is no better than mean pooling: how much left-out loss
         the best training and sharpness save, each bag held to the choice that is best on other
-        folds. Where one of several forms of the tokens was chosen (`normal_scores`,
-        `token_features`) it is multiplied by their number. Without signal it is below 0.05 in
-        at most 5% of fits, in about 8% if tokens are sparse counts (measured). nan for ``joint``
+        folds. It is doubled where `normal_scores` had two forms of the tokens to choose from.
+        Without signal it is below 0.05 in at most 5% of fits (measured). nan for ``joint``
         and for a loss that is not smooth.
     signal_pvalue_ : array of shape (K,)
         Of the hypothesis that labels have nothing to do with tokens: twice the smaller of
-        `attention_pvalue_` and the p-value of an exact permutation test, multiplied alike,
+        `attention_pvalue_` and the p-value of an exact permutation test, doubled alike,
         which is the more powerful one where mean pooling tells something as well. nan for
         ``joint``.
     ridge_ : array of shape (K,)
@@ -325,17 +325,20 @@ class AttentionClassifier(QueryClassifier):
         both = scores is not None and self.normal_scores == "auto"
         options = dataclasses.replace(options, compared=1 + both)
         steps = [_Steps(first, None if both else scores), *(_Steps(one, None) for one in kernels)]
+        progress = Progress(type(self).__name__, len(targets.problems()) * (len(steps) + both))
         if self.verbose:
-            fits = len(targets.problems()) * (len(steps) + both)
-            options = dataclasses.replace(options, told=Progress(type(self).__name__, fits).told)
+            options = dataclasses.replace(options, told=progress.told)
 
         def fitted(one: _Steps) -> _Tried:
-            tokens = one.scores.transform(made) if one.scores else one.applied(bags)
+            start = made if one.transformer is first else one.transformer.transform(bags)
+            tokens = start if one.scores is None else one.scores.transform(start)
             return _Tried(one, tokens, self._trained(tokens, targets, loss, options))
 
         tried = [fitted(one) for one in steps]
         if both and not _settled(tried, targets):
             tried.append(fitted(_Steps(first, scores)))
+        elif both and self.verbose:
+            progress.ended("normal scores are not needed")
         best = _best(tried, targets)
         self.token_transformer_, self.normal_scores_ = best.steps
         self._keep(best.found, best.bags, options, targets.weight)
@@ -403,7 +406,7 @@ class _Tried(NamedTuple):
 
 
 def _settled(tried: list[_Tried], targets: Targets) -> bool:
-    """Whether a kernel gains so much over the tokens that their normal scores cannot win."""
+    """Whether a kernel gains so much over the tokens that their normal scores hardly can win."""
     if len(tried) == 1:
         return False
     gained = standard_errors(tried[0].losses - tried[1].losses, targets.problems()[0])

@@ -31,7 +31,8 @@ class TokenNormalScores(  # type: ignore[call-arg]
     and p(x) that of equal ones. It is linear between the values of the fit, and that of the
     least or the largest one beyond them. So the order of values stays, while an outlier counts
     hardly more than the value before it. Counts of words, of which most are 0, become almost
-    a mark of presence. Other columns stay as they are.
+    a mark of presence. Other columns stay as they are, and so do columns of two values. All
+    tokens are copied if any column is replaced.
 
     A log-likelihood ratio of heavy-tailed tokens grows far more slowly than the tokens: a query
     that is linear in their scores is closer to it than one that is linear in the tokens.
@@ -41,7 +42,7 @@ class TokenNormalScores(  # type: ignore[call-arg]
     least_kurtosis : float
         A column is heavy-tailed if its excess kurtosis is above this. A normal law has 0,
         a Laplace law 3, a column of which one value in a hundred is not 0 has 95 or more;
-        -3 or less replaces all columns but constant ones.
+        -3 or less replaces all columns of three values or more.
     max_tokens : int
         About how many tokens it is fitted to, as many of each bag; all if there are not more.
     random_state : int, RandomState or None
@@ -106,8 +107,11 @@ class TokenNormalScores(  # type: ignore[call-arg]
         share = weight[np.searchsorted(bags.offsets, rows, side="right") - 1]
         share /= share.sum()
         tokens = bags.tokens[rows]
-        self.columns_ = np.flatnonzero(_excess_kurtosis(tokens, share) > least)
-        self.knots_ = [_knots(tokens[:, j].astype(np.float64), share) for j in self.columns_]
+        heavy = np.flatnonzero(_excess_kurtosis(tokens, share) > least)
+        knots = {j: _knots(tokens[:, j].astype(np.float64), share) for j in heavy.tolist()}
+        # The scores of two values are these values, shifted and scaled.
+        self.knots_ = [one for one in knots.values() if one.shape[1] > 2]
+        self.columns_ = np.array([j for j, one in knots.items() if one.shape[1] > 2], dtype=int)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -151,9 +155,11 @@ def _knots(
     """Return values and their normal scores: all, or those nearest to evenly spaced scores."""
     distinct, place = np.unique(values, return_inverse=True)
     mass = np.bincount(place, share)
-    scores = ndtri(np.cumsum(mass) - mass / 2)
+    below, above = np.cumsum(mass) - mass / 2, np.cumsum(mass[::-1])[::-1] - mass / 2
+    # Of each tail from its own end: 1 - p is 0 for a small p.
+    scores = np.where(below < 0.5, ndtri(below), -ndtri(above))
     if len(distinct) > KNOTS:
         even = np.linspace(scores[0], scores[-1], KNOTS)
-        kept = np.unique(np.searchsorted(scores, even).clip(max=len(scores) - 1))
+        kept = np.unique(np.searchsorted((scores[1:] + scores[:-1]) / 2, even))
         distinct, scores = distinct[kept], scores[kept]
     return np.stack([distinct, scores])

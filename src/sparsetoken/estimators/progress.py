@@ -30,3 +30,8 @@ class Progress:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
         self.done += share == 1
+
+    def ended(self, why: str) -> None:
+        """Write that the fits that are left are not done."""
+        sys.stderr.write(f"{self.name}: done after {self.done} of {self.fits} fits, {why}\n")
+        sys.stderr.flush()

@@ -103,24 +103,25 @@ def _best(
     others need one of their own. That of less error at the first width is taken; without
     `standardize` it is the one given. None if the median is 0.
     """
-    deviation = some.std(axis=0, dtype=float)
-    scales = [np.ones(1), np.where(deviation > 0, deviation, 1.0)][: 2 if standardize else 1]
+    centre, deviation = some.mean(axis=0, dtype=float), some.std(axis=0, dtype=float)
 
-    def tried(scale: Float[np.ndarray, " k"]) -> Iterator[_Tried]:
-        others, half = some / scale, len(some) // 2
+    def tried(scaled: bool) -> Iterator[_Tried]:
+        scale = np.where(deviation > 0, deviation, 1.0) if scaled else 1.0
+        others, half = (some - centre) / scale, len(some) // 2
         unit = float(np.median(np.square(others[:half] - others[half : 2 * half]).sum(axis=1)))
         if unit == 0:
             return
-        tokens, landmarks = (one.astype(bags.dtype) for one in (bags.tokens / scale, others))
+        tokens = ((bags.tokens - centre) / scale).astype(bags.dtype)
+        landmarks = others.astype(bags.dtype)
         features = _mean_features(tokens, bags.offsets, landmarks[:components], unit)
         for width, F in zip(WIDTHS, features, strict=True):
             errors = np.mean([_left_out(F, samples) for samples in problems], axis=0)
-            yield _Tried(_Kernel(len(scale) > 1, width / unit), errors)
+            yield _Tried(_Kernel(scaled, width / unit), errors)
 
     def error(one: _Tried) -> float:
         return float(problems[0].share @ one.errors)
 
-    series = [tried(scale) for scale in scales]
+    series = [tried(scaled) for scaled in ((False, True) if standardize else (False,))]
     firsts = [first for one in series for first in itertools.islice(one, 1)]
     if not firsts:
         return None

@@ -58,7 +58,7 @@ class Options:
     n_folds: int
     steps: StepSizes
     strict: bool = False
-    compared: int = 1  # fits to other forms of the tokens from which one is chosen
+    compared: int = 1  # forms of the tokens, this one included, from which one is chosen
     told: Callable[[float, str], None] = lambda share, what: None
 
 
@@ -175,7 +175,7 @@ def _fitted(
         candidates = with_opposites(candidates, "tied")
     choices = _choices(task, options, candidates)
     options.told(0.9, "sharpnesses compared")
-    # A constant is better than mean pooling without signal, and attention is often almost one.
+    # Shrunk scores have less loss without signal: attention is not to gain by that alone.
     pvalue = attention_pvalue(choices, _calibrated(task, pooled), samples, folds)
     signal = either_pvalue(pvalue, signal_pvalue(task))
     # Bonferroni: the fit that is kept is the one that looks best.
