@@ -39,8 +39,8 @@ def main():
     if len(rows) > 1:
         total = [np.concatenate(column) for column in zip(*rows, strict=True)]
         print(f"{'all':<24}{table_row(*total)}")
-    gains = [np.mean(attention - pooled) for attention, pooled, *_ in rows]
-    path = args.show or args.files[int(np.argmax(gains))]
+    found = [np.mean(hits) for _, _, hits, _ in rows]
+    path = args.show or args.files[int(np.argmax(found))]
     draw(path, args).savefig(args.out, dpi=100)
     print(f"picture of {path.stem}: {args.out}")
 
@@ -103,7 +103,7 @@ def read_arguments():
     parser.add_argument("files", nargs="*", type=Path, help=f"default: {DATA}")
     parser.add_argument("--repeats", type=int, default=1, help="of cross-validation")
     parser.add_argument("--folds", type=int, default=10)
-    parser.add_argument("--show", type=Path, help="default: where attention gains most")
+    parser.add_argument("--show", type=Path, help="default: where the top token is most often true")
     parser.add_argument("--bags", type=int, default=6, help="in the picture")
     parser.add_argument("--out", default="newsgroups_bags.png")
     args = parser.parse_args()
