@@ -169,6 +169,17 @@ def test_other_models_and_a_test_share(dense, model):
     assert bool(values["top_tokens"]) == (model == "elementwise")
 
 
+def test_each_class_is_told_of_in_a_line(tmp_path):
+    rng = np.random.default_rng(0)
+    bags, y = rng.lognormal(size=(60, 6, 5)), np.arange(60) % 3
+    path = tmp_path / "three.npz"
+    np.savez(path, X=bags, y=y)
+    lines = run("fit", path, "--folds", 2).output.splitlines()
+    told = [line for line in lines if line.startswith(("Class ", "For their heavy tails"))]
+    assert [line.split(":")[0] for line in told[:3]] == ["Class 0", "Class 1", "Class 2"]
+    assert not any("\\n" in line for line in lines)
+
+
 def test_three_classes(tmp_path):
     rng = np.random.default_rng(2)
     path, y = tmp_path / "three.npz", np.arange(45) % 3

@@ -217,7 +217,7 @@ def _show(values: dict[str, Any]) -> None:
         if name in values:
             put(f"{name}: {', '.join(_short(x) for x in values[name])}")
     if "summary" in values:
-        put(values["summary"])
+        put(*values["summary"].splitlines())
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)
         tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)
