@@ -119,6 +119,7 @@ def test_large_finite_values_pass() -> None:
         ([np.ones((2, 3)), np.ones(3)], r"bag 1 must be of shape \(tokens, d\)"),
         ([np.ones((2, 3)), [[1, 2, 3], [4, 5]]], "bag 1 must be an array of real numbers"),
         ([[1, 2], [3]], "X must be an array of real numbers"),
+        ([csr_array(np.eye(2))], "bag 0 must be an array of real numbers; got .csr_array.*toarray"),
         ([], r"X must be an array of shape .* got 'shape \(0,\)'"),
         (None, r"X must be an array of shape .* got 'shape \(\)'"),
         (np.ones(3), "X must be an array of shape"),

@@ -155,10 +155,11 @@ def test_automatic_features_need_left_out_losses(parameters: dict) -> None:
         model.fit(bags, y)
 
 
-def test_other_names_of_features_are_refused() -> None:
+@pytest.mark.parametrize("other", ["kernel", True, 3, object()])
+def test_other_kinds_of_features_are_refused(other: object) -> None:
     bags, y = radius(0)
     with pytest.raises(InvalidInput, match="token_features must be None, 'auto' or"):
-        AttentionClassifier(token_features="kernel").fit(bags, y)
+        AttentionClassifier(token_features=other).fit(bags, y)
 
 
 def test_three_classes_choose_features_together() -> None:

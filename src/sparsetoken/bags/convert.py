@@ -150,6 +150,8 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
     """
     _refuse_masked(name, X)
     legal = "an array of real numbers"
+    if issparse(X):
+        raise InvalidInput(name, legal, type(X).__name__, "Tokens are dense: use .toarray().")
     try:
         array = np.asarray(X)
         if array.dtype == object:

@@ -182,7 +182,8 @@ class AttentionClassifier(QueryClassifier):
     attention_pvalue_ : array of shape (K,)
         Of the hypothesis that attention is no better than mean pooling: how much left-out loss
         the best training and sharpness save, each bag held to the choice that is best on other
-        folds. It is doubled where `normal_scores` had two forms of the tokens to choose from.
+        folds. Both act on the same form of the tokens, as given or their normal scores; it is
+        doubled where `normal_scores` had both to choose from.
         Without signal it is below 0.05 in at most 5% of fits (measured). nan for ``joint``
         and for a loss that is not smooth.
     signal_pvalue_ : array of shape (K,)

@@ -49,9 +49,9 @@ def token_transformers(
     """
     if token_features is None:
         return [None]
-    if not isinstance(token_features, str):
+    if hasattr(token_features, "fit") and hasattr(token_features, "transform"):
         return [TokenTransformer(token_features, random_state=random_state).fit(bags)]
-    if token_features != "auto":
+    if not (isinstance(token_features, str) and token_features == "auto"):
         legal = "None, 'auto' or a transformer with fit and transform"
         raise InvalidInput("token_features", legal, token_features)
     return [None, *_kernel(bags, targets, standardize, check_random_state(random_state))]
