@@ -102,7 +102,8 @@ class TokenNormalScores(  # type: ignore[call-arg]
         weight = _check_sample_weight(
             sample_weight, bags, dtype=np.float64, ensure_non_negative=True
         )
-        bags, weight = bags[weight > 0], weight[weight > 0]
+        if not weight.all():
+            bags, weight = bags[weight > 0], weight[weight > 0]
         rows = sampled_tokens(bags, most, check_random_state(self.random_state))
         share = weight[np.searchsorted(bags.offsets, rows, side="right") - 1]
         share /= share.sum()
