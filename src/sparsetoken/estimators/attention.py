@@ -331,8 +331,10 @@ class AttentionClassifier(QueryClassifier):
             options = dataclasses.replace(options, told=progress.told)
 
         def fitted(one: _Steps) -> _Tried:
-            start = made if one.transformer is first else one.transformer.transform(bags)
-            tokens = start if one.scores is None else one.scores.transform(start)
+            if one.transformer is first:
+                tokens = _Steps(None, one.scores).applied(made)
+            else:
+                tokens = one.applied(bags)
             return _Tried(one, tokens, self._trained(tokens, targets, loss, options))
 
         tried = [fitted(one) for one in steps]
