@@ -45,7 +45,7 @@ def drawn(index: int) -> Setting:
         rng.uniform(0.2, 0.8),
     )
     loss = ["square", "logistic"][index % 2]
-    steps = TwoSteps(alpha=rng.uniform(1, 4), eta_q=10 ** rng.uniform(0.5, 1.5), loss=loss)
+    steps = TwoSteps(alpha0=rng.uniform(1, 4), eta_q=10 ** rng.uniform(0.5, 1.5), loss=loss)
     ridge = 10 ** rng.uniform(-3, 0)
     given = Query(rng.uniform(-0.5, 1), rng.uniform(0.3, 3)) if rng.random() < 0.5 else None
     activation = str(rng.choice(ACTIVATIONS))

@@ -75,7 +75,7 @@ def drawn(index: int) -> Setting:
     models = [
         Attention(query),
         Pooled(),
-        Attention(TwoSteps(alpha=rng.uniform(2, 4), eta_q=20.0, loss=loss)),
+        Attention(TwoSteps(alpha0=rng.uniform(2, 4), eta_q=20.0, loss=loss)),
         HardAttention(query),
     ]
     model = models[index % 4]

@@ -63,7 +63,7 @@ def devices() -> dict[str, jax.Device]:
 def fits(d: int, ridges: list[float], threads: list[int]):
     """Yield rows of the readout's fit at one dimension."""
     for ridge in ridges:
-        readout = st.Readout(loss="logistic", ridge=ridge, alpha=2.0)
+        readout = st.Readout(loss="logistic", ridge=ridge, alpha1=2.0)
         plan = TrialPlan(PROBLEM, MODEL, readout, Setting(d, 0, "reduced"), BUDGET)
         drawing, drawn = timed(lambda plan=plan: plan.draw(0), 1)
         F, y = drawn.design.features, drawn.design.labels
@@ -108,8 +108,8 @@ def product_seconds(F: np.ndarray) -> dict[str, float]:
 
 def theory():
     """Yield rows of predictions: one point, and a curve of 50."""
-    readout = st.Readout(loss="logistic", ridge=1e-3, alpha=4.0)
-    curve = st.Readout(loss="logistic", ridge=1e-3, alpha=np.linspace(0.25, 10, 50))
+    readout = st.Readout(loss="logistic", ridge=1e-3, alpha1=4.0)
+    curve = st.Readout(loss="logistic", ridge=1e-3, alpha1=np.linspace(0.25, 10, 50))
     acts: dict[str, Callable[[], object]] = {
         "predict": lambda: st.predict(PROBLEM, MODEL, readout).test_error,
         "predict, 50 points": lambda: st.predict(PROBLEM, MODEL, curve).test_error,

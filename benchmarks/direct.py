@@ -60,7 +60,7 @@ def direct_trial(
 
     start = clock()
     if isinstance(steps, TwoSteps):
-        X, y = tensors(round(steps.alpha * d))
+        X, y = tensors(round(steps.alpha0 * d))
         n, mean = len(y), X.mean(axis=1)
         h = steps.loss.slope(y, np.zeros(n))
         w, b = -steps.eta_w / n * (h @ mean), -steps.eta_b * h.mean()
@@ -70,7 +70,7 @@ def direct_trial(
         q = -steps.eta_q * steps.beta / (n * L) * np.einsum("nl,nld->d", weights, X)
         del X
     stages["query"], start = clock() - start, clock()
-    X, y = tensors(round(readout.alpha * d))
+    X, y = tensors(round(readout.alpha1 * d))
     F = features(X)
     stages["design"], start = clock() - start, clock()
     if readout.loss.name == "square":
@@ -138,7 +138,7 @@ def _scores(law: FeatureLaw, s: State) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _fixed_point(law: FeatureLaw, readout: Readout, s: State, compiled: bool) -> np.ndarray:
-    alpha, ridge = readout.alpha, readout.ridge
+    alpha, ridge = readout.alpha1, readout.ridge
     m, T = _scores(law, s)
     if compiled:
         means = smoothed_at(readout.loss, law.y, m, T, s.chi * law.C**2)
@@ -180,7 +180,7 @@ def adaptive_pooled_point(problem: SparseTokenProblem, readout: Readout) -> floa
     pi, theta, R, L = problem.letters
     C2, X2 = 1 / L, theta * R / L
     classes = ((1.0, pi, X2), (-1.0, 1 - pi, 0.0))
-    loss, ridge, alpha = readout.loss, readout.ridge, readout.alpha
+    loss, ridge, alpha = readout.loss, readout.ridge, readout.alpha1
 
     def prox(y: float, omega: float, v: float) -> float:
         far = omega - v * float(loss.slope(y, omega))

@@ -33,7 +33,7 @@ from sparsetoken.models import Model
 from sparsetoken.simulation import simulate_alignment
 
 PROBLEM = SparseTokenProblem(10, 1, 3.0, 0.5)
-STEPS = TwoSteps(alpha=2.0, eta_q=1.0, loss="logistic")
+STEPS = TwoSteps(alpha0=2.0, eta_q=1.0, loss="logistic")
 ATTENTION = Attention(STEPS)
 DIMENSION, ALPHA1 = 1000, 4.0
 Action = Callable[[int], dict[str, Any]]
@@ -41,7 +41,7 @@ Action = Callable[[int], dict[str, Any]]
 
 def readout_at(alpha: float, loss: str = "logistic") -> Readout:
     """Return the readout of all rows, fitted to alpha d samples."""
-    return Readout(loss, ridge=1e-3, alpha=alpha)
+    return Readout(loss, ridge=1e-3, alpha1=alpha)
 
 
 def predicted(model: Model, alpha: float) -> dict:

@@ -31,7 +31,7 @@ from sparsetoken.simulation.features.queried import QueriedSampler
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import TokenFeatures, capacity, predict, sampled_law
 
-STEPS = TwoSteps(alpha=3.0, eta_q=20.0)
+STEPS = TwoSteps(alpha0=3.0, eta_q=20.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Case:
 
     @property
     def readout(self):
-        return Readout(self.loss, ridge=self.ridge, alpha=self.alpha)
+        return Readout(self.loss, ridge=self.ridge, alpha1=self.alpha)
 
 
 CASES = [
@@ -205,7 +205,9 @@ def test_a_readout_of_0_errs_in_half_of_all_samples():
 def test_a_model_from_outside_is_made_by_its_name():
     query = Query(0.8, 1.0)
     assert make_model("top_two", query) == TopTwo(query)
-    curve = predict(SparseTokenProblem(6), TopTwo(query), Readout(alpha=[1.0, 4.0]), tolerance=1e-2)
+    curve = predict(
+        SparseTokenProblem(6), TopTwo(query), Readout(alpha1=[1.0, 4.0]), tolerance=1e-2
+    )
     assert curve.shape == (2,)
     assert curve.rows[0].query == query
     assert curve.test_error[0] > curve.test_error[1]

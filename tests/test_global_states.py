@@ -33,7 +33,7 @@ def simulated(loss, engine):
 CALLS = {
     "predict": lambda: st.predict(PROBLEM, STEPS, st.Readout("hinge", 1e-2, 2.0)).auc,
     "predict far": lambda: st.predict(FAR, SHARP, st.Readout("logistic", 1e-2, 9.0)).auc,
-    "predict inf": lambda: st.predict(PROBLEM, STEPS, st.Readout(alpha=math.inf)).test_error,
+    "predict inf": lambda: st.predict(PROBLEM, STEPS, st.Readout(alpha1=math.inf)).test_error,
     "exp": lambda: st.predict(PROBLEM, EXPONENTIAL, tolerance=0.1).test_error,
     "align": lambda: st.align(st.SparseTokenProblem(6, 1, 1e-300)).cosine,
     "capacity": lambda: st.capacity(PROBLEM, STEPS, tolerance=0.1).capacity,

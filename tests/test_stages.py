@@ -18,10 +18,10 @@ from sparsetoken.values import broadcast, from_json, to_json
 @pytest.mark.parametrize(
     ("values", "word"),
     [
-        ({"alpha": 0.0}, "alpha0"),
-        ({"alpha": 1e308}, "alpha0"),
-        ({"alpha": math.inf}, "alpha0"),
-        ({"alpha": [1.0, 0.0]}, "alpha0"),
+        ({"alpha0": 0.0}, "alpha0"),
+        ({"alpha0": 1e308}, "alpha0"),
+        ({"alpha0": math.inf}, "alpha0"),
+        ({"alpha0": [1.0, 0.0]}, "alpha0"),
         ({"eta_w": -1.0}, "eta_w"),
         ({"eta_w": 1e200}, "eta_w"),
         ({"eta_b": math.nan}, "eta_b"),
@@ -66,7 +66,7 @@ def test_schedules_are_one_value():
     assert descent == JointDescent(1.0, 3, (1.0, 0.0, 0.5), (0.0, 1.0, 2.0))
     assert hash(descent) == hash(pickle.loads(pickle.dumps(descent)))
     np.testing.assert_array_equal(descent.per_step("eta_b"), [0.5] * 3)
-    grid = broadcast(Attention(descent), Readout(alpha=[1.0, 2.0]))
+    grid = broadcast(Attention(descent), Readout(alpha1=[1.0, 2.0]))
     assert list(grid.axes) == ["alpha1"]
     assert from_json(JointDescent, to_json(descent)) == descent
 
@@ -84,12 +84,12 @@ def test_alternating_steps_take_turns():
     [
         ({"ridge": -0.1}, "ridge"),
         ({"ridge": math.inf}, "ridge"),
-        ({"alpha": 0.0}, "alpha1"),
-        ({"alpha": -1.0}, "alpha1"),
-        ({"alpha": math.nan}, "alpha1"),
-        ({"alpha": 1e308}, "alpha1"),
-        ({"alpha": [1.0, -1.0]}, "alpha1"),
-        ({"alpha": True}, "alpha1"),
+        ({"alpha1": 0.0}, "alpha1"),
+        ({"alpha1": -1.0}, "alpha1"),
+        ({"alpha1": math.nan}, "alpha1"),
+        ({"alpha1": 1e308}, "alpha1"),
+        ({"alpha1": [1.0, -1.0]}, "alpha1"),
+        ({"alpha1": True}, "alpha1"),
         ({"loss": "absolute"}, "loss"),
         ({"loss": ["square", "hinge"]}, "loss"),
     ],
@@ -113,8 +113,8 @@ def test_infinite_sharpness_is_said_to_be_a_model_of_its_own():
 
 
 def test_infinite_data_are_a_readout():
-    assert Readout(alpha=math.inf).alpha == math.inf
-    assert Readout(alpha=[1.0, np.inf]).alpha == (1.0, math.inf)
+    assert Readout(alpha1=math.inf).alpha1 == math.inf
+    assert Readout(alpha1=[1.0, np.inf]).alpha1 == (1.0, math.inf)
 
 
 @pytest.mark.parametrize("kind", [TwoSteps, Readout])
@@ -128,12 +128,12 @@ def test_a_loss_is_given_by_name_or_as_itself(kind):
 
 
 def test_stages_are_frozen_and_equal_by_value():
-    steps = TwoSteps(alpha=1, eta_q=np.array([1.0, 2.0]))
-    assert steps == TwoSteps(alpha=1.0, eta_q=(1, 2))
-    assert hash(steps) == hash(TwoSteps(alpha=1.0, eta_q=[1, 2]))
-    assert dataclasses.replace(Readout("square"), alpha=3.0) == Readout("square", alpha=3.0)
+    steps = TwoSteps(alpha0=1, eta_q=np.array([1.0, 2.0]))
+    assert steps == TwoSteps(alpha0=1.0, eta_q=(1, 2))
+    assert hash(steps) == hash(TwoSteps(alpha0=1.0, eta_q=[1, 2]))
+    assert dataclasses.replace(Readout("square"), alpha1=3.0) == Readout("square", alpha1=3.0)
     for value, name in (
-        (steps, "alpha"),
+        (steps, "alpha0"),
         (steps, "loss"),
         (Readout(), "loss"),
         (Query(0, 1), "cosine"),
@@ -142,7 +142,7 @@ def test_stages_are_frozen_and_equal_by_value():
             setattr(value, name, getattr(value, name))
 
 
-@pytest.mark.parametrize("value", [Query(0.3, 1.0), TwoSteps(alpha=[1.0, 2.0]), Readout("hinge")])
+@pytest.mark.parametrize("value", [Query(0.3, 1.0), TwoSteps(alpha0=[1.0, 2.0]), Readout("hinge")])
 def test_stages_travel_between_processes(value):
     assert pickle.loads(pickle.dumps(value)) == value
 

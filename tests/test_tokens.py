@@ -100,5 +100,5 @@ def test_the_dimension_is_that_of_the_covariance():
     problem = st.SparseTokenProblem(3, tokens=TokenCovariance(S, signal=XI))
     with pytest.raises(InvalidInput, match="leave the dimension out"):
         st.simulate(problem, st.Pooled(), dimension=100)
-    found = st.simulate(problem, st.Pooled(), st.Readout(alpha=5.0), trials=2, engine="tensors")
+    found = st.simulate(problem, st.Pooled(), st.Readout(alpha1=5.0), trials=2, engine="tensors")
     assert 0 < found.mean.test_error < 1

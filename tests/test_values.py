@@ -22,21 +22,21 @@ def test_values_with_numbers_are_one_point():
 
 def test_arrays_in_any_field_broadcast():
     problem = SparseTokenProblem(4, 1, strength=np.arange(1.0, 4.0)[:, None])
-    model = Attention(TwoSteps(alpha=[1.0, 2.0]))
-    grid = broadcast(problem, model, Readout(alpha=[0.5, 5.0], ridge=[[0.1], [0.2], [0.3]]))
+    model = Attention(TwoSteps(alpha0=[1.0, 2.0]))
+    grid = broadcast(problem, model, Readout(alpha1=[0.5, 5.0], ridge=[[0.1], [0.2], [0.3]]))
     assert grid.shape == (3, 2)
     assert {name: axis.shape for name, axis in grid.axes.items()} == dict.fromkeys(
         ("strength", "alpha0", "ridge", "alpha1"), (3, 2)
     )
     problem, model, readout = grid.points[3]  # in C order: the second row, the second column
     assert problem == SparseTokenProblem(4, 1, 2.0)
-    assert model == Attention(TwoSteps(alpha=2.0))
-    assert readout == Readout(alpha=5.0, ridge=0.2)
+    assert model == Attention(TwoSteps(alpha0=2.0))
+    assert readout == Readout(alpha1=5.0, ridge=0.2)
     assert len(grid.points) == 6
 
 
 def test_columns_tell_the_two_loads_apart():
-    grid = broadcast(TwoSteps(alpha=[1.0, 2.0]), Readout(alpha=[3.0, 4.0]))
+    grid = broadcast(TwoSteps(alpha0=[1.0, 2.0]), Readout(alpha1=[3.0, 4.0]))
     assert list(grid.axes) == ["alpha0", "alpha1"]
     np.testing.assert_array_equal(grid.axes["alpha1"], [3.0, 4.0])
 
@@ -48,7 +48,7 @@ def test_a_position_law_is_one_value():
 
 
 def test_arrays_that_do_not_broadcast_are_one_error():
-    values = (SparseTokenProblem(strength=[1.0, 2.0]), Pooled(), Readout(alpha=[1.0, 2.0, 3.0]))
+    values = (SparseTokenProblem(strength=[1.0, 2.0]), Pooled(), Readout(alpha1=[1.0, 2.0, 3.0]))
     with pytest.raises(InvalidInput, match="arrays must be of shapes that broadcast") as caught:
         broadcast(*values)
     assert "'strength': (2,)" in str(caught.value)
@@ -60,7 +60,7 @@ def test_arrays_that_do_not_broadcast_are_one_error():
     [
         (SparseTokenProblem(strength=[1.0]), "strength"),
         (Attention(Query([0.1, 0.2], 1.0)), "cosine"),
-        (Attention(TwoSteps(alpha=[1.0, 2.0])), "alpha0"),
+        (Attention(TwoSteps(alpha0=[1.0, 2.0])), "alpha0"),
         (Readout(ridge=[0.1, 0.2]), "ridge"),
     ],
 )
@@ -81,8 +81,8 @@ def test_a_problem_survives_json(law):
     [
         TwoSteps(1 / 3, 0.1, 0.2, 0.3, 0.4, "hinge"),
         Readout("square", 1e-7, 1 / 3),
-        Readout(alpha=math.inf),
-        Readout(alpha=[[1.0, 2.0]], ridge=[0.1, 0.2]),
+        Readout(alpha1=math.inf),
+        Readout(alpha1=[[1.0, 2.0]], ridge=[0.1, 0.2]),
         Query(0.1, 2 / 3),
     ],
 )

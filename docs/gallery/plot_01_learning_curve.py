@@ -18,7 +18,7 @@ import sparsetoken as st
 
 problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
 models = {
-    "attention": st.Attention(st.TwoSteps(alpha=1.0)),
+    "attention": st.Attention(st.TwoSteps(alpha0=1.0)),
     "mean pooling": st.Pooled(),
 }
 
@@ -28,8 +28,8 @@ models = {
 # standard errors. The dash-dotted lines are the errors of the best learner with
 # as many labels.
 
-curve = st.Readout("logistic", ridge=1e-2, alpha=np.geomspace(0.25, 8, 15))
-few = st.Readout("logistic", ridge=1e-2, alpha=np.array([0.5, 2.0, 6.0]))
+curve = st.Readout("logistic", ridge=1e-2, alpha1=np.geomspace(0.25, 8, 15))
+few = st.Readout("logistic", ridge=1e-2, alpha1=np.array([0.5, 2.0, 6.0]))
 fig, ax = plt.subplots(layout="constrained")
 for color, (name, model) in zip(("C0", "C1"), models.items(), strict=True):
     predicted = st.predict(problem, model, curve, tolerance=1e-3)

@@ -20,8 +20,8 @@ strengths, loads = np.linspace(1, 6, 16), np.geomspace(0.25, 8, 16)
 problem = st.SparseTokenProblem(
     length=5, informative=2, strength=strengths[:, None]
 )
-readout = st.Readout("logistic", ridge=1e-2, alpha=loads[None, :])
-attention = st.Attention(st.TwoSteps(alpha=0.3))
+readout = st.Readout("logistic", ridge=1e-2, alpha1=loads[None, :])
+attention = st.Attention(st.TwoSteps(alpha0=0.3))
 pooled = st.predict(problem, st.Pooled(), readout, tolerance=5e-3)
 attended = st.predict(problem, attention, readout, tolerance=5e-3)
 

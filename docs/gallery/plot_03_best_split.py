@@ -17,8 +17,8 @@ import sparsetoken as st
 
 problem = st.SparseTokenProblem(length=10, informative=1, strength=4.0)
 total, shares = 2.0, np.linspace(0.1, 0.9, 17)
-attention = st.Attention(st.TwoSteps(alpha=total * shares))
-readout = st.Readout("logistic", ridge=1e-2, alpha=total * (1 - shares))
+attention = st.Attention(st.TwoSteps(alpha0=total * shares))
+readout = st.Readout("logistic", ridge=1e-2, alpha1=total * (1 - shares))
 table = st.predict(problem, attention, readout, tolerance=1e-3)
 
 # %%

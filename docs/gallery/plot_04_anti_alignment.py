@@ -22,7 +22,7 @@ problem = st.SparseTokenProblem(
 alpha = np.geomspace(0.1, 100, 25)
 fig, ax = plt.subplots(layout="constrained")
 for eta_b in (20.0, 5.0, 0.5):
-    found = st.align(problem, st.TwoSteps(alpha=alpha, eta_b=eta_b))
+    found = st.align(problem, st.TwoSteps(alpha0=alpha, eta_b=eta_b))
     found.plot("cosine", ax=ax, label=f"step of the bias {eta_b:g}")
 ax.axhline(0, color="black", linewidth=0.8)
 ax.set(
@@ -33,5 +33,5 @@ ax.set(
 # %%
 # A prediction says so, with a remedy: the advice belongs to the result.
 
-found = st.predict(problem, st.Attention(st.TwoSteps(alpha=2.0)))
+found = st.predict(problem, st.Attention(st.TwoSteps(alpha0=2.0)))
 print(*found.advice[0].split(". "), sep=".\n")

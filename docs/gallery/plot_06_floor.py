@@ -18,8 +18,8 @@ import sparsetoken as st
 
 problem = st.SparseTokenProblem(length=10, informative=1, strength=4.0)
 alpha = np.geomspace(0.25, 8, 8)
-readout = st.Readout("logistic", ridge=1e-2, alpha=alpha / 2)
-attention = st.Attention(st.TwoSteps(alpha=alpha / 2))
+readout = st.Readout("logistic", ridge=1e-2, alpha1=alpha / 2)
+attention = st.Attention(st.TwoSteps(alpha0=alpha / 2))
 trained = st.predict(problem, attention, readout, tolerance=2e-3)
 floor = [
     st.oracle.learning_error(problem, load, points=256).test_error

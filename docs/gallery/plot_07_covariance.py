@@ -35,7 +35,7 @@ kinds = {
 # One prediction for each kind and model.
 
 readout = st.Readout("square", ridge=1e-2)
-steps = st.TwoSteps(alpha=1.0, eta_q=7.0, loss="square")
+steps = st.TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")
 models = {"attention": st.Attention(steps), "mean pooling": st.Pooled()}
 errors = {
     name: [

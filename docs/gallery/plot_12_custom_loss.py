@@ -28,13 +28,13 @@ loads = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 few = np.array([0.5, 2.0])
 fig, ax = plt.subplots(layout="constrained")
 for color, loss in (("C0", "logistic"), ("C1", steep)):
-    curve = st.Readout(loss, ridge=1e-2, alpha=loads)
+    curve = st.Readout(loss, ridge=1e-2, alpha1=loads)
     table = st.predict(problem, st.Pooled(), curve, tolerance=1e-3)
     ax.plot(loads, table.test_error, color=color, label=curve.loss.name)
     simulated = st.simulate(
         problem,
         st.Pooled(),
-        st.Readout(loss, ridge=1e-2, alpha=few),
+        st.Readout(loss, ridge=1e-2, alpha1=few),
         dimension=200,
     )
     simulated.plot(ax=ax, color=color)

@@ -29,7 +29,7 @@ loss, ridges = "square", np.geomspace(1e-3, 3, 8)
 estimates = [
     leave_one_out(features, labels, get_loss(loss), ridge) for ridge in ridges
 ]
-readout = st.Readout(loss, ridge=ridges, alpha=2.0)
+readout = st.Readout(loss, ridge=ridges, alpha1=2.0)
 exact = st.predict(problem, model, readout, tolerance=1e-3)
 
 # %%

@@ -59,7 +59,7 @@ class Pooled(Model):
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> round(st.predict(problem, st.Pooled(), readout).test_error, 3)
     0.288
     """
@@ -75,7 +75,7 @@ class Vectorized(Model):
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> round(st.predict(problem, st.Vectorized(), readout).test_error, 3)
     0.406
     """
@@ -126,7 +126,7 @@ class Attention(QueriedModel):
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.Attention(st.Query(cosine=0.9, sharpness=2.0))
     >>> round(st.predict(problem, model, readout).test_error, 3)
     0.053
@@ -148,7 +148,7 @@ class HardAttention(QueriedModel):
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.HardAttention(st.Query(cosine=0.9, sharpness=1.0))
     >>> round(st.predict(problem, model, readout).test_error, 3)
     0.058
@@ -173,7 +173,7 @@ class Elementwise(QueriedModel):
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.Elementwise(st.Query(cosine=0.9, sharpness=1.0), activation="relu")
     >>> round(st.predict(problem, model, readout).test_error, 3)
     0.077

@@ -118,8 +118,8 @@ class TwoSteps:
 
     Parameters
     ----------
-    alpha : float or array
-        alpha0 = n0 / d in (0, 1e9], samples of D0 per dimension.
+    alpha0 : float or array
+        n0 / d in (0, 1e9], samples of D0 per dimension.
     eta_w, eta_b, eta_q : float or array
         Step sizes in [0, 1e6] of readout, bias and query.
     beta : float or array
@@ -137,11 +137,11 @@ class TwoSteps:
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.theory.align(problem, st.TwoSteps(alpha=1.0, eta_q=25.0)).sharpness, 1)
+    >>> round(st.theory.align(problem, st.TwoSteps(alpha0=1.0, eta_q=25.0)).sharpness, 1)
     1.0
     """
 
-    alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha0"})
+    alpha0: Reals = 2.0
     eta_w: Reals = 0.5
     eta_b: Reals = 0.5
     eta_q: Reals = 25.0
@@ -152,10 +152,15 @@ class TwoSteps:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        put("alpha", reals("alpha0 (n0/d)", self.alpha, 0.0, LARGEST_LOAD, open_low=True))
+        put("alpha0", reals("alpha0 (n0/d)", self.alpha0, 0.0, LARGEST_LOAD, open_low=True))
         for name in ("eta_w", "eta_b", "eta_q"):
             put(name, reals(name, getattr(self, name), 0.0, LARGEST_VALUE))
         put("beta", reals("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
+
+    @property
+    def samples_per_dimension(self) -> Reals:
+        """The samples that find the query, over the dimension: alpha0."""
+        return self.alpha0
 
 
 Schedule = Any
@@ -214,7 +219,7 @@ class JointDescent:
     12
     """
 
-    alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha"})
+    alpha: Reals = 2.0
     steps: int = 12
     eta_w: Schedule = dataclasses.field(default=1.0, metadata=_PER_STEP)
     eta_q: Schedule = dataclasses.field(default=4.0, metadata=_PER_STEP)
@@ -309,6 +314,11 @@ class JointDescent:
         }
         return cls(alpha, steps, **sizes, **more)
 
+    @property
+    def samples_per_dimension(self) -> Reals:
+        """The samples that find the query, over the dimension: alpha."""
+        return self.alpha
+
     def per_step(self, name: Literal["eta_w", "eta_q", "eta_b", "momentum"]) -> np.ndarray:
         """Return a schedule as an array of one number for each step."""
         return np.broadcast_to(np.asarray(getattr(self, name), dtype=float), (self.steps,))
@@ -328,8 +338,8 @@ class Readout:
         lambda >= 0. The bias is not penalised. 0 stands for the limit lambda -> 0+: with
         data that can be fitted exactly, the shortest readout that does (least norm, or
         largest margin).
-    alpha : float or array
-        alpha1 = n1 / d in [1e-6, 1e9], samples of D1 per dimension. Theory takes ``inf``
+    alpha1 : float or array
+        n1 / d in [1e-6, 1e9], samples of D1 per dimension. Theory takes ``inf``
         too, the limit of infinite data.
 
     Raises
@@ -340,31 +350,31 @@ class Readout:
     Examples
     --------
     >>> import sparsetoken as st
-    >>> st.Readout("logistic", ridge=1e-2, alpha=2.0).ridge
+    >>> st.Readout("logistic", ridge=1e-2, alpha1=2.0).ridge
     0.01
     """
 
     loss: _LossField = _LossField()
     ridge: Reals = 1e-2
-    alpha: Reals = dataclasses.field(default=2.0, metadata={"column": "alpha1"})
+    alpha1: Reals = 2.0
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
         put("ridge", reals("ridge (lambda)", self.ridge, 0.0))
-        put("alpha", reals("alpha1 (n1/d)", self.alpha, 1e-6, LARGEST_LOAD, infinite=True))
+        put("alpha1", reals("alpha1 (n1/d)", self.alpha1, 1e-6, LARGEST_LOAD, infinite=True))
 
 
 def require_steps(value: Any) -> None:
     """Raise `InvalidInput` unless a value is two steps."""
     if not isinstance(value, TwoSteps):
-        remedy = "Write st.TwoSteps(alpha=1.0), for example."
+        remedy = "Write st.TwoSteps(alpha0=1.0), for example."
         raise InvalidInput("steps", "TwoSteps", value, remedy)
 
 
 def require_readout(value: Any) -> None:
     """Raise `InvalidInput` unless a value is a readout."""
     if not isinstance(value, Readout):
-        remedy = 'Write st.Readout("logistic", ridge=1e-2, alpha=2.0), for example.'
+        remedy = 'Write st.Readout("logistic", ridge=1e-2, alpha1=2.0), for example.'
         raise InvalidInput("readout", "a Readout", value, remedy)

@@ -120,7 +120,7 @@ def _replaced(value: Any, names: list[str], entry: float) -> Any:
 
 def _column(value: Any, names: list[str]) -> str:
     """Return the name of a field for readers, such as alpha1 for the alpha of a readout."""
-    return str(_field(value, names).metadata.get("column", names[-1]))
+    return names[-1]
 
 
 def to_json(value: Any) -> str:

@@ -29,7 +29,7 @@ from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(length=4, informative=2, strength=3.0, positive_rate=0.3)
-STEPS = TwoSteps(alpha=2.0, eta_q=8.0, beta=1.5)
+STEPS = TwoSteps(alpha0=2.0, eta_q=8.0, beta=1.5)
 READOUT = Readout(ridge=0.05)
 D = 12
 
@@ -127,7 +127,7 @@ def test_the_random_numbers_depend_on_seed_and_trial_alone():
 
 
 def test_the_training_sets_are_those_of_the_engine():
-    found = trial_data(PROBLEM, STEPS, Readout(alpha=3.0), dimension=D, seed=3, trial=1)
+    found = trial_data(PROBLEM, STEPS, Readout(alpha1=3.0), dimension=D, seed=3, trial=1)
     engine = _engine(trial=1)
     assert found.engine == engine
     for samples, source, n in ((found.D0, Stream.D0, 2 * D), (found.D1, Stream.D1, 3 * D)):
@@ -138,9 +138,9 @@ def test_the_training_sets_are_those_of_the_engine():
 @pytest.mark.parametrize(
     ("steps", "readout", "word"),
     [
-        (TwoSteps(alpha=[1.0, 2.0]), READOUT, "alpha0"),
+        (TwoSteps(alpha0=[1.0, 2.0]), READOUT, "alpha0"),
         (STEPS, Readout(ridge=[0.1, 0.2]), "ridge"),
-        (STEPS, Readout(alpha=math.inf), "alpha1"),
+        (STEPS, Readout(alpha1=math.inf), "alpha1"),
     ],
 )
 def test_a_trial_has_one_finite_setting(steps, readout, word):

@@ -13,8 +13,8 @@ from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(length=4, informative=1, strength=4.0, positive_rate=0.4)
-STEPS = TwoSteps(alpha=2.0, eta_q=6.0)
-READOUT = Readout(ridge=1e-12, alpha=3.0)
+STEPS = TwoSteps(alpha0=2.0, eta_q=6.0)
+READOUT = Readout(ridge=1e-12, alpha1=3.0)
 D = 10
 
 
@@ -57,7 +57,7 @@ def test_a_trial_refits_the_readout_after_each_step():
 
 
 def test_a_query_that_does_not_move_stays_pooled():
-    still, readout = TwoSteps(alpha=2.0, eta_q=0.0), Readout(ridge=1e-2, alpha=3.0)
+    still, readout = TwoSteps(alpha0=2.0, eta_q=0.0), Readout(ridge=1e-2, alpha1=3.0)
     for one in steps_trial(PROBLEM, still, readout, last_step=3, dimension=D):
         assert one.free == one.held
         assert (one.free.cosine, one.free.sharpness) == (0, 0)
@@ -66,7 +66,7 @@ def test_a_query_that_does_not_move_stays_pooled():
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("alpha1", {"readout": Readout(alpha=np.inf)}),
+        ("alpha1", {"readout": Readout(alpha1=np.inf)}),
         ("last_step", {"last_step": 1}),
         ("held_sharpness", {"held_sharpness": -1.0}),
         ("dimension", {"dimension": 1}),

@@ -13,7 +13,7 @@ from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(length=5, informative=1, strength=5.0, positive_rate=0.5)
-STEPS, READOUT = TwoSteps(alpha=2.0, eta_q=15.0), Readout(ridge=1e-2, alpha=2.0)
+STEPS, READOUT = TwoSteps(alpha0=2.0, eta_q=15.0), Readout(ridge=1e-2, alpha1=2.0)
 D = 24
 
 

@@ -103,7 +103,7 @@ def test_no_warning_where_the_training_sets_no_query_or_a_good_one(arguments):
 def test_predict_keys_and_values():
     found = run("predict", "pooled", *TASK, "--alpha1", 3, "--ridge", 0.1, "--json")
     values = strict_json(found.stdout)
-    expected = predict(SparseTokenProblem(4, 1, 2.0), Pooled(), Readout(ridge=0.1, alpha=3.0))
+    expected = predict(SparseTokenProblem(4, 1, 2.0), Pooled(), Readout(ridge=0.1, alpha1=3.0))
     assert found.exit_code == 0
     assert list(values) == [
         "test_error",

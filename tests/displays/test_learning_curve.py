@@ -169,7 +169,7 @@ def test_the_predicted_line_is_that_of_the_theory():
     assert (x[0], x[-1]) == (10, 40)
     for n, error in ((10, y[0]), (40, y[-1])):
         best = min(
-            predict(PROBLEM, Pooled(), Readout(ridge=ridge, alpha=n / 6)).test_error
+            predict(PROBLEM, Pooled(), Readout(ridge=ridge, alpha1=n / 6)).test_error
             for ridge in (0.01, 0.1, 1.0)
         )
         # Each side is asked for an error of 5e-3 or less.
@@ -201,12 +201,12 @@ def test_a_diagnosis_gives_its_curve():
 
 def test_predicted_attention_has_the_better_aligned_query():
     (many,) = predicted_errors("attention", PROBLEM, 50, [400])
-    steps = align(PROBLEM, TwoSteps(alpha=8.0)).cosine
+    steps = align(PROBLEM, TwoSteps(alpha0=8.0)).cosine
     given, floor = (
         predict(
             PROBLEM,
             Attention(Query(cosine, 2.0)),
-            Readout(ridge=1.0, alpha=alpha),
+            Readout(ridge=1.0, alpha1=alpha),
             tolerance=5e-3,
         ).test_error
         for cosine, alpha in ((steps, 8.0), (1.0, np.inf))

@@ -66,7 +66,7 @@ def test_four_stages(
         step_sizes=(1.0, 1.0, 4.0),
         standardize=False,
     )
-    expected = predict(problem, Attention(steps), Readout(ridge=0.1, alpha=alpha1)).test_error
+    expected = predict(problem, Attention(steps), Readout(ridge=0.1, alpha1=alpha1)).test_error
     assert _agrees(_errors(model, problem, alpha0 + alpha1), expected)
 
 
@@ -81,7 +81,7 @@ def test_four_stages_of_elementwise_attention() -> None:
         step_sizes=(1.0, 1.0, 4.0),
         standardize=False,
     )
-    readout = Readout(ridge=0.1, alpha=3.0)
+    readout = Readout(ridge=0.1, alpha1=3.0)
     expected = predict(SHORT, Elementwise(steps, activation="erf"), readout).test_error
     assert _agrees(_errors(model, SHORT, 6.0), expected)
 
@@ -94,14 +94,14 @@ def test_four_stages_of_elementwise_attention() -> None:
     ],
 )
 def test_linear(name: str, model: BaseEstimator) -> None:
-    expected = predict(RARE, make_model(name), Readout(ridge=0.1, alpha=3.0)).test_error
+    expected = predict(RARE, make_model(name), Readout(ridge=0.1, alpha1=3.0)).test_error
     assert _agrees(_errors(model, RARE, 3.0, d=80), expected)
 
 
 def test_automatic_choices_beat_pooling_and_a_wasteful_split() -> None:
     """They know neither steps nor temperature, and use all bags for both."""
     steps = TwoSteps(3.0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=2.0)
-    fixed = predict(SHORT, Attention(steps), Readout(ridge=0.1, alpha=3.0)).test_error
-    pooled = predict(SHORT, Pooled(), Readout(ridge=0.1, alpha=6.0)).test_error
+    fixed = predict(SHORT, Attention(steps), Readout(ridge=0.1, alpha1=3.0)).test_error
+    pooled = predict(SHORT, Pooled(), Readout(ridge=0.1, alpha1=6.0)).test_error
     errors = _errors(AttentionClassifier(), SHORT, 6.0, trials=2)
     assert errors.mean() < (fixed + pooled) / 2 < pooled

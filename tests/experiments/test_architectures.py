@@ -143,11 +143,11 @@ def test_what_more_heads_change(rows, said_of):
 
 def test_the_two_steps_get_as_many_samples():
     (references,) = work.predict(4.0, 5e-3)
-    assert work.steps_of(4.0).alpha == 2.0  # and the readout has the other half
+    assert work.steps_of(4.0).alpha0 == 2.0  # and the readout has the other half
     again = predict_references(
         work.PROBLEM,
         work.steps_of(4.0),
-        Readout(ridge=work.RIDGE, alpha=2.0),
+        Readout(ridge=work.RIDGE, alpha1=2.0),
         tolerance=5e-3,
     )
     assert references.attention == again.attention

@@ -30,7 +30,7 @@ def test_rows_are_means_of_paired_trials(rows):
     seed = seed_of("data-reuse", 0, 4)
     trials = [
         reuse_trial(
-            PROBLEM, work.steps_of(2.0), Readout(alpha=2.0), dimension=40, seed=seed, trial=i
+            PROBLEM, work.steps_of(2.0), Readout(alpha1=2.0), dimension=40, seed=seed, trial=i
         )
         for i in range(5)
     ]

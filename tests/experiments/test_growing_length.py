@@ -29,7 +29,7 @@ def test_the_predicted_sharpness_is_the_one_stated(arm, L):
     steps = work.steps_of(arm, L)
     found = theory.align(work.problem_of(L), steps)
     assert found.sharpness == pytest.approx(math.sqrt(2 * math.log(L)), rel=1e-12)
-    assert steps.alpha == (1 if arm == "fixed" else L / 10)
+    assert steps.alpha0 == (1 if arm == "fixed" else L / 10)
 
 
 def test_lengths_are_in_proportion(rows):
@@ -42,7 +42,7 @@ def test_lengths_are_in_proportion(rows):
 def test_rows_are_those_of_the_simulation(rows):
     setting = {"dimension": 40, "seed": seed_of("growing-length", "growing", 1, 1, 4)}
     problem, steps = work.problem_of(8), work.steps_of("growing", 8)
-    readout = Readout(alpha=work.ALPHA1)
+    readout = Readout(alpha1=work.ALPHA1)
     found = simulation.simulate(problem, Attention(steps), readout, trials=5, **setting)
     row = one(rows, Place, arm="growing", length=8)
     assert row.test_error.value == found.mean.test_error
@@ -56,7 +56,7 @@ def test_each_simulation_stands_beside_the_theory_at_its_length(rows):
     comparisons = EXPERIMENT.compare(PROFILE, rows)
     assert len(comparisons) == 2 * 2 * 2 * 2 + 4
     model = Attention(work.steps_of("fixed", 4))
-    predicted = theory.predict(work.problem_of(4), model, Readout(alpha=work.ALPHA1)).test_error
+    predicted = theory.predict(work.problem_of(4), model, Readout(alpha1=work.ALPHA1)).test_error
     found = [
         c for c in comparisons if c.where.startswith("α₀ = 1, L = 4") and c.quantity == "test_error"
     ]

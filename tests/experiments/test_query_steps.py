@@ -28,7 +28,7 @@ def test_rows_are_means_over_trials_at_each_step(rows):
         steps_trial(
             PROBLEM,
             TwoSteps(work.ALPHA0, eta_q=5.0),
-            Readout(alpha=work.ALPHA1),
+            Readout(alpha1=work.ALPHA1),
             last_step=STEPS,
             dimension=16,
             seed=seed_of("query-steps", 4),

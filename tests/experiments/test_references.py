@@ -19,7 +19,7 @@ MADE = References(2.0, *map(Predicted, (0.4, 0.15, 0.1, 0.12)))
 
 @pytest.fixture(scope="module")
 def references():
-    return predict_references(PROBLEM, STEPS, Readout(alpha=2.0))
+    return predict_references(PROBLEM, STEPS, Readout(alpha1=2.0))
 
 
 def test_the_references_are_in_order(references):
@@ -30,7 +30,7 @@ def test_the_references_are_in_order(references):
 
 
 def test_the_floor_is_that_of_the_samples_of_both_stages(references):
-    expected = st.oracle.learning_error(PROBLEM, STEPS.alpha + 2.0).test_error
+    expected = st.oracle.learning_error(PROBLEM, STEPS.alpha0 + 2.0).test_error
     assert references.floor.value == pytest.approx(expected)
 
 
@@ -47,9 +47,9 @@ def test_bayes_is_the_likelihood_ratio_test(references):
 
 
 def test_pooled_may_have_more_samples_than_the_readout_of_attention(references):
-    more = predict_references(PROBLEM, STEPS, Readout(alpha=2.0), pooled_alpha1=4.0)
+    more = predict_references(PROBLEM, STEPS, Readout(alpha1=2.0), pooled_alpha1=4.0)
     assert more.pooled.value < references.pooled.value
-    assert more.pooled == predict_references(PROBLEM, STEPS, Readout(alpha=4.0)).pooled
+    assert more.pooled == predict_references(PROBLEM, STEPS, Readout(alpha1=4.0)).pooled
     assert (more.attention, more.bayes) == (references.attention, references.bayes)
 
 

@@ -72,7 +72,7 @@ def test_what_may_be_trusted(value, status, converged):
 
 def test_values_of_results_keep_mean_error_and_status():
     problem = SparseTokenProblem(length=4, informative=1, strength=2.0)
-    readout = Readout(alpha=1.0)
+    readout = Readout(alpha1=1.0)
     found = simulate(problem, Pooled(), readout, dimension=20, trials=3)
     value = measured(found, "test_error", 20)
     errors = [trial.test_error for trial in found.trials]

@@ -117,8 +117,8 @@ def test_exact_curves_are_those_of_predict(client):
     }
     (here,) = (row for row in curves["attention"] if row["alpha"] == 3.0)
     problem = st.SparseTokenProblem(strength=4.0)
-    model = st.Attention(st.TwoSteps(alpha=1.0))
-    exact = st.predict(problem, model, st.Readout(ridge=1e-2, alpha=3.0)).test_error
+    model = st.Attention(st.TwoSteps(alpha0=1.0))
+    exact = st.predict(problem, model, st.Readout(ridge=1e-2, alpha1=3.0)).test_error
     assert here["test_error"] == pytest.approx(exact, abs=1e-3)  # the tolerance of the page
     for row in curves["floor"]:
         others = [r for name in ("pooled", "vectorized") for r in curves[name]]
@@ -180,7 +180,7 @@ def test_a_simulation_is_that_of_simulate(client):
     assert [event["done"] for event in found] == list(range(1, 1 + found[-1]["of"]))
     last = [e for e in found if e["model"] == "pooled" and e["alpha"] == 1.0][-1]
     direct = st.simulate(
-        st.SparseTokenProblem(), st.Pooled(), st.Readout(alpha=1.0), dimension=40, trials=3, seed=5
+        st.SparseTokenProblem(), st.Pooled(), st.Readout(alpha1=1.0), dimension=40, trials=3, seed=5
     )
     assert last["mean"] == pytest.approx(direct.mean.test_error)
     assert last["standard_error"] == pytest.approx(direct.standard_error.test_error)

@@ -74,7 +74,7 @@ def test_the_share_is_the_best_of_the_theory() -> None:
 
     def error(share: float) -> float:
         query = align(problem, TwoSteps(alpha * share, eta_q=4.0)).query
-        return predict(problem, Attention(query), Readout(alpha=alpha * (1 - share))).test_error
+        return predict(problem, Attention(query), Readout(alpha1=alpha * (1 - share))).test_error
 
     # The search is to 0.01 of the test error.
     assert error(share) < min(error(s) for s in (0.1, 0.4, 0.8)) + 0.01

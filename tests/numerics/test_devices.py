@@ -107,7 +107,7 @@ def test_the_products_are_those_of_the_device(monkeypatch, shape):
 @needs_gpu
 @pytest.mark.parametrize("model", ["attention", "pooled"])
 def test_theory_agrees_on_cpu_and_gpu(model):
-    task, readout = SparseTokenProblem(4, 1, 2.0), Readout(ridge=0.1, alpha=3.0)
+    task, readout = SparseTokenProblem(4, 1, 2.0), Readout(ridge=0.1, alpha1=3.0)
     found = []
     for name in ("cpu", "gpu"):
         with jax.default_device(jax_device(name)):

@@ -24,12 +24,12 @@ PROBLEM = SparseTokenProblem(4, 1, 3.0)
 
 @pytest.fixture(scope="module")
 def curve():
-    return predict(PROBLEM, Pooled(), Readout(alpha=LOADS))
+    return predict(PROBLEM, Pooled(), Readout(alpha1=LOADS))
 
 
 @pytest.fixture(scope="module")
 def plane():
-    return predict(PROBLEM, Pooled(), Readout(alpha=LOADS, ridge=RIDGES))
+    return predict(PROBLEM, Pooled(), Readout(alpha1=LOADS, ridge=RIDGES))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_a_table_is_a_sequence_of_results(plane):
     assert all(isinstance(row, Prediction) for row in plane)
     assert list(plane.axes) == ["ridge", "alpha1"]
     np.testing.assert_array_equal(plane.axes["alpha1"], [LOADS, LOADS])
-    alone = predict(PROBLEM, Pooled(), Readout(ridge=1.0, alpha=1.0))
+    alone = predict(PROBLEM, Pooled(), Readout(ridge=1.0, alpha1=1.0))
     # The square of a last Newton step of 1e-6; see tests/theory/test_arrays.py.
     assert plane.rows[5].test_error == pytest.approx(alone.test_error, rel=1e-9)
 
@@ -120,7 +120,9 @@ def test_lines_with_the_same_samples_share_a_floor(plane, axes):
 
 def test_the_floor_has_the_samples_of_both_stages_and_is_smooth_between():
     alphas = np.geomspace(0.5, 8, 30)
-    table = predict(PROBLEM, Attention(TwoSteps(alpha=0.5)), Readout(alpha=alphas), tolerance=1e-2)
+    table = predict(
+        PROBLEM, Attention(TwoSteps(alpha0=0.5)), Readout(alpha1=alphas), tolerance=1e-2
+    )
     found = table.floor()
     expected = st.oracle.learning_error(PROBLEM, 0.5 + alphas[17]).test_error
     assert found[17] == pytest.approx(expected, rel=2e-3)
@@ -129,19 +131,19 @@ def test_the_floor_has_the_samples_of_both_stages_and_is_smooth_between():
 
 def test_there_is_no_floor_where_knowledge_comes_from_elsewhere():
     given = Attention(Query(0.9, 1.0))
-    assert predict(PROBLEM, given, Readout(alpha=LOADS), tolerance=0.1).floor is None
+    assert predict(PROBLEM, given, Readout(alpha1=LOADS), tolerance=0.1).floor is None
     other = SparseTokenProblem(4, 1, 2.0)
-    shifted = predict(PROBLEM, Pooled(), Readout(alpha=LOADS), test_problem=other, tolerance=0.1)
+    shifted = predict(PROBLEM, Pooled(), Readout(alpha1=LOADS), test_problem=other, tolerance=0.1)
     assert shifted.floor is None
     peaked = SparseTokenProblem(4, 1, 3.0, position_law=(0.4, 0.3, 0.2, 0.1))
-    assert predict(peaked, Pooled(), Readout(alpha=LOADS), tolerance=0.1).floor is None
+    assert predict(peaked, Pooled(), Readout(alpha1=LOADS), tolerance=0.1).floor is None
 
 
 def test_a_floor_needs_directions_that_are_alike():
     def floor(within, between):
         law = st.TokenCovariance(within, between, np.full(4, 0.5))
         problem = SparseTokenProblem(4, 1, 3.0, tokens=law)
-        found = predict(problem, Pooled(), Readout(alpha=[1.0, 2.0]), tolerance=0.1).floor
+        found = predict(problem, Pooled(), Readout(alpha1=[1.0, 2.0]), tolerance=0.1).floor
         return problem, None if found is None else found()
 
     ones, uneven = np.ones(4), np.array([1.0, 1.0, 1.0, 1.1])
@@ -162,7 +164,7 @@ def test_two_directions_are_a_line_for_each_of_the_first(plane, axes):
 
 
 def test_the_axis_of_a_line_is_the_one_that_varies_along_it(axes):
-    table = align(PROBLEM, TwoSteps(alpha=LOADS[:, None], eta_b=[0.1, 0.5, 0.9]))
+    table = align(PROBLEM, TwoSteps(alpha0=LOADS[:, None], eta_b=[0.1, 0.5, 0.9]))
     table.plot("cosine", axes)
     assert len(axes.lines) == 4
     assert axes.get_xlabel() == "eta_b"
@@ -172,7 +174,7 @@ def test_the_axis_of_a_line_is_the_one_that_varies_along_it(axes):
 
 def test_what_did_not_converge_is_not_drawn(axes):
     """At ridge 0 and alpha1 = 1 the square loss has no limit."""
-    table = predict(PROBLEM, Pooled(), Readout("square", ridge=0.0, alpha=[0.5, 1.0, 2.0]))
+    table = predict(PROBLEM, Pooled(), Readout("square", ridge=0.0, alpha1=[0.5, 1.0, 2.0]))
     assert table.converged.tolist() == [True, False, True]
     assert table.status.code is StatusCode.NO_LIMIT
     assert table.status.remedy.startswith("1 of 3 points did not converge.")
@@ -181,13 +183,13 @@ def test_what_did_not_converge_is_not_drawn(axes):
 
 
 def test_infinite_data_are_drawn_beside_the_rest(axes):
-    predict(PROBLEM, Pooled(), Readout(alpha=[1.0, 10.0, np.inf])).plot(ax=axes)
+    predict(PROBLEM, Pooled(), Readout(alpha1=[1.0, 10.0, np.inf])).plot(ax=axes)
     axes.figure.canvas.draw()
     assert np.isfinite(axes.get_xlim()).all()
 
 
 def test_means_of_a_simulation_are_drawn_with_their_errors(axes):
-    table = simulate(PROBLEM, Pooled(), Readout(alpha=LOADS), dimension=20, trials=3)
+    table = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=3)
     table.plot(ax=axes)
     (bars,) = axes.containers
     line, _, (bars,) = bars.lines
@@ -211,7 +213,7 @@ def test_bad_pictures_are_refused(curve, axes):
     for name in ("test_eror", "status"):
         with pytest.raises(InvalidInput, match="quantity must be one of test_error, "):
             curve.plot(name, axes)
-    steps = TwoSteps(alpha=LOADS, eta_b=RIDGES, beta=np.array([1.0, 2.0])[:, None, None])
+    steps = TwoSteps(alpha0=LOADS, eta_b=RIDGES, beta=np.array([1.0, 2.0])[:, None, None])
     with pytest.raises(InvalidInput, match="two directions"):
         align(PROBLEM, steps).plot("cosine", axes)
 
@@ -228,7 +230,7 @@ def test_a_notebook_shows_the_points_and_the_advice(plane):
 
 
 def test_a_notebook_shows_no_more_than_a_page(axes):
-    table = align(PROBLEM, TwoSteps(alpha=np.geomspace(0.1, 10, 100)))
+    table = align(PROBLEM, TwoSteps(alpha0=np.geomspace(0.1, 10, 100)))
     text = table._repr_html_()
     assert text.count("<tr>") < 100
     assert "more rows" in text
@@ -250,7 +252,7 @@ def test_options_name_and_colour_lines_and_points(plane, axes):
         "pooled, ridge = 1",
     ]
     assert {line.get_color() for line in axes.lines} == {"C3"}
-    simulated = simulate(PROBLEM, Pooled(), Readout(alpha=LOADS), dimension=20, trials=3)
+    simulated = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=3)
     simulated.plot("auc", axes, color="C3")
     assert axes.containers[0].lines[0].get_color() == "C3"
 

@@ -23,14 +23,14 @@ def _few_draws(monkeypatch):
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 @pytest.mark.parametrize("model", ["attention", "hard_attention", "pooled"])
 def test_a_plane_is_made_of_single_points(model, engine):
-    model = make_model(model, TwoSteps(alpha=1.0, eta_q=10.0))
+    model = make_model(model, TwoSteps(alpha0=1.0, eta_q=10.0))
     problem = SparseTokenProblem(4, 1, np.array([[2.0], [3.0]]))
-    found = simulate(problem, model, Readout(alpha=[1.0, 2.0, 3.0]), engine=engine, **OPTIONS)
+    found = simulate(problem, model, Readout(alpha1=[1.0, 2.0, 3.0]), engine=engine, **OPTIONS)
     assert found.shape == found.test_error.shape == found.test_error_error.shape == (2, 3)
     for i, strength in enumerate((2.0, 3.0)):
         for j, alpha in enumerate((1.0, 2.0, 3.0)):
             point = SparseTokenProblem(4, 1, strength)
-            alone = simulate(point, model, Readout(alpha=alpha), engine=engine, **OPTIONS)
+            alone = simulate(point, model, Readout(alpha1=alpha), engine=engine, **OPTIONS)
             assert found.rows[3 * i + j].trials == alone.trials
             assert found.test_error[i, j] == alone.mean.test_error
             assert found.test_error_error[i, j] == alone.standard_error.test_error
@@ -38,7 +38,7 @@ def test_a_plane_is_made_of_single_points(model, engine):
 
 def test_queries_of_a_table_are_those_of_its_points():
     model = Attention(Query([0.2, 0.9], [[0.5], [2.0]]))
-    found = simulate(PROBLEM, model, Readout(alpha=1.0), **OPTIONS)
+    found = simulate(PROBLEM, model, Readout(alpha1=1.0), **OPTIONS)
     assert found.shape == (2, 2)
     assert found.rows[2].queries == (Query(0.2, 2.0),) * 2
 
@@ -57,7 +57,7 @@ def test_all_points_are_checked_before_the_first_is_run():
         simulate(
             PROBLEM,
             Vectorized(),
-            Readout(alpha=[1.0, 1e6]),
+            Readout(alpha1=[1.0, 1e6]),
             on_trial=lambda *trial: seen.append(trial),
             **OPTIONS,
         )
@@ -67,8 +67,8 @@ def test_all_points_are_checked_before_the_first_is_run():
 @pytest.mark.parametrize(
     ("call", "word"),
     [
-        (lambda: simulate(MANY, Pooled(), Readout(alpha=[1.0, 2.0, 3.0]), **OPTIONS), "arrays"),
-        (lambda: simulate(PROBLEM, Pooled(), Readout(alpha=[1.0, np.inf]), **OPTIONS), "alpha1"),
+        (lambda: simulate(MANY, Pooled(), Readout(alpha1=[1.0, 2.0, 3.0]), **OPTIONS), "arrays"),
+        (lambda: simulate(PROBLEM, Pooled(), Readout(alpha1=[1.0, np.inf]), **OPTIONS), "alpha1"),
         (lambda: simulate(PROBLEM, Pooled(), test_problem=MANY, **OPTIONS), "strength"),
         (lambda: simulate_alignment(MANY, **OPTIONS), "strength"),
         (lambda: simulate_alignment(PROBLEM, TwoSteps(beta=[1.0, 2.0]), **OPTIONS), "beta"),

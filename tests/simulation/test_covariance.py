@@ -89,7 +89,7 @@ def test_theory_predicts_what_is_simulated(case, engine):
     model, letters, effect, loss, ridge, alpha = case
     d = 160 if engine == "reduced" else 120
     problem = st.SparseTokenProblem(*letters, tokens=tokens(d, effect=effect))
-    readout = st.Readout(loss, ridge=ridge, alpha=alpha)
+    readout = st.Readout(loss, ridge=ridge, alpha1=alpha)
     expected = st.predict(problem, model, readout, tolerance=1e-3)
     assert expected.status.converged
     found = st.simulate(problem, model, readout, trials=16, seed=2, engine=engine)

@@ -90,11 +90,11 @@ def assert_same_law(a, b):
 
 
 ALIGNMENTS = [
-    ((4, 1, 2.0, 0.5), {"alpha": 2.0, "loss": "logistic"}),
-    ((4, 1, 2.0, 0.2), {"alpha": 0.1, "loss": "square"}),
-    ((5, 3, 4.0, 0.3), {"alpha": 1.0, "loss": "hinge", "eta_b": 2.0, "eta_w": 3.0}),
-    ((2, 1, 3.0, 0.5), {"alpha": 1.0, "loss": "squared_hinge", "beta": 2.0}),
-    ((3, 3, 2.0, 0.5), {"alpha": 2.0, "loss": "logistic"}),
+    ((4, 1, 2.0, 0.5), {"alpha0": 2.0, "loss": "logistic"}),
+    ((4, 1, 2.0, 0.2), {"alpha0": 0.1, "loss": "square"}),
+    ((5, 3, 4.0, 0.3), {"alpha0": 1.0, "loss": "hinge", "eta_b": 2.0, "eta_w": 3.0}),
+    ((2, 1, 3.0, 0.5), {"alpha0": 1.0, "loss": "squared_hinge", "beta": 2.0}),
+    ((3, 3, 2.0, 0.5), {"alpha0": 2.0, "loss": "logistic"}),
 ]
 
 
@@ -106,11 +106,11 @@ def test_query_has_one_law(letters, options):
 
 def test_query_has_one_law_without_symmetry(lopsided):
     problem = SparseTokenProblem(4, 2, 2.0, 0.3)
-    steps = TwoSteps(alpha=0.5, eta_w=2.0, loss=lopsided)
+    steps = TwoSteps(alpha0=0.5, eta_w=2.0, loss=lopsided)
     assert_same_law(queries(problem, steps, "reduced"), queries(problem, steps, "tensors"))
 
 
-STEPS = TwoSteps(alpha=2.0, eta_q=20.0)
+STEPS = TwoSteps(alpha0=2.0, eta_q=20.0)
 
 OUTCOMES = [
     (Attention(Query(0.8, 1.0)), (4, 1, 2.0, 0.5), 0.5, "logistic"),
@@ -134,14 +134,14 @@ def test_outcome_has_one_law(model, letters, alpha, loss):
     """A class of models stands for one whose query is trained, with the loss of the readout."""
     if isinstance(model, type):
         model = model(dataclasses.replace(STEPS, loss=loss))
-    problem, readout = SparseTokenProblem(*letters), Readout(loss, ridge=0.02, alpha=alpha)
+    problem, readout = SparseTokenProblem(*letters), Readout(loss, ridge=0.02, alpha1=alpha)
     sample = [outcomes(problem, model, readout, engine) for engine in ("reduced", "tensors")]
     assert_same_law(*sample)
 
 
 def test_outcome_has_one_law_in_three_dimensions():
     """The smallest dimension of the reduced engine: one column of noise is left."""
-    model, readout = Attention(TwoSteps(alpha=5.0, eta_q=5.0)), Readout(ridge=0.1, alpha=10.0)
+    model, readout = Attention(TwoSteps(alpha0=5.0, eta_q=5.0)), Readout(ridge=0.1, alpha1=10.0)
     problem = SparseTokenProblem(3, 1, 2.0, 0.5)
     sample = [outcomes(problem, model, readout, engine, 3) for engine in ("reduced", "tensors")]
     assert_same_law(*sample)
@@ -149,7 +149,7 @@ def test_outcome_has_one_law_in_three_dimensions():
 
 def test_outcome_has_one_law_under_a_position_law():
     problem = SparseTokenProblem(3, 1, 4.0, 0.5, position_law=(0.7, 0.2, 0.1))
-    readout = Readout(ridge=0.05, alpha=4.0)
+    readout = Readout(ridge=0.05, alpha1=4.0)
     sample = [
         outcomes(problem, Vectorized(), readout, engine, 20) for engine in ("reduced", "tensors")
     ]
@@ -160,7 +160,7 @@ def test_outcome_has_one_law_under_a_position_law():
 def test_the_tests_have_power(change):
     """A problem that differs a little is told apart, with 150 trials, at level 0.001."""
     letters = {"length": 4, "informative": 1, "strength": 2.0, "positive_rate": 0.5}
-    steps = TwoSteps(alpha=2.0)
+    steps = TwoSteps(alpha0=2.0)
     one = queries(SparseTokenProblem(**letters), steps, "reduced", d=100)
     two = queries(SparseTokenProblem(**{**letters, **change}), steps, "tensors", d=100)
     assert energy_p_value(one, two) <= LEVEL

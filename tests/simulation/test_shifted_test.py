@@ -14,7 +14,7 @@ from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 SHIFTED = SparseTokenProblem(9, 2, 2.5, 0.3)
-READOUT = Readout("square", alpha=1.5)
+READOUT = Readout("square", alpha1=1.5)
 
 
 def run(name="attention", activation="erf", **options):

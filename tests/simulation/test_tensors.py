@@ -37,7 +37,7 @@ def whole(engine, source, n):
 def test_query_is_minus_the_gradient_of_the_risk(loss, chunk_bytes, monkeypatch):
     """Stages 1-3 by finite differences of the risk itself, whatever the chunks."""
     monkeypatch.setattr(budget, "CHUNK_BYTES", chunk_bytes)
-    steps = TwoSteps(alpha=4.0, eta_w=0.7, eta_b=0.3, eta_q=2.0, beta=1.5, loss=loss)
+    steps = TwoSteps(alpha0=4.0, eta_w=0.7, eta_b=0.3, eta_q=2.0, beta=1.5, loss=loss)
     engine = TensorEngine(PROBLEM, 5, seed=3)
     X, y = whole(engine, Stream.D0, 20)
     law = get_loss(loss)
@@ -72,7 +72,7 @@ def test_a_second_pass_draws_the_same_data(monkeypatch):
 def test_the_budget_does_not_change_the_data():
     results = [
         simulate(
-            PROBLEM, Attention(), Readout(alpha=1.0), dimension=12, trials=2,
+            PROBLEM, Attention(), Readout(alpha1=1.0), dimension=12, trials=2,
             engine="tensors", memory_budget=bytes_,
         )
         for bytes_ in (5_000_000, 2**32)
@@ -118,7 +118,7 @@ def test_splits_rebuild_the_readout(model):
 def test_expected_performance_is_that_of_fresh_samples(model, law):
     """The training is the same; only the way of measuring differs."""
     problem = SparseTokenProblem(3, 1, 2.5, 0.3, position_law=law)
-    readout = Readout(ridge=0.05, alpha=3.0)
+    readout = Readout(ridge=0.05, alpha1=3.0)
     n = 40_000
     one, two = (
         simulate(

@@ -23,7 +23,7 @@ from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
-STEPS = TwoSteps(alpha=1.0, eta_q=20.0)
+STEPS = TwoSteps(alpha0=1.0, eta_q=20.0)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def run(model="attention", alpha1=1.0, problem=PROBLEM, query=STEPS, ridge=0.01,
     if isinstance(model, str):
         model = make_model(model, query, activation=options.pop("activation", "erf"))
     options = {"dimension": 20, "trials": 3, **options}
-    return simulate(problem, model, Readout(ridge=ridge, alpha=alpha1), **options)
+    return simulate(problem, model, Readout(ridge=ridge, alpha1=alpha1), **options)
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -281,7 +281,7 @@ def test_memory_that_just_fits_is_not_exceeded(model, engine, d, alpha1):
 
 
 def test_the_scalars_of_stages_1_to_3_keep_to_their_budget():
-    steps = dataclasses.replace(STEPS, alpha=1e4)
+    steps = dataclasses.replace(STEPS, alpha0=1e4)
     options = {"dimension": 10, "trials": 1, "memory_budget": 160 * 10**5}
     used = peak(lambda: simulate_alignment(PROBLEM, steps, **options))
     assert used < options["memory_budget"]

@@ -95,8 +95,8 @@ def test_defaults_are_those_of_the_functions_and_classes():
         None,
     )
     assert values["dtype"] == signatures[1]["dtype"].default
-    assert values["alpha0"] == TwoSteps().alpha
-    assert values["alpha1"] == Readout().alpha
+    assert values["alpha0"] == TwoSteps().alpha0
+    assert values["alpha1"] == Readout().alpha1
     assert values["loss"] == Readout().loss.name == TwoSteps().loss.name
     assert values["model"] == signatures[0]["model"].default.name
     (row,) = grid.rows_of({"strength": 5.0}, "theory")

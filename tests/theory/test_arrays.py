@@ -57,41 +57,41 @@ def assert_same(found, expected):
 )
 def test_a_learning_curve_is_made_of_single_points(model, loss):
     model = make_model(model, Query(0.8, 1.0))
-    found = predict(PROBLEM, model, Readout(loss, alpha=LOADS), tolerance=1e-3)
+    found = predict(PROBLEM, model, Readout(loss, alpha1=LOADS), tolerance=1e-3)
     assert found.shape == (5,)
     for row, alpha in zip(found, LOADS, strict=True):
-        assert_same(row, predict(PROBLEM, model, Readout(loss, alpha=alpha), tolerance=1e-3))
+        assert_same(row, predict(PROBLEM, model, Readout(loss, alpha1=alpha), tolerance=1e-3))
 
 
 def test_a_curve_in_the_ridge_is_made_of_single_points():
     """Ridge 0 among them, on both sides of the capacity."""
     ridges = [1.0, 1e-2, 1e-5, 0.0]
     for alpha in (1.0, 20.0):
-        found = predict(PROBLEM, Pooled(), Readout(ridge=ridges, alpha=alpha))
+        found = predict(PROBLEM, Pooled(), Readout(ridge=ridges, alpha1=alpha))
         for row, ridge in zip(found, ridges, strict=True):
-            assert_same(row, predict(PROBLEM, Pooled(), Readout(ridge=ridge, alpha=alpha)))
+            assert_same(row, predict(PROBLEM, Pooled(), Readout(ridge=ridge, alpha1=alpha)))
 
 
 def test_the_order_of_the_points_changes_none():
-    forth = predict(PROBLEM, Pooled(), Readout(alpha=LOADS))
-    back = predict(PROBLEM, Pooled(), Readout(alpha=LOADS[::-1]))
+    forth = predict(PROBLEM, Pooled(), Readout(alpha1=LOADS))
+    back = predict(PROBLEM, Pooled(), Readout(alpha1=LOADS[::-1]))
     np.testing.assert_allclose(back.test_error[::-1], forth.test_error, rtol=1e-8)
 
 
 def test_a_plane_of_predictions():
     problem = SparseTokenProblem(6, 1, np.linspace(0.5, 5.0, 5)[:, None], 0.4)
-    found = predict(problem, Pooled(), Readout("square", alpha=np.geomspace(0.3, 10, 6)))
+    found = predict(problem, Pooled(), Readout("square", alpha1=np.geomspace(0.3, 10, 6)))
     assert found.shape == found.test_error.shape == found.axes["strength"].shape == (5, 6)
     assert found.converged.all()
     for i, j in ((0, 0), (2, 4), (4, 5)):
         point = SparseTokenProblem(6, 1, found.axes["strength"][i, j], 0.4)
-        alone = predict(point, Pooled(), Readout("square", alpha=found.axes["alpha1"][i, j]))
+        alone = predict(point, Pooled(), Readout("square", alpha1=found.axes["alpha1"][i, j]))
         assert_same(found.rows[6 * i + j], alone)
 
 
 def test_a_plane_of_fifty_by_fifty():
     problem = SparseTokenProblem(6, 1, np.linspace(0.5, 5.0, 50)[:, None], 0.4)
-    found = align(problem, TwoSteps(alpha=np.geomspace(0.3, 10, 50)))
+    found = align(problem, TwoSteps(alpha0=np.geomspace(0.3, 10, 50)))
     assert found.cosine.shape == found.axes["strength"].shape == (50, 50)
     for i, j in ((0, 0), (7, 31), (49, 49)):
         point = SparseTokenProblem(6, 1, found.axes["strength"][i, j], 0.4)
@@ -99,12 +99,12 @@ def test_a_plane_of_fifty_by_fifty():
 
 
 def test_fields_of_problem_model_and_readout_broadcast_together():
-    model = Attention(TwoSteps(alpha=[[0.5], [2.0]], eta_q=10.0))
-    found = predict(PROBLEM, model, Readout(alpha=[1.0, 4.0, 9.0]), tolerance=1e-2)
+    model = Attention(TwoSteps(alpha0=[[0.5], [2.0]], eta_q=10.0))
+    found = predict(PROBLEM, model, Readout(alpha1=[1.0, 4.0, 9.0]), tolerance=1e-2)
     assert found.shape == (2, 3)
     for row, (alpha0, alpha1) in zip(found, itertools.product([0.5, 2.0], [1, 4, 9]), strict=True):
-        steps = TwoSteps(alpha=alpha0, eta_q=10.0)
-        alone = predict(PROBLEM, Attention(steps), Readout(alpha=alpha1), tolerance=1e-2)
+        steps = TwoSteps(alpha0=alpha0, eta_q=10.0)
+        alone = predict(PROBLEM, Attention(steps), Readout(alpha1=alpha1), tolerance=1e-2)
         assert_same(row, alone)
         assert row.query == align(PROBLEM, steps).query
 
@@ -118,11 +118,11 @@ def test_new_data_of_another_law_go_with_arrays():
 
 
 def test_alignment_over_arrays():
-    steps = TwoSteps(alpha=np.array([0.5, 2.0, 8.0]), eta_b=[[0.1], [0.9]])
+    steps = TwoSteps(alpha0=np.array([0.5, 2.0, 8.0]), eta_b=[[0.1], [0.9]])
     found = align(PROBLEM, steps)
     assert found.cosine.shape == (2, 3)
     for row, (eta_b, alpha) in zip(found, itertools.product([0.1, 0.9], [0.5, 2, 8]), strict=True):
-        assert row == align(PROBLEM, TwoSteps(alpha=alpha, eta_b=eta_b))
+        assert row == align(PROBLEM, TwoSteps(alpha0=alpha, eta_b=eta_b))
 
 
 @pytest.mark.parametrize("model", [Pooled(), Vectorized(), Elementwise(Query(0.5, 0.0))])
@@ -143,19 +143,19 @@ def test_capacity_over_cosines():
 
 
 def test_arrays_of_one_entry_are_tables():
-    found = predict(PROBLEM, Pooled(), Readout(alpha=[2.0]))
+    found = predict(PROBLEM, Pooled(), Readout(alpha1=[2.0]))
     assert found.shape == (1,)
-    assert found.rows[0] == predict(PROBLEM, Pooled(), Readout(alpha=2.0))
+    assert found.rows[0] == predict(PROBLEM, Pooled(), Readout(alpha1=2.0))
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: predict(MANY, Pooled(), Readout(alpha=[1.0, 2.0, 3.0])),
+        lambda: predict(MANY, Pooled(), Readout(alpha1=[1.0, 2.0, 3.0])),
         lambda: predict(MANY, Attention(Query([0.1, 0.2, 0.3], 1.0))),
         lambda: predict(PROBLEM, Attention(Query([0.1, 0.2, 0.3], [1.0, 2.0]))),
         lambda: capacity(MANY, Attention(Query([0.1, 0.2, 0.3], 1.0))),
-        lambda: align(MANY, TwoSteps(alpha=[1.0, 2.0, 3.0])),
+        lambda: align(MANY, TwoSteps(alpha0=[1.0, 2.0, 3.0])),
     ],
 )
 def test_arrays_that_do_not_broadcast_are_one_clear_error(call):
@@ -170,10 +170,10 @@ def test_arrays_that_do_not_broadcast_are_one_clear_error(call):
         (lambda: sign_boundary(MANY, TwoSteps(), "eta_b", 0.1, 1.0), "strength"),
         (lambda: small_step_margin(MANY), "strength"),
         (lambda: critical_cosine(MANY, Readout(), sharpness=1.0), "strength"),
-        (lambda: check_query(PROBLEM, TwoSteps(alpha=[1.0, 2.0]), Readout()), "alpha0"),
+        (lambda: check_query(PROBLEM, TwoSteps(alpha0=[1.0, 2.0]), Readout()), "alpha0"),
         (lambda: approach_to_infinite_data(MANY, Pooled()), "strength"),
         (lambda: best_split(PROBLEM, Attention(), Readout(ridge=[0.1, 0.2]), 2.0), "ridge"),
-        (lambda: best_beta(PROBLEM, Attention(), Readout(alpha=[0.1, 0.2])), "alpha1"),
+        (lambda: best_beta(PROBLEM, Attention(), Readout(alpha1=[0.1, 0.2])), "alpha1"),
         (lambda: best_error(MANY, Attention()), "strength"),
         (lambda: bayes_error(MANY), "strength"),
         (lambda: critical_strength(Pooled(), 8, positive_rate=[0.2, 0.5]), "positive_rate"),

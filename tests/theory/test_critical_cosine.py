@@ -17,7 +17,7 @@ from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(10, 1, 5.0, 0.5)
 STEPS = TwoSteps(loss="square")
-READOUT = Readout("square", ridge=1e-5, alpha=math.inf)
+READOUT = Readout("square", ridge=1e-5, alpha1=math.inf)
 
 
 def gap(s, readout, k=1.0, problem=PROBLEM):
@@ -26,13 +26,13 @@ def gap(s, readout, k=1.0, problem=PROBLEM):
 
 
 def at(alpha1):
-    return dataclasses.replace(READOUT, alpha=alpha1)
+    return dataclasses.replace(READOUT, alpha1=alpha1)
 
 
 @pytest.mark.parametrize("alpha1", [math.inf, 2.0])
 @pytest.mark.parametrize("loss", ["square", "hinge"])
 def test_attention_loses_below_and_wins_above(loss, alpha1):
-    readout = Readout(loss, ridge=1e-2, alpha=alpha1)
+    readout = Readout(loss, ridge=1e-2, alpha1=alpha1)
     found = critical_cosine(PROBLEM, readout, sharpness=1.0)
     assert found.status.converged
     assert found.wins_above
@@ -76,7 +76,7 @@ def test_a_case_built_backwards():
     [
         ({"sharpness": 0.0}, "sharpness"),
         ({"tolerance": 0.0}, "tolerance"),
-        ({"readout": Readout(alpha=[1.0, 2.0])}, "alpha1"),
+        ({"readout": Readout(alpha1=[1.0, 2.0])}, "alpha1"),
     ],
 )
 def test_bad_input(change, word):
@@ -93,7 +93,7 @@ def test_a_good_query_gets_a_good_verdict():
 
 
 def test_a_poor_query_is_told_what_it_needs():
-    steps = dataclasses.replace(STEPS, alpha=0.08, eta_q=40.0)
+    steps = dataclasses.replace(STEPS, alpha0=0.08, eta_q=40.0)
     verdict = check_query(PROBLEM, steps, at(4.0))
     assert 0 < verdict.cosine < verdict.critical.cosine
     assert not verdict.beats_pooling

@@ -30,7 +30,7 @@ class Balanced(st.SparseTokenProblem):
 
 
 def _readout(ridge):
-    return st.Readout(ridge=ridge, alpha=0.25)
+    return st.Readout(ridge=ridge, alpha1=0.25)
 
 
 def _scores(found, points=512):
@@ -86,7 +86,7 @@ def test_a_prediction_says_from_which_dimension_it_holds():
 
 
 @pytest.mark.parametrize(
-    "readout", [_readout(0.01), st.Readout("hinge", ridge=10.0), st.Readout(alpha=math.inf)]
+    "readout", [_readout(0.01), st.Readout("hinge", ridge=10.0), st.Readout(alpha1=math.inf)]
 )
 def test_nothing_is_said_of_small_ridges_kinks_and_infinite_data(readout):
     assert st.predict(PROBLEM, MODEL, readout, tolerance=1e-2).advice == ()
@@ -94,5 +94,5 @@ def test_nothing_is_said_of_small_ridges_kinks_and_infinite_data(readout):
 
 def test_a_dimension_beyond_all_reach_is_cut_off():
     scores = _two_nodes((1e-9, -1e-9), 1e-9)
-    (text,) = imbalance_advice(scores, st.Readout(alpha=1.0), 0.3)
+    (text,) = imbalance_advice(scores, st.Readout(alpha1=1.0), 0.3)
     assert "1e+12" in text

@@ -26,7 +26,7 @@ LOSSES = ["square", "logistic", "hinge", "squared_hinge"]
 
 def prediction(name, L, R, pi, theta, s, k, alpha, ridge, loss, *, tolerance=1e-4, **options):
     model = make_model(name, Query(s, k), **options)
-    readout = Readout(loss, ridge=ridge, alpha=alpha)
+    readout = Readout(loss, ridge=ridge, alpha1=alpha)
     return predict(SparseTokenProblem(L, R, theta, pi), model, readout, tolerance=tolerance)
 
 
@@ -325,7 +325,7 @@ def test_bad_input(change):
     good = {
         "problem": SparseTokenProblem(4, 1, 1.0),
         "model": Attention(Query(0.5, 1.0)),
-        "readout": Readout(alpha=1.0),
+        "readout": Readout(alpha1=1.0),
     }
     with pytest.raises(InvalidInput, match="must be"):
         predict(**good | change)
@@ -341,7 +341,7 @@ def test_more_data_and_more_signal_help():
     base = SparseTokenProblem(10, 2, 2.0, 0.4)
 
     def error(problem, alpha):
-        readout = Readout(ridge=0.1, alpha=alpha)
+        readout = Readout(ridge=0.1, alpha1=alpha)
         return predict(problem, Attention(Query(0.9, 1.0)), readout, tolerance=1e-3).test_error
 
     errors = [error(base, alpha) for alpha in (1, 4, 16)]

@@ -60,8 +60,8 @@ def test_equal_classes_get_a_remedy_without_a_bias_step():
 
 
 def test_attention_that_loses_is_told_so():
-    steps = dataclasses.replace(STEPS, alpha=0.08, eta_q=40.0)
-    (text,) = advice(GOOD, steps, readout=Readout("square", alpha=4.0), tolerance=1e-4)
+    steps = dataclasses.replace(STEPS, alpha0=0.08, eta_q=40.0)
+    (text,) = advice(GOOD, steps, readout=Readout("square", alpha1=4.0), tolerance=1e-4)
     assert "loses to mean pooling" in text
 
 
@@ -119,7 +119,7 @@ def test_advice_is_no_warning():
 
 def test_a_table_says_the_same_of_many_points_once():
     blunt, sharp = dataclasses.replace(STEPS, eta_q=1.0), dataclasses.replace(STEPS, eta_q=10.0)
-    readout = Readout("square", alpha=[1.0, 2.0, 4.0])
+    readout = Readout("square", alpha1=[1.0, 2.0, 4.0])
     (first,) = advice(GOOD, blunt)
     assert advice(GOOD, blunt, readout=readout) == (f"At 3 of 3 points, first: {first}",)
     assert advice(GOOD, sharp, readout=readout) == ()

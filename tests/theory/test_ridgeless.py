@@ -31,7 +31,7 @@ MARGIN_LOSSES = ["logistic", "hinge", "squared_hinge"]
 
 def ridgeless(model, loss, alpha, ridge=0.0, problem=PROBLEM, **options):
     model = make_model(model, QUERY) if isinstance(model, str) else model
-    return predict(problem, model, Readout(loss, ridge=ridge, alpha=alpha), **options)
+    return predict(problem, model, Readout(loss, ridge=ridge, alpha1=alpha), **options)
 
 
 def pooled_least_squares(alpha, problem=PROBLEM):

@@ -24,7 +24,7 @@ MODELS = ["attention", "pooled", "vectorized", "elementwise", "hard_attention"]
 
 
 def prediction(model="attention", problem=PROBLEM, alpha1=2.0, **options):
-    readout = dataclasses.replace(READOUT, alpha=alpha1)
+    readout = dataclasses.replace(READOUT, alpha1=alpha1)
     return predict(problem, make_model(model, QUERY), readout, **options)
 
 

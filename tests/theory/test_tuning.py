@@ -19,14 +19,14 @@ from sparsetoken.theory.tuning import best_beta, best_split, one_number
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.5)
-STEPS = TwoSteps(alpha=1.0, eta_q=7.0, loss="square")
-ATTENTION, READOUT = Attention(STEPS), Readout("square", ridge=1e-1, alpha=2.0)
+STEPS = TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")
+ATTENTION, READOUT = Attention(STEPS), Readout("square", ridge=1e-1, alpha1=2.0)
 TOLERANCE = 2e-3  # few nodes: the same ones in a search and in a scan
 
 
 def _error(share: float, total: float) -> float:
-    query = align(PROBLEM, dataclasses.replace(STEPS, alpha=share * total)).query
-    readout = dataclasses.replace(READOUT, alpha=(1 - share) * total)
+    query = align(PROBLEM, dataclasses.replace(STEPS, alpha0=share * total)).query
+    readout = dataclasses.replace(READOUT, alpha1=(1 - share) * total)
     return predict(PROBLEM, Attention(query), readout, tolerance=TOLERANCE).test_error
 
 
@@ -49,7 +49,7 @@ def test_without_a_step_of_the_query_all_samples_go_to_the_readout():
     best = best_split(PROBLEM, still, READOUT, 2.0)
     assert best.status.code is StatusCode.NO_LIMIT
     assert best.share == pytest.approx(0.01)
-    pooled = predict(PROBLEM, Pooled(), dataclasses.replace(READOUT, alpha=0.99 * 2.0))
+    pooled = predict(PROBLEM, Pooled(), dataclasses.replace(READOUT, alpha1=0.99 * 2.0))
     assert best.prediction.test_error == pytest.approx(pooled.test_error, abs=1e-7)
 
 
@@ -92,8 +92,8 @@ def test_predictions_that_fail_are_said(monkeypatch, some):
     stuck = Status(StatusCode.MAX_ITERATIONS, "more ridge")
 
     def fake(problem, model, readout, tolerance):
-        if some and readout.alpha > 0.7:
-            return dataclasses.replace(good, test_error=(readout.alpha - 1) ** 2)
+        if some and readout.alpha1 > 0.7:
+            return dataclasses.replace(good, test_error=(readout.alpha1 - 1) ** 2)
         return dataclasses.replace(good, test_error=math.nan, status=stuck)
 
     monkeypatch.setattr(one_number, "predict_point", fake)

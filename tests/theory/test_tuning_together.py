@@ -17,7 +17,7 @@ from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(6, 1, 3.5, 0.5)
 MODEL = st.Attention(st.TwoSteps(1.0, eta_q=15.0))
-READOUT = st.Readout(ridge=0.05, alpha=5.0)
+READOUT = st.Readout(ridge=0.05, alpha1=5.0)
 TOTAL, TOLERANCE = 6.0, 1e-3
 
 
@@ -32,8 +32,8 @@ def _error(steps, readout):
 
 def test_it_spends_the_load_and_says_what_it_is_worth(best):
     assert best.status.converged
-    assert best.steps.alpha + best.readout.alpha == pytest.approx(TOTAL)
-    assert best.share == pytest.approx(best.steps.alpha / TOTAL)
+    assert best.steps.alpha0 + best.readout.alpha1 == pytest.approx(TOTAL)
+    assert best.share == pytest.approx(best.steps.alpha0 / TOTAL)
     assert best.prediction.test_error == _error(best.steps, best.readout)
 
 
@@ -55,8 +55,8 @@ def _beside(best):
         (dataclasses.replace(steps, eta_q=3 * steps.eta_q), readout),
         (dataclasses.replace(steps, eta_q=steps.eta_q / 3), readout),
         (
-            dataclasses.replace(steps, alpha=alpha),
-            dataclasses.replace(readout, alpha=TOTAL - alpha),
+            dataclasses.replace(steps, alpha0=alpha),
+            dataclasses.replace(readout, alpha1=TOTAL - alpha),
         ),
         (steps, dataclasses.replace(readout, ridge=readout.ridge / 30)),
     ]
@@ -92,11 +92,11 @@ def test_an_end_of_a_range_is_said():
         ({"total": 0.0}, "total"),
         ({"evaluations": 0}, "evaluations"),
         ({"readout": st.Readout(ridge=0.0)}, "ridge"),
-        ({"readout": st.Readout(alpha=math.inf)}, "alpha1"),
+        ({"readout": st.Readout(alpha1=math.inf)}, "alpha1"),
         ({"model": st.Pooled()}, "model"),
         ({"model": st.Attention(st.TwoSteps(eta_q=0.0))}, "eta_q"),
         ({"model": st.Attention(st.TwoSteps(eta_w=0.0))}, "eta_w"),
-        ({"model": st.Attention(st.TwoSteps(alpha=[1.0, 2.0]))}, "single number"),
+        ({"model": st.Attention(st.TwoSteps(alpha0=[1.0, 2.0]))}, "single number"),
     ],
 )
 def test_bad_input_of_the_training(change, words):

@@ -5,13 +5,13 @@ import numpy as np
 import sparsetoken as st
 
 problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-attention = st.Attention(st.TwoSteps(alpha=1.0, eta_q=25, loss="square"))
-readout = st.Readout(loss="square", ridge=1e-2, alpha=2.0)
+attention = st.Attention(st.TwoSteps(alpha0=1.0, eta_q=25, loss="square"))
+readout = st.Readout(loss="square", ridge=1e-2, alpha1=2.0)
 
 prediction = st.predict(problem, attention, readout)
 print(prediction.test_error, prediction.status.converged, prediction.advice)
 
-curve = st.predict(problem, st.Pooled(), st.Readout("logistic", alpha=np.geomspace(0.25, 10, 5)))
+curve = st.predict(problem, st.Pooled(), st.Readout("logistic", alpha1=np.geomspace(0.25, 10, 5)))
 print(curve.to_frame(), curve.to_dict())
 
 simulation = st.simulate(problem, attention, readout, dimension=100, trials=2)

@@ -92,9 +92,9 @@ def trial_data(
         As `start`, or if a field of the stages holds an array or alpha1 is infinite.
     """
     require_numbers(steps, readout)
-    alpha1 = real("alpha1 (n1/d)", readout.alpha, remedy="An experiment needs finite data.")
+    alpha1 = real("alpha1 (n1/d)", readout.alpha1, remedy="An experiment needs finite data.")
     engine = start(problem, dimension, seed, trial)
-    D0 = draw(engine, Stream.D0, training_size(steps.alpha, dimension))
+    D0 = draw(engine, Stream.D0, training_size(steps.alpha0, dimension))
     return TrialData(engine, D0, draw(engine, Stream.D1, training_size(alpha1, dimension)))
 
 

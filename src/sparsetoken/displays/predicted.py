@@ -81,7 +81,7 @@ def _predicted(
     """Return the predictions over alpha = n / d, ridge, and what arrays the model has."""
     from sparsetoken.theory import predict
 
-    readout = Readout(ridge=ridge, alpha=alpha)
+    readout = Readout(ridge=ridge, alpha1=alpha)
     return predict(problem, model, readout, tolerance=TOLERANCE)  # type: ignore[return-value]
 
 
@@ -92,7 +92,7 @@ def _attention(
     from sparsetoken.theory import align
 
     pooled = _predicted(problem, Pooled(), alpha[:, None], np.array(RIDGES))
-    two_step = align(problem, TwoSteps(alpha=alpha)).cosine
+    two_step = align(problem, TwoSteps(alpha0=alpha)).cosine
     cosine = np.clip(np.maximum(_tied_cosine(pooled), two_step), None, 1.0)
     query = Query(cosine[:, None, None], np.array(SHARPNESS)[:, None])
     attended = _predicted(problem, Attention(query), alpha[:, None, None], np.array(RIDGES))

@@ -76,12 +76,12 @@ def predict_references(
         found = theory.predict_point(problem, model, readout, tolerance)
         return predicted_error(found)
 
-    alpha1 = readout.alpha if pooled_alpha1 is None else pooled_alpha1
+    alpha1 = readout.alpha1 if pooled_alpha1 is None else pooled_alpha1
     bayes = bayes_error(problem)
-    floor = learning_error(problem, steps.alpha + readout.alpha)
+    floor = learning_error(problem, steps.alpha0 + readout.alpha1)
     return References(
-        readout.alpha if load is None else load,
-        predict(Pooled(), dataclasses.replace(readout, alpha=alpha1)),
+        readout.alpha1 if load is None else load,
+        predict(Pooled(), dataclasses.replace(readout, alpha1=alpha1)),
         predict(Attention(steps), readout),
         predicted_error(bayes),
         predicted_error(floor),

@@ -31,7 +31,7 @@ class AlignmentMoments:
     >>> import sparsetoken as st
     >>> from sparsetoken.simulation import simulate_alignment
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = simulate_alignment(problem, st.TwoSteps(alpha=1.0), dimension=200, trials=2)
+    >>> found = simulate_alignment(problem, st.TwoSteps(alpha0=1.0), dimension=200, trials=2)
     >>> 0 < found.standard_error.cosine < found.mean.cosine
     True
     """
@@ -60,7 +60,7 @@ class AlignmentSimulation:
     >>> import sparsetoken as st
     >>> from sparsetoken.simulation import simulate_alignment
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = simulate_alignment(problem, st.TwoSteps(alpha=1.0), dimension=200, trials=2)
+    >>> found = simulate_alignment(problem, st.TwoSteps(alpha0=1.0), dimension=200, trials=2)
     >>> bool(found.cosine.mean() == found.mean.cosine)
     True
     """
@@ -109,7 +109,7 @@ def simulate_alignment(
     >>> import sparsetoken as st
     >>> from sparsetoken.simulation import simulate_alignment
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = simulate_alignment(problem, st.TwoSteps(alpha=1.0), dimension=200, trials=2)
+    >>> found = simulate_alignment(problem, st.TwoSteps(alpha0=1.0), dimension=200, trials=2)
     >>> len(found.cosine)
     2
     """
@@ -139,7 +139,7 @@ def require_query_memory(
     """Raise `InvalidInput` if stages 1-3 need more bytes than the budget."""
 
     def need(size: Size) -> int:
-        n = training_size(steps.alpha, size.dimension)
+        n = training_size(steps.alpha0, size.dimension)
         return query_bytes(setting.engine, size.length, n, size.dimension)
 
     require_memory(

@@ -55,7 +55,7 @@ class CorrelatedEngine:
         tokens are independent of it.
         """
         frame, rng = self.frame, stream(self.seed, Stream.D0)
-        n = training_size(steps.alpha, self.dimension)
+        n = training_size(steps.alpha0, self.dimension)
         y = self.problem.sample_labels(n, rng)
         w1, h = self._first_step(steps, y, rng)
         overlap, width = float(w1 @ frame.signal), frame.within_length(w1)

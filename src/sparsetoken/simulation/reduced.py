@@ -39,7 +39,7 @@ class ReducedEngine:
         (xi, the part of w1 orthogonal to xi, the rest).
         """
         rng = stream(self.seed, Stream.D0)
-        n = training_size(steps.alpha, self.dimension)
+        n = training_size(steps.alpha0, self.dimension)
         y = self.problem.sample_labels(n, rng)
         m, across, h = self._first_step(steps, y, rng)
         along, orthogonal, beyond = self._query_step(steps, y, m, across, h, rng)

@@ -218,7 +218,7 @@ def simulate_point(
     >>> import sparsetoken as st
     >>> from sparsetoken.simulation import simulate_point
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha=2.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> found = simulate_point(problem, st.Pooled(), readout, dimension=50, trials=2)
     >>> 0 < found.mean.test_error < 0.5
     True

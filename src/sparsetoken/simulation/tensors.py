@@ -63,7 +63,7 @@ class TensorEngine:
 
     def train_query(self, steps: TwoSteps) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on a fresh D0."""
-        n = training_size(steps.alpha, self.dimension)
+        n = training_size(steps.alpha0, self.dimension)
         w1, b1 = self._first_readout(steps, n)
         found = self.describe(self._query_step(steps, n, w1, b1), steps.beta)
         return dataclasses.replace(found, readout_cosine=float(_unit(w1) @ self.signal))

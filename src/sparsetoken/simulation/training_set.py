@@ -61,7 +61,7 @@ def draw_training_set(
     plan = TrialPlan(
         problem,
         model,
-        Readout(alpha=alpha),
+        Readout(alpha1=alpha),
         Setting(dimension_of(problem, dimension), seed, engine),
         memory_budget,
     )

@@ -149,7 +149,7 @@ class TrialPlan:
         entry_of(self.model)
         require_readout(self.readout)
         require_numbers(self.problem, self.model, self.readout, self.test_problem)
-        real("alpha1 (n1/d)", self.readout.alpha, 0.0, remedy="A simulation needs finite data.")
+        real("alpha1 (n1/d)", self.readout.alpha1, 0.0, remedy="A simulation needs finite data.")
         if not isinstance(self.tested, SparseTokenProblem):
             raise InvalidInput("test_problem", "a SparseTokenProblem or None", self.test_problem)
         self.model.check_test_problem(self.problem, self.tested)
@@ -194,7 +194,7 @@ class TrialPlan:
 
         def need(size: Size) -> int:
             d, L = size
-            n = training_size(self.readout.alpha, d)
+            n = training_size(self.readout.alpha1, d)
             whole = isinstance(self.problem.tokens, Isotropic)
             total = design_bytes(self.sampler.columns(L, d), engine if whole else "tensors", n)
             total += SAMPLE_SCALARS * FLOAT * fresh
@@ -202,9 +202,10 @@ class TrialPlan:
             if engine == "tensors":
                 total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
             if isinstance(steps, (TwoSteps, JointDescent)):
-                total = max(total, query_bytes(engine, L, training_size(steps.alpha, d), d))
-            if isinstance(steps, JointDescent) and engine == "reduced":
-                total = max(total, reduced_bytes(L, training_size(steps.alpha, d), steps.steps))
+                n0 = training_size(steps.samples_per_dimension, d)
+                total = max(total, query_bytes(engine, L, n0, d))
+                if isinstance(steps, JointDescent) and engine == "reduced":
+                    total = max(total, reduced_bytes(L, n0, steps.steps))
             return total
 
         require_memory(
@@ -226,7 +227,7 @@ class TrialPlan:
         elif self.model.query is not None:
             trained = self._trained(engine, self.model.query)
             self._check_query(trained.query)
-        n = training_size(self.readout.alpha, self.setting.dimension)
+        n = training_size(self.readout.alpha1, self.setting.dimension)
         return Drawn(engine, trained, engine.design(self.sampler, trained, n))
 
     def _trained(self, engine: Engine, steps: TwoSteps | JointDescent) -> TrainedQuery:

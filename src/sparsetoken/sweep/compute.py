@@ -86,7 +86,7 @@ class _Point:
         return self._values[name]
 
     def _fields(self, kind: type) -> dict[str, Any]:
-        return {field: self[name] for name, field in fields_of(kind).items()}
+        return {name: self[name] for name in fields_of(kind)}
 
     @property
     def problem(self) -> SparseTokenProblem:
@@ -150,7 +150,7 @@ def _predicted_learning(points: Sequence[_Point]) -> list[Result]:
     along = Readout(
         readouts[0].loss,
         tuple(readout.ridge for readout in readouts),
-        tuple(readout.alpha for readout in readouts),
+        tuple(readout.alpha1 for readout in readouts),
     )
     found = theory.predict(first.problem, first.model, along, tolerance=first["tolerance"])
     return [_result(prediction) for prediction in _rows(found)]

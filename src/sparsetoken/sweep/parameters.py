@@ -53,23 +53,20 @@ class Parameter(NamedTuple):
         raise InvalidInput(where, legal, value)
 
 
-def fields_of(kind: type) -> dict[str, str]:
-    """Return the fields of a dataclass that are numbers or words, by the names of parameters."""
+def fields_of(kind: type) -> tuple[str, ...]:
+    """Return the fields of a dataclass that are numbers or words."""
+    return tuple(_own(kind))
+
+
+def _own(kind: type) -> dict[str, Parameter]:
     return {
-        field.metadata.get("column", field.name): field.name
+        field.name: Parameter(type(field.default), field.default)
         for field in dataclasses.fields(kind)
         if type(field.default) in (int, float, str)
     }
 
 
-def _own(kind: type) -> dict[str, Parameter]:
-    known = {field.name: field.default for field in dataclasses.fields(kind)}
-    return {
-        name: Parameter(type(known[field]), known[field]) for name, field in fields_of(kind).items()
-    }
-
-
-PROBLEM = tuple(fields_of(SparseTokenProblem))
+PROBLEM = fields_of(SparseTokenProblem)
 STEPS = (*fields_of(TwoSteps), "loss")
 QUERY = ("cosine", "sharpness")
 _READOUT = (*fields_of(Readout), "loss")

@@ -80,7 +80,7 @@ class QueryVerdict:
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import check_query
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = check_query(problem, st.TwoSteps(alpha=1.0), st.Readout(alpha=2.0))
+    >>> found = check_query(problem, st.TwoSteps(alpha0=1.0), st.Readout(alpha1=2.0))
     >>> found.test_error < found.pooled_error
     True
     """
@@ -137,7 +137,7 @@ def critical_cosine(
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import critical_cosine
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = critical_cosine(problem, st.Readout(alpha=2.0), sharpness=2.0)
+    >>> found = critical_cosine(problem, st.Readout(alpha1=2.0), sharpness=2.0)
     >>> round(found.cosine, 2)
     0.27
     """
@@ -270,7 +270,7 @@ def check_query(
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import check_query
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> check_query(problem, st.TwoSteps(alpha=1.0), st.Readout(alpha=2.0)).beats_pooling
+    >>> check_query(problem, st.TwoSteps(alpha0=1.0), st.Readout(alpha1=2.0)).beats_pooling
     True
     """
     require_numbers(problem, steps, readout)

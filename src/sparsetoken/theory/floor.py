@@ -70,8 +70,8 @@ def _load(model: Model, readout: Readout | None) -> float:
     query = model.query
     first = 0.0 if query is None else math.nan
     if isinstance(query, (TwoSteps, JointDescent)):
-        first = float(query.alpha)
-    return min(first + (0.0 if readout is None else float(readout.alpha)), LARGEST_LOAD)
+        first = float(query.samples_per_dimension)
+    return min(first + (0.0 if readout is None else float(readout.alpha1)), LARGEST_LOAD)
 
 
 def _floors(loads: Sequence[tuple[SparseTokenProblem, float]]) -> Float[np.ndarray, " points"]:

@@ -51,12 +51,12 @@ def imbalance_advice(scores: ScoreLaw, readout: Readout, pi: float) -> tuple[str
     Nothing is said where the chance imbalance of the classes adds less than a tenth to the
     test error at d = 1000, or the loss has a kink.
     """
-    if not readout.loss.smooth or math.isinf(readout.alpha):
+    if not readout.loss.smooth or math.isinf(readout.alpha1):
         return ()
     most = (1 + _MUCH) * scores.test_error()
 
     def beyond(log_dimension: float) -> float:
-        samples = readout.alpha * math.exp(log_dimension)
+        samples = readout.alpha1 * math.exp(log_dimension)
         return error_with_imbalance(scores, readout.loss, pi, samples) - most
 
     low, high = math.log(USUAL_DIMENSION), math.log(_LARGEST)

@@ -132,7 +132,7 @@ def predict(
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.predict(problem, st.Pooled(), st.Readout("logistic", ridge=1e-2, alpha=2.0))
+    >>> found = st.predict(problem, st.Pooled(), st.Readout("logistic", ridge=1e-2, alpha1=2.0))
     >>> round(found.test_error, 4), found.status.converged
     (0.2934, True)
     """
@@ -174,7 +174,7 @@ def predict_point(
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import predict_point
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = predict_point(problem, st.Pooled(), st.Readout("square", ridge=0.1, alpha=2.0))
+    >>> found = predict_point(problem, st.Pooled(), st.Readout("square", ridge=0.1, alpha1=2.0))
     >>> round(found.test_error, 3)
     0.288
     """
@@ -259,7 +259,7 @@ class IsotropicSetting:
                 found[place] = without_readout(stage.status)
         test_laws = None if self.tested == self.problem else self._test_laws
         for loss, places in together.items():
-            pairs = [(readouts[place].alpha, stages[place].ridge) for place in places]
+            pairs = [(readouts[place].alpha1, stages[place].ridge) for place in places]
             solved = solve_along(self._laws, loss, pairs, tolerance, test_laws=test_laws)
             for place, point in zip(places, solved, strict=True):
                 found[place] = _prediction(point, stages[place], tolerance)
@@ -334,7 +334,7 @@ def predict_readouts(
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import predict_readouts
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readouts = [st.Readout("square", ridge=0.1, alpha=alpha) for alpha in (1.0, 4.0)]
+    >>> readouts = [st.Readout("square", ridge=0.1, alpha1=alpha) for alpha in (1.0, 4.0)]
     >>> [round(p.test_error, 3) for p in predict_readouts(problem, st.Pooled(), readouts)]
     [0.325, 0.258]
     """
@@ -397,7 +397,7 @@ def _featureless(
     ridge = readout.ridge
     return Prediction(
         **vars(answer),
-        susceptibility=1 / (ridge * readout.alpha) if ridge > 0 else math.inf,
+        susceptibility=1 / (ridge * readout.alpha1) if ridge > 0 else math.inf,
         numerical_error=0.0,
         residual=0.0,
         iterations=0,

@@ -87,7 +87,7 @@ def ridgeless_stage(
     InvalidInput
         For a loss of which it is not known what it can fit.
     """
-    loss, alpha1 = readout.loss, readout.alpha
+    loss, alpha1 = readout.loss, readout.alpha1
     if loss.name == "square":
         exact, threshold, error = _LEAST_NORM, float(weights), _TIE
     elif loss.name in _WITH_CAPACITY:

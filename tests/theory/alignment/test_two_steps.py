@@ -27,7 +27,7 @@ LOPSIDED = CustomLoss(
     [(0.5, 0.7016, 0.6271), (2, 0.9075, 0.8495), (5, 0.9613, 0.9308)],
 )
 def test_reference_points(alpha0, cosine, readout):
-    found = align(FIGURE, TwoSteps(alpha=alpha0, eta_w=0.5, eta_b=0.5))
+    found = align(FIGURE, TwoSteps(alpha0=alpha0, eta_w=0.5, eta_b=0.5))
     # To the four digits given.
     assert found.cosine == pytest.approx(cosine, abs=5e-5)
     assert found.readout_cosine == pytest.approx(readout, abs=5e-5)
@@ -36,7 +36,7 @@ def test_reference_points(alpha0, cosine, readout):
 def slow_cosine(problem, steps):
     """The equations again, with the means over g by adaptive quadrature."""
     pi, theta, R, L = problem.letters
-    loss, a0, eta = steps.loss, steps.alpha, steps.eta_w
+    loss, a0, eta = steps.loss, steps.alpha0, steps.eta_w
     h0 = {y: float(loss.slope(float(y), 0.0)) for y in (1, -1)}
     chance = {1: pi, -1: 1 - pi}
     m1 = -eta * pi * h0[1] * theta * R / L
@@ -69,7 +69,7 @@ def slow_cosine(problem, steps):
 )
 def test_against_adaptive_quadrature(loss, pi, eta_w, eta_b):
     problem = dataclasses.replace(FIGURE, positive_rate=pi)
-    steps = TwoSteps(alpha=0.7, eta_w=eta_w, eta_b=eta_b, loss=loss)
+    steps = TwoSteps(alpha0=0.7, eta_w=eta_w, eta_b=eta_b, loss=loss)
     # The custom loss goes over panels (1e-8); adaptive quadrature gives 1e-8 itself.
     assert align(problem, steps).cosine == pytest.approx(slow_cosine(problem, steps), abs=1e-6)
 
@@ -79,7 +79,7 @@ def test_rate(loss):
     """alpha0 (1 - |s|) tends to C; the next order is C' / alpha0."""
     gaps = []
     for alpha0 in (1e3, 1e4):
-        found = align(FIGURE, TwoSteps(alpha=alpha0, loss=loss))
+        found = align(FIGURE, TwoSteps(alpha0=alpha0, loss=loss))
         gaps.append(alpha0 * (1 - abs(found.cosine)) / found.rate - 1)
     assert abs(gaps[1]) < 1e-3
     assert gaps[0] == pytest.approx(10 * gaps[1], rel=0.1)

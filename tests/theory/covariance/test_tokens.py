@@ -45,7 +45,7 @@ QUERY = st.QueryVector(0.8 * SIGNAL + 0.6 * beside(), 1.2)
 )
 def test_reference_points_of_pooling(letters, ridge, alpha, expected):
     problem = st.SparseTokenProblem(*letters, tokens=TOKENS)
-    found = st.predict(problem, st.Pooled(), st.Readout(ridge=ridge, alpha=alpha))
+    found = st.predict(problem, st.Pooled(), st.Readout(ridge=ridge, alpha1=alpha))
     assert found.status.converged
     L, R, theta, _ = letters
     along = theta * R / L * found.overlaps.orthogonal
@@ -56,7 +56,7 @@ def test_reference_points_of_pooling(letters, ridge, alpha, expected):
 def test_reference_point_of_attention():
     """The reference has these errors of its own, of sampled nodes."""
     problem = st.SparseTokenProblem(8, 1, 3.0, 0.5, tokens=TOKENS)
-    found = st.predict(problem, st.Attention(QUERY), st.Readout(ridge=0.01, alpha=2.0))
+    found = st.predict(problem, st.Attention(QUERY), st.Readout(ridge=0.01, alpha1=2.0))
     assert found.status.converged
     assert found.query.cosine == pytest.approx(0.8)
     assert found.test_error == pytest.approx(0.2228, abs=2 * 0.001)
@@ -69,7 +69,7 @@ def test_reference_point_of_attention():
 def test_reference_point_of_the_alignment():
     tokens = st.TokenCovariance(spectrum(-0.3), BETWEEN, signal=SIGNAL)
     problem = st.SparseTokenProblem(8, 1, 5.0, 0.4, tokens=tokens)
-    found = st.align(problem, st.TwoSteps(alpha=1.5, eta_w=0.5, eta_b=0.5, eta_q=1.0))
+    found = st.align(problem, st.TwoSteps(alpha0=1.5, eta_w=0.5, eta_b=0.5, eta_q=1.0))
     ours = (5 * found.overlap, found.sharpness**2, found.norm**2)
     assert ours == pytest.approx((0.142768, 0.00140374, 0.00132014), rel=5e-6)  # their digits
     assert math.isnan(found.rate)
@@ -176,7 +176,7 @@ def test_a_rotation_changes_nothing(between):
     for model in (st.Pooled(), st.Attention(steps), st.Attention(st.Query(0.8, 1.0))):
         one, two = (
             st.predict(
-                st.SparseTokenProblem(5, 1, 4.0, tokens=law), model, st.Readout(alpha=3.0)
+                st.SparseTokenProblem(5, 1, 4.0, tokens=law), model, st.Readout(alpha1=3.0)
             ).to_dict()
             for law in laws
         )
@@ -187,7 +187,7 @@ def test_a_rotation_changes_nothing(between):
 def test_bags_effects_hurt_pooling_more_than_attention():
     """Softmax does not see what the tokens of a sample share."""
     effect = st.TokenCovariance(spectrum(-0.5), 2.0 * np.ones(D), signal=SIGNAL)
-    readout = st.Readout(ridge=0.05, alpha=4.0)
+    readout = st.Readout(ridge=0.05, alpha1=4.0)
     rise = {}
     for model in (st.Pooled(), st.Attention(st.Query(0.9, 1.5))):
         errors = [
@@ -203,10 +203,10 @@ def test_curves_are_their_points():
     problem = st.SparseTokenProblem(5, 1, 4.0, tokens=TOKENS)
     alphas = [0.5, 2.0, 8.0, np.inf]
     model = st.Attention(QUERY)
-    table = st.predict(problem, model, st.Readout(ridge=0.05, alpha=alphas))
+    table = st.predict(problem, model, st.Readout(ridge=0.05, alpha1=alphas))
     assert table.converged.all()
     for alpha, error in zip(alphas, table.test_error, strict=True):
-        alone = st.predict(problem, model, st.Readout(ridge=0.05, alpha=alpha))
+        alone = st.predict(problem, model, st.Readout(ridge=0.05, alpha1=alpha))
         assert error == pytest.approx(alone.test_error, abs=1e-4)
 
 
@@ -273,7 +273,7 @@ def test_the_cosine_that_attention_needs():
     problem = st.SparseTokenProblem(
         5, 1, 3.0, tokens=st.TokenCovariance(np.eye(20), None, np.eye(20)[0])
     )
-    readout = st.Readout(ridge=0.05, alpha=2.0)
+    readout = st.Readout(ridge=0.05, alpha1=2.0)
     here = critical_cosine(problem, readout, sharpness=1.0)
     known = critical_cosine(st.SparseTokenProblem(5, 1, 3.0), readout, sharpness=1.0)
     assert here.cosine == pytest.approx(known.cosine, abs=1e-4)

@@ -128,7 +128,7 @@ def test_progress_counts_all_replicas():
 
 def test_a_readout_afterwards_is_a_table_of_predictions():
     model = _model(alpha=[1.0, 3.0], steps=2)
-    found = st.predict(PROBLEM, model, st.Readout(alpha=2.0), tolerance=1e-2)
+    found = st.predict(PROBLEM, model, st.Readout(alpha1=2.0), tolerance=1e-2)
     assert found.shape == (2,)
     assert found.test_error[1] < found.test_error[0]
 

@@ -146,7 +146,7 @@ def squared_errors(found):
 def test_alternating_steps_from_zero_are_the_alignment(problem, steps):
     """The two steps have closed forms; the numerical error is that of the replicas."""
     descent = JointDescent.alternating(
-        steps.alpha, 2, steps.eta_w, steps.eta_q, steps.eta_b, beta=steps.beta, loss=steps.loss
+        steps.alpha0, 2, steps.eta_w, steps.eta_q, steps.eta_b, beta=steps.beta, loss=steps.loss
     )
     found, expected = descend(problem, Attention(descent), replicas=16), align(problem, steps)
     pairs = [
@@ -315,10 +315,10 @@ def test_predict_gives_the_trajectory_or_the_readout_after_it():
     course = predict(PROBLEM, Attention(descent))
     assert isinstance(course, Trajectory)
     assert course.status.converged
-    after = predict(PROBLEM, Attention(descent), Readout(alpha=2.0), tolerance=1e-3)
+    after = predict(PROBLEM, Attention(descent), Readout(alpha1=2.0), tolerance=1e-3)
     assert isinstance(after, Prediction)
     assert after.query == course.query()
-    given = predict(PROBLEM, Attention(course.query()), Readout(alpha=2.0), tolerance=1e-3)
+    given = predict(PROBLEM, Attention(course.query()), Readout(alpha1=2.0), tolerance=1e-3)
     assert after.test_error == given.test_error
     with pytest.raises(InvalidInput, match="test_problem"):
         predict(PROBLEM, Attention(descent), test_problem=PROBLEM)

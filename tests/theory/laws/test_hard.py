@@ -92,7 +92,7 @@ def test_the_sharpness_plays_no_part(sharpness):
 
 
 def test_a_query_that_is_trained_gives_its_cosine():
-    problem, steps = SparseTokenProblem(6, 1, 3.0), TwoSteps(alpha=1.0)
+    problem, steps = SparseTokenProblem(6, 1, 3.0), TwoSteps(alpha0=1.0)
     found = predict(problem, HardAttention(steps))
     query = align(problem, steps).query
     assert found == dataclasses.replace(predict(problem, HardAttention(query)), query=query)

@@ -88,7 +88,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def align(alpha0: float, eta_q: float = 1.0, beta: float = 1.0) -> Alignment:
     """Return the predicted query at a load."""
-    steps = dataclasses.replace(STEPS, alpha=alpha0, eta_q=eta_q, beta=beta)
+    steps = dataclasses.replace(STEPS, alpha0=alpha0, eta_q=eta_q, beta=beta)
     return theory.align_point(PROBLEM, steps)
 
 
@@ -111,7 +111,7 @@ def vary_steps(dimension: int, trials: int, seed: int) -> list[OtherSteps]:
     measured_all = [
         simulation.simulate_alignment(
             PROBLEM,
-            dataclasses.replace(STEPS, alpha=2.0, eta_q=eta_q, beta=beta),
+            dataclasses.replace(STEPS, alpha0=2.0, eta_q=eta_q, beta=beta),
             dimension=dimension,
             trials=trials,
             seed=seed,
@@ -142,7 +142,7 @@ def simulate_cosines(
     """Measure both cosines at a load."""
     result = simulation.simulate_alignment(
         PROBLEM,
-        dataclasses.replace(STEPS, alpha=alpha0),
+        dataclasses.replace(STEPS, alpha0=alpha0),
         dimension=dimension,
         trials=trials,
         seed=seed,

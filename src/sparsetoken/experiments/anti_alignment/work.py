@@ -153,7 +153,7 @@ def simulate_small(
 ) -> list[SmallStepTrials]:
     """Predict and simulate with small steps, at a multiple of the strength of the condition."""
     place = Place("rate", positive_rate=along, strength=factor * _small_step_strength(along))
-    steps = dataclasses.replace(TINY_STEPS, alpha=place.alpha0)
+    steps = dataclasses.replace(TINY_STEPS, alpha0=place.alpha0)
     theory_found = predicted(theory.align_point(problem_of(place), steps), "cosine")
     found = simulation.simulate_alignment(
         problem_of(place), steps, dimension=dimension, trials=trials, seed=seed

@@ -141,7 +141,7 @@ def predict(load: float, tolerance: float) -> list[References]:
     """Predict the references; the readout of pooled has all samples."""
     sizes = {"load": load, "pooled_alpha1": load, "tolerance": tolerance}
     return [
-        predict_references(PROBLEM, steps_of(load), Readout(ridge=RIDGE, alpha=load / 2), **sizes)
+        predict_references(PROBLEM, steps_of(load), Readout(ridge=RIDGE, alpha1=load / 2), **sizes)
     ]
 
 
@@ -152,7 +152,7 @@ def simulate(load: float, dimension: int, trials: int, seed: int) -> list[Simula
         found = simulation.simulate_point(
             PROBLEM,
             model,
-            Readout(ridge=RIDGE, alpha=alpha1),
+            Readout(ridge=RIDGE, alpha1=alpha1),
             dimension=dimension,
             trials=trials,
             seed=seed,

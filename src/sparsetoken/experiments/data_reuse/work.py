@@ -145,7 +145,7 @@ def steps_of(load: float) -> TwoSteps:
 @version(2)
 def predict(load: float) -> list[References]:
     """Predict the references at a load."""
-    return [predict_references(PROBLEM, steps_of(load), Readout(alpha=load))]
+    return [predict_references(PROBLEM, steps_of(load), Readout(alpha1=load))]
 
 
 def one_data_set(alpha: float) -> JointDescent:
@@ -211,7 +211,7 @@ def train(load: float, dimension: int, trials: int, seed: int) -> list[Trained]:
         reuse_trial(
             PROBLEM,
             steps_of(load),
-            Readout(alpha=load),
+            Readout(alpha1=load),
             dimension=dimension,
             seed=seed,
             trial=i,

@@ -14,9 +14,9 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
-STEPS = TwoSteps(alpha=1.0, eta_q=7.0, loss="square")
+STEPS = TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")
 ALPHA1 = 2.0
-READOUT = Readout("square", ridge=1e-2, alpha=ALPHA1)
+READOUT = Readout("square", ridge=1e-2, alpha1=ALPHA1)
 QUANTITIES = ("cosine", "test_error", "training_loss")
 
 

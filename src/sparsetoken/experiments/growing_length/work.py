@@ -133,7 +133,7 @@ def predict_long(shortest: int) -> list[LongCosine]:
 def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> list[Place]:
     """Predict, and simulate the test error in few trials and the cosine in many."""
     L = round(ratio * d)
-    problem, steps, readout = problem_of(L), steps_of(arm, L), Readout(alpha=ALPHA1)
+    problem, steps, readout = problem_of(L), steps_of(arm, L), Readout(alpha1=ALPHA1)
     learned = simulation.simulate_point(
         problem, Attention(steps), readout, dimension=d, trials=few, seed=seed
     )

@@ -89,7 +89,7 @@ def descent_of(ratio: float, start: float, steps: int) -> JointDescent:
 @version(2)
 def predict() -> list[References]:
     """Predict the references, where the four stages split the samples evenly."""
-    steps, readout = TwoSteps(ALPHA / 2, eta_q=25.0), Readout(alpha=ALPHA / 2)
+    steps, readout = TwoSteps(ALPHA / 2, eta_q=25.0), Readout(alpha1=ALPHA / 2)
     return [predict_references(PROBLEM, steps, readout, load=ALPHA, pooled_alpha1=ALPHA)]
 
 

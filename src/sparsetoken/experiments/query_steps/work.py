@@ -67,12 +67,12 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 @version(2)
 def predict() -> list[References]:
     """Predict the references, with the larger step size."""
-    return [predict_references(PROBLEM, TwoSteps(ALPHA0, eta_q=SIZES[-1]), Readout(alpha=ALPHA1))]
+    return [predict_references(PROBLEM, TwoSteps(ALPHA0, eta_q=SIZES[-1]), Readout(alpha1=ALPHA1))]
 
 
 def train(eta_q: float, last_step: int, dimension: int, trials: int, seed: int) -> list[AfterStep]:
     """Train in all trials; one row for each number of steps."""
-    stages = TwoSteps(ALPHA0, eta_q=eta_q), Readout(alpha=ALPHA1)
+    stages = TwoSteps(ALPHA0, eta_q=eta_q), Readout(alpha1=ALPHA1)
     steps: dict[str, Any] = {"last_step": last_step, "held_sharpness": HELD}
     found = [
         steps_trial(PROBLEM, *stages, dimension=dimension, seed=seed, trial=i, **steps)

@@ -130,7 +130,7 @@ def readout_of(alpha1: float) -> Readout:
 
 def _steps(name: str, alpha0: float) -> tuple[SparseTokenProblem, TwoSteps]:
     problem, steps = SETTINGS[name]
-    return problem, dataclasses.replace(steps, alpha=alpha0)
+    return problem, dataclasses.replace(steps, alpha0=alpha0)
 
 
 def predict_gaps(name: str, points: int, others: tuple[float, ...]) -> list[Gap | Rate]:

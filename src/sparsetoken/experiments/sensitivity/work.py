@@ -146,12 +146,12 @@ def problem_of(choice: Choice) -> SparseTokenProblem:
 
 def steps_of(choice: Choice) -> TwoSteps:
     """Return the steps of a choice."""
-    return dataclasses.replace(STEPS, alpha=choice.alpha0, eta_b=choice.eta_b, beta=choice.beta)
+    return dataclasses.replace(STEPS, alpha0=choice.alpha0, eta_b=choice.eta_b, beta=choice.beta)
 
 
 def readout_of(choice: Choice) -> Readout:
     """Return the readout of a choice."""
-    return dataclasses.replace(READOUT, alpha=choice.alpha1)
+    return dataclasses.replace(READOUT, alpha1=choice.alpha1)
 
 
 def query_of(choice: Choice) -> Query:

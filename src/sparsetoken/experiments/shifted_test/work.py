@@ -18,7 +18,7 @@ from sparsetoken.stages import Query, Readout
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 QUERY = Query(0.9, 1.0)
 ALPHA1 = 4.0
-READOUT = Readout("logistic", ridge=1e-2, alpha=ALPHA1)
+READOUT = Readout("logistic", ridge=1e-2, alpha1=ALPHA1)
 MODELS = ("attention", "pooled")
 
 

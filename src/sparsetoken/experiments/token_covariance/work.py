@@ -18,8 +18,8 @@ from sparsetoken.tokens import TokenCovariance
 
 LENGTH, STRENGTH = 10, 5.0
 QUERY = Query(0.9, 1.0)
-STEPS = TwoSteps(alpha=2.0, eta_q=25.0)
-READOUT = Readout("logistic", ridge=1e-2, alpha=2.0)
+STEPS = TwoSteps(alpha0=2.0, eta_q=25.0)
+READOUT = Readout("logistic", ridge=1e-2, alpha1=2.0)
 SLOPE = 0.9  # of the shared covariance: neighbouring features of a sample go together
 CLASSIFIERS = {"between": ("attention", "pooled"), "decay": ("attention", "whitened", "pooled")}
 

@@ -110,7 +110,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def predict(alpha: float) -> list[Levels]:
     """Predict the levels at a load."""
-    pooled = theory.predict_point(PROBLEM, Pooled(), Readout(ridge=RIDGE, alpha=alpha), TOLERANCE)
+    pooled = theory.predict_point(PROBLEM, Pooled(), Readout(ridge=RIDGE, alpha1=alpha), TOLERANCE)
     split = best_split(
         PROBLEM, stages_of(alpha), Readout(ridge=RIDGE), alpha, tolerance=TOLERANCE
     ).prediction
@@ -141,7 +141,7 @@ def search_stages(
     alpha: float, evaluations: int, dimension: int, trials: int, seed: int
 ) -> list[Searched]:
     """Search over all choices of the four stages, and train with the best."""
-    readout = Readout(ridge=RIDGE, alpha=alpha / 2)
+    readout = Readout(ridge=RIDGE, alpha1=alpha / 2)
     best = best_training(
         PROBLEM, stages_of(alpha), readout, alpha, evaluations=evaluations, tolerance=TOLERANCE
     )

@@ -19,7 +19,7 @@ from sparsetoken.validation import choice, real
 from sparsetoken.values import require_numbers
 
 _OF_PROBLEM = ("strength", "positive_rate")
-_OF_STEPS = {"alpha0": "alpha", "eta_w": "eta_w", "eta_b": "eta_b"}
+_OF_STEPS = ("alpha0", "eta_w", "eta_b")
 _SCAN = 16
 _LEAST_SHARE = 1e-4  # of the range, where a geometric scan from 0 starts
 
@@ -41,7 +41,7 @@ class SignBoundary:
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import sign_boundary
     >>> problem = st.SparseTokenProblem(length=10, informative=3, strength=2.0, positive_rate=0.06)
-    >>> found = sign_boundary(problem, st.TwoSteps(alpha=2.0), "positive_rate", 0.02, 0.5)
+    >>> found = sign_boundary(problem, st.TwoSteps(alpha0=2.0), "positive_rate", 0.02, 0.5)
     >>> abs(found.residual) < 1e-6
     True
     """
@@ -80,7 +80,7 @@ def sign_boundary(
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import sign_boundary
     >>> problem = st.SparseTokenProblem(length=10, informative=3, strength=2.0, positive_rate=0.06)
-    >>> found = sign_boundary(problem, st.TwoSteps(alpha=2.0), "positive_rate", 0.02, 0.5)
+    >>> found = sign_boundary(problem, st.TwoSteps(alpha0=2.0), "positive_rate", 0.02, 0.5)
     >>> round(found.value, 2)
     0.32
     """
@@ -92,7 +92,7 @@ def sign_boundary(
     high = real("high", high, low, open_low=True)
 
     def margin(value: float) -> float:
-        change: dict[str, Any] = {_OF_STEPS.get(name, name): float(value)}
+        change: dict[str, Any] = {name: float(value)}
         if name in _OF_PROBLEM:
             return sign_margin(dataclasses.replace(problem, **change), steps)
         return sign_margin(problem, dataclasses.replace(steps, **change))

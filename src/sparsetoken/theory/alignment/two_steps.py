@@ -60,7 +60,7 @@ def align(
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.align(problem, st.TwoSteps(alpha=1.0)).cosine, 2)
+    >>> round(st.align(problem, st.TwoSteps(alpha0=1.0)).cosine, 2)
     0.88
     """
     return over_arrays(lambda points: [align_point(*point) for point in points], problem, steps)
@@ -75,7 +75,7 @@ def align_point(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import align_point
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(align_point(problem, st.TwoSteps(alpha=1.0)).cosine, 2)
+    >>> round(align_point(problem, st.TwoSteps(alpha0=1.0)).cosine, 2)
     0.88
     """
     require_steps(steps)
@@ -86,13 +86,13 @@ def align_point(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
 def isotropic_alignment(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
     """Return the query that two steps find among isotropic tokens."""
     pi, theta, R, L = problem.letters
-    first = _first_step(problem, steps, steps.alpha)
+    first = _first_step(problem, steps, steps.alpha0)
     h = _slopes(problem, steps.loss, first)
     V = R * (1 - R / L)
     m1 = first.overlap
     P = pi * h.plus * theta**2 * V * m1
     Q = (L - 1) * _mean(pi, h.plus, h.minus)
-    N = _noise(problem, first, h) / steps.alpha
+    N = _noise(problem, first, h) / steps.alpha0
     step = steps.eta_q * steps.beta / L
     overlap = 0.0 - step * (P + Q * m1)
     norm = step * math.sqrt(P**2 + 2 * P * Q * m1 + (Q * first.norm) ** 2 + N)
@@ -120,7 +120,7 @@ def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     >>> import sparsetoken as st
     >>> from sparsetoken.theory import sign_margin
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> sign_margin(problem, st.TwoSteps(alpha=1.0)) > 0
+    >>> sign_margin(problem, st.TwoSteps(alpha0=1.0)) > 0
     True
     """
     require_steps(steps)
@@ -131,7 +131,7 @@ def sign_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
 def isotropic_margin(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """Return `sign_margin` among isotropic tokens."""
     pi, theta, R, L = problem.letters
-    h = _slopes(problem, steps.loss, _first_step(problem, steps, steps.alpha))
+    h = _slopes(problem, steps.loss, _first_step(problem, steps, steps.alpha0))
     V = R * (1 - R / L)
     return -(pi * h.plus * theta**2 * V + (L - 1) * _mean(pi, h.plus, h.minus))
 

@@ -136,7 +136,7 @@ def _trained(problem: SparseTokenProblem, steps: TwoSteps) -> tuple[QueryLaw, fl
     pi, theta, R, L = problem.letters
     spectrum, loss = spectrum_of(problem), steps.loss
     S, xi = spectrum.within, spectrum.signal
-    n0 = steps.alpha * len(xi)
+    n0 = steps.alpha0 * len(xi)
     G = spectrum.mean_token(L)
     plus, minus = (float(loss.slope(y, 0.0)) for y in (1.0, -1.0))
     a1 = -steps.eta_w * pi * plus * R / L

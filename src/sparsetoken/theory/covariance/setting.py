@@ -93,7 +93,7 @@ class CovarianceSetting:
                 continue
             if stage.loss not in sequences:
                 sequences[stage.loss] = _Sequence(self, stage.loss, tolerance)
-            found.append(sequences[stage.loss].solve(readout.alpha, stage))
+            found.append(sequences[stage.loss].solve(readout.alpha1, stage))
         return [dataclasses.replace(one, query=self.query, advice=self.advice) for one in found]
 
     @functools.cached_property
@@ -215,7 +215,7 @@ def _featureless(readout: Readout, setting: CovarianceSetting) -> Prediction:
     ridge = readout.ridge
     return Prediction(
         **vars(answer),
-        susceptibility=size / (ridge * readout.alpha) if ridge > 0 else math.inf,
+        susceptibility=size / (ridge * readout.alpha1) if ridge > 0 else math.inf,
         numerical_error=0.0,
         residual=0.0,
         iterations=0,

@@ -113,8 +113,8 @@ def best_split(
 
     def at(logit: float) -> Prediction:
         alpha0, alpha1 = loads(total, logit)
-        trained = dataclasses.replace(steps, alpha=alpha0)
-        fitted = dataclasses.replace(readout, alpha=alpha1)
+        trained = dataclasses.replace(steps, alpha0=alpha0)
+        fitted = dataclasses.replace(readout, alpha1=alpha1)
         return predicted(problem, model, trained, fitted, tolerance)
 
     end = math.log(1 / LEAST_SHARE - 1)

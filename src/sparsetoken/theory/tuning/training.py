@@ -99,12 +99,12 @@ class _Search:
         eta_w = math.exp(choice.eta_w)
         steps = dataclasses.replace(
             self._steps,
-            alpha=alpha0,
+            alpha0=alpha0,
             eta_w=eta_w,
             eta_b=ratio * eta_w,
             eta_q=math.exp(choice.eta_q),
         )
-        return steps, dataclasses.replace(readout, alpha=alpha1, ridge=math.exp(choice.ridge))
+        return steps, dataclasses.replace(readout, alpha1=alpha1, ridge=math.exp(choice.ridge))
 
     def error(self, at: np.ndarray) -> float:
         """Return the logarithm of the test error, infinite where it is not known."""
@@ -168,7 +168,7 @@ def best_training(
     for name in ("eta_w", "eta_q"):
         real(name, getattr(steps, name), 0.0, open_low=True, remedy="The search multiplies it.")
     real("ridge", readout.ridge, *_RIDGES, remedy="The search starts from it.")
-    real("alpha1 (n1/d)", readout.alpha, 0.0, LARGEST_LOAD, open_low=True)
+    real("alpha1 (n1/d)", readout.alpha1, 0.0, LARGEST_LOAD, open_low=True)
     search = _Search(problem, model, readout, total, tolerance)
     starts = _starts(problem, model, readout, total, tolerance)
     first = np.array(min(starts, key=lambda choice: search.error(np.array(choice))))
@@ -197,17 +197,17 @@ def _starts(
 ) -> list[_Choice]:
     """Return the choices of the searches of one number, each from the stages as given."""
     steps = steps_of(problem, model, readout)
-    scale = total / (steps.alpha + readout.alpha)
-    given = dataclasses.replace(steps, alpha=scale * steps.alpha)
+    scale = total / (steps.alpha0 + readout.alpha1)
+    given = dataclasses.replace(steps, alpha0=scale * steps.alpha0)
     at = dataclasses.replace(model, query=given)  # type: ignore[call-arg]
-    fitted = dataclasses.replace(readout, alpha=scale * readout.alpha)
+    fitted = dataclasses.replace(readout, alpha1=scale * readout.alpha1)
     beta = best_beta(problem, at, fitted, tolerance=tolerance).beta
     share = best_split(problem, model, readout, total, tolerance=tolerance).share
     w, q, ridge = (math.log(x) for x in (steps.eta_w, steps.eta_q, readout.ridge))
     return [
         _Choice(math.log(share / (1 - share)), w, q, ridge),
         _Choice(
-            math.log(given.alpha / fitted.alpha), w, q + 2 * math.log(beta / steps.beta), ridge
+            math.log(given.alpha0 / fitted.alpha1), w, q + 2 * math.log(beta / steps.beta), ridge
         ),
     ]
 
