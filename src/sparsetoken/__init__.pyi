@@ -32,6 +32,7 @@ from .stages import Readout as Readout
 from .stages import TwoSteps as TwoSteps
 from .theory import align as align
 from .theory import capacity as capacity
+from .theory import descend as descend
 from .theory import oracle as oracle
 from .theory import predict as predict
 from .theory import tuning as tuning

@@ -21,17 +21,21 @@ class Grid(NamedTuple):
 
     Attributes
     ----------
-    axes : dict
-        Each field that holds an array, by its column, broadcast to the common shape.
-    shape : tuple of int
-        The common shape; () where no field holds an array.
     points : list of tuples
         The values with numbers in place of arrays, in C order.
+    shape : tuple of int
+        The common shape; () where no field holds an array.
+    dims : tuple of str
+        A name for each axis: that of the one field that varies along it, else point.
+    coords : dict of arrays
+        Each field that holds an array, by its name. It has all axes, of length 1 where it does
+        not vary.
     """
 
-    axes: dict[str, np.ndarray]
-    shape: tuple[int, ...]
     points: list[tuple[Any, ...]]
+    shape: tuple[int, ...] = ()
+    dims: tuple[str, ...] = ()
+    coords: Mapping[str, np.ndarray] = {}
 
 
 def broadcast(*values: Any) -> Grid:
@@ -44,22 +48,35 @@ def broadcast(*values: Any) -> Grid:
     """
     paths = [(i, names) for i, value in enumerate(values) for names in _array_paths(value)]
     if not paths:
-        return Grid({}, (), [values])
+        return Grid([values])
     arrays = [_array_at(values[i], names) for i, names in paths]
     try:
         full = np.broadcast_arrays(*arrays)
     except ValueError:
-        columns = [_column(values[i], names) for i, names in paths]
-        shapes = {name: a.shape for name, a in zip(columns, arrays, strict=True)}
+        shapes = {names[-1]: a.shape for (_, names), a in zip(paths, arrays, strict=True)}
         raise InvalidInput("arrays", "of shapes that broadcast", shapes) from None
-    axes = {_column(values[i], names): a for (i, names), a in zip(paths, full, strict=True)}
+    shape = full[0].shape
+    coords = {
+        names[-1]: a.reshape((1,) * (len(shape) - a.ndim) + a.shape)
+        for (_, names), a in zip(paths, arrays, strict=True)
+    }
     points = []
     for entries in zip(*(a.ravel().tolist() for a in full), strict=True):
         point = list(values)
         for (i, names), entry in zip(paths, entries, strict=True):
             point[i] = _replaced(point[i], names, entry)
         points.append(tuple(point))
-    return Grid(axes, full[0].shape, points)
+    return Grid(points, shape, _dims(coords, shape), coords)
+
+
+def _dims(coords: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Return a name for each axis."""
+    found: list[str] = []
+    for axis, length in enumerate(shape):
+        own = [n for n, c in coords.items() if c.shape[axis] == length == c.size and n not in found]
+        several = "point" if "point" not in found else f"point_{axis}"
+        found.append(own[0] if len(own) == 1 else several)
+    return tuple(found)
 
 
 def require_numbers(*values: Any) -> None:
@@ -67,9 +84,7 @@ def require_numbers(*values: Any) -> None:
     for value in values:
         for names in _array_paths(value):
             legal = "a single number here"
-            raise InvalidInput(
-                _column(value, names), legal, _at(value, names), "Call it in a loop."
-            )
+            raise InvalidInput(names[-1], legal, _at(value, names), "Call it in a loop.")
 
 
 def _array_paths(value: Any) -> Iterator[list[str]]:
@@ -116,11 +131,6 @@ def _replaced(value: Any, names: list[str], entry: float) -> Any:
     first, *rest = names
     inner = _replaced(getattr(value, first), rest, entry) if rest else entry
     return dataclasses.replace(value, **{first: inner})
-
-
-def _column(value: Any, names: list[str]) -> str:
-    """Return the name of a field for readers, such as alpha1 for the alpha of a readout."""
-    return names[-1]
 
 
 def to_json(value: Any) -> str:

@@ -19,7 +19,7 @@ def rows(rows_of):
 
 
 def test_rows_of_a_simulation():
-    steps = dataclasses.replace(work.STEPS, alpha=1.0)
+    steps = dataclasses.replace(work.STEPS, alpha0=1.0)
     found = simulation.simulate_alignment(work.PROBLEM, steps, dimension=20, trials=3, seed=5)
     (row,) = work.simulate_cosines(1.0, "reduced", 20, 3, 5)
     assert row.readout_cosine.value == pytest.approx(np.mean(found.readout_cosine))

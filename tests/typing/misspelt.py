@@ -8,4 +8,4 @@ import sparsetoken as st
 st.predikt(st.SparseTokenProblem())  # type: ignore[attr-defined]
 st.oracle.bayes(st.SparseTokenProblem())  # type: ignore[operator]
 st.Readout(los="square")  # type: ignore[call-arg]
-print(st.capacity(st.SparseTokenProblem()).capacty)  # type: ignore[union-attr]
+print(st.capacity(st.SparseTokenProblem()).capacty)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from sparsetoken.validation import InvalidInput, choice, integer, real
 from sparsetoken.values import require_numbers
 
 if TYPE_CHECKING:
-    from sparsetoken.results import Prediction, Table
+    from sparsetoken.results import Prediction
 
 PREDICTED = ("attention", "pooled", "vectorized")
 RIDGES = (1e-2, 1e-1, 1.0)
@@ -77,12 +77,12 @@ def _predicted(
     model: Model,
     alpha: Float[np.ndarray, ...],
     ridge: Float[np.ndarray, ...],
-) -> Table[Prediction]:
+) -> Prediction:
     """Return the predictions over alpha = n / d, ridge, and what arrays the model has."""
     from sparsetoken.theory import predict
 
     readout = Readout(ridge=ridge, alpha1=alpha)
-    return predict(problem, model, readout, tolerance=TOLERANCE)  # type: ignore[return-value]
+    return predict(problem, model, readout, tolerance=TOLERANCE, progress=False)
 
 
 def _attention(
@@ -99,23 +99,21 @@ def _attention(
     return np.fmin(_least(pooled), _least(attended))
 
 
-def _tied_cosine(pooled: Table[Prediction]) -> Float[np.ndarray, " m"]:
+def _tied_cosine(pooled: Prediction) -> Float[np.ndarray, " m"]:
     """Return the cosine with the signal of the best readout of the mean token, at each alpha."""
-    overlaps = [prediction.overlaps for prediction in pooled]
-    signal = np.array([w.orthogonal for w in overlaps]).reshape(pooled.shape)
-    noise = np.array([w.noise for w in overlaps]).reshape(pooled.shape)
+    signal, noise = pooled.overlaps.orthogonal, pooled.overlaps.noise
     length = np.hypot(signal, noise)
     cosines = np.divide(signal, length, out=np.zeros(pooled.shape), where=length > 0)
     best = _errors(pooled).argmin(axis=1)
     return np.take_along_axis(cosines, best[:, None], axis=1)[:, 0]
 
 
-def _errors(table: Table[Prediction]) -> Float[np.ndarray, ...]:
+def _errors(found: Prediction) -> Float[np.ndarray, ...]:
     """Return the test errors; infinity where a prediction did not converge."""
-    return np.where(table.converged, table.test_error, np.inf)
+    return np.where(found.status == "converged", found.test_error, np.inf)
 
 
-def _least(table: Table[Prediction]) -> Float[np.ndarray, " m"]:
+def _least(found: Prediction) -> Float[np.ndarray, " m"]:
     """Return the least test error at each alpha; nan where no prediction converged."""
-    least = _errors(table).reshape(len(table.converged), -1).min(axis=1)
+    least = _errors(found).reshape(len(found), -1).min(axis=1)
     return np.where(np.isfinite(least), least, np.nan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,16 @@ from matplotlib.axes import Axes
 
 from sparsetoken.figures.style import styled
 from sparsetoken.validation import InvalidInput
+
+
+_SIZE = (5.6, 3.9)  # of a new figure with one panel, in inches
+
+
+@contextlib.contextmanager
+def drawing(ax: Axes | None) -> Iterator[Axes]:
+    """Give the axes to draw on: those of the caller, or a new figure in the package's style."""
+    with style_of(ax):
+        yield panels(ax, 1, 1, _SIZE)[0, 0]
 
 
 def style_of(ax: Axes | None) -> contextlib.AbstractContextManager[None]:

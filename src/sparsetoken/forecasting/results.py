@@ -9,8 +9,8 @@ from typing import Any
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.models import MODELS
 from sparsetoken.results import Status
-from sparsetoken.results.display import frame, html
-from sparsetoken.results.plot import drawing
+from sparsetoken.extras import needed
+from sparsetoken.results.display import html
 
 WORTH = 0.005  # attention must err less often than pooling by so much to be recommended
 
@@ -128,7 +128,7 @@ class Forecast:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with a row for each model and size."""
-        return frame(self.records())
+        return needed("pandas", "to make a table", "data").DataFrame(self.records())
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the curves with their intervals and what was measured; return the Axes.
@@ -138,6 +138,9 @@ class Forecast:
         InvalidInput
             If matplotlib is not installed.
         """
+        needed("matplotlib.pyplot", "to plot", "app")
+        from sparsetoken.figures.panels import drawing
+
         with drawing(ax) as ax:
             for i, (model, points) in enumerate(self.curves.items()):
                 one, colour = self.measured[model], f"C{i}"

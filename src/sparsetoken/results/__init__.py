@@ -1,35 +1,33 @@
-"""What theory and simulation return."""
+"""What theory and simulation return: named arrays over named dimensions."""
 
 from sparsetoken.results.outcomes import (
     Alignment,
     Capacity,
+    FoundQuery,
     Outcome,
     Overlaps,
     Prediction,
-    Result,
-    Simulation,
-    Status,
-    StatusCode,
 )
-from sparsetoken.results.table import Table, over_arrays
-from sparsetoken.results.trajectories import DescentState, Trajectories
-from sparsetoken.results.trajectory import DescentPath, SimulatedTrajectory, Trajectory
+from sparsetoken.results.record import Numbers, Record, over_grid
+from sparsetoken.results.simulation import Simulation, TrialOutcome
+from sparsetoken.results.status import CONVERGED, Status, StatusCode
+from sparsetoken.results.trajectory import DescentPath, Trajectory
 
 __all__ = [
+    "CONVERGED",
     "Alignment",
     "Capacity",
     "DescentPath",
-    "DescentState",
+    "FoundQuery",
+    "Numbers",
     "Outcome",
     "Overlaps",
     "Prediction",
-    "Result",
-    "SimulatedTrajectory",
+    "Record",
     "Simulation",
     "Status",
     "StatusCode",
-    "Table",
-    "Trajectories",
     "Trajectory",
-    "over_arrays",
+    "TrialOutcome",
+    "over_grid",
 ]

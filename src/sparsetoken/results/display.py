@@ -1,77 +1,86 @@
-"""Results as dicts, as pandas tables and in a notebook."""
+"""Results as text and in a notebook.
+
+A single row stands upright; the numbers of a column share a format.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import html as escape
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparsetoken.extras import needed
-
-_BEYOND = ("advice",)
 _MOST_ROWS = 60
+_DIGITS = 4  # significant, of the largest number of a column
+
+Row = Mapping[str, Any]
 
 
-def flat(record: Any) -> dict[str, Any]:
-    """Return the numbers of a result by column.
-
-    Overlaps get the columns query_overlap, orthogonal_overlap, noise_overlap and bias, a
-    query gets cosine and sharpness, a status gets status and message.
-    """
-    columns: dict[str, Any] = {}
-    for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        if field.name in _BEYOND or value is None:
-            continue
-        if field.name == "status":
-            columns |= {"status": str(value.code), "message": value.remedy}
-        elif field.name == "overlaps":
-            own = dataclasses.asdict(value)
-            columns |= {n if n == "bias" else f"{n}_overlap": v for n, v in own.items()}
-        elif dataclasses.is_dataclass(value):
-            columns |= flat(value)
-        else:
-            columns[field.name] = value
-    return columns
+def text(rows: Sequence[Row], advice: Sequence[str] = (), title: str = "") -> str:
+    """Return rows as a table of plain text."""
+    shown = _cells(rows)
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    upright = len(rows) == 1
+    lines = [title] if title else []
+    for row in shown:
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        if upright:
+            cells[0] = row[0].ljust(widths[0])
+        lines.append("  ".join(cells).rstrip())
+    if len(rows) > _MOST_ROWS:
+        lines.append(f"{len(rows) - _MOST_ROWS} more rows")
+    return "\n".join([*lines, *advice])
 
 
-def frame(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return rows as a pandas DataFrame.
+def html(rows: Sequence[Row], advice: Sequence[str] = ()) -> str:
+    """Return rows as an HTML table for a notebook."""
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape.escape(cell)}</td>" for cell in row) + "</tr>"
+        for row in _cells(rows)
+    )
+    more = f"<p>{len(rows) - _MOST_ROWS} more rows</p>" if len(rows) > _MOST_ROWS else ""
+    notes = "".join(f"<p>{escape.escape(note)}</p>" for note in advice)
+    return f"<table>{body}</table>{more}{notes}"
 
-    Raises
-    ------
-    InvalidInput
-        If pandas is not installed.
-    """
-    return needed("pandas", "to make a table", "data").DataFrame(list(rows))
 
-
-def html(rows: Sequence[Mapping[str, Any]], advice: Sequence[str] = ()) -> str:
-    """Return rows as an HTML table for a notebook; one row stands upright."""
-    if len(rows) == 1:
-        body = "".join(_html_row([name, value]) for name, value in rows[0].items() if value != "")
-        table = f"<table>{body}</table>"
-    else:
+def _cells(rows: Sequence[Row]) -> list[list[str]]:
+    """Return the table as texts, with the names of the columns."""
+    if len(rows) > 1:
         names = list(rows[0])
-        shown = rows[:_MOST_ROWS]
-        head = "".join(f"<th>{escape.escape(name)}</th>" for name in names)
-        body = "".join(_html_row([row.get(name, "") for name in names]) for row in shown)
-        table = f"<table><tr>{head}</tr>{body}</table>"
-        if len(rows) > len(shown):
-            table += f"<p>{len(rows) - len(shown)} more rows</p>"
-    return table + "".join(f"<p>{escape.escape(text)}</p>" for text in advice)
+        columns = [formatted([row.get(name) for row in rows[:_MOST_ROWS]]) for name in names]
+        return [names, *map(list, zip(*columns, strict=True))]
+    (row,) = rows
+    given = {name: value for name, value in row.items() if value not in (None, "")}
+    errors = [name for name in given if name.removesuffix("_error") in given.keys() - {name}]
+    if not errors:
+        return [[_words(name), *formatted([value])] for name, value in given.items()]
+    cells = [["", "value", "standard error"]]
+    for name in given:
+        if name not in errors:
+            cells.append([_words(name), *formatted([given[name], given.get(f"{name}_error")])])
+    return cells
 
 
-def _html_row(cells: Sequence[Any]) -> str:
-    return "<tr>" + "".join(f"<td>{escape.escape(text_of(cell))}</td>" for cell in cells) + "</tr>"
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
-def text_of(value: Any) -> str:
-    """Return a number with six digits, small ones with three; other values as they are."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
+def formatted(values: Sequence[Any]) -> list[str]:
+    """Return the values of a column as texts; its numbers have the same number of decimals."""
+    numbers = [
+        abs(value)
+        for value in values
+        if isinstance(value, float) and math.isfinite(value) and value != 0
+    ]
+    largest = max(numbers, default=1.0)
+    decimals = _DIGITS - 1 - math.floor(math.log10(largest))
+    form = f".{max(decimals, 0)}f" if -3 < decimals <= 7 else f".{_DIGITS - 1}e"
+    return [_text(value, form) for value in values]
+
+
+def _text(value: Any, form: str) -> str:
+    if not isinstance(value, float):
+        return "" if value is None else str(value)
     if not math.isfinite(value):
         return "-" if math.isnan(value) else str(value)
-    return f"{value:.3g}" if 0 < abs(value) < 1e-3 else f"{value:.6g}"
+    return format(value, form)

@@ -1,152 +1,107 @@
-"""A table of results as a picture."""
+"""A result as a picture."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sparsetoken.extras import needed
 from sparsetoken.figures.palette import COLOURS
+from sparsetoken.results.record import Record, require_number_column
 from sparsetoken.validation import InvalidInput
 
-if TYPE_CHECKING:
-    from sparsetoken.results.table import Table
-
-_LOADS = ("alpha", "alpha0", "alpha1")
+_LOADS = ("alpha", "alpha0", "alpha1", "step")  # the abscissae under which a floor is drawn
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _FLOOR, _BEST = COLOURS["floor"], "best learner"
-_SIZE = (5.6, 3.9)  # of a new figure, in inches
+_MOST_LINES = 20
 
 
-@contextlib.contextmanager
-def drawing(ax: Any) -> Iterator[Any]:
-    """Give the axes to draw on: those of the caller, or a new figure in the package's style."""
-    needed("matplotlib.pyplot", "to plot", "app")
-    from sparsetoken.figures.panels import panels, style_of
-
-    with style_of(ax):
-        yield panels(ax, 1, 1, _SIZE)[0, 0]
-
-
-def draw(table: Table[Any], quantity: str, ax: Any, options: dict[str, Any]) -> Any:
-    """Draw one column of a table: lines for one or two directions that vary.
+def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
+    """Draw one column over the last dimension: a line for each point of the others.
 
     Parameters
     ----------
-    table : Table
+    record : Record
     quantity : str
-        A column; "" for the first of the results.
+        A column; "" for the first.
     ax : matplotlib Axes or None
     options : dict
-        Of the lines; a label stands before the values of the axes.
+        Of the lines; a label stands before the values of the other dimensions.
 
     Returns
     -------
     matplotlib Axes
     """
-    columns = table.rows[0].to_dict()
-    name = quantity or next(iter(columns))
-    if name not in columns or not isinstance(columns[name], (int, float)):
-        numbers = [key for key, value in columns.items() if isinstance(value, (int, float))]
-        raise InvalidInput("quantity", "one of " + ", ".join(numbers), name)
-    shape = tuple(n for n in table.shape if n > 1) or (1,)
-    if len(shape) > 2:
-        remedy = "Take a part of it, or to_frame()."
-        raise InvalidInput("shape of the table", "at most two directions that vary", shape, remedy)
-    x_name, x = _along(table, shape)
-    values = np.where(table.converged, getattr(table, name), np.nan).reshape(shape)
-    errors = _errors(table, name, shape)
-    x, values = x.reshape(shape), np.atleast_2d(values)
+    name = require_number_column(record, quantity)
+    columns = record.columns()
+    shape = record.shape if record.dims else (1,)
+    lines = int(np.prod(shape[:-1]))
+    if lines > _MOST_LINES:
+        remedy = "Take a part of it with isel(), or to_frame()."
+        raise InvalidInput("lines of a plot", f"at most {_MOST_LINES}", lines, remedy)
+    coords = {
+        n: np.broadcast_to(value, shape).reshape(lines, -1)
+        for n, value in record.coords.items()
+        if value.dtype != object  # schedules of steps
+    }
+    converged = columns.get("status", np.array("converged")) == "converged"
+    keep = converged | ("step" in record.dims)  # what came before a divergence is right
+    values = np.where(keep, columns[name], np.nan).reshape(lines, -1)
+    error = columns.get(f"{name}_error")
+    errors = None if error is None else error.reshape(lines, -1)
+    x_name = next((n for n, c in coords.items() if np.ptp(c, axis=-1).any()), "point")
+    x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
+    needed("matplotlib.pyplot", "to plot", "app")
+    from sparsetoken.figures.panels import drawing
+
     with drawing(ax) as ax:
-        for i, (line, at) in enumerate(zip(values, np.atleast_2d(x), strict=True)):
-            labels = filter(None, (options.get("label"), _label(table, shape, i)))
-            of_line = {**options, "label": ", ".join(labels) or None}
-            if errors is None:
-                ax.plot(at, line, **of_line)
-            else:
-                points = {"fmt": "o", "capsize": 2, **of_line}
-                ax.errorbar(at, line, np.atleast_2d(errors)[i], **points)
+        for i in range(lines):
+            label = ", ".join(filter(None, (options.get("label"), _label(coords, i))))
+            one = {**options, "label": label or None}
+            _draw_line(ax, x[i], values[i], None if errors is None else errors[i], one, record)
+        floor = getattr(record, "floor", None)
+        if name == "test_error" and x_name in _LOADS and floor is not None:
+            _draw_floor(ax, x, floor().reshape(lines, -1))
         ax.set(xlabel=x_name, ylabel=name.replace("_", " "))
-        if name == "test_error" and x_name in _LOADS and table.floor is not None:
-            _draw_floor(ax, x, table.floor().reshape(shape))
-        _scale(ax, x)
-        legend(ax)
+        if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
+            from sparsetoken.figures.style import log_axis
+
+            log_axis(ax)
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend()
     return ax
 
 
-def _scale(ax: Any, x: np.ndarray) -> None:
-    """Make the axis logarithmic where its values span a wide range."""
-    from sparsetoken.figures.style import log_axis
+def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: Record) -> None:
+    """Draw means of trials as points with bars, predictions as lines with bands."""
+    from sparsetoken.results.simulation import Simulation
 
-    if x.min() > 0 and x.max() / x.min() >= _WIDE:
-        log_axis(ax)
+    if errors is None:
+        ax.plot(x, values, **options)
+    elif isinstance(record, Simulation):
+        ax.errorbar(x, values, errors, **{"fmt": "o", "capsize": 2, **options})
+    else:
+        (line,) = ax.plot(x, values, **options)
+        low, high = values - 2 * errors, values + 2 * errors
+        ax.fill_between(x, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
 
 
-def legend(ax: Any) -> None:
-    """Show the labels, if there are any."""
-    if ax.get_legend_handles_labels()[1]:
-        ax.legend()
-
-
-def _draw_floor(ax: Any, x: np.ndarray, floor: np.ndarray) -> None:
+def _draw_floor(ax: Any, x: np.ndarray, floors: np.ndarray) -> None:
     """Draw the test error of the best learner, once where several lines share it."""
     drawn: list[np.ndarray] = []
-    for at, line in zip(np.atleast_2d(x), np.atleast_2d(floor), strict=True):
-        if not any(np.array_equal(line, other) for other in drawn):
-            ax.plot(at, line, "-.", color=_FLOOR, label=_floor_label(ax))
-            drawn.append(line)
+    for at, floor in zip(x, np.broadcast_to(floors, x.shape), strict=True):
+        if not any(np.array_equal(floor, other) for other in drawn):
+            label = None if _BEST in ax.get_legend_handles_labels()[1] else _BEST
+            ax.plot(at, floor, "-.", color=_FLOOR, label=label)
+            drawn.append(floor)
 
 
-def _floor_label(ax: Any) -> str | None:
-    """Return the label of a floor, which only the first of an axes has."""
-    return None if _BEST in ax.get_legend_handles_labels()[1] else _BEST
-
-
-def _along(table: Table[Any], shape: tuple[int, ...]) -> tuple[str, np.ndarray]:
-    """Return the axis that varies along the last direction."""
-    for name, axis in _numbers(table).items():
-        last = axis.reshape(shape)
-        if shape == (1,) or np.ptp(last, axis=-1).any():
-            return name, axis
-    return "point", np.broadcast_to(np.arange(shape[-1]), shape)
-
-
-def _label(table: Table[Any], shape: tuple[int, ...], line: int) -> str | None:
-    """Return the values of the axes that are the same along a line."""
-    if len(shape) == 1:
-        return None
-    fixed = []
-    for name, axis in _numbers(table).items():
-        values = axis.reshape(shape)
-        if not np.ptp(values, axis=-1).any():
-            fixed.append(f"{name} = {values[line, 0]:g}")
+def _label(coords: dict[str, np.ndarray], line: int) -> str:
+    """Return the values of the parameters that are the same along a line, but not for all lines."""
+    fixed = (
+        f"{name} = {value[line, 0]:g}"
+        for name, value in coords.items()
+        if len(value) > 1 and not np.ptp(value, axis=-1).any() and np.ptp(value) > 0
+    )
     return ", ".join(fixed)
-
-
-def _numbers(table: Table[Any]) -> dict[str, np.ndarray]:
-    """Return the axes of numbers; others are schedules of steps."""
-    return {name: axis for name, axis in table.axes.items() if axis.dtype != object}
-
-
-def label_of(table: Table[Any], point: int) -> str:
-    """Return the values of the axes that vary, at a point."""
-    varied = {name: axis.ravel() for name, axis in _numbers(table).items() if np.ptp(axis) > 0}
-    text = ", ".join(f"{name} = {values[point]:g}" for name, values in varied.items())
-    return text or f"point {point}"
-
-
-def draw_floors(ax: Any, x: np.ndarray, floors: np.ndarray) -> None:
-    """Draw floors that are the same along x, each once."""
-    for floor in dict.fromkeys(floors.tolist()):
-        ax.plot(x, np.full(len(x), floor), "-.", color=_FLOOR, label=_floor_label(ax))
-
-
-def _errors(table: Table[Any], name: str, shape: tuple[int, ...]) -> np.ndarray | None:
-    """Return the standard errors of a simulated column."""
-    column = f"{name}_error"
-    if column not in table.rows[0].to_dict():
-        return None
-    return getattr(table, column).reshape(shape)

@@ -1,25 +1,18 @@
 """Finite-dimensional experiments: real tensors, or the same law without them."""
 
-from sparsetoken.simulation.alignment import (
-    AlignmentMoments,
-    AlignmentSimulation,
-    simulate_alignment,
-)
-from sparsetoken.simulation.descent import simulate_descent
-from sparsetoken.simulation.message_passing import MessagePassing, simulate_message_passing
+from sparsetoken.simulation.alignment import align
+from sparsetoken.simulation.descent import descend
+from sparsetoken.simulation.message_passing import MessagePassing, pass_messages
 from sparsetoken.simulation.separability import is_separable
-from sparsetoken.simulation.simulate import simulate, simulate_point
+from sparsetoken.simulation.simulate import simulate
 from sparsetoken.simulation.training_set import draw_training_set
 
 __all__ = [
-    "AlignmentMoments",
-    "AlignmentSimulation",
     "MessagePassing",
+    "align",
+    "descend",
     "draw_training_set",
     "is_separable",
+    "pass_messages",
     "simulate",
-    "simulate_alignment",
-    "simulate_descent",
-    "simulate_message_passing",
-    "simulate_point",
 ]

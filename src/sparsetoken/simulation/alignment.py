@@ -3,77 +3,49 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
-import numpy as np
-from jaxtyping import Float
-
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.averages import mean, standard_error
+from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.results import CONVERGED, FoundQuery, Simulation, Status
 from sparsetoken.simulation.budget import Size, query_bytes, require_memory
 from sparsetoken.simulation.engine import TrainedQuery, training_size
-from sparsetoken.simulation.parallel import run_all
+from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.trial import Setting, dimension_of
 from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.tokens import check_dimension
-from sparsetoken.validation import integer
-from sparsetoken.values import require_numbers
+from sparsetoken.values import broadcast
 
 
 @dataclasses.dataclass(frozen=True)
-class AlignmentMoments:
-    """One trial of `AlignmentSimulation`, or a mean or a standard error over them.
+class _Plan:
+    """All that fixes the law of a trial."""
 
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.simulation import simulate_alignment
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = simulate_alignment(problem, st.TwoSteps(alpha0=1.0), dimension=200, trials=2)
-    >>> 0 < found.standard_error.cosine < found.mean.cosine
-    True
-    """
+    problem: SparseTokenProblem
+    steps: TwoSteps
+    setting: Setting
+    memory_budget: int | None
 
-    cosine: float
-    overlap: float
-    norm: float
-    readout_cosine: float
+    def __post_init__(self) -> None:
+        require_problem(self.problem)
+        require_steps(self.steps)
+        check_dimension(self.problem.tokens, self.setting.dimension)
+        require_query_memory(self.problem, self.steps, self.setting, self.memory_budget)
 
+    def run(self, trial: int) -> TrainedQuery:
+        """Run one trial; its seed is a function of the seed and its number."""
+        return self.setting.start(self.problem, trial).train_query(self.steps)
 
-@dataclasses.dataclass(frozen=True)
-class AlignmentSimulation:
-    """The queries of independent trials.
+    def outcome(self, trial: TrainedQuery) -> FoundQuery:
+        """Return what is reported of a trial."""
+        return FoundQuery(trial.query.cosine, trial.overlap, trial.norm, trial.readout_cosine)
 
-    Attributes
-    ----------
-    cosine : array of shape (trials,), <q2, xi> / |q2|
-    overlap : array of shape (trials,), <q2, xi>
-    norm : array of shape (trials,), |q2|
-    readout_cosine : array of shape (trials,), <w1, xi> / |w1|
-    mean, standard_error : AlignmentMoments
-        Over trials; standard errors are nan for a single trial.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.simulation import simulate_alignment
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = simulate_alignment(problem, st.TwoSteps(alpha0=1.0), dimension=200, trials=2)
-    >>> bool(found.cosine.mean() == found.mean.cosine)
-    True
-    """
-
-    cosine: Float[np.ndarray, " trials"]
-    overlap: Float[np.ndarray, " trials"]
-    norm: Float[np.ndarray, " trials"]
-    readout_cosine: Float[np.ndarray, " trials"]
-    mean: AlignmentMoments
-    standard_error: AlignmentMoments
+    def status(self, trials: Sequence[TrainedQuery]) -> Status:
+        """Two steps always end."""
+        return CONVERGED
 
 
-def simulate_alignment(
+def align(
     problem: SparseTokenProblem,
     steps: TwoSteps = TwoSteps(),
     *,
@@ -84,20 +56,22 @@ def simulate_alignment(
     dtype: str = "float64",
     memory_budget: int | None = None,
     executor: Executor | None = None,
-    on_trial: Callable[[int, float], None] | None = None,
-) -> AlignmentSimulation:
+    on_trial: Callable[[int, FoundQuery], None] | None = None,
+    progress: bool = True,
+) -> Simulation[FoundQuery]:
     """Run stages 1-3 at finite dimension.
 
     Parameters
     ----------
-    problem, steps, dimension, trials, seed, engine, dtype, memory_budget, executor
-        As for `simulate`. The reduced engine needs memory for n0 scalars only.
-    on_trial : callable, optional
-        Called as on_trial(number, cosine) after each trial.
+    problem, steps, dimension, trials, seed, engine, dtype, memory_budget, executor, on_trial
+        As for `simulate`, arrays included. The reduced engine needs memory for n0 scalars only.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
-    AlignmentSimulation
+    Simulation
+        With `mean`, `standard_error` and `trials`.
 
     Raises
     ------
@@ -107,30 +81,15 @@ def simulate_alignment(
     Examples
     --------
     >>> import sparsetoken as st
-    >>> from sparsetoken.simulation import simulate_alignment
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = simulate_alignment(problem, st.TwoSteps(alpha0=1.0), dimension=200, trials=2)
-    >>> len(found.cosine)
-    2
+    >>> found = st.simulation.align(problem, st.TwoSteps(alpha0=1.0), dimension=200, trials=2)
+    >>> bool(0 < found.standard_error.cosine < found.mean.cosine)
+    True
     """
     setting = Setting(dimension_of(problem, dimension), seed, engine, dtype)
-    check_dimension(problem.tokens, setting.dimension)
-    trials = integer("trials", trials, 1)
-    require_steps(steps)
-    require_numbers(problem, steps)
-    require_query_memory(problem, steps, setting, memory_budget)
-
-    def report(number: int, trained: TrainedQuery) -> None:
-        if on_trial is not None:
-            on_trial(number, trained.query.cosine)
-
-    run = functools.partial(_find_query, problem, steps, setting)
-    found = run_all(run, trials, executor, report)
-    rows = [AlignmentMoments(t.query.cosine, t.overlap, t.norm, t.readout_cosine) for t in found]
-    cosine, overlap, norm, readout = np.array([dataclasses.astuple(row) for row in rows]).T
-    return AlignmentSimulation(
-        cosine, overlap, norm, readout, mean=mean(rows), standard_error=standard_error(rows)
-    )
+    grid = broadcast(problem, steps)
+    plans = [_Plan(at, of, setting, memory_budget) for at, of in grid.points]
+    return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)
 
 
 def require_query_memory(
@@ -149,12 +108,3 @@ def require_query_memory(
         memory_budget,
         "Or raise memory_budget, or lower alpha0.",
     )
-
-
-def _find_query(
-    problem: SparseTokenProblem,
-    steps: TwoSteps,
-    setting: Setting,
-    trial: int,
-) -> TrainedQuery:
-    return setting.start(problem, trial).train_query(steps)

@@ -14,13 +14,8 @@ from jaxtyping import Float
 
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import (
-    DescentPath,
-    SimulatedTrajectory,
-    Status,
-    StatusCode,
-    Trajectories,
-)
+from sparsetoken.results import CONVERGED, DescentPath, Simulation, Status, StatusCode
+from sparsetoken.results.trajectory import QUANTITIES, path_of_table
 from sparsetoken.simulation.budget import (
     CHUNK_BYTES,
     DEFAULT_BUDGET,
@@ -33,7 +28,7 @@ from sparsetoken.simulation.budget import (
 from sparsetoken.simulation.descent_slopes import check_model, slopes_of
 from sparsetoken.simulation.engine import Split, TrainedQuery, training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
-from sparsetoken.simulation.parallel import run_all
+from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import ReducedData, reduced_bytes
@@ -142,8 +137,22 @@ class DescentPlan:
         seed = seed_of("descent", self.seed, trial)
         data = self._data(seed)
         states = _followed(data, self.model, self.descent)
-        rows = [self._row(data, seed, step, state) for step, state in enumerate(states)]
-        return DescentPath(*np.array(rows).T)
+        table = np.full((self.descent.steps + 1, len(QUANTITIES)), math.nan)
+        for step, state in enumerate(states):
+            table[step] = self._row(data, seed, step, state)
+        return path_of_table(table)
+
+    def outcome(self, trial: DescentPath) -> DescentPath:
+        """Return what is reported of a trial."""
+        return trial
+
+    def status(self, trials: Sequence[DescentPath]) -> Status:
+        """Return whether no trial diverges."""
+        states = min(int(np.isfinite(path.norm_w).sum()) for path in trials)
+        if states > self.descent.steps:
+            return CONVERGED
+        what = f"A trial diverges at step {states}; the steps before it are kept."
+        return Status(StatusCode.NO_LIMIT, f"{what} Lower eta_w, eta_q, eta_b or momentum.")
 
     def _data(self, seed: int) -> _Data:
         if self.engine == "reduced":
@@ -325,7 +334,7 @@ def _samples(engine: TensorEngine, n: int, budget: int) -> Callable[[], Iterator
     return lambda: iter(kept)
 
 
-def simulate_descent(
+def descend(
     problem: SparseTokenProblem,
     model: Model = Attention(JointDescent()),
     *,
@@ -338,7 +347,8 @@ def simulate_descent(
     at: Sequence[int] | None = None,
     executor: Executor | None = None,
     on_trial: Callable[[int, DescentPath], None] | None = None,
-) -> SimulatedTrajectory | Trajectories[SimulatedTrajectory]:
+    progress: bool = True,
+) -> Simulation[DescentPath]:
     """Train all weights by gradient descent at finite dimension, step by step.
 
     A trial draws round(alpha d) samples. Its test error is the conditional expectation given
@@ -368,11 +378,14 @@ def simulate_descent(
     on_trial : callable, optional
         Called as on_trial(number, path) after each trial, in order of completion; for arrays
         point after point.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
-    SimulatedTrajectory, or Trajectories for arrays
-        Its status is NO_LIMIT if a trial diverges: the steps before that are kept.
+    Simulation
+        With `mean`, `standard_error` and `trials`, the last dimension of which are the start and
+        the steps. Its status is NO_LIMIT if a trial diverges: the steps before that are kept.
 
     Raises
     ------
@@ -383,51 +396,16 @@ def simulate_descent(
     Examples
     --------
     >>> import sparsetoken as st
-    >>> from sparsetoken.simulation import simulate_descent
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> model = st.Attention(st.JointDescent(alpha=3.0, steps=4))
-    >>> found = simulate_descent(problem, model, dimension=50, trials=2)
-    >>> len(found.trials)
-    2
+    >>> found = st.simulation.descend(problem, model, dimension=50, trials=2)
+    >>> found.trials.test_error.shape
+    (2, 5)
     """
-    trials = integer("trials", trials, 1)
     steps = None if at is None else tuple(at)
     grid = broadcast(problem, model)
     plans = [
         DescentPlan(problem, model, dimension, seed, dtype, memory_budget, engine, steps)
         for problem, model in grid.points
     ]
-    found = tuple(_simulated(plan, trials, executor, on_trial) for plan in plans)
-    return Trajectories(grid.axes, grid.shape, found) if grid.axes else found[0]
-
-
-def _simulated(
-    plan: DescentPlan,
-    trials: int,
-    executor: Executor | None,
-    on_trial: Callable[[int, DescentPath], None] | None,
-) -> SimulatedTrajectory:
-    def report(number: int, path: DescentPath) -> None:
-        if on_trial is not None:
-            on_trial(number, path)
-
-    paths = run_all(plan.run, trials, executor, report)
-    states = min(len(path) for path in paths)
-    status = Status(StatusCode.CONVERGED)
-    if states <= plan.descent.steps:
-        what = f"A trial diverges at step {states}; the steps before it are kept."
-        status = Status(StatusCode.NO_LIMIT, f"{what} Lower eta_w, eta_q, eta_b or momentum.")
-    mean, error = _averages(paths, states)
-    return SimulatedTrajectory(tuple(paths), mean, error, status)
-
-
-def _averages(paths: Sequence[DescentPath], states: int) -> tuple[DescentPath, DescentPath]:
-    """Return means over trials and their standard errors, nan for one trial."""
-    means, errors = {}, {}
-    for field in dataclasses.fields(DescentPath):
-        values = np.stack([getattr(path, field.name)[:states] for path in paths])
-        means[field.name] = values.mean(axis=0)
-        errors[field.name] = np.full(states, math.nan)
-        if len(paths) > 1:
-            errors[field.name] = values.std(axis=0, ddof=1) / math.sqrt(len(paths))
-    return DescentPath(**means), DescentPath(**errors)
+    return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple
 
@@ -12,57 +13,35 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import Result, Status, StatusCode
-from sparsetoken.simulation.averages import mean, standard_error
+from sparsetoken.results import CONVERGED, Numbers, Record, Simulation, Status, StatusCode
+from sparsetoken.results.record import record
 from sparsetoken.simulation.budget import FLOAT, Size, require_memory
 from sparsetoken.simulation.engine import training_size
-from sparsetoken.simulation.parallel import run_all
+from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import LARGEST_LOAD, integer, real
-from sparsetoken.values import require_numbers
+from sparsetoken.values import Grid, require_numbers
 
 _SETTLED = 1e-6  # change of the squared length of the estimate in a round
 _COPIES = 4  # of the tokens of positives that are alive at once
 
 
-@dataclasses.dataclass(frozen=True)
-class MessagePassing(Result):
-    """Trials of approximate message passing.
+@record
+class MessagePassing(Record):
+    """What one trial of approximate message passing found.
 
     Attributes
     ----------
-    cosine, test_error : float
-        Means over trials: of xi and its estimate, and on fresh samples.
-    cosine_error, test_error_error : float
-        Their standard errors; nan for a single trial.
-    iterations : int
-        The most that a trial took.
-    status : Status
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.simulation import simulate_message_passing
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = simulate_message_passing(problem, 2.0, dimension=200, trials=2)
-    >>> found.cosine > 0.9
-    True
+    cosine, test_error : number or array
+        Of xi and its estimate, and on fresh samples.
+    iterations : number or array
     """
 
-    cosine: float
-    test_error: float
-    cosine_error: float
-    test_error_error: float
-    iterations: int
-    status: Status
-
-
-@dataclasses.dataclass(frozen=True)
-class _Found:
-    cosine: float
-    test_error: float
+    cosine: Numbers
+    test_error: Numbers
+    iterations: Numbers
 
 
 class _Estimate(NamedTuple):
@@ -80,7 +59,7 @@ class _Plan:
     iterations: int
     test_samples: int
 
-    def run(self, trial: int) -> tuple[_Found, _Estimate]:
+    def run(self, trial: int) -> tuple[MessagePassing, bool]:
         """Learn xi from the positives of D0, and classify fresh samples."""
         seed = seed_of("message passing", self.seed, trial)
         engine = TensorEngine(self.problem, self.dimension, seed)
@@ -91,13 +70,27 @@ class _Plan:
         length = float(np.linalg.norm(estimate.signal))
         if length == 0:
             pi = self.problem.positive_rate
-            return _Found(0.0, min(pi, 1 - pi)), estimate
+            found = MessagePassing(0.0, min(pi, 1 - pi), estimate.iterations)
+            return found, estimate.settled
         direction = estimate.signal / length
         wrong = 0
         for X, y in engine.chunks(Stream.FRESH, self.test_samples):
             wrong += int(np.sum(_decision(X @ direction, self.problem, length) != y))
-        found = _Found(float(direction @ engine.signal), wrong / self.test_samples)
-        return found, estimate
+        cosine = float(direction @ engine.signal)
+        found = MessagePassing(cosine, wrong / self.test_samples, estimate.iterations)
+        return found, estimate.settled
+
+    def outcome(self, trial: tuple[MessagePassing, bool]) -> MessagePassing:
+        """Return what is reported of a trial."""
+        return trial[0]
+
+    def status(self, trials: Sequence[tuple[MessagePassing, bool]]) -> Status:
+        """Return whether all estimates settled."""
+        stuck = [i for i, (_, settled) in enumerate(trials) if not settled]
+        if not stuck:
+            return CONVERGED
+        text = f"Trials {stuck} did not settle; allow more iterations."
+        return Status(StatusCode.MAX_ITERATIONS, text)
 
 
 def message_passing(
@@ -182,7 +175,7 @@ def _decision(t: np.ndarray, problem: SparseTokenProblem, length: float) -> np.n
     return np.where(_partial(strength * t, R)[-1][R] + prior > 0, 1, -1)
 
 
-def simulate_message_passing(
+def pass_messages(
     problem: SparseTokenProblem,
     alpha: float,
     *,
@@ -193,7 +186,8 @@ def simulate_message_passing(
     test_samples: int = 4000,
     memory_budget: int | None = None,
     executor: Executor | None = None,
-) -> MessagePassing:
+    progress: bool = True,
+) -> Simulation[MessagePassing]:
     """Learn the signal by approximate message passing, which reaches the floor of all learners.
 
     It does where the floor's equation has one solution; otherwise it may end at a lesser one.
@@ -216,10 +210,13 @@ def simulate_message_passing(
         Bytes that one trial may use; 4 GiB by default.
     executor : concurrent.futures.Executor, optional
         Runs the trials; by default they run here, one after another.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
-    MessagePassing
+    Simulation
+        With `mean`, `standard_error` and `trials`.
 
     Raises
     ------
@@ -229,10 +226,9 @@ def simulate_message_passing(
     Examples
     --------
     >>> import sparsetoken as st
-    >>> from sparsetoken.simulation import simulate_message_passing
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = simulate_message_passing(problem, 2.0, dimension=200, trials=2)
-    >>> found.test_error < 0.1
+    >>> found = st.simulation.pass_messages(problem, 2.0, dimension=200, trials=2)
+    >>> bool(found.mean.test_error < 0.1)
     True
     """
     require_problem(problem)
@@ -251,19 +247,4 @@ def simulate_message_passing(
     least = Size(1, problem.informative)
     require_memory(need, Size(dimension, problem.length), least, memory_budget, "Or lower alpha.")
     plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
-    done = run_all(plan.run, integer("trials", trials, 1), executor, lambda *_: None)
-    found = [one for one, _ in done]
-    middle, spread = mean(found), standard_error(found)
-    status = Status(StatusCode.CONVERGED)
-    stuck = [i for i, (_, estimate) in enumerate(done) if not estimate.settled]
-    if stuck:
-        what = f"Trials {stuck} did not settle"
-        status = Status(StatusCode.MAX_ITERATIONS, f"{what}; allow more iterations.")
-    return MessagePassing(
-        cosine=middle.cosine,
-        test_error=middle.test_error,
-        cosine_error=spread.cosine,
-        test_error_error=spread.test_error,
-        iterations=max(estimate.iterations for _, estimate in done),
-        status=status,
-    )
+    return simulated([plan], Grid([]), trials, executor=executor, progress=progress)

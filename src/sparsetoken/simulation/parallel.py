@@ -1,20 +1,75 @@
-"""Trials, here or in an executor."""
+"""Trials of all points of a grid, here or in an executor."""
 
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.progress import progress_of
+from sparsetoken.results import Record, Simulation, Status
+from sparsetoken.results.record import stacked
+from sparsetoken.results.simulation import of_trials
+from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.values import Grid
 
 Result = TypeVar("Result")
+Of = TypeVar("Of", bound=Record, covariant=True)
 MOST_DEATHS = 3
 
 
 class WorkersDied(RuntimeError):
     """Trials whose worker processes died again and again, or an executor that is broken."""
+
+
+class Plan(Protocol[Of]):
+    """All that fixes the law of the trials at one point."""
+
+    def run(self, trial: int) -> Any:
+        """Run one trial; its seed is a function of the seed and its number."""
+
+    def outcome(self, trial: Any) -> Of:
+        """Return what is reported of a trial."""
+
+    def status(self, trials: Sequence[Any]) -> Status:
+        """Return whether the trials can be used."""
+
+
+def simulated(
+    plans: Sequence[Plan[Of]],
+    grid: Grid,
+    trials: int,
+    *,
+    executor: Executor | None = None,
+    on_trial: Callable[[int, Of], None] | None = None,
+    progress: bool = True,
+) -> Simulation[Of]:
+    """Run the trials of all points.
+
+    Parameters
+    ----------
+    plans : sequence of Plan
+        One for each point of the grid.
+    grid : Grid
+    trials : int
+        Of each point.
+    executor, on_trial, progress
+        As of `simulate`.
+    """
+    trials = integer("trials", trials, 1)
+    rows = []
+    with progress_of("trials", trials * len(plans), progress) as done:
+        for plan in plans:
+
+            def report(number: int, trial: Any, plan: Plan[Of] = plan) -> None:
+                done()
+                if on_trial is not None:
+                    on_trial(number, plan.outcome(trial))
+
+            found = run_all(plan.run, trials, executor, report)
+            rows.append(of_trials([plan.outcome(trial) for trial in found], plan.status(found)))
+    return stacked(rows, grid)
 
 
 def run_all(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from sparsetoken.models import Model, entry_of
 from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
 from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import Outcome
+from sparsetoken.results import CONVERGED, Status, StatusCode, TrialOutcome
 from sparsetoken.simulation.budget import (
     FLOAT,
     SAMPLE_SCALARS,
@@ -71,20 +71,14 @@ class Trial(NamedTuple):
 
     Attributes
     ----------
-    outcome : Outcome
-    query : Query or None
-        The query that the model worked with.
-    readout_cosine : float
-        <w1, xi> / |w1|; nan where no step was made.
+    outcome : TrialOutcome
     one_class : bool
         Whether the training set holds one class only.
     reason : str
         Why the fit did not converge; "" if it did.
     """
 
-    outcome: Outcome
-    query: Query | None
-    readout_cosine: float
+    outcome: TrialOutcome
     one_class: bool
     reason: str
 
@@ -244,17 +238,35 @@ class TrialPlan:
         fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
         split = design.split(fit.w)
         performance = self._performance(engine, trained, split, fit)
-        outcome = Outcome(
+        query = None if trained is None else trained.query
+        outcome = TrialOutcome(
             test_error=performance.test_error,
             training_loss=float(np.mean(readout.loss.value(y, fit.scores))),
             training_error=measured_performance(fit.scores, y).test_error,
             auc=performance.auc,
             overlaps=self.sampler.overlaps(split, fit.b),
+            cosine=math.nan if query is None else query.cosine,
+            sharpness=math.nan if query is None else query.sharpness,
+            readout_cosine=math.nan if trained is None else trained.readout_cosine,
         )
-        one_class = bool(np.all(y == y[0]))
-        query = None if trained is None else trained.query
-        cosine = math.nan if trained is None else trained.readout_cosine
-        return Trial(outcome, query, cosine, one_class, fit.reason)
+        return Trial(outcome, bool(np.all(y == y[0])), fit.reason)
+
+    def outcome(self, trial: Trial) -> TrialOutcome:
+        """Return what is reported of a trial."""
+        return trial.outcome
+
+    def status(self, trials: Sequence[Trial]) -> Status:
+        """Return whether a training set had one class, or a fit did not converge."""
+        single = [i for i, trial in enumerate(trials) if trial.one_class]
+        if single:
+            remedy = "raise alpha1 or the dimension, or bring positive_rate nearer 1/2"
+            text = f"D1 holds one class only in trials {single}; {remedy}"
+            return Status(StatusCode.NO_LIMIT, text)
+        stuck = [i for i, trial in enumerate(trials) if trial.reason]
+        if stuck:
+            what = f"the readout of trials {stuck} did not converge ({trials[stuck[0]].reason})"
+            return Status(StatusCode.TOLERANCE_NOT_REACHED, f"{what}; raise the ridge")
+        return CONVERGED
 
     def _performance(
         self, engine: Engine, trained: TrainedQuery | None, split: Split, fit: ReadoutFit

@@ -9,9 +9,7 @@ from sparsetoken import simulation, theory
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.models import MODELS, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Result as LibraryResult
-from sparsetoken.results import StatusCode, Table
-from sparsetoken.results.display import flat
+from sparsetoken.results import Record, StatusCode
 from sparsetoken.simulation.alignment import require_query_memory
 from sparsetoken.simulation.trial import Engine, Setting, Trial, TrialPlan
 from sparsetoken.stages import Query, Readout, TwoSteps
@@ -153,42 +151,45 @@ def _predicted_learning(points: Sequence[_Point]) -> list[Result]:
         tuple(readout.alpha1 for readout in readouts),
     )
     found = theory.predict(first.problem, first.model, along, tolerance=first["tolerance"])
-    return [_result(prediction) for prediction in _rows(found)]
+    return _results(found)
 
 
 def _predicted_alignment(point: _Point) -> Result:
-    (found,) = _rows(theory.align(point.problem, point.steps))
-    return _result(found)
+    (found,) = _results(theory.align(point.problem, point.steps))
+    return found
 
 
 def _predicted_capacity(point: _Point) -> Result:
-    (found,) = _rows(theory.capacity(point.problem, point.model, tolerance=point["tolerance"]))
-    return _result(found)
+    capacity = theory.capacity(point.problem, point.model, tolerance=point["tolerance"])
+    (found,) = _results(capacity)
+    return found
 
 
-def _rows(found: LibraryResult | Table) -> tuple[LibraryResult, ...]:
-    return found.rows if isinstance(found, Table) else (found,)
-
-
-def _result(found: LibraryResult) -> Result:
-    values = found.to_dict()
-    status, remedy = values.pop("status"), values.pop("message")
-    return Result(values, status, remedy)
+def _results(found: Record) -> list[Result]:
+    """Return the result at each point; the parameters that vary are columns of the rows anyway."""
+    rows = []
+    for record in found.records():
+        values = {name: value for name, value in record.items() if name not in found.coords}
+        status, remedy = values.pop("status"), values.pop("message")
+        rows.append(Result(values, str(status), remedy))
+    return rows
 
 
 def _simulated_alignment(point: _Point) -> Result:
     engine = point.engine
     found = engine.train_query(point.steps)
-    values = flat(found.query)
-    values |= {name: getattr(found, name) for name in ("overlap", "norm", "readout_cosine")}
+    names = ("overlap", "norm", "readout_cosine")
+    values = {"cosine": found.query.cosine, "sharpness": found.query.sharpness}
+    values |= {name: getattr(found, name) for name in names}
     return Result(values, seed=engine.seed)
 
 
 def _simulated_learning(point: _Point) -> Result:
     trial = point.plan.run(point["trial"])
-    values = flat(trial.outcome)
-    if trial.query is not None:
-        values |= flat(trial.query) | {"readout_cosine": trial.readout_cosine}
+    values = trial.outcome.to_dict()
+    if point.model.query is None:
+        for name in ("cosine", "sharpness", "readout_cosine"):
+            del values[name]
     return Result(values, *_status(trial), point.engine.seed)
 
 

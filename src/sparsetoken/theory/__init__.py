@@ -4,22 +4,21 @@ from sparsetoken.theory import oracle, tuning
 from sparsetoken.theory.alignment import (
     SignBoundary,
     align,
-    align_point,
     sign_boundary,
     sign_margin,
     small_step_margin,
 )
-from sparsetoken.theory.capacity import capacity, capacity_point
+from sparsetoken.theory.capacity import capacity
 from sparsetoken.theory.critical_cosine import (
     CriticalCosine,
     QueryVerdict,
     check_query,
     critical_cosine,
 )
-from sparsetoken.theory.dynamics import descend, descend_point
+from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.predict import predict, predict_point, predict_readouts
+from sparsetoken.theory.predict import predict, predict_readouts
 from sparsetoken.theory.rates import Approach, approach_to_infinite_data
 from sparsetoken.theory.score_law import ScoreLaw
 
@@ -32,18 +31,14 @@ __all__ = [
     "SignBoundary",
     "TokenFeatures",
     "align",
-    "align_point",
     "approach_to_infinite_data",
     "capacity",
-    "capacity_point",
     "check_query",
     "critical_cosine",
     "descend",
-    "descend_point",
     "feature_law",
     "oracle",
     "predict",
-    "predict_point",
     "predict_readouts",
     "sampled_law",
     "sign_boundary",

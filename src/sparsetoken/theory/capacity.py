@@ -9,7 +9,9 @@ import numpy as np
 
 from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Capacity, Status, StatusCode, Table, over_arrays
+from sparsetoken.progress import Progress, progress_of
+from sparsetoken.results import Capacity, Status, StatusCode
+from sparsetoken.results.record import stacked
 from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
@@ -18,20 +20,25 @@ from sparsetoken.theory.routes import on_route
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
 from sparsetoken.theory.separability.violation import Expansion, expansion, least_violation
 from sparsetoken.validation import real
+from sparsetoken.values import broadcast
 
 _FEW = 64  # nodes, to see whether a law is exact
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
 
 
 def capacity(
-    problem: SparseTokenProblem, model: Model = Attention(), *, tolerance: float = 1e-4
-) -> Capacity | Table[Capacity]:
+    problem: SparseTokenProblem,
+    model: Model = Attention(),
+    *,
+    tolerance: float = 1e-4,
+    progress: bool = True,
+) -> Capacity:
     """Return the load n1/d below which D1 is linearly separable in feature space.
 
     Equation: capacity,
     ``1/alpha* = min over (w_1, w_2, b) of E[(sqrt(1 + w_2^2) g - y (mu + b)/C)_+^2]``,
     times L for ``vectorized``. The transition has width O(d^(-1/2)). Arrays in the fields of
-    problem and model broadcast, and a table comes back.
+    problem and model broadcast.
 
     Parameters
     ----------
@@ -40,11 +47,13 @@ def capacity(
         With its query, or the steps that find it.
     tolerance : float
         Relative error of the capacity that is acceptable, in (0, 1).
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
-    Capacity or Table
-        Use it only if ``status.converged``.
+    Capacity
+        Use it only if ``converged``.
 
     Raises
     ------
@@ -55,30 +64,24 @@ def capacity(
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.capacity(problem, st.Pooled()).capacity, 3)
+    >>> print(f"{st.capacity(problem, st.Pooled()).capacity:.2f}")
     2.95
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
-    return over_arrays(
-        lambda points: [capacity_point(at, of, tolerance) for at, of in points], problem, model
-    )
+    grid = broadcast(problem, model)
+    with progress_of("capacities", len(grid.points), progress) as done:
+        rows = [_capacity(at, of, tolerance, done) for at, of in grid.points]
+    return stacked(rows, grid)
 
 
 @np.errstate(under="ignore")
-def capacity_point(problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4) -> Capacity:
-    """Return `capacity` at a single point.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import capacity_point
-    >>> problem = st.SparseTokenProblem(length=10, strength=0.0)
-    >>> round(capacity_point(problem, st.Pooled(), 1e-2).capacity, 2)
-    2.0
-    """
+def _capacity(
+    problem: SparseTokenProblem, model: Model, tolerance: float, progress: Progress
+) -> Capacity:
     query = working_query(problem, model)
     found: Capacity = on_route(problem, "capacity")(problem, model, query, tolerance)
-    return dataclasses.replace(found, advice=advice_on(problem, model, query))
+    progress()
+    return dataclasses.replace(found, notes=advice_on(problem, model, query))
 
 
 def capacity_at(

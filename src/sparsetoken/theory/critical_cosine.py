@@ -15,7 +15,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.curve import FIRST_POINTS
-from sparsetoken.theory.predict import predict_point, predict_readouts
+from sparsetoken.theory.predict import predict, predict_readouts
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
 from sparsetoken.validation import real
 from sparsetoken.values import require_numbers
@@ -144,7 +144,7 @@ def critical_cosine(
     require_numbers(problem, readout)
     sharpness = real("sharpness", sharpness, 0.0, open_low=True)
     tolerance = real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
-    pooled = predict_point(problem, Pooled(), readout)
+    pooled = predict(problem, Pooled(), readout)
     if not pooled.status.converged:
         return _none(pooled, 0, pooled.status)
     attention = _RoughAttention(problem, readout, sharpness)
@@ -164,7 +164,7 @@ def critical_cosine(
     # What is left is the error of the rough nodes: a few steps with good ones.
     accuracy = min(max(0.5 * tolerance * abs(slope), 1e-8), 0.5)
     for _ in range(_CORRECTIONS):
-        fine = predict_point(problem, Attention(Query(s, sharpness)), readout, accuracy)
+        fine = predict(problem, Attention(Query(s, sharpness)), readout, tolerance=accuracy)
         attention.solved += 1
         step = (fine.test_error - pooled.test_error) / slope
         if not math.isfinite(step) or abs(step) <= 0.5 * tolerance:
@@ -277,8 +277,8 @@ def check_query(
     model = Attention(steps)
     query = working_query(problem, model)
     assert query is not None
-    attention = predict_point(problem, Attention(query), readout, tolerance)
-    pooled = predict_point(problem, Pooled(), readout, tolerance)
+    attention = predict(problem, Attention(query), readout, tolerance=tolerance)
+    pooled = predict(problem, Pooled(), readout, tolerance=tolerance)
     losing = loss_to_pooling(query, attention, pooled)
     critical = None
     if losing:

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import overload
 
 import numpy as np
 
@@ -14,20 +13,11 @@ from sparsetoken.losses import Loss
 from sparsetoken.models import Attention, Model, Pooled, entry_of
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import (
-    Overlaps,
-    Prediction,
-    Status,
-    StatusCode,
-    Table,
-    Trajectories,
-    Trajectory,
-    over_arrays,
-)
-from sparsetoken.stages import JointDescent, Readout, TwoSteps, require_readout
+from sparsetoken.progress import SILENT, Progress, progress_of
+from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
+from sparsetoken.results.record import fields_of, stacked
+from sparsetoken.stages import Query, Readout, TwoSteps, require_readout
 from sparsetoken.theory.curve import FIRST_POINTS, SolvedPoint, solve_along
-from sparsetoken.theory.dynamics import TOLERANCE as TOLERANCE_OF_DESCENT
-from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.floor import floor_of
 from sparsetoken.theory.imbalance import imbalance_advice
@@ -50,45 +40,22 @@ _NOT_SOLVED = Status(
 )
 
 
-@overload
-def predict(
-    problem: SparseTokenProblem,
-    model: Model,
-    readout: Readout,
-    *,
-    test_problem: SparseTokenProblem | None = None,
-    tolerance: float | None = None,
-) -> Prediction | Table[Prediction]: ...
-
-
-@overload
-def predict(
-    problem: SparseTokenProblem,
-    model: Model = Attention(),
-    readout: Readout | None = None,
-    *,
-    test_problem: SparseTokenProblem | None = None,
-    tolerance: float | None = None,
-) -> Prediction | Table[Prediction] | Trajectory | Trajectories[Trajectory]: ...
-
-
 @with_x64
 def predict(
     problem: SparseTokenProblem,
     model: Model = Attention(),
-    readout: Readout | None = None,
+    readout: Readout = Readout(),
     *,
     test_problem: SparseTokenProblem | None = None,
-    tolerance: float | None = None,
-) -> Prediction | Table[Prediction] | Trajectory | Trajectories[Trajectory]:
-    """Predict what a trained classifier is worth, as n0, n1, d -> infinity.
-
-    With a query that is a `JointDescent` and no readout it is the course of the descent on
-    all weights, see `descend`; with a readout, the query that the descent ends with is frozen
-    and the readout fitted on fresh data.
+    tolerance: float = TOLERANCE,
+    progress: bool = True,
+) -> Prediction:
+    """Predict test error, training loss and AUC of a readout, as n0, n1, d -> infinity.
 
     Any field of problem, model and readout that takes a number takes an array as well; arrays
-    broadcast against one another, and a table comes back.
+    broadcast against one another, and the quantities of the result are arrays of their shape.
+    With a query that is a `JointDescent`, the query that the descent ends with is frozen and the
+    readout fitted on fresh data; `descend` follows the descent itself.
 
     Parameters
     ----------
@@ -99,8 +66,8 @@ def predict(
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.
-    readout : Readout, optional
-        By default Readout(). Ridge 0 is the limit lambda -> 0+. Below the interpolation
+    readout : Readout
+        Ridge 0 is the limit lambda -> 0+. Below the interpolation
         threshold of the square loss, or the capacity for other losses, the overlaps are then
         those of the shortest readout that fits exactly, with margin 1 for logistic and hinges.
         The norm of the
@@ -112,15 +79,16 @@ def predict(
         same law.
     tolerance : float
         Numerical error of the test error that is acceptable, in (0, 1): nodes are
-        added until twice the standard error over scrambles is below it. By default 1e-4, and
-        1e-3 for the course of a descent.
+        added until twice the standard error over scrambles is below it.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
-    Prediction or Table, or Trajectory or Trajectories
-        Use it only if ``status.converged``. At ridge 0 and on the threshold the status is
-        NO_LIMIT. Its field `advice` says what is wrong with the query; that attention loses
-        to pooling is found for single points whose query is trained, not in tables.
+    Prediction
+        Use it only if ``converged``. At ridge 0 and on the threshold the status is NO_LIMIT.
+        `advice` explains a poor query; that attention loses to pooling is found for single
+        points whose query is trained, not over arrays.
 
     Raises
     ------
@@ -133,60 +101,30 @@ def predict(
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> found = st.predict(problem, st.Pooled(), st.Readout("logistic", ridge=1e-2, alpha1=2.0))
-    >>> round(found.test_error, 4), found.status.converged
-    (0.2934, True)
+    >>> print(f"{found.test_error:.4f}", found.converged)
+    0.2934 True
     """
-    if readout is None and isinstance(model, Model) and isinstance(model.query, JointDescent):
-        if test_problem is not None:
-            remedy = "A descent is followed on the problem of its training; give a readout."
-            raise InvalidInput("test_problem", "None here", test_problem, remedy)
-        allowed = TOLERANCE_OF_DESCENT if tolerance is None else tolerance
-        course = descend(problem, model, tolerance=allowed)
-        points = broadcast(problem, model).points
-        return dataclasses.replace(course, floor=floor_of([(*point, None) for point in points]))
-    readout = Readout() if readout is None else readout
-    tolerance = TOLERANCE if tolerance is None else tolerance
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     if test_problem is not None and not isinstance(test_problem, SparseTokenProblem):
         raise InvalidInput("test_problem", "a SparseTokenProblem or None", test_problem)
     require_numbers(test_problem)
-    found = over_arrays(
-        lambda points: _predictions(points, test_problem, tolerance), problem, model, readout
-    )
-    if isinstance(found, Table):
-        points = broadcast(problem, model, readout).points
-        return found if test_problem else dataclasses.replace(found, floor=floor_of(points))
-    return _compared_with_pooling(found, problem, model, readout, test_problem)
-
-
-@with_x64
-def predict_point(
-    problem: SparseTokenProblem,
-    model: Model,
-    readout: Readout,
-    tolerance: float = 1e-4,
-    test_problem: SparseTokenProblem | None = None,
-) -> Prediction:
-    """Return `predict` at a single point, without a comparison with pooling.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import predict_point
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = predict_point(problem, st.Pooled(), st.Readout("square", ridge=0.1, alpha1=2.0))
-    >>> round(found.test_error, 3)
-    0.288
-    """
-    (found,) = _predictions([(problem, model, readout)], test_problem, tolerance)
-    return found
+    grid = broadcast(problem, model, readout)
+    with progress_of("points", len(grid.points), progress) as done:
+        rows = _predictions(grid.points, test_problem, tolerance, done)
+    if not grid.shape:
+        rows = [_compared_with_pooling(rows[0], problem, model, readout, test_problem)]
+    floor = None if test_problem else floor_of(grid.points)
+    return dataclasses.replace(stacked(rows, grid), floor=floor)
 
 
 Point = tuple[SparseTokenProblem, Model, Readout]
 
 
 def _predictions(
-    points: Sequence[Point], test_problem: SparseTokenProblem | None, tolerance: float
+    points: Sequence[Point],
+    test_problem: SparseTokenProblem | None,
+    tolerance: float,
+    progress: Progress = SILENT,
 ) -> list[Prediction]:
     """Return the prediction at each point; points that share their features are solved together."""
     places: dict[object, list[int]] = {}
@@ -201,6 +139,7 @@ def _predictions(
         readouts = [points[place][2] for place in some]
         setting = on_route(problem, "setting")(problem, model, test_problem)
         found |= zip(some, setting.predictions(readouts, tolerance), strict=True)
+        progress(len(some))
     return [found[place] for place in range(len(points))]
 
 
@@ -264,9 +203,7 @@ class IsotropicSetting:
             for place, point in zip(places, solved, strict=True):
                 found[place] = _prediction(point, stages[place], tolerance)
         return [
-            dataclasses.replace(
-                found[place], query=self.query, advice=self._advice(found[place], readout)
-            )
+            with_query(found[place], self.query, self._advice(found[place], readout))
             for place, readout in enumerate(readouts)
         ]
 
@@ -290,6 +227,12 @@ class IsotropicSetting:
         )
 
 
+def with_query(found: Prediction, query: Query | None, notes: tuple[str, ...]) -> Prediction:
+    """Return a prediction with the query that the model worked with, and what to know of it."""
+    cosine, sharpness = (None, None) if query is None else (query.cosine, query.sharpness)
+    return dataclasses.replace(found, cosine=cosine, sharpness=sharpness, notes=notes)
+
+
 def _prediction(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction:
     saddle, answer = point.saddle, point.outcome
     if answer is None:
@@ -297,7 +240,7 @@ def _prediction(point: SolvedPoint, stage: Stage, tolerance: float) -> Predictio
     if stage.fits_exactly:
         answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
     return Prediction(
-        **vars(answer),
+        **fields_of(answer),
         susceptibility=math.inf if stage.fits_exactly else point.susceptibility,
         numerical_error=point.numerical_error,
         residual=saddle.residual,
@@ -335,8 +278,8 @@ def predict_readouts(
     >>> from sparsetoken.theory import predict_readouts
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readouts = [st.Readout("square", ridge=0.1, alpha1=alpha) for alpha in (1.0, 4.0)]
-    >>> [round(p.test_error, 3) for p in predict_readouts(problem, st.Pooled(), readouts)]
-    [0.325, 0.258]
+    >>> [f"{p.test_error:.3f}" for p in predict_readouts(problem, st.Pooled(), readouts)]
+    ['0.325', '0.258']
     """
     accuracy = tolerance if nodes is None else math.inf
     setting = on_route(problem, "setting")(problem, model, None, nodes)
@@ -359,7 +302,7 @@ def _compared_with_pooling(
         return found
     (pooled,) = _predictions([(problem, Pooled(), readout)], test_problem, 1e-4)
     text = loss_to_pooling(query, found, pooled)
-    return dataclasses.replace(found, advice=(*found.advice, text)) if text else found
+    return dataclasses.replace(found, notes=(*found.notes, text)) if text else found
 
 
 def _status(point: SolvedPoint, tolerance: float) -> Status:
@@ -396,7 +339,7 @@ def _featureless(
     answer = outcome_without_features(readout.loss, problem.positive_rate, tested.positive_rate)
     ridge = readout.ridge
     return Prediction(
-        **vars(answer),
+        **fields_of(answer),
         susceptibility=1 / (ridge * readout.alpha1) if ridge > 0 else math.inf,
         numerical_error=0.0,
         residual=0.0,

@@ -9,7 +9,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
 from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
 from sparsetoken.theory.alignment.sign import sign_boundary
-from sparsetoken.theory.alignment.two_steps import align_point
+from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.dynamics import descended_query
 from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput
@@ -29,7 +29,7 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     entry_of(model)
     query = model.query
     if isinstance(query, TwoSteps):
-        return align_point(problem, query).query
+        return align(problem, query).query
     if isinstance(query, JointDescent):
         return descended_query(problem, model)
     if isinstance(query, QueryVector):

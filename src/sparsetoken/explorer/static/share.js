@@ -2,7 +2,7 @@
 
 import { defaults } from "explorer/state.js";
 
-const TWO_STEPS = { alpha0: "alpha", eta_w: "eta_w", eta_b: "eta_b", eta_q: "eta_q", beta: "beta" };
+const TWO_STEPS = { alpha0: "alpha0", eta_w: "eta_w", eta_b: "eta_b", eta_q: "eta_q", beta: "beta" };
 const covariance = (s) => s.spectrum > 0 || s.bag_effect > 0;
 
 /** Return Python source that computes what a view shows. */
@@ -25,7 +25,7 @@ export function python({ settings: s, view, axis }) {
 }
 
 const float = (value) => (Number.isInteger(value) ? `${value}.0` : String(value));
-const readout = (s, alpha) => `readout = st.Readout("${s.loss}", ridge=${s.ridge}, alpha=${alpha})`;
+const readout = (s, alpha) => `readout = st.Readout("${s.loss}", ridge=${s.ridge}, alpha1=${alpha})`;
 const MODELS = "st.Attention(query), st.Pooled(), st.Vectorized()";
 const PHASE = {
   strength: ["strength", "np.linspace(1, 8, 12)"],

@@ -1,12 +1,11 @@
 """The query after two gradient steps, and where it turns from the signal."""
 
 from sparsetoken.theory.alignment.sign import SignBoundary, sign_boundary, small_step_margin
-from sparsetoken.theory.alignment.two_steps import align, align_point, sign_margin
+from sparsetoken.theory.alignment.two_steps import align, sign_margin
 
 __all__ = [
     "SignBoundary",
     "align",
-    "align_point",
     "sign_boundary",
     "sign_margin",
     "small_step_margin",

@@ -10,8 +10,8 @@ import numpy as np
 from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Alignment, Status, StatusCode, Table, over_arrays
+from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.results import Alignment, Status, StatusCode, over_grid
 from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.theory.routes import on_route
 from sparsetoken.values import require_numbers
@@ -36,9 +36,7 @@ class _Slopes(NamedTuple):
 
 
 @with_x64
-def align(
-    problem: SparseTokenProblem, steps: TwoSteps = TwoSteps()
-) -> Alignment | Table[Alignment]:
+def align(problem: SparseTokenProblem, steps: TwoSteps = TwoSteps()) -> Alignment:
     """Return the query after two gradient steps, as n0, d -> infinity.
 
     Equation: query-alignment, at alpha0 = n0/d.
@@ -53,31 +51,21 @@ def align(
 
     Returns
     -------
-    Alignment or Table
+    Alignment
         Cosine 0 and norm 0 when q2 = 0 (one token, or no step).
 
     Examples
     --------
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.align(problem, st.TwoSteps(alpha0=1.0)).cosine, 2)
+    >>> print(f"{st.align(problem, st.TwoSteps(alpha0=1.0)).cosine:.2f}")
     0.88
     """
-    return over_arrays(lambda points: [align_point(*point) for point in points], problem, steps)
+    return over_grid(lambda points: [_align(*point) for point in points], problem, steps)
 
 
-@with_x64
-def align_point(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
-    """Return `align` at a single point.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import align_point
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(align_point(problem, st.TwoSteps(alpha0=1.0)).cosine, 2)
-    0.88
-    """
+def _align(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
+    require_problem(problem)
     require_steps(steps)
     found: Alignment = on_route(problem, "align")(problem, steps)
     return found

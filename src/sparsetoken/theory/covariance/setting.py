@@ -18,7 +18,7 @@ from sparsetoken.theory.covariance.outcomes import readout_outcome, spread_over_
 from sparsetoken.theory.covariance.readout import ROUGH_STEP, ConvexReadout, SolvedReadout
 from sparsetoken.theory.curve import FIRST_POINTS, LAST_POINTS
 from sparsetoken.theory.learned_error import outcome_without_features
-from sparsetoken.theory.predict import without_readout
+from sparsetoken.theory.predict import with_query, without_readout
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
 from sparsetoken.theory.score_law import ScoreLaw
@@ -94,7 +94,7 @@ class CovarianceSetting:
             if stage.loss not in sequences:
                 sequences[stage.loss] = _Sequence(self, stage.loss, tolerance)
             found.append(sequences[stage.loss].solve(readout.alpha1, stage))
-        return [dataclasses.replace(one, query=self.query, advice=self.advice) for one in found]
+        return [with_query(one, self.query, self.advice) for one in found]
 
     @functools.cached_property
     def _first(self) -> FeatureNodes:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import (
-    DescentPath,
-    Status,
-    StatusCode,
-    Trajectories,
-    Trajectory,
-)
+from sparsetoken.progress import Progress, progress_of
+from sparsetoken.results import Status, StatusCode, Trajectory
+from sparsetoken.results.record import fields_of, stacked
+from sparsetoken.results.trajectory import over_steps, path_of_table
 from sparsetoken.stages import JointDescent, Query
 from sparsetoken.theory.dynamics.path import path_of, spreads_of
 from sparsetoken.theory.dynamics.pooling import pooling_of
 from sparsetoken.theory.dynamics.replica import Plan, moving, run_replica, start_of
+from sparsetoken.theory.floor import floor_of
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, integer, real
-from sparsetoken.values import broadcast, require_numbers
+from sparsetoken.values import broadcast
 
 TOLERANCE = 1e-3
 """Of twice the standard error of the test error."""
@@ -47,8 +46,8 @@ def descend(
     tolerance: float = TOLERANCE,
     replicas: int | None = None,
     executor: Executor | None = None,
-    on_replica: Callable[[int, int], None] | None = None,
-) -> Trajectory | Trajectories[Trajectory]:
+    progress: bool = True,
+) -> Trajectory:
     """Return the course of gradient descent on readout, query and bias, as n, d -> infinity.
 
     The samples are followed in independent replicas, 4096 samples in each; replicas are
@@ -70,15 +69,14 @@ def descend(
     executor : concurrent.futures.Executor, optional
         Runs the replicas, in threads or processes; by default they run here. The result does
         not depend on it.
-    on_replica : callable, optional
-        Called as on_replica(done, total) after each replica, with the replicas of all points
-        that are known to be needed.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
-    Trajectory, or Trajectories for arrays
-        The start and each step. Its status is NO_LIMIT if the weights grow beyond 1e6 or are
-        no numbers any more: the steps before that are kept.
+    Trajectory
+        The start and each step, along the last dimension. Its status is NO_LIMIT if the
+        weights grow beyond 1e6 or are no numbers any more: the steps before that are kept.
 
     Raises
     ------
@@ -99,37 +97,14 @@ def descend(
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
     asked = _Asked(tolerance, None if replicas is None else integer("replicas", replicas, 2))
-    run = _Replicas(executor, on_replica)
-
     grid = broadcast(problem, model)
     plans = [_plan(*point) for point in grid.points]
-    run.expect(len(plans) * (asked.replicas or FIRST_REPLICAS))
-    found = tuple(_followed(plan, asked, run) for plan in plans)
-    return Trajectories(grid.axes, grid.shape, found) if grid.axes else found[0]
-
-
-def descend_point(problem: SparseTokenProblem, model: Model, **options: Any) -> Trajectory:
-    """Return `descend` for a single descent.
-
-    Raises
-    ------
-    InvalidInput
-        If a field holds an array, or as `descend` says.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import descend_point
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model = st.Attention(st.JointDescent(alpha=2.0, steps=2))
-    >>> found = descend_point(problem, model, replicas=2, tolerance=0.1)
-    >>> found.test_error.shape
-    (3,)
-    """
-    require_numbers(problem, model)
-    found = descend(problem, model, **options)
-    assert isinstance(found, Trajectory)
-    return found
+    expected = len(plans) * (asked.replicas or FIRST_REPLICAS)
+    with progress_of("replicas", expected, progress) as done:
+        run = _Replicas(executor, done)
+        found = stacked([_followed(plan, asked, run) for plan in plans], grid)
+    floor = floor_of([(*point, None) for point in grid.points])
+    return dataclasses.replace(found, floor=floor)
 
 
 class _Asked(NamedTuple):
@@ -140,25 +115,16 @@ class _Asked(NamedTuple):
 
 
 class _Replicas:
-    """Runs replicas, and tells how many are done."""
+    """Runs replicas, and counts them."""
 
-    def __init__(
-        self, executor: Executor | None, on_replica: Callable[[int, int], None] | None
-    ) -> None:
+    def __init__(self, executor: Executor | None, progress: Progress) -> None:
         self._map = executor.map if executor is not None else map
-        self._tell = on_replica
-        self._done = self._total = 0
-
-    def expect(self, more: int) -> None:
-        """Count replicas that will be run."""
-        self._total += more
+        self.progress = progress
 
     def run(self, plan: Plan, numbers: range) -> Iterator[np.ndarray]:
         """Yield the courses of replicas."""
         for course in self._map(functools.partial(run_replica, plan), numbers):
-            self._done += 1
-            if self._tell is not None:
-                self._tell(self._done, self._total)
+            self.progress()
             yield course
 
 
@@ -170,7 +136,7 @@ def _followed(plan: Plan, asked: _Asked, replicas: _Replicas) -> Trajectory:
         more = _wanted(found, asked.tolerance) - len(courses)
         if asked.replicas is not None or more <= 0:
             return found
-        replicas.expect(more)
+        replicas.progress.expect(more)
         courses += replicas.run(plan, range(len(courses), len(courses) + more))
 
 
@@ -183,7 +149,7 @@ def descended_query(problem: SparseTokenProblem, model: Model) -> Query:
     InvalidInput
         If the descent diverges.
     """
-    found = descend_point(problem, model)
+    found = descend(problem, model, progress=False)
     if found.status.code is StatusCode.NO_LIMIT:
         raise InvalidInput("JointDescent", "a descent that does not diverge", model.query)
     return found.query()
@@ -225,14 +191,19 @@ def _trajectory(plan: Plan, courses: list[np.ndarray], tolerance: float) -> Traj
     found = path_of(problem, model, descent.beta, table.mean(axis=0), _POINTS)
     spreads = spreads_of(problem, model, descent.beta, groups, _POINTS_OF_SLOPES)
     scale = 1 / math.sqrt(len(groups))
-    errors = DescentPath(**{name: scale * spread for name, spread in vars(spreads).items()})
-    numerical = float(errors.test_error.max())
+    numerical = float((scale * spreads[:, 0]).max())
+    missing = ((0, descent.steps + 1 - states), (0, 0))  # nan after a divergence
+    path, errors = (
+        np.pad(one, missing, constant_values=math.nan) for one in (found, scale * spreads)
+    )
+    status = _status(descent, states, numerical, tolerance)
     return Trajectory(
-        **vars(found),
-        errors=errors,
+        **fields_of(path_of_table(path)),
+        errors=path_of_table(errors),
         numerical_error=numerical,
         replicas=len(courses),
-        status=_status(descent, states, numerical, tolerance),
+        status=status,
+        **over_steps(len(path)),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -10,7 +9,7 @@ from jaxtyping import Float
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import DescentPath, Overlaps
+from sparsetoken.results import Overlaps
 from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
@@ -25,8 +24,8 @@ def path_of(
     beta: float,
     states: Float[np.ndarray, "states 7"],
     points: int,
-) -> DescentPath:
-    """Return the path of weights whose overlaps and lengths are given.
+) -> Float[np.ndarray, "states 10"]:
+    """Return the quantities of a `DescentPath` of weights whose overlaps and lengths are given.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ def spreads_of(
     beta: float,
     groups: Float[np.ndarray, "groups states 7"],
     points: int,
-) -> DescentPath:
+) -> Float[np.ndarray, "states 10"]:
     """Return the standard deviations over groups of all quantities at each state.
 
     That of the test error is to first order in the distance of the groups from their mean:
@@ -71,30 +70,20 @@ def spreads_of(
     slopes = [_slopes(problem, model, *at, points) for at in zip(middle, moves, strict=True)]
     errors = np.einsum("gsj,sj->gs", apart, slopes)
     paths = [_path(*group) for group in zip(groups, places, errors, strict=True)]
-    names = [field.name for field in dataclasses.fields(DescentPath)]
-    return DescentPath(
-        **{name: np.std([getattr(p, name) for p in paths], axis=0, ddof=1) for name in names}
-    )
+    return np.asarray(np.std(paths, axis=0, ddof=1))
 
 
 def _path(
     states: Float[np.ndarray, "states 7"],
     places: Float[np.ndarray, "states 6"],
     test_error: Float[np.ndarray, " states"],
-) -> DescentPath:
+) -> Float[np.ndarray, "states 10"]:
+    """Return the quantities in the order of `DescentPath`."""
     loss, overlap_w, overlap_q, ww, wq, qq, bias = states.T
-    return DescentPath(
-        test_error=test_error,
-        training_loss=loss,
-        cosine=places[:, _COSINE],
-        sharpness=places[:, _SHARPNESS],
-        overlap_w=overlap_w,
-        overlap_q=overlap_q,
-        norm_w=np.sqrt(np.maximum(ww, 0)),
-        norm_q=np.sqrt(np.maximum(qq, 0)),
-        product_wq=wq,
-        bias=bias,
-    )
+    norm_w, norm_q = (np.sqrt(np.maximum(square, 0)) for square in (ww, qq))
+    query = places[:, _COSINE], places[:, _SHARPNESS]
+    rest = overlap_w, overlap_q, norm_w, norm_q, wq, bias
+    return np.stack([test_error, loss, *query, *rest], axis=1)
 
 
 def _places(states: Float[np.ndarray, "states 7"], beta: float) -> Float[np.ndarray, "states 6"]:

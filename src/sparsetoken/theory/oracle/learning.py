@@ -11,7 +11,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
-from sparsetoken.results import Result, Status, StatusCode
+from sparsetoken.results import Numbers, Record, Status, StatusCode
+from sparsetoken.results.record import record
 from sparsetoken.theory.oracle.bayes import (
     ACCURACY,
     FLOOR,
@@ -35,8 +36,8 @@ _APART = 0.1  # squared cosines of scrambles that take different solutions for t
 _SCAN = 64  # values of gamma among which changes of sign are looked for
 
 
-@dataclasses.dataclass(frozen=True)
-class LearningError(Result):
+@record
+class LearningError(Record):
     """The least test error that any learner reaches on average from finite data.
 
     Attributes
@@ -60,15 +61,15 @@ class LearningError(Result):
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> found = st.oracle.learning_error(problem, alpha=0.5)
-    >>> found.test_error > found.oracle_error
+    >>> bool(found.test_error > found.oracle_error)
     True
     """
 
-    test_error: float
-    cosine: float
-    oracle_error: float
-    reachable_cosine: float
-    numerical_error: float
+    test_error: Numbers
+    cosine: Numbers
+    oracle_error: Numbers
+    reachable_cosine: Numbers
+    numerical_error: Numbers
     status: Status
 
 

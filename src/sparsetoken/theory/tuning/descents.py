@@ -14,7 +14,7 @@ from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent
-from sparsetoken.theory.dynamics import TOLERANCE, descend_point
+from sparsetoken.theory.dynamics import TOLERANCE, descend
 from sparsetoken.theory.tuning.families import family_of
 from sparsetoken.validation import InvalidInput, integer
 from sparsetoken.values import require_numbers
@@ -106,7 +106,7 @@ def best_descent(
             if len(seen) == evaluations:
                 raise _Enough
             queried = _with(model, descents.descent(_numbers(x)))
-            course = descend_point(problem, queried, replicas=_REPLICAS)
+            course = descend(problem, queried, replicas=_REPLICAS)
             seen[x] = _lasting(course.test_error)
         return seen[x][0]
 
@@ -116,7 +116,7 @@ def best_descent(
         _minimize(error, first, bounds)
     x = min(seen, key=lambda x: seen[x][0])
     best = descents.descent(_numbers(x), max(seen[x][1], 1))
-    course = descend_point(problem, _with(model, best), replicas=replicas)
+    course = descend(problem, _with(model, best), replicas=replicas)
     return BestDescent(best, course, len(seen), _status(course, x, bounds))
 
 

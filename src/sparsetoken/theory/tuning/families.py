@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, TwoSteps
-from sparsetoken.theory.alignment.two_steps import align_point
+from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.validation import InvalidInput, choice, real
 
 FREE = "free"
@@ -73,7 +73,7 @@ def family_of(name: str, problem: SparseTokenProblem, given: JointDescent) -> De
     if name == FREE:
         return _free(given)
     unit = TwoSteps(given.alpha, _FIRST_W, _FIRST_W, 1.0, given.beta, given.loss)
-    length = align_point(problem, unit).sharpness
+    length = align(problem, unit).sharpness
     remedy = "Take more than one token, and a strength above 0."
     real("length of the query", length, 0.0, open_low=True, remedy=remedy)
     first, fields = FAMILIES[name]

@@ -13,8 +13,8 @@ from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Readout, TwoSteps, require_readout
-from sparsetoken.theory.alignment.two_steps import align_point
-from sparsetoken.theory.predict import predict_point
+from sparsetoken.theory.alignment.two_steps import align
+from sparsetoken.theory.predict import predict
 from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, real
 from sparsetoken.values import require_numbers
 
@@ -164,7 +164,7 @@ def best_beta(
     steps = steps_of(problem, model, readout)
     low = real("sharpness, low end", sharpness[0], 0.0, LARGEST_VALUE, open_low=True)
     high = real("sharpness, high end", sharpness[1], low, LARGEST_VALUE, open_low=True)
-    unit = align_point(problem, dataclasses.replace(steps, beta=1.0)).sharpness
+    unit = align(problem, dataclasses.replace(steps, beta=1.0)).sharpness
     remedy = "Take eta_q, eta_w > 0 and more than one token."
     real("length of the query", unit, 0.0, open_low=True, remedy=remedy)
 
@@ -193,7 +193,7 @@ def predicted(
 ) -> Prediction:
     """Return the prediction with the query that these steps find."""
     queried = dataclasses.replace(model, query=steps)  # type: ignore[call-arg]
-    return predict_point(problem, queried, readout, tolerance)
+    return predict(problem, queried, readout, tolerance=tolerance)
 
 
 def loads(total: float, logit: float) -> tuple[float, float]:

@@ -1,0 +1,117 @@
+"""Work that takes longer than two seconds says how far it is, with the time left."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import multiprocessing
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+_DELAY = 2.0  # seconds
+
+
+class Bar(Protocol):
+    """What shows progress; a tqdm bar is one."""
+
+    total: float | None
+
+    def update(self, n: float = 1) -> Any:
+        """Count pieces of work that are done."""
+
+    def refresh(self) -> Any:
+        """Show the present state."""
+
+    def close(self) -> Any:
+        """End."""
+
+
+class Progress:
+    """Counts pieces of work.
+
+    Parameters
+    ----------
+    bar : Bar or None
+        What shows the count, if anything does.
+    total : int
+        The pieces that are known to be needed.
+    """
+
+    def __init__(self, bar: Bar | None, total: float = 0) -> None:
+        self._bar, self._total, self.done = bar, total, 0.0
+
+    def __call__(self, count: float = 1) -> None:
+        """Count pieces that are done."""
+        self.done += count
+        if self._bar is not None:
+            self._bar.update(count)
+
+    def expect(self, more: float) -> None:
+        """Count pieces that will be needed as well."""
+        self._total += more
+        if self._bar is not None:
+            self._bar.total = self._total
+
+
+SILENT = Progress(None)
+"""Shows nothing."""
+
+_maker: contextvars.ContextVar[Callable[[str, float], Bar] | None]
+_maker = contextvars.ContextVar("how progress is shown", default=None)
+_shown = contextvars.ContextVar("whether an outer call shows its progress", default=False)
+
+
+@contextlib.contextmanager
+def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progress]:
+    """Show the progress of a block: on a terminal and in a notebook, nowhere else.
+
+    Blocks inside another one, in threads and in worker processes show nothing.
+
+    Parameters
+    ----------
+    what : str
+        The pieces of work, such as trials.
+    total : int
+        How many there are; `Progress.expect` adds to them.
+    shown : bool
+        Whether it may be shown at all.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not shown or _shown.get() or not main or multiprocessing.parent_process() is not None:
+        yield Progress(None, total)
+        return
+    token = _shown.set(True)
+    bar = (_maker.get() or _tqdm_bar)(what, total)
+    try:
+        yield Progress(bar, total)
+    finally:
+        _shown.reset(token)
+        if bar is not None:
+            bar.close()
+
+
+@contextlib.contextmanager
+def showing(make: Callable[[str, float], Bar]) -> Iterator[None]:
+    """Let progress be shown by bars of one's own inside the block.
+
+    Parameters
+    ----------
+    make : callable
+        Maps the pieces of work, such as trials, and their number to a bar.
+    """
+    token = _maker.set(make)
+    try:
+        yield
+    finally:
+        _maker.reset(token)
+
+
+def _tqdm_bar(what: str, total: float) -> Any:
+    notebook = "ipykernel" in sys.modules
+    if not notebook and (sys.stderr is None or not sys.stderr.isatty()):
+        return None
+    from tqdm.auto import tqdm
+
+    return tqdm(desc=what, total=total, delay=_DELAY, leave=False, disable=False)

@@ -1,0 +1,101 @@
+"""Trials of an experiment at finite dimension."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from sparsetoken.results.outcomes import Outcome
+from sparsetoken.results.record import Numbers, Record, quantity, record, stacked
+from sparsetoken.results.status import Status
+from sparsetoken.values import Grid
+
+Of = TypeVar("Of", bound=Record)
+
+
+@record
+class TrialOutcome(Outcome):
+    """The outcome of one trial, with the query that it worked with.
+
+    Attributes
+    ----------
+    cosine, sharpness : number or array
+        Of the query; nan for a model without one.
+    readout_cosine : number or array
+        <w1, xi> / |w1|, of the readout after its first step; nan where no steps find the query.
+    """
+
+    cosine: Numbers
+    sharpness: Numbers
+    readout_cosine: Numbers
+
+
+@record
+class Simulation(Record, Generic[Of]):
+    """Trials of one finite-dimensional experiment.
+
+    Attributes
+    ----------
+    trials : record with a dimension trial
+        Such as `TrialOutcome`, `DescentPath` or `FoundQuery`.
+    status : Status, or array of them
+    """
+
+    trials: Of
+    status: Status = quantity(without=("step",))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions, without trials."""
+        lengths = zip(self.trials.dims, self.trials.shape, strict=True)
+        return tuple(length for dim, length in lengths if dim != "trial")
+
+    @property
+    def mean(self) -> Of:
+        """Means over trials: a record without the dimension trial."""
+        return _over_trials(self.trials, np.mean)
+
+    @property
+    def standard_error(self) -> Of:
+        """Standard errors of the means; nan for a single trial."""
+        return _over_trials(self.trials, standard_error)
+
+    def _values(self) -> dict[str, np.ndarray]:
+        errors = self.standard_error._values()
+        return self.mean._values() | {f"{name}_error": value for name, value in errors.items()}
+
+
+def standard_error(values: np.ndarray, axis: int = 0) -> Numbers:
+    """Return sd / sqrt(n) of the mean along an axis; nan for one value."""
+    values = np.asarray(values)
+    n = values.shape[axis]
+    if n < 2:
+        return np.full(np.delete(values.shape, axis), np.nan)[()]
+    return np.std(values, axis=axis, ddof=1) / np.sqrt(n)
+
+
+def _over_trials(record: Any, reduce: Callable[..., Numbers]) -> Any:
+    """Return a record with a function over the trials of each quantity."""
+    axis = record.dims.index("trial")
+    changes: dict[str, Any] = {
+        "dims": tuple(dim for dim in record.dims if dim != "trial"),
+        "coords": {n: c.squeeze(axis) for n, c in record.coords.items() if n != "trial"},
+    }
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, Record):
+            changes[field.name] = _over_trials(value, reduce)
+        elif not field.metadata.get("about"):
+            changes[field.name] = reduce(value, axis=axis)
+    return dataclasses.replace(record, **changes)
+
+
+def of_trials(trials: Sequence[Of], status: Status) -> Simulation[Of]:
+    """Return the simulation of one experiment from its trials."""
+    first = trials[0]
+    coords = {"trial": np.arange(len(trials))}
+    together = stacked(trials, Grid([], (len(trials),), ("trial",), coords))
+    return Simulation(together, status, dims=first.dims, coords=first.coords)

@@ -1,0 +1,74 @@
+"""How a computation ended."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import numpy as np
+
+
+class StatusCode(enum.StrEnum):
+    """How a computation ended."""
+
+    CONVERGED = "converged"
+    MAX_ITERATIONS = "max_iterations"
+    TOLERANCE_NOT_REACHED = "tolerance_not_reached"
+    NO_LIMIT = "no_limit"
+    DISAGREES = "disagrees"  # with what was measured
+
+
+class Status(str):
+    """How a computation ended and, if it fell short, what to try.
+
+    It is the word of its code, so that ``result.status == "converged"`` is true or false at each
+    point of a result.
+
+    Parameters
+    ----------
+    code : StatusCode or str
+    remedy : str
+        What to try.
+    """
+
+    __slots__ = ("remedy",)
+    remedy: str
+
+    def __new__(cls, code: StatusCode | str, remedy: str = "") -> Status:
+        """Make a status."""
+        self = super().__new__(cls, StatusCode(code).value)
+        self.remedy = remedy
+        return self
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return str(self), self.remedy
+
+    @property
+    def code(self) -> StatusCode:
+        """The code."""
+        return StatusCode(str(self))
+
+    @property
+    def converged(self) -> bool:
+        """Whether the result can be used."""
+        return self == "converged"
+
+
+CONVERGED = Status(StatusCode.CONVERGED)
+
+
+def worst(statuses: Sequence[Status]) -> Status:
+    """Return converged if all are, else the status of the first that is not."""
+    short = [status for status in statuses if not status.converged]
+    if not short or len(statuses) == 1:
+        return short[0] if short else CONVERGED
+    some = f"{len(short)} of {len(statuses)} points did not converge. {short[0].remedy}"
+    return Status(short[0].code, some)
+
+
+def as_objects(values: Sequence[object], shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of objects, none of which is taken apart."""
+    found = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):
+        found[place] = value
+    return found.reshape(shape)
