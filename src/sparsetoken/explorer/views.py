@@ -15,11 +15,10 @@ import numpy as np
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.models import Attention
 from sparsetoken.results import Prediction
-from sparsetoken.simulation.averages import standard_error
+from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.trial import Setting, TrialPlan
-from sparsetoken.theory import descend_point
-from sparsetoken.theory.alignment import align_point
-from sparsetoken.theory.capacity import capacity_point
+from sparsetoken.theory import align, descend
+from sparsetoken.theory import capacity as capacity_of
 from sparsetoken.theory.floor import directions_alike
 from sparsetoken.theory.oracle import LearningError, learning_error
 from sparsetoken.theory.predict import predict_readouts
@@ -146,7 +145,7 @@ def alignment(settings: Settings) -> Events:
     """Tell cosine and sharpness of the query that two steps find, over their samples."""
     problem = settings.problem()
     for alpha0 in [*np.geomspace(0.05, 100, 25).tolist(), settings["alpha0"]]:
-        found = align_point(problem, settings.steps(alpha0))
+        found = align(problem, settings.steps(alpha0))
         yield {
             "kind": "alignment",
             "alpha0": alpha0,
@@ -160,7 +159,7 @@ def capacity(settings: Settings) -> Events:
     """Tell below which load the training set is separable, for each model."""
     problem = settings.problem()
     for name in ("pooled", "vectorized", "hard_attention", "attention"):
-        found = capacity_point(problem, settings.model(name), CAPACITY_TOLERANCE)
+        found = capacity_of(problem, settings.model(name), tolerance=CAPACITY_TOLERANCE)
         yield {
             "kind": "capacity",
             "model": name,
@@ -175,13 +174,14 @@ def descent(settings: Settings) -> Events:
     problem, model = settings.problem(), Attention(settings.descent())
     names = ("test_error", "training_loss", "cosine")
     for replicas in (2, None):
-        found = descend_point(problem, model, tolerance=DESCENT_TOLERANCE, replicas=replicas)
+        found = descend(problem, model, tolerance=DESCENT_TOLERANCE, replicas=replicas)
+        kept = np.isfinite(found.norm_w)  # until it diverges
         yield {
             "kind": "descent",
             "coarse": replicas is not None,
-            **{name: getattr(found, name).tolist() for name in names},
+            **{name: getattr(found, name)[kept].tolist() for name in names},
             "numerical_error": found.numerical_error,
-            "best_step": found.best_step,
+            "best_step": int(found.best_step),
             "status": str(found.status.code),
             "message": found.status.remedy,
         }
@@ -219,7 +219,7 @@ def simulation(settings: Settings, dimension: int, trials: int, seed: int) -> Ev
                     "model": name,
                     "alpha": alpha,
                     "mean": float(np.mean(errors)),
-                    "standard_error": standard_error(errors),
+                    "standard_error": float(standard_error(np.array(errors))),
                     "trials": len(errors),
                     "done": done,
                     "of": total,
