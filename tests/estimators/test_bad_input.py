@@ -1,5 +1,6 @@
 """Every kind of bad input has one clear message."""
 
+import contextlib
 import re
 import warnings
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from sparsetoken import (
     VectorizedLinearClassifier,
 )
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import PaddingWarning
+from sparsetoken.estimators import PaddingWarning, QueryWarning
 from sparsetoken.validation import InvalidInput
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -244,11 +245,65 @@ def test_magnitudes_that_are_legal_do_not_matter(
     np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
+BAD_FITS = {
+    "no fit": lambda model, X, y: None,
+    "one class": lambda model, X, y: model.fit(X, 0 * y),
+    "no ridge": lambda model, X, y: model.set_params(ridge=-1.0).fit(X, y),
+    "no labels": lambda model, X, y: model.fit(X, None),
+    "not finite": lambda model, X, y: model.fit(np.where(X > 1, np.nan, X), y),
+    "other dimension, more classes": lambda model, X, y: model.set_params(ridge=-1.0).fit(
+        X[..., :2], np.arange(20) % 4
+    ),
+    "a warning that is an error": lambda model, X, y: model.fit(_padded(X), y),
+}
+by_bad_fit = pytest.mark.parametrize("bad_fit", BAD_FITS)
+
+
+def _padded(X: np.ndarray) -> np.ndarray:
+    return np.concatenate([X, np.where(np.arange(20)[:, None, None] < 5, 0.0, X)], axis=1)
+
+
 @by_model
-def test_before_fit_and_another_dimension(cube: Cube, model: BaseEstimator) -> None:
+@by_bad_fit
+def test_what_has_no_fit_says_so(cube: Cube, model: BaseEstimator, bad_fit: str) -> None:
+    model = clone(model)
+    with contextlib.suppress(ValueError, PaddingWarning):
+        BAD_FITS[bad_fit](model, *cube)
+    asked = "predict predict_proba decision_function score top_tokens attention_weights"
+    asked += " token_scores token_logits effective_tokens summary"
+    for name in asked.split():
+        if hasattr(model, name):
+            given = {"score": cube, "summary": ()}.get(name, cube[:1])
+            with pytest.raises(NotFittedError):
+                getattr(model, name)(*given)
+    assert not hasattr(model, "n_features_in_")
+
+
+@by_model
+@by_bad_fit
+def test_a_fit_that_fails_leaves_the_one_before(
+    cube: Cube, model: BaseEstimator, bad_fit: str
+) -> None:
+    fitted = clone(model).fit(*cube)
+    expected = fitted.predict_proba(cube[0])
+    with contextlib.suppress(ValueError, PaddingWarning):
+        BAD_FITS[bad_fit](fitted, *cube)
+    np.testing.assert_array_equal(fitted.predict_proba(cube[0]), expected)
+
+
+def test_warnings_of_a_fit_name_the_line_that_called_it(cube: Cube) -> None:
     X, y = cube
-    with pytest.raises(NotFittedError):
-        clone(model).predict(X)
+    with pytest.warns(PaddingWarning) as padded:
+        PooledLinearClassifier().fit(_padded(X), y)
+    noise = np.random.default_rng(1).standard_normal(X.shape)
+    with pytest.warns(QueryWarning) as queried:
+        AttentionClassifier("cross_fit", temperature=1.0, random_state=0).fit(noise, y)
+    assert {one.filename for one in (*padded, *queried)} == {__file__}
+
+
+@by_model
+def test_another_dimension(cube: Cube, model: BaseEstimator) -> None:
+    X, y = cube
     fitted, name = clone(model).fit(X, y), type(model).__name__
     with pytest.raises(InvalidInput, match=f"bags of d = 4, as {name} was fitted on; got 'd = 5'"):
         fitted.predict(np.ones((2, 3, 5)))

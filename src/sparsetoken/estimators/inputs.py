@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,6 +14,8 @@ from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags, refuse_others
 from sparsetoken.validation import InvalidInput
 
+P = ParamSpec("P")
+Fitted = TypeVar("Fitted", bound=BaseEstimator)
 LARGEST = {4: 1e12, 8: 1e100}  # bytes of a value: products of three stay finite
 
 
@@ -34,6 +38,27 @@ class PaddingWarning(UserWarning):
 
     Give a mask, or silence it with ``warnings.simplefilter("ignore", PaddingWarning)``.
     """
+
+
+def all_or_nothing(
+    fit: Callable[Concatenate[Fitted, P], Fitted],
+) -> Callable[Concatenate[Fitted, P], Fitted]:
+    """Let a fit that raises leave the estimator as it was: not fitted, or fitted as before.
+
+    What it had set until then, such as ``n_features_in_``, would pass for a fit.
+    """
+
+    @functools.wraps(fit)
+    def whole(estimator: Fitted, /, *args: P.args, **kwargs: P.kwargs) -> Fitted:
+        before = dict(vars(estimator))
+        try:
+            return fit(estimator, *args, **kwargs)
+        except BaseException:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            raise
+
+    return whole
 
 
 def read_bags(

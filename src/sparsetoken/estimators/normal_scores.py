@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from sparsetoken.estimators.inputs import read_bags
+from sparsetoken.estimators.inputs import all_or_nothing, read_bags
 from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.estimators.token_transformer import sampled_tokens
@@ -81,6 +81,7 @@ class TokenNormalScores(  # type: ignore[call-arg]
         self.max_tokens = max_tokens
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the scores from bags in any form; y is not used.
 
