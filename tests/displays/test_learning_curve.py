@@ -340,3 +340,10 @@ def test_the_theory_meets_attention_on_bags_of_its_own_problem():
     standard_error = np.std(errors, ddof=1) / np.sqrt(8)
     # Three standard errors, and 0.01 for d = 30 and the grids of ridge and sharpness.
     assert np.mean(errors) == pytest.approx(expected, abs=3 * standard_error + 0.01)
+
+
+def test_a_name_is_drawn_as_it_is_written(text):
+    errors = np.array([[0.4, 0.5, 0.3], [0.2, 0.2, 0.5]])
+    curve = {"predicted_sizes": [10, 40], "predicted_errors": [0.4, 0.3]}
+    display = BagLearningCurveDisplay.from_predictions([10, 40], errors, name=text, **curve)
+    display.figure_.canvas.draw()

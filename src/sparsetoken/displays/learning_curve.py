@@ -16,7 +16,7 @@ from sparsetoken.displays.measured import measured_errors, read_sizes, read_spli
 from sparsetoken.displays.predicted import PREDICTED, predicted_errors
 from sparsetoken.figures.palette import GREY
 from sparsetoken.figures.panels import panels, style_of
-from sparsetoken.figures.style import COLOURS
+from sparsetoken.figures.style import COLOURS, as_written
 from sparsetoken.models import MODELS
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.validation import InvalidInput, choice
@@ -207,7 +207,7 @@ class BagLearningCurveDisplay:
         -------
         BagLearningCurveDisplay
         """
-        name = self.name or self.model or "classifier"
+        name = as_written(self.name or self.model or "classifier")
         colour = COLOURS.get(self.model or "", OTHER_COLOUR)
         with style_of(ax):
             self.ax_ = panels(ax, 1, 1, (5.6, 3.9))[0, 0]

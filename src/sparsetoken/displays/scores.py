@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.figures.palette import GREY, LIGHT_GREY
 from sparsetoken.figures.panels import panels, style_of
-from sparsetoken.figures.style import COLOURS
+from sparsetoken.figures.style import COLOURS, as_written
 from sparsetoken.validation import InvalidInput, integer, real
 
 CLASS_COLOURS = (LIGHT_GREY, COLOURS["readout_cosine"])  # negative, positive
@@ -185,13 +185,13 @@ class ScoreDisplay:
         for rows, name, colour in zip(
             (~self.positive, self.positive), self.class_names, CLASS_COLOURS, strict=True
         ):
-            label = f"{name}: {rows.sum()} bags"
+            label = f"{as_written(name)}: {rows.sum()} bags"
             bars = axes.hist(self.scores[rows], edges, color=colour, alpha=0.6, label=label)[2]
             self.histograms_.append(bars)
         if self.threshold is not None:
             axes.axvline(self.threshold, color="black", lw=1, ls="--")
         told = "" if self.threshold is None else f" (decision at {self.threshold:g})"
-        axes.set(xlabel=self.score_name + told, ylabel="bags")
+        axes.set(xlabel=as_written(self.score_name) + told, ylabel="bags")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 
     def _roc(self, axes: Axes) -> None:
