@@ -78,7 +78,7 @@ def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, l
 
 
 def as_written(text: object) -> str:
-    """Return a name or a label of someone else as text that is drawn as it is written.
+    r"""Return a name or a label of someone else as text that is drawn as it is written.
 
     Its dollars would begin a formula, which may not be one, and half a pair of surrogates is no
     character.
@@ -92,7 +92,7 @@ def as_written(text: object) -> str:
     --------
     >>> from sparsetoken.figures.style import as_written
     >>> print(as_written("5$ or $6"))
-    5\\$ or \\$6
+    5\$ or \$6
     """
     try:
         written = str(text)
