@@ -176,3 +176,8 @@ def test_names_are_drawn_as_they_are_written(text):
     display.figure_.canvas.draw()
     with pytest.raises(InvalidInput, match="name or label must be a text"):
         AttentionDisplay.from_predictions(WEIGHTS, names=[10**5000, "b", "c"])
+
+
+def test_weights_beyond_the_largest_float_are_refused():
+    with pytest.raises(InvalidInput, match=r"weights\[0\] must be an array of real numbers"):
+        AttentionDisplay.from_predictions([[10**5000, 1]])

@@ -347,3 +347,14 @@ def test_a_name_is_drawn_as_it_is_written(text):
     curve = {"predicted_sizes": [10, 40], "predicted_errors": [0.4, 0.3]}
     display = BagLearningCurveDisplay.from_predictions([10, 40], errors, name=text, **curve)
     display.figure_.canvas.draw()
+
+
+def test_labels_that_are_masked_or_too_long(ragged):
+    bags, labels = ragged
+    measure = BagLearningCurveDisplay.from_estimator
+    with pytest.raises(InvalidInput, match="y must be an array without masked values"):
+        measure(POOLED, bags, np.ma.array(labels, mask=np.arange(60) == 2))
+    with pytest.raises(InvalidInput, match="y must be of integers of at most 64 bits"):
+        measure(POOLED, bags, [10**5000, *labels[1:]])
+    with pytest.raises(InvalidInput, match="cv must be an integer >= 2"):
+        measure(POOLED, bags, labels, cv=10**5000)

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, MarkerStyle
 
+from sparsetoken.bags.convert import as_floats
 from sparsetoken.figures.palette import PALE
 from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS, as_written
@@ -269,7 +270,7 @@ def _checked_weights(weights: Any) -> list[np.ndarray]:
     if not 1 <= len(weights) <= LARGEST_NUMBER:
         legal = f"of 1 to {LARGEST_NUMBER} bags"
         raise InvalidInput("weights", legal, f"{len(weights)} bags", "Pick some, as in X[:6].")
-    checked = [np.asarray(w, float) for w in weights]
+    checked = [as_floats(w, float, f"weights[{i}]") for i, w in enumerate(weights)]
     for i, w in enumerate(checked):
         if w.ndim != 1 or not w.size or not np.isfinite(w).all():
             legal = "a finite array of shape (L,), L >= 1"

@@ -11,6 +11,7 @@ from jaxtyping import Float, Real
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from sparsetoken.bags.convert import check_labels
 from sparsetoken.displays.checks import read_curve, read_errors, rising
 from sparsetoken.displays.measured import measured_errors, read_sizes, read_splits
 from sparsetoken.displays.predicted import PREDICTED, predicted_errors
@@ -136,6 +137,7 @@ class BagLearningCurveDisplay:
         """
         kind = _kind(estimator) if model is None else choice("model", model, MODELS)
         _check_theory(kind, problem, diagnosis)
+        check_labels(y)
         labels = np.asarray(y)
         splits = read_splits(X, labels, cv)
         sizes = read_sizes(train_sizes, splits, labels)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 
-from sparsetoken.bags.convert import as_floats
+from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.figures.palette import GREY, LIGHT_GREY
 from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS, as_written
@@ -99,6 +99,7 @@ class ScoreDisplay:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator)
+        check_labels(y)
         classes = _two_classes(estimator)
         if not np.isin(y, classes).all():
             got = ", ".join(map(str, np.unique(y)))
@@ -141,6 +142,7 @@ class ScoreDisplay:
             If there are not two classes, lengths do not match, or scores or the threshold are not
             finite.
         """
+        check_labels(y_true, "y_true")
         labels, scores = np.asarray(y_true), as_floats(y_score, float, "y_score")
         if threshold is not None:
             real("threshold", threshold)

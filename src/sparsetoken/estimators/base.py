@@ -16,6 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
+from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.estimators.inputs import (
     PaddingWarning,
     Reading,
@@ -131,6 +132,9 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
         """Return the accuracy on bags and labels, a number in [0, 1]."""
+        check_labels(y)
+        if sample_weight is not None:
+            sample_weight = as_floats(sample_weight, np.float64, "sample_weight")
         found = self.predict(X, mask)
         return float(accuracy_score(y, found, sample_weight=sample_weight))
 

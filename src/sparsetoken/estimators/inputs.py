@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags, refuse_others
-from sparsetoken.validation import InvalidInput
+from sparsetoken.validation import InvalidInput, integer
 
 P = ParamSpec("P")
 Fitted = TypeVar("Fitted", bound=BaseEstimator)
@@ -91,12 +91,18 @@ def read_bags(
         As scikit-learn for tables, as `as_bags` else; and for another d than in fit.
     """
     refuse_others(X)
+    if n_tokens is not None:
+        n_tokens = integer("n_tokens", n_tokens, 1)
     rows = _is_table(X)
     if rows and mask is not None:
         raise InvalidInput("mask", "None for a table", type(mask).__name__, "X has no tokens.")
     if rows:
         kinds = [np.float64, np.float32]
-        table = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
+        try:
+            table = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
+        except OverflowError as error:
+            got = f"others: {error}"
+            raise InvalidInput("X", "a table of real numbers", got) from None
         return Reading(as_bags(table, n_tokens=n_tokens), rows)
     bags = as_bags(X, mask)
     if n_tokens is not None and (bags.sizes != n_tokens).any():
