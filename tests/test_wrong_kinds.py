@@ -11,6 +11,7 @@ from sparsetoken.losses import CustomLoss
 from sparsetoken.report.reproduce import chosen_experiments
 from sparsetoken.theory import tuning
 from sparsetoken.validation import InvalidInput
+from sparsetoken.values import from_json
 
 PROBLEM = st.SparseTokenProblem(4, 1, 2.0)
 POOLED, READOUT, STEPS = st.Pooled(), st.Readout("square", 0.1), st.TwoSteps()
@@ -171,3 +172,44 @@ def test_a_linear_axis_ends_where_it_is_told():
 def test_what_is_too_large_or_no_list(call, named):
     with pytest.raises(InvalidInput, match=named):
         call()
+
+
+LONG = 10**5000  # of more digits than Python writes
+ALIGNMENT = [sweep.linear("strength", 1, 3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: st.SparseTokenProblem(LONG), "length"),
+        (lambda: st.SparseTokenProblem(4, 1, LONG), "strength"),
+        (lambda: st.SparseTokenProblem(4, 1, [LONG, 1.0]), "strength"),
+        (lambda: st.TokenCovariance([LONG, 1.0], signal=[1.0, 0.0]), "within covariance"),
+        (lambda: st.Readout(ridge=LONG), "ridge"),
+        (lambda: st.simulate(PROBLEM, POOLED, READOUT, **SMALL | {"trials": LONG}), "trials"),
+        (lambda: st.simulate(PROBLEM, POOLED, READOUT, **SMALL, seed=LONG), "seed"),
+        (lambda: st.simulate(PROBLEM, POOLED, READOUT, **SMALL | {"dimension": LONG}), "dimension"),
+        (lambda: st.oracle.fit_growth([LONG, 3, 4], [1.0, 2.0, 3.0]), "lengths"),
+        (lambda: simulation.is_separable([[1.0], [2.0]], [LONG, 1]), "features and labels"),
+        (lambda: bags.as_bags([[LONG, 1]]), "X"),
+        (lambda: scores(y_score=[LONG, 1]), "y_score"),
+        (lambda: curve([LONG, LONG + 1], [[0.1, 0.2]] * 2), "train_sizes"),
+        (lambda: sweep.Grid("alignment", [sweep.listed("length", [4, LONG])]), "axes.length"),
+        (lambda: sweep.Grid("alignment", [sweep.listed("strength", [-LONG])]), "axes.strength"),
+        (lambda: sweep.Grid("alignment", ALIGNMENT, {"length": LONG}), "fixed.length"),
+        (lambda: sweep.Grid("alignment", ALIGNMENT, trials=-LONG), "trials"),
+        (lambda: sweep.Grid("alignment", ALIGNMENT, seed=LONG), "seed"),
+        (lambda: from_json(st.SparseTokenProblem, '{"length": 1%s}' % ("0" * 5000)), "text"),
+    ],
+)
+def test_integers_that_python_does_not_write(call, named):
+    with pytest.raises(InvalidInput, match=f"^{named}.* must be ") as caught:
+        call()
+    assert len(str(caught.value)) < 700
+
+
+@pytest.mark.parametrize(("features", "labels"), [([1, 0], [0, 0]), ([0, 0], [1, 0])])
+def test_masked_points_are_not_separated(features, labels):
+    given = np.ma.array([[1.0], [2.0]], mask=np.c_[features]), np.ma.array([1, -1], mask=labels)
+    with pytest.raises(InvalidInput, match="must be an array without masked values"):
+        simulation.is_separable(*given)

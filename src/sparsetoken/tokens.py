@@ -190,7 +190,7 @@ def check_dimension(law: TokenLaw, dimension: int) -> None:
 def _numbers(name: str, value: Any, legal: str) -> np.ndarray:
     try:
         array = np.array(value, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidInput(name, legal, type(value).__name__) from None
     if not np.all(np.isfinite(array)):
         raise InvalidInput(name, legal, "an entry that is not finite")

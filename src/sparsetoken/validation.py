@@ -184,7 +184,7 @@ def read_json(kind: type, text: str) -> dict[str, Any]:
     legal = f"a JSON object with the fields of {kind.__name__}"
     try:
         fields = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput("text", legal, text, f"It is not JSON: {error}.") from None
     known = {f.name for f in dataclasses.fields(kind)}
     if not isinstance(fields, dict) or not fields.keys() <= known:

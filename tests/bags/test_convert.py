@@ -176,3 +176,9 @@ def test_bad_layouts_of_tables() -> None:
         as_bags(np.ones((2, 3, 2)), n_tokens=3)
     with pytest.raises(InvalidInput, match="dtype must be float32 or float64"):
         as_bags(np.ones((2, 6)), dtype=np.int64)
+
+
+def test_a_mask_that_is_masked_is_refused():
+    mask = np.ma.array(np.ones((2, 3), bool), mask=[[1, 0, 0], [0, 0, 0]])
+    with pytest.raises(InvalidInput, match=r"without masked.*Give mask.filled\(False\)"):
+        as_bags(np.ones((2, 3, 2)), mask)

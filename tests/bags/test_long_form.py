@@ -182,3 +182,12 @@ def test_frames_of_polars() -> None:
     found = from_frame(frame, bag="slide")
     assert found.ids.tolist() == ["a", "b"]
     assert found.bags[0].tolist() == [[1, 4], [3, 6]]
+
+
+def test_ids_that_are_masked_are_refused():
+    ids = np.ma.array(["a", "b", "a"], mask=[False, True, False])
+    for act in (token_order, lambda ids: from_long(np.eye(3), ids)):
+        with pytest.raises(InvalidInput, match=r"without masked values.*rows without an id"):
+            act(ids)
+    with pytest.raises(InvalidInput, match="ids must be an array without masked values"):
+        to_long(np.ones((3, 1, 2)), ids)

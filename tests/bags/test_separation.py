@@ -115,3 +115,11 @@ def _real(path: Path) -> tuple[Bags, np.ndarray]:
 def test_no_column_of_the_classic_sets_separates_them() -> None:
     for path in sorted(MIL.glob("*.npz")):
         assert separating_columns(*_real(path)) == [], path.stem
+
+
+def test_labels_that_are_masked_or_too_long():
+    X, y = np.ones((4, 2, 1)), [0, 1, 0, 1]
+    with pytest.raises(InvalidInput, match="y must be an array without masked values"):
+        separating_columns(X, np.ma.array(y, mask=y))
+    with pytest.raises(InvalidInput, match="y must be of integers of at most 64 bits"):
+        separating_columns(X, [10**5000, 1, 0, 1])

@@ -26,3 +26,12 @@ def ragged() -> tuple[list[np.ndarray], np.ndarray]:
     for bag in bags[1::2]:
         bag[0] += 3.0
     return bags, labels
+
+
+NO_FORMULAS = ["$\\frac{$", "$x", "$x$ and $y", "\\$", "{", "\ud800"]
+
+
+@pytest.fixture(params=NO_FORMULAS, ids=ascii)
+def text(request: pytest.FixtureRequest) -> str:
+    """Return a name that someone gives, which matplotlib would take for a formula, or refuse."""
+    return request.param

@@ -340,3 +340,21 @@ def test_the_theory_meets_attention_on_bags_of_its_own_problem():
     standard_error = np.std(errors, ddof=1) / np.sqrt(8)
     # Three standard errors, and 0.01 for d = 30 and the grids of ridge and sharpness.
     assert np.mean(errors) == pytest.approx(expected, abs=3 * standard_error + 0.01)
+
+
+def test_a_name_is_drawn_as_it_is_written(text):
+    errors = np.array([[0.4, 0.5, 0.3], [0.2, 0.2, 0.5]])
+    curve = {"predicted_sizes": [10, 40], "predicted_errors": [0.4, 0.3]}
+    display = BagLearningCurveDisplay.from_predictions([10, 40], errors, name=text, **curve)
+    display.figure_.canvas.draw()
+
+
+def test_labels_that_are_masked_or_too_long(ragged):
+    bags, labels = ragged
+    measure = BagLearningCurveDisplay.from_estimator
+    with pytest.raises(InvalidInput, match="y must be an array without masked values"):
+        measure(POOLED, bags, np.ma.array(labels, mask=np.arange(60) == 2))
+    with pytest.raises(InvalidInput, match="y must be of integers of at most 64 bits"):
+        measure(POOLED, bags, [10**5000, *labels[1:]])
+    with pytest.raises(InvalidInput, match="cv must be an integer >= 2"):
+        measure(POOLED, bags, labels, cv=10**5000)

@@ -1,5 +1,6 @@
 """Every kind of bad input has one clear message."""
 
+import contextlib
 import re
 import warnings
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from sparsetoken import (
     VectorizedLinearClassifier,
 )
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import PaddingWarning
+from sparsetoken.estimators import PaddingWarning, QueryWarning
 from sparsetoken.validation import InvalidInput
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -244,11 +245,65 @@ def test_magnitudes_that_are_legal_do_not_matter(
     np.testing.assert_allclose(found, expected, atol=1e-3 * np.abs(expected).max())
 
 
+BAD_FITS = {
+    "no fit": lambda model, X, y: None,
+    "one class": lambda model, X, y: model.fit(X, 0 * y),
+    "no ridge": lambda model, X, y: model.set_params(ridge=-1.0).fit(X, y),
+    "no labels": lambda model, X, y: model.fit(X, None),
+    "not finite": lambda model, X, y: model.fit(np.where(X > 1, np.nan, X), y),
+    "other dimension, more classes": lambda model, X, y: model.set_params(ridge=-1.0).fit(
+        X[..., :2], np.arange(20) % 4
+    ),
+    "a warning that is an error": lambda model, X, y: model.fit(_padded(X), y),
+}
+by_bad_fit = pytest.mark.parametrize("bad_fit", BAD_FITS)
+
+
+def _padded(X: np.ndarray) -> np.ndarray:
+    return np.concatenate([X, np.where(np.arange(20)[:, None, None] < 5, 0.0, X)], axis=1)
+
+
 @by_model
-def test_before_fit_and_another_dimension(cube: Cube, model: BaseEstimator) -> None:
+@by_bad_fit
+def test_what_has_no_fit_says_so(cube: Cube, model: BaseEstimator, bad_fit: str) -> None:
+    model = clone(model)
+    with contextlib.suppress(ValueError, PaddingWarning):
+        BAD_FITS[bad_fit](model, *cube)
+    asked = "predict predict_proba decision_function score top_tokens attention_weights"
+    asked += " token_scores token_logits effective_tokens summary"
+    for name in asked.split():
+        if hasattr(model, name):
+            given = {"score": cube, "summary": ()}.get(name, cube[:1])
+            with pytest.raises(NotFittedError):
+                getattr(model, name)(*given)
+    assert not hasattr(model, "n_features_in_")
+
+
+@by_model
+@by_bad_fit
+def test_a_fit_that_fails_leaves_the_one_before(
+    cube: Cube, model: BaseEstimator, bad_fit: str
+) -> None:
+    fitted = clone(model).fit(*cube)
+    expected = fitted.predict_proba(cube[0])
+    with contextlib.suppress(ValueError, PaddingWarning):
+        BAD_FITS[bad_fit](fitted, *cube)
+    np.testing.assert_array_equal(fitted.predict_proba(cube[0]), expected)
+
+
+def test_warnings_of_a_fit_name_the_line_that_called_it(cube: Cube) -> None:
     X, y = cube
-    with pytest.raises(NotFittedError):
-        clone(model).predict(X)
+    with pytest.warns(PaddingWarning) as padded:
+        PooledLinearClassifier().fit(_padded(X), y)
+    noise = np.random.default_rng(1).standard_normal(X.shape)
+    with pytest.warns(QueryWarning) as queried:
+        AttentionClassifier("cross_fit", temperature=1.0, random_state=0).fit(noise, y)
+    assert {one.filename for one in (*padded, *queried)} == {__file__}
+
+
+@by_model
+def test_another_dimension(cube: Cube, model: BaseEstimator) -> None:
+    X, y = cube
     fitted, name = clone(model).fit(X, y), type(model).__name__
     with pytest.raises(InvalidInput, match=f"bags of d = 4, as {name} was fitted on; got 'd = 5'"):
         fitted.predict(np.ones((2, 3, 5)))
@@ -337,3 +392,49 @@ def test_nothing_that_is_given_is_ignored(kind) -> None:
         kind(standardize="no").fit(X, y)
     assert kind(n_tokens=4).fit(X, y).predict(X.reshape(20, 12)).shape == (20,)
     assert kind().fit(np.ma.array(X), y).predict(X).shape == (20,)
+
+
+LONG = 10**5000  # of more digits than Python writes
+OF_LABELS = "y must be of integers of at most 64 bits, or texts.*Name the classes"
+MASKED = "without masked values; got '1 of them'"
+
+
+@by_model
+def test_labels_and_weights_that_are_masked_or_too_long(cube: Cube, model: BaseEstimator) -> None:
+    X, y = cube
+    fitted = clone(model).fit(X, y)
+    hidden = np.arange(20) == 3
+    for labels, message in (
+        (np.ma.array(y, mask=hidden), f"y must be an array {MASKED}. Leave these bags out"),
+        (np.ma.array(np.where(y, "a", "b"), mask=hidden), f"y must be an array {MASKED}"),
+        ([LONG, *y[1:]], OF_LABELS),
+        ([2**70, *y[1:]], OF_LABELS),
+    ):
+        for act in (clone(model).fit, fitted.score):
+            with pytest.raises(InvalidInput, match=message):
+                act(X, labels)
+    for weight, message in (
+        (np.ma.array(np.ones(20), mask=hidden), f"sample_weight must be an array {MASKED}"),
+        ([LONG] * 20, "sample_weight must be an array of real numbers"),
+    ):
+        for act in (clone(model).fit, fitted.score):
+            with pytest.raises(InvalidInput, match=message):
+                act(X, y, sample_weight=weight)
+    unmasked = clone(model).fit(X, np.ma.array(y), sample_weight=np.ma.array(np.ones(20)))
+    assert unmasked.classes_.tolist() == [0, 1]
+
+
+@by_model
+@pytest.mark.parametrize("long", [LONG, -LONG], ids=["positive", "negative"])
+def test_integers_that_python_does_not_write(cube: Cube, model: BaseEstimator, long: int) -> None:
+    X, y = cube
+    for name in model.get_params():
+        if name not in ("verbose", "class_weight", "token_features", "loss"):
+            with pytest.raises(ValueError, match=rf"{name} must be|Seed must be") as caught:
+                clone(model).set_params(**{name: long}).fit(X, y)
+            assert "4300" not in str(caught.value)
+    with pytest.raises(InvalidInput, match="loss must be one of"):
+        clone(model).set_params(loss=long).fit(X, y)
+    for bags in ([[long, 1]] * 20, [[[long, 1]]] * 20, [np.array([[long, 1]])] * 20):
+        with pytest.raises(InvalidInput, match=r"(X|bag 0) must be an? (array|table) of real"):
+            clone(model).fit(bags, y)

@@ -272,6 +272,14 @@ def test_bad_numbers_of_components(kept: object) -> None:
         TokenPCA(kept).fit(_bags())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("estimator", [TokenPCA(9), BagPooling("softmax", np.ones(3))], ids=str)
+def test_a_fit_that_fails_is_none(estimator: BaseEstimator) -> None:
+    with pytest.raises(InvalidInput):
+        estimator.fit(_bags())
+    with pytest.raises(NotFittedError):
+        estimator.transform(_bags())
+
+
 @pytest.mark.parametrize("tolerance", [-0.1, 1.0, np.nan, "none"])
 def test_bad_tolerances(tolerance: object) -> None:
     with pytest.raises(InvalidInput, match=r"tolerance must be a finite number in \[0, 1\)"):

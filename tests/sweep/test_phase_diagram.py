@@ -177,3 +177,10 @@ def test_a_sweep_without_results_is_refused():
     empty = [Summary(point, "theory", "missing", {}, {}, 0) for point in sweep.points()]
     with pytest.raises(InvalidInput, match="found by a row"):
         draw(sweep, empty)
+
+
+@pytest.mark.parametrize("curves", ["", "loss"])
+def test_names_of_losses_are_drawn_as_they_are_written(curves):
+    sweep = grid([LOADS, listed("loss", ["square", "$\\frac{$"])], x="alpha1", curves=curves)
+    figure, _ = draw(sweep, rows(sweep, lambda point: point["alpha1"]))
+    figure.draw_without_rendering()

@@ -30,6 +30,7 @@ from sparsetoken.sweep import (
 from sparsetoken.sweep.batch import run_batch
 from sparsetoken.sweep.processes import WorkerDied
 from sparsetoken.sweep.records import Call, Counts
+from sparsetoken.validation import InvalidInput
 
 
 @dataclasses.dataclass(frozen=True)
@@ -393,3 +394,12 @@ def test_workers_have_one_blas_thread_whatever_the_environment_says(monkeypatch)
         libraries = pool.submit(threadpoolctl.threadpool_info).result()
     assert {library["num_threads"] for library in libraries} == {1}
     assert len(libraries) >= 2  # of numpy and of scipy
+
+
+@pytest.mark.parametrize("workers", [0, -(10**5000), 1.5], ids=["0", "long", "1.5"])
+def test_a_run_has_a_worker(tmp_path, workers):
+    refused = pytest.raises(InvalidInput, match="workers must be an integer >= 1")
+    with Store(tmp_path / "s.sqlite") as store, refused:
+        run(store, JobPlan([], str), workers=workers)
+    with refused:
+        WorkerPool(workers)

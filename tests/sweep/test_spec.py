@@ -95,7 +95,10 @@ def test_errors_have_line_and_key(tmp_path, old, new, line, key):
         assert f"spec.toml, line {line}, {key} must be" in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["trials = ", "axes = 3\nexperiment = 'learning'", "", "tied = 1"])
+NO_SPECS = ["trials = ", "axes = 3\nexperiment = 'learning'", "", "tied = 1"]
+
+
+@pytest.mark.parametrize("text", [*NO_SPECS, f"seed = {'9' * 5000}"], ids=range(5))
 def test_files_that_are_no_spec(tmp_path, text):
     with pytest.raises(InvalidInput, match=r"spec\.toml"):
         read(tmp_path, text)

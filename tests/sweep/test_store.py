@@ -8,14 +8,28 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sparsetoken.sweep import Store, StoreError
+from sparsetoken.sweep import (
+    Grid,
+    GridPlan,
+    JobPlan,
+    Store,
+    StoreError,
+    export_table,
+    linear,
+    run,
+    summaries,
+    to_pandas,
+    to_xarray,
+)
 from sparsetoken.sweep import leases as leases_module
+from sparsetoken.sweep.estimate import estimate
 from sparsetoken.sweep.leases import started_at
 from sparsetoken.sweep.records import Answer, Counts, Result
 from sparsetoken.sweep.schema import SCHEMA_VERSION, EmptyStore
 from sparsetoken.validation import InvalidInput
 
 ROWS = [{"n": n} for n in range(20)]
+GRID = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
 
 
 @pytest.fixture
@@ -322,3 +336,25 @@ def test_many_may_create_the_same_store_at_once(tmp_path):
 
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(create, range(4))) == [None] * 4
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda store: run(store, GridPlan(GRID)),
+        lambda store: estimate(GRID, store),
+        lambda store: JobPlan([], str).known(store),
+        lambda store: JobPlan([], str).results(store),
+        lambda store: export_table(store, "table.csv"),
+        summaries,
+        to_pandas,
+        to_xarray,
+    ],
+)
+def test_a_path_is_no_store(path, kind, call):
+    with Store(path) as store:
+        run(store, GridPlan(GRID))
+    message = r"store must be an open Store; got .*store\.sqlite.*with Store\(path\) as store"
+    with pytest.raises(InvalidInput, match=message):
+        call(kind(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.validation import InvalidInput, integer
 
 _CHUNK = 1 << 20  # values looked at together
+_MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
 
 
 def as_bags(
@@ -84,7 +86,7 @@ def refuse_others(X: Any) -> None:
         For dicts, strings, bags with their ids, iterators such as generators, and arrays with
         masked values.
     """
-    _refuse_masked("X", X)
+    refuse_masked("X", X, _MASK)
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
     if isinstance(X, Mapping) and not issparse(X):  # some sparse arrays are dicts
         remedy = "Give list(X.values()), with labels in the same order."
@@ -101,11 +103,21 @@ def refuse_others(X: Any) -> None:
         raise InvalidInput("X", legal, type(first).__name__, remedy)
 
 
-def _refuse_masked(name: str, X: Any) -> None:
-    count = int(np.ma.count_masked(X)) if isinstance(X, np.ma.MaskedArray) else 0
+def refuse_masked(name: str, values: Any, remedy: str = "Leave these bags out.") -> None:
+    """Raise `InvalidInput` if an array has masked values, which NumPy would let pass."""
+    count = int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
     if count:
-        remedy = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
         raise InvalidInput(name, "an array without masked values", f"{count} of them", remedy)
+
+
+def check_labels(y: Any, name: str = "y") -> None:
+    """Raise `InvalidInput` if class labels are masked, or integers of more than 64 bits."""
+    refuse_masked(name, y)
+    labels = np.asarray(y)
+    for label in labels.ravel().tolist() if labels.dtype == object else ():
+        if isinstance(label, numbers.Integral) and int(label).bit_length() > 64:
+            remedy = "Name the classes by texts or by small integers."
+            raise InvalidInput(name, "of integers of at most 64 bits, or texts", label, remedy)
 
 
 def is_list_of_bags(X: Any) -> bool:
@@ -148,7 +160,7 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
     TypeError
         If values are not numbers.
     """
-    _refuse_masked(name, X)
+    refuse_masked(name, X, _MASK if name == "X" else "")
     legal = "an array of real numbers"
     if issparse(X):
         raise InvalidInput(name, legal, type(X).__name__, "Tokens are dense: use .toarray().")
@@ -156,7 +168,7 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
         array = np.asarray(X)
         if array.dtype == object:
             array = array.astype(np.float64)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:  # such as integers beyond the largest float
         raise InvalidInput(name, legal, type(X).__name__, f"NumPy says: {error}") from None
     if array.dtype.kind not in "biuf":
         raise InvalidInput(name, legal, f"dtype {array.dtype}")
@@ -215,6 +227,7 @@ def _three_dimensional(array: np.ndarray, n_tokens: int | None) -> np.ndarray:
 
 def _checked_mask(mask: Any, n: int, L: int) -> Bool[np.ndarray, "n L"]:
     legal = f"a bool array of shape ({n}, {L}), True where there is a token"
+    refuse_masked("mask", mask, "Give mask.filled(False).")
     try:
         given = np.asarray(mask)
     except ValueError:

@@ -11,11 +11,14 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags, as_floats, check_finite
+from sparsetoken.bags.convert import as_bags, as_floats, check_finite, refuse_masked
 from sparsetoken.validation import InvalidInput
 
 if TYPE_CHECKING:
     import pandas
+
+
+_NO_ID = "Leave out rows without an id."
 
 
 class IdentifiedBags(NamedTuple):
@@ -87,6 +90,7 @@ def from_long(tokens: Any, bag_ids: Any) -> IdentifiedBags:
     >>> found.ids.tolist(), found.bags[0].shape
     (['b', 'a'], (2, 3))
     """
+    refuse_masked("bag_ids", bag_ids, _NO_ID)
     rows, ids = as_floats(tokens, name="tokens"), np.asarray(bag_ids)
     if rows.ndim != 2 or not rows.size:
         raise InvalidInput("tokens", "an array of shape (N, d), not empty", f"shape {rows.shape}")
@@ -144,6 +148,7 @@ def token_order(bag_ids: Any) -> Int[np.ndarray, " N"]:
     >>> token_order(["b", "a", "b"]).tolist()
     [0, 2, 1]
     """
+    refuse_masked("bag_ids", bag_ids, _NO_ID)
     ids = np.asarray(bag_ids)
     if ids.ndim != 1:
         raise InvalidInput("bag_ids", "an array of shape (N,)", f"shape {ids.shape}")
@@ -173,6 +178,7 @@ def to_long(bags: Any, ids: Any = None) -> LongForm:
     >>> to_long(as_bags([np.zeros((2, 3)), np.ones((1, 3))])).bag_ids.tolist()
     [0, 0, 1]
     """
+    refuse_masked("ids", ids)
     bags = as_bags(bags)
     names = np.arange(len(bags)) if ids is None else np.asarray(ids)
     if names.shape != (len(bags),) or len(set(names.tolist())) < len(bags):

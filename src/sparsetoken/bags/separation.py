@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.convert import as_bags, check_labels
 from sparsetoken.bags.segments import segment_max, segment_mean
 from sparsetoken.validation import InvalidInput, real
 
@@ -83,6 +83,7 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
     SeparatingColumn(label=1, column=1, summary='max', error=0.0)
     """
     error = real("error", error, 0.0, 0.5, open_high=True)
+    check_labels(y)
     bags, labels = as_bags(bags), np.asarray(y)
     if labels.shape != (len(bags),):
         raise InvalidInput("y", f"one label for each of {len(bags)} bags", labels.shape)

@@ -13,9 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, MarkerStyle
 
+from sparsetoken.bags.convert import as_floats
 from sparsetoken.figures.palette import PALE
 from sparsetoken.figures.panels import panels, style_of
-from sparsetoken.figures.style import COLOURS
+from sparsetoken.figures.style import COLOURS, as_written
 from sparsetoken.validation import InvalidInput, integer
 
 LARGEST_NUMBER = 30  # of bags in one figure
@@ -194,7 +195,7 @@ class AttentionDisplay:
         heads = np.maximum(w[top], 0)
         axes.plot(top, heads, ls="", marker=TIP, color="black", ms=6, zorder=3, clip_on=False)
         name = f"bag {i}" if self.names is None else self.names[i]
-        axes.set_ylabel(name, rotation=0, ha="right", va="center")
+        axes.set_ylabel(as_written(name), rotation=0, ha="right", va="center")
         axes.grid(visible=False, axis="x")
         if _adds_up(w):
             axes.hlines(1 / len(w), -0.5, len(w) - 0.5, color="black", ls=":", lw=1)
@@ -209,7 +210,7 @@ class AttentionDisplay:
         self.axes_[0].set_xlim(-0.7, longest - 0.3)
         self.axes_[0].set_ylim(least - 0.06 * span, largest + 0.22 * span)
         label = "token (its place in the bag)"
-        self.axes_[-1].set_xlabel(f"{label}\n{self.note}" if self.note else label)
+        self.axes_[-1].set_xlabel(f"{label}\n{as_written(self.note)}" if self.note else label)
         marks = [Line2D([], [], marker="s", ls="", color=COLOURS["attention"], label="weight")]
         if any(len(top) for top in self.top_tokens):
             marks.append(Line2D([], [], marker=TIP, ls="", color="black", label="top token"))
@@ -269,7 +270,7 @@ def _checked_weights(weights: Any) -> list[np.ndarray]:
     if not 1 <= len(weights) <= LARGEST_NUMBER:
         legal = f"of 1 to {LARGEST_NUMBER} bags"
         raise InvalidInput("weights", legal, f"{len(weights)} bags", "Pick some, as in X[:6].")
-    checked = [np.asarray(w, float) for w in weights]
+    checked = [as_floats(w, float, f"weights[{i}]") for i, w in enumerate(weights)]
     for i, w in enumerate(checked):
         if w.ndim != 1 or not w.size or not np.isfinite(w).all():
             legal = "a finite array of shape (L,), L >= 1"

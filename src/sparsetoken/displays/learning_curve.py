@@ -11,12 +11,13 @@ from jaxtyping import Float, Real
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from sparsetoken.bags.convert import check_labels
 from sparsetoken.displays.checks import read_curve, read_errors, rising
 from sparsetoken.displays.measured import measured_errors, read_sizes, read_splits
 from sparsetoken.displays.predicted import PREDICTED, predicted_errors
 from sparsetoken.figures.palette import GREY
 from sparsetoken.figures.panels import panels, style_of
-from sparsetoken.figures.style import COLOURS
+from sparsetoken.figures.style import COLOURS, as_written
 from sparsetoken.models import MODELS
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.validation import InvalidInput, choice
@@ -136,6 +137,7 @@ class BagLearningCurveDisplay:
         """
         kind = _kind(estimator) if model is None else choice("model", model, MODELS)
         _check_theory(kind, problem, diagnosis)
+        check_labels(y)
         labels = np.asarray(y)
         splits = read_splits(X, labels, cv)
         sizes = read_sizes(train_sizes, splits, labels)
@@ -207,7 +209,7 @@ class BagLearningCurveDisplay:
         -------
         BagLearningCurveDisplay
         """
-        name = self.name or self.model or "classifier"
+        name = as_written(self.name or self.model or "classifier")
         colour = COLOURS.get(self.model or "", OTHER_COLOUR)
         with style_of(ax):
             self.ax_ = panels(ax, 1, 1, (5.6, 3.9))[0, 0]

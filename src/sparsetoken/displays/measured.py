@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +28,8 @@ def read_splits(X: Any, y: np.ndarray, cv: Any) -> list[Split]:
     from sklearn.model_selection import check_cv
     from sklearn.utils import check_consistent_length
 
+    if isinstance(cv, numbers.Integral):
+        cv = integer("cv", cv, 2)
     check_consistent_length(X, y)
     found = len(np.unique(y))
     if found < 2:

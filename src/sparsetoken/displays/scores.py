@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from matplotlib.axes import Axes
 
-from sparsetoken.bags.convert import as_floats
+from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.figures.palette import GREY, LIGHT_GREY
 from sparsetoken.figures.panels import panels, style_of
-from sparsetoken.figures.style import COLOURS
+from sparsetoken.figures.style import COLOURS, as_written
 from sparsetoken.validation import InvalidInput, integer, real
 
 CLASS_COLOURS = (LIGHT_GREY, COLOURS["readout_cosine"])  # negative, positive
@@ -99,6 +99,7 @@ class ScoreDisplay:
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(estimator)
+        check_labels(y)
         classes = _two_classes(estimator)
         if not np.isin(y, classes).all():
             got = ", ".join(map(str, np.unique(y)))
@@ -141,6 +142,7 @@ class ScoreDisplay:
             If there are not two classes, lengths do not match, or scores or the threshold are not
             finite.
         """
+        check_labels(y_true, "y_true")
         labels, scores = np.asarray(y_true), as_floats(y_score, float, "y_score")
         if threshold is not None:
             real("threshold", threshold)
@@ -185,13 +187,13 @@ class ScoreDisplay:
         for rows, name, colour in zip(
             (~self.positive, self.positive), self.class_names, CLASS_COLOURS, strict=True
         ):
-            label = f"{name}: {rows.sum()} bags"
+            label = f"{as_written(name)}: {rows.sum()} bags"
             bars = axes.hist(self.scores[rows], edges, color=colour, alpha=0.6, label=label)[2]
             self.histograms_.append(bars)
         if self.threshold is not None:
             axes.axvline(self.threshold, color="black", lw=1, ls="--")
         told = "" if self.threshold is None else f" (decision at {self.threshold:g})"
-        axes.set(xlabel=self.score_name + told, ylabel="bags")
+        axes.set(xlabel=as_written(self.score_name) + told, ylabel="bags")
         axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 
     def _roc(self, axes: Axes) -> None:

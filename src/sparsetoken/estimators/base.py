@@ -16,9 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
+from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.estimators.inputs import (
     PaddingWarning,
     Reading,
+    all_or_nothing,
     check_magnitude,
     read_bags,
     told_padding,
@@ -60,6 +62,7 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     intercept_: np.ndarray
     ridge_: np.ndarray
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> Self:
         """Fit to bags and one label each.
 
@@ -86,12 +89,12 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         ValueError
             If tokens are not finite or of a magnitude that products overflow, a bag is empty,
             dimensions or lengths do not match, there is one class only, or a parameter is out
-            of range.
+            of range. The classifier is then as it was before.
         """
         reading = read_bags(self, X, reset=True, n_tokens=self.n_tokens, mask=mask)
         bags = reading.bags
         if padded := told_padding(bags):
-            warnings.warn(padded, PaddingWarning, stacklevel=2)
+            warnings.warn(padded, PaddingWarning, stacklevel=3)
         _check_rows(reading, y)
         targets = read_targets(bags, y, sample_weight, self.class_weight)
         self.classes_, self.n_bags_ = targets.classes, float(targets.weight.sum())
@@ -129,6 +132,9 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
         """Return the accuracy on bags and labels, a number in [0, 1]."""
+        check_labels(y)
+        if sample_weight is not None:
+            sample_weight = as_floats(sample_weight, np.float64, "sample_weight")
         found = self.predict(X, mask)
         return float(accuracy_score(y, found, sample_weight=sample_weight))
 
@@ -150,12 +156,6 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     def _read(self, X: Any, mask: Any = None) -> Bags:
         check_is_fitted(self)
         return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask).bags
-
-    def _logits(self, X: Any, shift: np.ndarray) -> list[np.ndarray]:
-        """Return <x_l, w> + shift of each token."""
-        bags = self._read(X)
-        logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, shift)
-        return self._per_bag(logits, bags)
 
     def _per_bag(self, values: Float[np.ndarray, "N K"], bags: Bags) -> list[np.ndarray]:
         """Return values of tokens as one array for each bag: (L_i,), or (L_i, K)."""

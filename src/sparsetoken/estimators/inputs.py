@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -10,8 +12,10 @@ from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags, refuse_others
-from sparsetoken.validation import InvalidInput
+from sparsetoken.validation import InvalidInput, integer
 
+P = ParamSpec("P")
+Fitted = TypeVar("Fitted", bound=BaseEstimator)
 LARGEST = {4: 1e12, 8: 1e100}  # bytes of a value: products of three stay finite
 
 
@@ -34,6 +38,27 @@ class PaddingWarning(UserWarning):
 
     Give a mask, or silence it with ``warnings.simplefilter("ignore", PaddingWarning)``.
     """
+
+
+def all_or_nothing(
+    fit: Callable[Concatenate[Fitted, P], Fitted],
+) -> Callable[Concatenate[Fitted, P], Fitted]:
+    """Let a fit that raises leave the estimator as it was: not fitted, or fitted as before.
+
+    What it had set until then, such as ``n_features_in_``, would pass for a fit.
+    """
+
+    @functools.wraps(fit)
+    def whole(estimator: Fitted, /, *args: P.args, **kwargs: P.kwargs) -> Fitted:
+        before = dict(vars(estimator))
+        try:
+            return fit(estimator, *args, **kwargs)
+        except BaseException:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            raise
+
+    return whole
 
 
 def read_bags(
@@ -66,12 +91,18 @@ def read_bags(
         As scikit-learn for tables, as `as_bags` else; and for another d than in fit.
     """
     refuse_others(X)
+    if n_tokens is not None:
+        n_tokens = integer("n_tokens", n_tokens, 1)
     rows = _is_table(X)
     if rows and mask is not None:
         raise InvalidInput("mask", "None for a table", type(mask).__name__, "X has no tokens.")
     if rows:
         kinds = [np.float64, np.float32]
-        table = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
+        try:
+            table = validate_data(estimator, X, reset=reset, dtype=kinds, ensure_all_finite=False)
+        except OverflowError as error:
+            got = f"others: {error}"
+            raise InvalidInput("X", "a table of real numbers", got) from None
         return Reading(as_bags(table, n_tokens=n_tokens), rows)
     bags = as_bags(X, mask)
     if n_tokens is not None and (bags.sizes != n_tokens).any():

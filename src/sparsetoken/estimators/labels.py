@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d
 
 from sparsetoken.bags import Bags
+from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.validation import InvalidInput
 
@@ -20,17 +22,18 @@ def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
     Raises
     ------
     ValueError
-        If y is missing, of another length, not of classes, or of one class only; or if
+        If y is missing, masked, of another length, not of classes, or of one class only; or if
         weights are of another length, negative or not finite, or for a class that y lacks.
     """
     if y is None:
         raise ValueError("This classifier requires y to be passed, but the target y is None.")
+    check_labels(y)
     y = column_or_1d(y, warn=True)
     check_consistent_length(bags, y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    weight = _check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True)
+    weight = read_weights(bags, sample_weight)
     used = weight > 0
     classes, number = np.unique(y[used], return_inverse=True)
     if len(classes) < 2:
@@ -39,6 +42,20 @@ def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
     if isinstance(class_weight, dict):
         _refuse_unknown(class_weight, np.unique(y).tolist())
     return Targets(used, classes, number, weight[used], _class_weights(class_weight, classes))
+
+
+def read_weights(bags: Bags, sample_weight: Any) -> Float[np.ndarray, " n"]:
+    """Return one weight for each bag, 1 by default.
+
+    Raises
+    ------
+    ValueError
+        If weights are of another length, negative, masked or not finite.
+    """
+    if sample_weight is not None:
+        given = as_floats(sample_weight, np.float64, "sample_weight")
+        sample_weight = given if given.ndim else given.item()
+    return _check_sample_weight(sample_weight, bags, dtype=np.float64, ensure_non_negative=True)
 
 
 def _refuse_unknown(class_weight: dict, classes: list) -> None:

@@ -113,7 +113,9 @@ class PooledLinearClassifier(_LinearClassifier):
 
     def token_logits(self, X: Any) -> list[np.ndarray]:
         """Return <x_l, w> + b of each token: arrays (L_i,), or (L_i, n_classes)."""
-        return self._logits(X, self.intercept_)
+        bags = self._read(X)
+        logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)
+        return self._per_bag(logits, bags)
 
 
 class VectorizedLinearClassifier(_LinearClassifier):

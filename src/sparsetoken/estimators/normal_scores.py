@@ -9,9 +9,10 @@ from jaxtyping import Float
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from sparsetoken.estimators.inputs import read_bags
+from sparsetoken.estimators.inputs import all_or_nothing, read_bags
+from sparsetoken.estimators.labels import read_weights
 from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.estimators.token_transformer import sampled_tokens
@@ -81,6 +82,7 @@ class TokenNormalScores(  # type: ignore[call-arg]
         self.max_tokens = max_tokens
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the scores from bags in any form; y is not used.
 
@@ -99,9 +101,7 @@ class TokenNormalScores(  # type: ignore[call-arg]
         least = real("least_kurtosis", self.least_kurtosis, -np.inf)
         most = integer("max_tokens", self.max_tokens, 1)
         bags = read_bags(self, X, reset=True).bags
-        weight = _check_sample_weight(
-            sample_weight, bags, dtype=np.float64, ensure_non_negative=True
-        )
+        weight: Any = read_weights(bags, sample_weight)
         if not weight.all():
             bags, weight = bags[weight > 0], weight[weight > 0]
         rows = sampled_tokens(bags, most, check_random_state(self.random_state))

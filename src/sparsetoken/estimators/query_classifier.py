@@ -174,14 +174,14 @@ class QueryClassifier(BagClassifier):
             if fit.failure:
                 remedy = "Raise ridge and query_ridge, or set standardize=True."
                 text = f"Joint training did not converge: {fit.failure}. {remedy}"
-                warnings.warn(text, ConvergenceWarning, stacklevel=4)
+                warnings.warn(text, ConvergenceWarning, stacklevel=6)
         if bags.sizes.max() == 1:
             return
         shares = weight @ (self._effective(bags) / bags.sizes[:, None]) / weight.sum()
         for fit, share in zip(fits, shares.tolist(), strict=True):
             text = complaint(fit, options, share)
             if text:
-                warnings.warn(text, QueryWarning, stacklevel=4)
+                warnings.warn(text, QueryWarning, stacklevel=6)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         tokens = self._tokens(bags)

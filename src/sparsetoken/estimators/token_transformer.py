@@ -17,7 +17,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.inputs import read_bags
+from sparsetoken.estimators.inputs import all_or_nothing, read_bags
 from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.fitting import moments
@@ -83,6 +83,7 @@ class TokenTransformer(  # type: ignore[call-arg]
         self.max_tokens = max_tokens
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the transformer to tokens of bags in any form, with the labels of their bags.
 

@@ -24,7 +24,7 @@ from sparsetoken.bags.segments import (
     segment_sum,
     weighted_sum,
 )
-from sparsetoken.estimators.inputs import read_bags
+from sparsetoken.estimators.inputs import all_or_nothing, read_bags
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput, choice, integer, real
@@ -83,6 +83,7 @@ class TokenScaler(  # type: ignore[call-arg]
         self.with_mean = with_mean
         self.with_std = with_std
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn mean and scale of each column from bags in any form; y is not used."""
         tokens = read_bags(self, X, reset=True).bags.tokens
@@ -156,6 +157,7 @@ class TokenPCA(  # type: ignore[call-arg]
         self.whiten = whiten
         self.tolerance = tolerance
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the components from bags in any form; y is not used.
 
@@ -238,6 +240,7 @@ class BagPooling(OneToOneFeatureMixin, _BagTransformer):
         self.query = query
         self.sharpness = sharpness
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters and take d from bags in any form; y is not used.
 

@@ -20,6 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from sparsetoken.figures.palette import COLOURS, CYCLE, GREY, GRID, SEQUENCE
+from sparsetoken.validation import InvalidInput
 
 __all__ = [
     "COLOURS",
@@ -27,6 +28,7 @@ __all__ = [
     "STYLE",
     "Shown",
     "Value",
+    "as_written",
     "axis_text",
     "legend",
     "load_axis",
@@ -73,6 +75,30 @@ def new_figure(width: float, height: float, columns: int = 1) -> tuple[Figure, l
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots(1, columns, squeeze=False)
     return figure, list(axes[0])
+
+
+def as_written(text: object) -> str:
+    r"""Return a name or a label of someone else as text that is drawn as it is written.
+
+    Its dollars would begin a formula, which may not be one, and half a pair of surrogates is no
+    character.
+
+    Raises
+    ------
+    InvalidInput
+        If it is an integer that Python does not write.
+
+    Examples
+    --------
+    >>> from sparsetoken.figures.style import as_written
+    >>> print(as_written("5$ or $6"))
+    5\$ or \$6
+    """
+    try:
+        written = str(text)
+    except ValueError:  # of more than 4300 digits
+        raise InvalidInput("name or label", "a text", text) from None
+    return written.encode(errors="backslashreplace").decode().replace("$", r"\$")
 
 
 def axis_text(axes: Axes, *, x: str, y: str, title: str = "") -> None:

@@ -40,7 +40,13 @@ def is_separable(features: Float[np.ndarray, "n m"], labels: Real[np.ndarray, " 
     >>> is_separable(features, np.array([-1, 1, 1])), is_separable(features, np.array([1, -1, 1]))
     (True, False)
     """
-    F, y = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
+    for name, given in (("features", features), ("labels", labels)):
+        if np.ma.is_masked(given):
+            raise InvalidInput(name, "an array without masked values", "some", "Leave them out.")
+    try:
+        F, y = np.asarray(features, dtype=float), np.asarray(labels, dtype=float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput("features and labels", "arrays of numbers", str(error)) from None
     if not np.isfinite(F).all():
         raise InvalidInput("features", "finite (no NaN, no infinity)", "others")
     if F.ndim != 2 or y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):

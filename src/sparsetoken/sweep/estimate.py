@@ -13,6 +13,7 @@ from sparsetoken.sweep.definitions import Definitions
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import key_of
 from sparsetoken.sweep.parameters import QUERY, relevant, series_of
+from sparsetoken.sweep.reading import require_store
 from sparsetoken.sweep.store import Store
 
 LONG = 2.0
@@ -42,6 +43,8 @@ def estimate(grid: Grid, store: Store | None = None, memory_budget: int | None =
     memory_budget : int, optional
         As for the run.
     """
+    if store is not None:
+        require_store(store)
     rows, done, seconds = {}, 0, 0.0
     places = sorted({0, grid.size // 2, grid.size - 1})
     for quantity in grid.quantities:

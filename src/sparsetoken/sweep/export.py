@@ -13,7 +13,7 @@ from sparsetoken.extras import needed
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.sweep.columns import Columns
 from sparsetoken.sweep.integrity import Losses, read_whole_rows
-from sparsetoken.sweep.reading import StoreReader, damaged_rows_text
+from sparsetoken.sweep.reading import StoreReader, damaged_rows_text, require_store
 from sparsetoken.sweep.schema import StoreError
 from sparsetoken.sweep.store import Store
 from sparsetoken.validation import InvalidInput
@@ -74,6 +74,7 @@ def export_table(store: StoreReader, path: Path | str, *, facts: bool = False) -
     ...     export_table(store, folder + "/s.csv")
     Losses(finished=0, unknown=0)
     """
+    require_store(store)
     path = Path(path)
     check_export(path, store.path)
     if path.suffix.lower() == STORE:
@@ -120,6 +121,7 @@ def to_pandas(store: Store, *, facts: bool = False) -> pd.DataFrame:
     ...     len(to_pandas(store))
     3
     """
+    require_store(store)
     pd = needed("pandas", "to make a DataFrame", "data")
     columns, losses = read_columns(store, facts)
     if any(losses):

@@ -16,7 +16,7 @@ from sparsetoken.models import MODELS, Attention, ModelEntry
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.sweep.keys import canonical_text
-from sparsetoken.validation import InvalidInput, choice
+from sparsetoken.validation import LARGEST_INTEGER, InvalidInput, choice
 
 QUANTITIES = ("theory", "simulation")
 VERSIONS = {"alignment": 2, "learning": 3, "capacity": 3}
@@ -39,9 +39,11 @@ class Parameter(NamedTuple):
         Raises
         ------
         InvalidInput
-            If it is of another type; its name is `where`.
+            If it is of another type or an integer of too many digits; its name is `where`.
         """
         kind, default = self
+        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+            raise InvalidInput(where, "an integer of at most 128 bits", value)
         if (value is None and default is None) or (kind is str and isinstance(value, str)):
             return value
         number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -220,7 +220,11 @@ def _boundary(axes: Axes, panels: Sequence[Panel], chosen: Drawing) -> None:
 
 
 def _title(panel: Panel) -> str:
-    words = [str(v) for name, v in panel.fixed.items() if parameters()[name].kind is str]
+    words = [
+        style.as_written(value)
+        for name, value in panel.fixed.items()
+        if parameters()[name].kind is str
+    ]
     if len(panel.quantities) == 1:
         words = [panel.quantities[0], *words]
     numbers = [
@@ -264,7 +268,7 @@ def _finish(
 
 def _named(parameter: str, value: Any) -> str:
     if parameters()[parameter].kind is str:
-        return str(value)
+        return style.as_written(value)
     return f"{SYMBOLS.get(parameter, parameter)} = {value:g}"
 
 

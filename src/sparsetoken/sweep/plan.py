@@ -14,7 +14,7 @@ from sparsetoken.sweep.definitions import Definitions, outside_models
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import canonical_text, key_of
 from sparsetoken.sweep.parameters import series_of, shape_names
-from sparsetoken.sweep.reading import StoreReader
+from sparsetoken.sweep.reading import StoreReader, require_store
 from sparsetoken.sweep.records import CONVERGED, Call, Lease, Result, RunStopped
 from sparsetoken.sweep.rows import Row
 
@@ -175,6 +175,7 @@ class JobPlan:
 
     def known(self, store: StoreReader) -> set[str]:
         """Return the names of the jobs whose results are in a store."""
+        require_store(store)
         names = [job.name for job in self.jobs]
         statuses = store.statuses(key_of(self.row(job)) for job in self.jobs)
         return {n for n, status in zip(names, statuses, strict=True) if status == CONVERGED}
@@ -191,6 +192,7 @@ class JobPlan:
         RunStopped
             If a job has no result, with the message of one that failed.
         """
+        require_store(store)
         wanted = [number for number, text in store.sweeps().items() if text == self.text]
         rows = {row.configuration["job"]: row for row in store.rows(wanted[0])} if wanted else {}
         for job in self.jobs:

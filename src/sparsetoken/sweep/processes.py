@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from typing import Any
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.validation import InvalidInput, integer
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 NO_ROW = -1
@@ -200,7 +200,7 @@ class WorkerPool(Executor):
     """
 
     def __init__(self, workers: int, memory: int | None = None) -> None:
-        _require_files(workers)
+        _require_files(integer("workers", workers, 1))
         self._one_thread = one_thread_each()
         self._one_thread.__enter__()
         context = multiprocessing.get_context("spawn")

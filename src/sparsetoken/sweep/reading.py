@@ -13,6 +13,7 @@ from sparsetoken.sweep.keys import number_of
 from sparsetoken.sweep.records import Counts
 from sparsetoken.sweep.rows import RawRow, Row, parse, read_rows
 from sparsetoken.sweep.schema import StoreError, connect, store_errors
+from sparsetoken.validation import InvalidInput
 
 WAITING, LEASED, CONVERGED, UNCONVERGED, FAILED = range(5)
 """States of a task."""
@@ -153,6 +154,13 @@ class StoreReader:
         with store_errors(self.path):
             found = [self._connection.execute(find, (key,)).fetchone() for key in keys]
         return [row and row[0] for row in found]
+
+
+def require_store(store: Any) -> None:
+    """Raise `InvalidInput` unless this is an open store; its path is none."""
+    if not isinstance(store, StoreReader):
+        remedy = "Open its file first: with Store(path) as store."
+        raise InvalidInput("store", "an open Store", store, remedy)
 
 
 def _has_number(text: Any, number: int) -> bool:

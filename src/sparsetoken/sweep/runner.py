@@ -21,6 +21,7 @@ from typing import Any
 from sparsetoken.sweep.batch import Report, package_version, run_batch
 from sparsetoken.sweep.plan import Plan
 from sparsetoken.sweep.processes import NO_ROW, WorkerDied
+from sparsetoken.sweep.reading import require_store
 from sparsetoken.sweep.records import (
     CONVERGED,
     FAILED,
@@ -33,6 +34,7 @@ from sparsetoken.sweep.records import (
 from sparsetoken.sweep.repair import repair
 from sparsetoken.sweep.store import Store
 from sparsetoken.sweep.threads import one_thread
+from sparsetoken.validation import integer
 
 MOST_DEATHS = 3
 BATCH_SECONDS = 0.25
@@ -97,7 +99,8 @@ def run(
     Raises
     ------
     InvalidInput
-        If the executor has other processes, and the plan cannot be sent to them.
+        If the store is a path, there are no workers, or the executor has other processes and
+        the plan cannot be sent to them.
     StoreError
         If the store cannot be written, its structure is damaged, or another version runs on it.
     RunStopped
@@ -113,6 +116,8 @@ def run(
     ...     run(store, GridPlan(grid)).done
     3
     """
+    require_store(store)
+    integer("workers", workers, 1)
     if executor is not None and not isinstance(executor, (InProcess, ThreadPoolExecutor)):
         plan.require_picklable()
     damaged = repair(store)

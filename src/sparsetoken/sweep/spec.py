@@ -71,13 +71,15 @@ def _placed(path: Path, text: str) -> Iterator[None]:
         yield
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(str(path), "a TOML file", str(error)) from None
-    except RecursionError:
-        raise InvalidInput(str(path), "a TOML file of few levels", "lists in lists") from None
     except InvalidInput as error:
         name, legal, got, remedy = error.args
         line = line_of(text, name)
         place = f"{path}, line {line}, {name}" if line else f"{path}, {name}"
         raise InvalidInput(place, legal, got, remedy) from None
+    except ValueError:  # of Python, for integers of more than 4300 digits
+        raise InvalidInput(str(path), "of integers of at most 128 bits", "a longer one") from None
+    except RecursionError:
+        raise InvalidInput(str(path), "a TOML file of few levels", "lists in lists") from None
 
 
 def _text(path: Path) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import key_of
+from sparsetoken.sweep.reading import require_store
 from sparsetoken.sweep.records import CONVERGED, FAILED
 from sparsetoken.sweep.rows import Row
 from sparsetoken.sweep.store import Store
@@ -59,8 +60,9 @@ def grid_of_sweep(store: Store, sweep: int | None = None) -> tuple[int, Grid]:
     Raises
     ------
     InvalidInput
-        If there is no such sweep.
+        If there is no such sweep, or the store is a path.
     """
+    require_store(store)
     known = {number: text for number, text in store.sweeps().items() if '"axes"' in text}
     if not known:
         raise InvalidInput("FILE", "a store with a sweep", f"{store.path}, which has none")
@@ -72,7 +74,12 @@ def grid_of_sweep(store: Store, sweep: int | None = None) -> tuple[int, Grid]:
 
 
 def summaries(store: Store, sweep: int | None = None) -> Iterator[Summary]:
-    """Yield a summary of each point and quantity of a sweep, the newest by default.
+    """Return a summary of each point and quantity of a sweep, the newest by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such sweep, or the store is a path.
 
     Examples
     --------
@@ -86,10 +93,12 @@ def summaries(store: Store, sweep: int | None = None) -> Iterator[Summary]:
     """
     sweep, grid = grid_of_sweep(store, sweep)
     found = {key_of(row.configuration): row for row in store.rows(sweep)}
-    for quantity in grid.quantities:
-        for point in grid.points():
-            keys = [key_of(row) for row in grid.rows_of(point, quantity)]
-            yield _summary(point, quantity, [found[key] for key in keys if key in found])
+
+    def summary(point: dict[str, Any], quantity: str) -> Summary:
+        keys = [key_of(row) for row in grid.rows_of(point, quantity)]
+        return _summary(point, quantity, [found[key] for key in keys if key in found])
+
+    return (summary(point, quantity) for quantity in grid.quantities for point in grid.points())
 
 
 def _summary(point: dict[str, Any], quantity: str, rows: Sequence[Row]) -> Summary:

@@ -123,5 +123,5 @@ def _checked(
 def _numbers(name: str, values: Sequence[float] | np.ndarray) -> np.ndarray:
     try:
         return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):  # no numbers, or rows of different lengths
+    except (TypeError, ValueError, OverflowError):  # no numbers, or rows of different lengths
         raise InvalidInput(name, "a sequence of numbers", values) from None
