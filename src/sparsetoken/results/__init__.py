@@ -3,15 +3,16 @@
 from sparsetoken.results.outcomes import (
     Alignment,
     Capacity,
+    DescentPath,
     FoundQuery,
     Outcome,
     Overlaps,
     Prediction,
+    Trajectory,
 )
 from sparsetoken.results.record import Numbers, Record, over_grid
 from sparsetoken.results.simulation import Simulation, TrialOutcome
 from sparsetoken.results.status import CONVERGED, Status, StatusCode
-from sparsetoken.results.trajectory import DescentPath, Trajectory
 
 __all__ = [
     "CONVERGED",

@@ -10,48 +10,36 @@ from sparsetoken.results.record import Numbers, Record, about, quantity, record
 from sparsetoken.results.status import Status
 from sparsetoken.stages import Query
 
+Notes = tuple[str, ...]
+"""What to know at a point, with a remedy; an array of such tuples over arrays."""
+
+Floor = Callable[[], np.ndarray] | None
+"""Computes the test error of the best learner at each point, in C order; it takes seconds."""
+
+_FLOOR = "Computes the test error of the best learner from the same samples, where it is known."
+_NOTES = "At each point, what to know, with a remedy; `advice` sums them up."
+
 
 @record
 class FoundQuery(Record):
-    """A query that two gradient steps find.
+    """A query that two gradient steps find."""
 
-    Attributes
-    ----------
-    cosine : number or array
-        s_q = <q2, xi> / |q2|; 0 if q2 = 0.
-    overlap : number or array
-        <q2, xi>.
-    norm : number or array
-        |q2|.
-    readout_cosine : number or array
-        <w1, xi> / |w1|, of the readout after its first step; 0 if w1 = 0.
-    """
-
-    cosine: Numbers
-    overlap: Numbers
-    norm: Numbers
-    readout_cosine: Numbers
+    cosine: Numbers = quantity("s_q = <q2, xi> / |q2|; 0 if q2 = 0.")
+    overlap: Numbers = quantity("<q2, xi>.")
+    norm: Numbers = quantity("|q2|.")
+    readout_cosine: Numbers = quantity("<w1, xi> / |w1|, w1 after its first step; 0 if w1 = 0.")
 
 
 @record
 class Alignment(FoundQuery):
-    """The query after two gradient steps, predicted by theory.
+    """The query after two gradient steps, predicted by theory."""
 
-    Attributes
-    ----------
-    sharpness : number or array
-        k = beta |q2|.
-    rate : number or array
-        C in |s_q| = 1 - C/alpha0 + o(1/alpha0); nan where the query does not align.
-    status : Status, or array of them
-    notes : tuple of str, or array of them
-        At each point, what to know of the query, with a remedy; `advice` sums them up.
-    """
-
-    sharpness: Numbers
-    rate: Numbers
-    status: Status
-    notes: tuple[str, ...] = about(default=())
+    sharpness: Numbers = quantity("k = beta |q2|.")
+    rate: Numbers = quantity(
+        "C in |s_q| = 1 - C/alpha0 + o(1/alpha0); nan where the query does not align."
+    )
+    status: Status = quantity("How the computation ended, at each point.")
+    notes: Notes = about(_NOTES, default=())
 
     @property
     def query(self) -> Query:
@@ -63,87 +51,51 @@ class Alignment(FoundQuery):
 class Overlaps(Record):
     """A trained readout (w, b) in the frame of query and signal.
 
-    Attributes
-    ----------
-    query : number or array
-        w_1 = <w, q/|q|>; 0 for models without a query.
-    orthogonal : number or array
-        w_2 = <w, e_2>, e_2 the part of xi orthogonal to q, normalised.
-        For models without a query, e_2 = xi. For ``vectorized`` it is
-        <W, 1 xi^T> / sqrt(L).
-    noise : number or array
-        nu, the length of the rest of w.
-    bias : number or array
-        b.
+    For models without a query e_2 = xi; for ``vectorized`` the overlap w_2 is
+    <W, 1 xi^T> / sqrt(L).
     """
 
-    query: Numbers = quantity(column="query_overlap")
-    orthogonal: Numbers = quantity(column="orthogonal_overlap")
-    noise: Numbers = quantity(column="noise_overlap")
-    bias: Numbers = quantity()
+    query: Numbers = quantity("w_1 = <w, q/|q|>; 0 without a query.", column="query_overlap")
+    orthogonal: Numbers = quantity(
+        "w_2 = <w, e_2>, e_2 the part of xi orthogonal to q, normalised.",
+        column="orthogonal_overlap",
+    )
+    noise: Numbers = quantity("nu, the length of the rest of w.", column="noise_overlap")
+    bias: Numbers = quantity("b.")
 
 
 @record
 class Outcome(Record):
-    """What a trained classifier is worth: the common ground of theory and simulation.
+    """What a trained classifier is worth: the common ground of theory and simulation."""
 
-    Attributes
-    ----------
-    test_error : number or array
-        P(y sign(score) < 0) on new data.
-    training_loss : number or array
-        Mean loss over D1, without the ridge term.
-    training_error : number or array
-        Share of D1 on the wrong side.
-    auc : number or array
-        Area under the ROC curve on new data.
-    overlaps : Overlaps
-    """
-
-    test_error: Numbers
-    training_loss: Numbers
-    training_error: Numbers
-    auc: Numbers
-    overlaps: Overlaps
+    test_error: Numbers = quantity("P(y sign(score) < 0) on new data.")
+    training_loss: Numbers = quantity("Mean loss over D1, without the ridge term.")
+    training_error: Numbers = quantity("Share of D1 on the wrong side.")
+    auc: Numbers = quantity("Area under the ROC curve on new data.")
+    overlaps: Overlaps = quantity("The readout in the frame of query and signal.")
 
 
 @record
 class Prediction(Outcome):
     """An outcome predicted by theory.
 
-    Attributes
-    ----------
-    susceptibility : number or array
-        chi, by which the score of a training sample answers a pull: its step is chi C^2.
-        It is 0 at infinite alpha1 and, at ridge 0, infinite up to the interpolation
-        threshold.
-    numerical_error : number or array
-        Standard error of `test_error` from independent scrambles of the nodes.
-    residual : number or array
-        Length of the last Newton step, relative to the unknowns.
-    iterations : integer or array
-        Newton steps in all.
-    status : Status, or array of them
-    cosine, sharpness : number or array, or None
-        Of the query that the model worked with.
-    notes : tuple of str, or array of them
-        At each point, what to know of the query, with a remedy: that it turns away from the
-        signal, is so blunt that attention is pooling, or loses to pooling; and of the ridge,
-        where the limit holds only at dimensions far above 1000. `advice` sums them up.
-    floor : callable or None
-        Computes the test error of the best learner from the same samples at each point in C
-        order, where it is known. It takes some seconds.
+    Its notes say that the query turns away from the signal, is so blunt that attention is
+    pooling, or loses to pooling; and of the ridge, where the limit holds only at dimensions far
+    above 1000.
     """
 
-    susceptibility: Numbers
-    numerical_error: Numbers
-    residual: Numbers
-    iterations: Numbers
-    status: Status
-    cosine: Numbers = None
-    sharpness: Numbers = None
-    notes: tuple[str, ...] = about(default=())
-    floor: Callable[[], np.ndarray] | None = about(default=None)
+    susceptibility: Numbers = quantity(
+        "chi: the score of a training sample answers a pull by a step of chi C^2. It is 0 at "
+        "infinite alpha1 and, at ridge 0, infinite up to the interpolation threshold."
+    )
+    numerical_error: Numbers = quantity("Standard error of `test_error` over scrambles of nodes.")
+    residual: Numbers = quantity("Length of the last Newton step, relative to the unknowns.")
+    iterations: Numbers = quantity("Newton steps in all.")
+    status: Status = quantity("How the computation ended, at each point.")
+    cosine: Numbers = quantity("Of the query; None for a model without one.", default=None)
+    sharpness: Numbers = quantity("Of the query; None for a model without one.", default=None)
+    notes: Notes = about(_NOTES, default=())
+    floor: Floor = about(_FLOOR, default=None)
 
     @property
     def query(self) -> Query | None:
@@ -153,27 +105,71 @@ class Prediction(Outcome):
 
 @record
 class Capacity(Record):
-    """The number of samples per dimension below which D1 is linearly separable.
+    """The number of samples per dimension below which D1 is linearly separable."""
 
-    Attributes
-    ----------
-    capacity : number or array
-        alpha* = n1 / d.
-    numerical_error : number or array
-        Standard error of the capacity from independent scrambles of the nodes.
-    residual : number or array
-        Length of the last Newton step, relative to the unknowns.
-    iterations : integer or array
-        Newton steps in all.
-    status : Status, or array of them
-    notes : tuple of str, or array of them
-        At each point, what to know of the query that the training finds, with a remedy; `advice`
-        sums them up.
+    capacity: Numbers = quantity("alpha* = n1 / d.")
+    numerical_error: Numbers = quantity("Standard error of the capacity over scrambles of nodes.")
+    residual: Numbers = quantity("Length of the last Newton step, relative to the unknowns.")
+    iterations: Numbers = quantity("Newton steps in all.")
+    status: Status = quantity("How the computation ended, at each point.")
+    notes: Notes = about(_NOTES, default=())
+
+
+@record
+class DescentPath(Record):
+    """Weights (w, q, b) and what they are worth, at the start and after each step.
+
+    The last dimension is step. What a descent that diverged has not is nan.
     """
 
-    capacity: Numbers
-    numerical_error: Numbers
-    residual: Numbers
-    iterations: Numbers
-    status: Status
-    notes: tuple[str, ...] = about(default=())
+    test_error: Numbers = quantity("P(y sign(score) < 0) on new data; a score of 0 counts 1/2.")
+    training_loss: Numbers = quantity("Mean loss over all samples, without weight decay.")
+    cosine: Numbers = quantity("<q, xi> / |q|; 0 where q = 0.")
+    sharpness: Numbers = quantity("k = beta |q|.")
+    overlap_w: Numbers = quantity("<w, xi>.")
+    overlap_q: Numbers = quantity("<q, xi>.")
+    norm_w: Numbers = quantity("|w|.")
+    norm_q: Numbers = quantity("|q|.")
+    product_wq: Numbers = quantity("<w, q>.")
+    bias: Numbers = quantity("b.")
+
+    def query(self, step: int = -1) -> Query:
+        """Return the query after a step, the last by default, to train a readout on it.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such step, or the descent diverged before it.
+        """
+        there = self.isel(step=step)
+        return Query(np.clip(there.cosine, -1, 1), there.sharpness)
+
+    @property
+    def best_step(self) -> Numbers:
+        """The step with the least test error."""
+        return np.nanargmin(self.test_error, axis=-1)
+
+
+QUANTITIES = tuple(field.name for field in DescentPath.quantities)
+
+
+def over_steps(table: np.ndarray) -> DescentPath:
+    """Return the path of a table with a row for each state, in the order of `QUANTITIES`."""
+    return DescentPath(*table.T, dims=("step",), coords={"step": np.arange(len(table))})
+
+
+@record
+class Trajectory(DescentPath):
+    """The course of a training predicted by theory.
+
+    Its status is NO_LIMIT if the descent diverges: the steps before that are kept.
+    """
+
+    errors: DescentPath = quantity(
+        "Standard error of each quantity over independent replicas.", suffix="_error"
+    )
+    numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
+    replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
+    status: Status = quantity("How each course ended.", without=("step",))
+    notes: Notes = about(_NOTES, default=())
+    floor: Floor = about(_FLOOR, default=None)

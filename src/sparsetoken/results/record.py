@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from sparsetoken.extras import needed
 from sparsetoken.results.display import html, text
 from sparsetoken.results.status import CONVERGED, Status, as_objects, worst
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.validation import choice, integer
 from sparsetoken.values import Grid, broadcast
 
 Numbers = Any
@@ -25,11 +26,15 @@ Kind = TypeVar("Kind")
 _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
 
 
-def quantity(*, without: tuple[str, ...] = (), column: str = "", suffix: str = "") -> Any:
-    """Return a field that holds numbers, or a record.
+def quantity(
+    text: str, *, without: tuple[str, ...] = (), column: str = "", suffix: str = "", **default: Any
+) -> Any:
+    """Return a field that holds numbers or a record.
 
     Parameters
     ----------
+    text : str
+        What it is, for the docstring of its class.
     without : tuple of str
         Dimensions of the record that the field lacks.
     column : str
@@ -37,21 +42,25 @@ def quantity(*, without: tuple[str, ...] = (), column: str = "", suffix: str = "
     suffix : str
         What the names of the columns of a record end with.
     """
-    return dataclasses.field(metadata={"without": without, "column": column, "suffix": suffix})
+    metadata = {"text": text, "without": without, "column": column, "suffix": suffix}
+    return dataclasses.field(metadata=metadata, **default)
 
 
-def about(*, default: Any) -> Any:
+def about(text: str, *, default: Any) -> Any:
     """Return a field that tells of the record as a whole and is no column."""
-    return dataclasses.field(default=default, metadata={"about": True})
+    return dataclasses.field(default=default, metadata={"text": text, "about": True})
 
 
 @typing.dataclass_transform(
     frozen_default=True, eq_default=False, field_specifiers=(quantity, about)
 )
 def record(kind: type[Kind]) -> type[Kind]:
-    """Make a class of named arrays of its annotations."""
+    """Make a class of named arrays of its annotations, with their texts in its docstring."""
     made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(kind)
     made.quantities = tuple(f for f in dataclasses.fields(made) if not f.metadata.get("about"))
+    texts = (f"{f.name} : {f.type}\n    {f.metadata['text']}" for f in dataclasses.fields(made))
+    head, dashes, examples = (inspect.cleandoc(kind.__doc__ or "")).partition("\nExamples\n")
+    made.__doc__ = "\n".join([head, "", "Attributes", "-" * 10, *texts, dashes + examples])
     return made
 
 
@@ -64,21 +73,17 @@ def fields_of(record: Record) -> dict[str, Any]:
 class Record:
     """Named arrays over named dimensions.
 
-    Attributes
-    ----------
-    dims : tuple of str
-        The names of the dimensions, such as ("strength", "alpha1"); () for a single point. One
-        along which several parameters vary together is called point.
-    coords : dict of arrays
-        The values of each parameter that was given as an array, and of step and trial. They have
-        as many axes as there are dimensions, of length 1 where they do not vary.
+    A dimension along which several parameters vary together is called point. Coordinates have
+    as many axes as there are dimensions, of length 1 where they do not vary.
     """
 
     quantities: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
 
     _: dataclasses.KW_ONLY
-    dims: tuple[str, ...] = about(default=())
-    coords: Mapping[str, np.ndarray] = about(default=None)
+    dims: tuple[str, ...] = about("Names of the dimensions; () for a single point.", default=())
+    coords: Mapping[str, np.ndarray] = about(
+        "Parameters that were given as arrays, step and trial, by name.", default=None
+    )
 
     def __post_init__(self) -> None:
         if self.coords is None:
@@ -189,18 +194,28 @@ class Record:
                     changes[field.name] = part(value, own)
         return dataclasses.replace(self, **changes)
 
-    def _values(self) -> dict[str, np.ndarray]:
-        """Return the quantities by the names of their columns, each over all dimensions."""
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return the quantities by their names in tables, each over all dimensions.
+
+        Overlaps are called query_overlap, orthogonal_overlap, noise_overlap and bias, errors of
+        quantities NAME_error; a status has the columns status and message.
+        """
         found: dict[str, np.ndarray] = {}
         for field in self.quantities:
-            value = getattr(self, field.name)
+            value, own = getattr(self, field.name), self._dims_of(field)
             if isinstance(value, Record):
-                suffix = field.metadata.get("suffix", "")
-                found |= {name + suffix: one for name, one in value._values().items()}
-            elif value is not None and field.name != "status":
-                name = field.metadata.get("column") or field.name
-                found[name] = self._over_all(value, self._dims_of(field))
+                found |= {n + field.metadata["suffix"]: c for n, c in value.columns().items()}
+            elif field.name == "status":
+                found |= self._status_columns()
+            elif value is not None:
+                found[field.metadata["column"] or field.name] = self._over_all(value, own)
         return found
+
+    def _status_columns(self) -> dict[str, np.ndarray]:
+        (field,) = (field for field in self.quantities if field.name == "status")
+        remedies = as_objects([one.remedy for one in self._status.ravel()], self._status.shape)
+        columns = {"status": self._status, "message": remedies}
+        return {n: self._over_all(c, self._dims_of(field)) for n, c in columns.items()}
 
     def _over_all(self, value: Any, own: tuple[str, ...]) -> np.ndarray:
         """Return an array over some of the dimensions as one over all."""
@@ -208,21 +223,6 @@ class Record:
             return np.asarray(value)
         absent = [axis for axis, dim in enumerate(self.dims) if dim not in own]
         return np.broadcast_to(np.expand_dims(np.asarray(value), absent), self.shape)
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """Return the quantities by their names in tables, each over all dimensions.
-
-        Overlaps are called query_overlap, orthogonal_overlap, noise_overlap and bias, errors of
-        quantities NAME_error; a status has the columns status and message.
-        """
-        found = self._values()
-        for field in self.quantities:
-            if field.name == "status":
-                own, status = self._dims_of(field), self._status
-                remedies = [one.remedy for one in status.ravel()]
-                found["status"] = self._over_all(status, own)
-                found["message"] = self._over_all(as_objects(remedies, status.shape), own)
-        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the columns by name: numbers at a single point, else lists in C order.
@@ -291,7 +291,8 @@ class Record:
             If the column is unknown, there are more than 20 lines, or matplotlib is not
             installed.
         """
-        from sparsetoken.results.plot import draw
+        needed("matplotlib.pyplot", "to plot", "app")
+        from sparsetoken.figures.records import draw
 
         return draw(self, quantity, ax, options)
 
@@ -353,11 +354,3 @@ def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
             array = np.stack(values)
             changes[field.name] = array.reshape(grid.shape + array.shape[1:])
     return dataclasses.replace(first, **changes)
-
-
-def require_number_column(record: Record, name: str) -> str:
-    """Return the name of a column of numbers, by default the first, or raise `InvalidInput`."""
-    numbers = [key for key, values in record.columns().items() if values.dtype.kind in "iuf"]
-    if name and name not in numbers:
-        raise InvalidInput("quantity", "one of " + ", ".join(numbers), name)
-    return name or numbers[0]

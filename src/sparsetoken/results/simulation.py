@@ -18,34 +18,21 @@ Of = TypeVar("Of", bound=Record)
 
 @record
 class TrialOutcome(Outcome):
-    """The outcome of one trial, with the query that it worked with.
+    """The outcome of one trial, with the query that it worked with."""
 
-    Attributes
-    ----------
-    cosine, sharpness : number or array
-        Of the query; nan for a model without one.
-    readout_cosine : number or array
-        <w1, xi> / |w1|, of the readout after its first step; nan where no steps find the query.
-    """
-
-    cosine: Numbers
-    sharpness: Numbers
-    readout_cosine: Numbers
+    cosine: Numbers = quantity("Of the query; nan for a model without one.")
+    sharpness: Numbers = quantity("Of the query; nan for a model without one.")
+    readout_cosine: Numbers = quantity(
+        "<w1, xi> / |w1|, w1 after its first step; nan where no steps find the query."
+    )
 
 
 @record
 class Simulation(Record, Generic[Of]):
-    """Trials of one finite-dimensional experiment.
+    """Trials of one finite-dimensional experiment."""
 
-    Attributes
-    ----------
-    trials : record with a dimension trial
-        Such as `TrialOutcome`, `DescentPath` or `FoundQuery`.
-    status : Status, or array of them
-    """
-
-    trials: Of
-    status: Status = quantity(without=("step",))
+    trials: Of = quantity("The outcomes, over a dimension trial.")
+    status: Status = quantity("Whether the trials can be used, at each point.", without=("step",))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -63,9 +50,11 @@ class Simulation(Record, Generic[Of]):
         """Standard errors of the means; nan for a single trial."""
         return _over_trials(self.trials, standard_error)
 
-    def _values(self) -> dict[str, np.ndarray]:
-        errors = self.standard_error._values()
-        return self.mean._values() | {f"{name}_error": value for name, value in errors.items()}
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return means by column, their standard errors as NAME_error, and the status."""
+        errors = self.standard_error.columns()
+        found = self.mean.columns() | {f"{name}_error": value for name, value in errors.items()}
+        return found | self._status_columns()
 
 
 def standard_error(values: np.ndarray, axis: int = 0) -> Numbers:

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, DescentPath, Simulation, Status, StatusCode
-from sparsetoken.results.trajectory import QUANTITIES, path_of_table
+from sparsetoken.results.outcomes import QUANTITIES, over_steps
 from sparsetoken.simulation.budget import (
     CHUNK_BYTES,
     DEFAULT_BUDGET,
@@ -140,7 +140,7 @@ class DescentPlan:
         table = np.full((self.descent.steps + 1, len(QUANTITIES)), math.nan)
         for step, state in enumerate(states):
             table[step] = self._row(data, seed, step, state)
-        return path_of_table(table)
+        return over_steps(table)
 
     def outcome(self, trial: DescentPath) -> DescentPath:
         """Return what is reported of a trial."""

@@ -14,7 +14,7 @@ from scipy.special import gammaln
 
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, Numbers, Record, Simulation, Status, StatusCode
-from sparsetoken.results.record import record
+from sparsetoken.results.record import quantity, record
 from sparsetoken.simulation.budget import FLOAT, Size, require_memory
 from sparsetoken.simulation.engine import training_size
 from sparsetoken.simulation.parallel import simulated
@@ -30,18 +30,11 @@ _COPIES = 4  # of the tokens of positives that are alive at once
 
 @record
 class MessagePassing(Record):
-    """What one trial of approximate message passing found.
+    """What one trial of approximate message passing found."""
 
-    Attributes
-    ----------
-    cosine, test_error : number or array
-        Of xi and its estimate, and on fresh samples.
-    iterations : number or array
-    """
-
-    cosine: Numbers
-    test_error: Numbers
-    iterations: Numbers
+    cosine: Numbers = quantity("Of xi and its estimate.")
+    test_error: Numbers = quantity("On fresh samples.")
+    iterations: Numbers = quantity("Rounds of the algorithm.")
 
 
 class _Estimate(NamedTuple):

@@ -16,8 +16,8 @@ from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.progress import Progress, progress_of
 from sparsetoken.results import Status, StatusCode, Trajectory
+from sparsetoken.results.outcomes import over_steps
 from sparsetoken.results.record import fields_of, stacked
-from sparsetoken.results.trajectory import over_steps, path_of_table
 from sparsetoken.stages import JointDescent, Query
 from sparsetoken.theory.dynamics.path import path_of, spreads_of
 from sparsetoken.theory.dynamics.pooling import pooling_of
@@ -194,16 +194,17 @@ def _trajectory(plan: Plan, courses: list[np.ndarray], tolerance: float) -> Traj
     numerical = float((scale * spreads[:, 0]).max())
     missing = ((0, descent.steps + 1 - states), (0, 0))  # nan after a divergence
     path, errors = (
-        np.pad(one, missing, constant_values=math.nan) for one in (found, scale * spreads)
+        over_steps(np.pad(one, missing, constant_values=math.nan))
+        for one in (found, scale * spreads)
     )
-    status = _status(descent, states, numerical, tolerance)
     return Trajectory(
-        **fields_of(path_of_table(path)),
-        errors=path_of_table(errors),
+        **fields_of(path),
+        errors=errors,
         numerical_error=numerical,
         replicas=len(courses),
-        status=status,
-        **over_steps(len(path)),
+        status=_status(descent, states, numerical, tolerance),
+        dims=path.dims,
+        coords=path.coords,
     )
 
 

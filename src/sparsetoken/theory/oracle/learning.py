@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 
 from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.results import Numbers, Record, Status, StatusCode
-from sparsetoken.results.record import record
+from sparsetoken.results.record import quantity, record
 from sparsetoken.theory.oracle.bayes import (
     ACCURACY,
     FLOOR,
@@ -40,22 +40,6 @@ _SCAN = 64  # values of gamma among which changes of sign are looked for
 class LearningError(Record):
     """The least test error that any learner reaches on average from finite data.
 
-    Attributes
-    ----------
-    test_error : float
-        Of the Bayes-optimal learner, which knows the law of the data but not xi.
-    cosine : float
-        Between S_w^(-1/2) xi and its posterior mean; among isotropic tokens between xi and its
-        posterior mean.
-    oracle_error : float
-        The Bayes error with xi known, the limit of infinite data.
-    reachable_cosine : float
-        What approximate message passing reaches. It is below `cosine` only where the
-        equation has several solutions.
-    numerical_error : float
-        Of `test_error`.
-    status : Status
-
     Examples
     --------
     >>> import sparsetoken as st
@@ -65,12 +49,20 @@ class LearningError(Record):
     True
     """
 
-    test_error: Numbers
-    cosine: Numbers
-    oracle_error: Numbers
-    reachable_cosine: Numbers
-    numerical_error: Numbers
-    status: Status
+    test_error: Numbers = quantity(
+        "Of the Bayes-optimal learner, which knows the law of the data but not xi."
+    )
+    cosine: Numbers = quantity(
+        "Between S_w^(-1/2) xi and its posterior mean; among isotropic tokens between xi and its "
+        "posterior mean."
+    )
+    oracle_error: Numbers = quantity("The Bayes error with xi known, the limit of infinite data.")
+    reachable_cosine: Numbers = quantity(
+        "What approximate message passing reaches. It is below `cosine` only where the equation "
+        "has several solutions."
+    )
+    numerical_error: Numbers = quantity("Of `test_error`.")
+    status: Status = quantity("How the computation ended.")
 
 
 @np.errstate(under="ignore")

@@ -1,4 +1,4 @@
-"""A result as a picture."""
+"""A result as a picture: lines of a quantity over the last dimension."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.extras import needed
 from sparsetoken.figures.palette import COLOURS
-from sparsetoken.results.record import Record, require_number_column
-from sparsetoken.validation import InvalidInput
+from sparsetoken.figures.panels import drawing
+from sparsetoken.figures.style import log_axis
+from sparsetoken.results import Record, Simulation
+from sparsetoken.validation import InvalidInput, choice
 
 _LOADS = ("alpha", "alpha0", "alpha1", "step")  # the abscissae under which a floor is drawn
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
@@ -33,8 +34,9 @@ def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any
     -------
     matplotlib Axes
     """
-    name = require_number_column(record, quantity)
     columns = record.columns()
+    numbers = [name for name, values in columns.items() if values.dtype.kind in "iuf"]
+    name = choice("quantity", quantity or numbers[0], numbers)
     shape = record.shape if record.dims else (1,)
     lines = int(np.prod(shape[:-1]))
     if lines > _MOST_LINES:
@@ -52,9 +54,6 @@ def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any
     errors = None if error is None else error.reshape(lines, -1)
     x_name = next((n for n, c in coords.items() if np.ptp(c, axis=-1).any()), "point")
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
-    needed("matplotlib.pyplot", "to plot", "app")
-    from sparsetoken.figures.panels import drawing
-
     with drawing(ax) as ax:
         for i in range(lines):
             label = ", ".join(filter(None, (options.get("label"), _label(coords, i))))
@@ -65,8 +64,6 @@ def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any
             _draw_floor(ax, x, floor().reshape(lines, -1))
         ax.set(xlabel=x_name, ylabel=name.replace("_", " "))
         if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
-            from sparsetoken.figures.style import log_axis
-
             log_axis(ax)
         if ax.get_legend_handles_labels()[1]:
             ax.legend()
@@ -75,8 +72,6 @@ def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any
 
 def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: Record) -> None:
     """Draw means of trials as points with bars, predictions as lines with bands."""
-    from sparsetoken.results.simulation import Simulation
-
     if errors is None:
         ax.plot(x, values, **options)
     elif isinstance(record, Simulation):
