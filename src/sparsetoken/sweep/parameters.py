@@ -60,8 +60,9 @@ def _own(kind: type) -> dict[str, Parameter]:
 
 def _undeclared(field: dataclasses.Field[Any]) -> Parameter:
     """Return the parameter of a model from outside that is a plain dataclass."""
-    kind = {"choices": ("",)} if isinstance(field.default, str) else {}
-    return Parameter(field.name, default=field.default, whole=type(field.default) is int, **kind)
+    words = (field.default,) if isinstance(field.default, str) else ()
+    whole = type(field.default) is int
+    return Parameter(field.name, default=field.default, whole=whole, choices=words)
 
 
 PROBLEM, STEPS, READOUT = (tuple(_own(kind)) for kind in (SparseTokenProblem, TwoSteps, Readout))
