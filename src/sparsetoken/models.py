@@ -170,9 +170,9 @@ class Elementwise(QueriedModel):
 
     name: ClassVar[str] = "elementwise"
     activation: str = parameter(
-        "elementwise weights: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp",
+        "weights of the tokens: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp",
+        r"\phi",
         default="erf",
-        letter=r"\phi",
         choices=tuple(ACTIVATIONS),
     )
 

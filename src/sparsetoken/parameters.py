@@ -13,9 +13,18 @@ import re
 import textwrap
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, Generic, NamedTuple, TypeVar, dataclass_transform, overload
+from typing import Any, Generic, NamedTuple, TypeVar, dataclass_transform
 
-from sparsetoken.validation import choice, integer, legal_integer, legal_real, real, reals
+from sparsetoken.validation import (
+    LARGEST_LOAD,
+    LARGEST_VALUE,
+    choice,
+    integer,
+    legal_integer,
+    legal_real,
+    real,
+    reals,
+)
 
 __all__ = [
     "REQUIRED",
@@ -23,6 +32,7 @@ __all__ = [
     "Log",
     "Named",
     "Parameter",
+    "Range",
     "parameter",
     "parameters_of",
     "value",
@@ -45,11 +55,42 @@ class Linear(NamedTuple):
     high: float
 
 
-class Log(NamedTuple):
+class Log(Linear):
     """The ends of a slider whose steps are even ratios."""
 
-    low: float
-    high: float
+
+class Range(NamedTuple):
+    """Legal numbers are >= least, > above, <= most and < below; with `infinite`, also inf."""
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+    infinite: bool = False
+
+    @property
+    def whole(self) -> tuple[int, int | None]:
+        """The ends for integers."""
+        return int(self.least or 0), None if self.most is None else int(self.most)
+
+    @property
+    def interval(self) -> dict[str, Any]:
+        """The arguments of `legal_real`."""
+        low = self.least if self.above is None else self.above
+        high = self.most if self.below is None else self.below
+        return {
+            "low": -math.inf if low is None else low,
+            "high": math.inf if high is None else high,
+            "open_low": self.above is not None,
+            "open_high": self.below is not None,
+        }
+
+
+ANY = Range()
+SIZES = Range(least=0, most=LARGEST_VALUE)
+POSITIVE = Range(above=0, most=LARGEST_VALUE)
+LOADS = Range(above=0, most=LARGEST_LOAD)
+"""Of all finite numbers; of strengths and steps; of temperatures; and of samples per dimension."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,17 +103,13 @@ class Parameter:
     ----------
     name : str
     help : str
-        What it is, without a capital at the start and a full stop at the end.
-    default : object
-        `REQUIRED` if it must be given.
+        What it is, without a capital at the start and a full stop at the end. The words before
+        the first punctuation mark are its label on axes and sliders.
     letter : str
         In TeX, such as ``\theta``; or an equation, such as ``\alpha_0 = n_0/d``.
-    label : str
-        A few words for axes and sliders; by default the name.
-    least, above, most, below : float, optional
-        Legal values are >= least, > above, <= most and < below.
-    infinite : bool
-        Whether inf is legal too.
+    default : object
+        `REQUIRED` if it must be given.
+    range : Range
     whole : bool
         Whether it is an integer.
     arrays : bool
@@ -93,14 +130,9 @@ class Parameter:
 
     name: str = ""
     help: str = ""
-    default: Any = REQUIRED
     letter: str = ""
-    label: str = ""
-    least: float | None = None
-    above: float | None = None
-    most: float | None = None
-    below: float | None = None
-    infinite: bool = False
+    default: Any = REQUIRED
+    range: Range = ANY
     whole: bool = False
     arrays: bool = True
     per_step: bool = False
@@ -118,9 +150,10 @@ class Parameter:
         if self.choices:
             return choice(self.title, given, self.choices, self.remedy)
         if self.whole:
-            return integer(self.title, given, *self._whole_ends, self.remedy)
-        check, more = (reals if self.arrays else real), {"infinite": self.infinite}
-        return check(self.title, given, **self._interval, **more, remedy=self.remedy)
+            return integer(self.title, given, *self.range.whole, self.remedy)
+        check, limits = reals if self.arrays else real, self.range.interval
+        infinite, remedy = self.range.infinite, self.remedy
+        return check(self.title, given, **limits, infinite=infinite, remedy=remedy)
 
     @property
     def legal(self) -> str:
@@ -129,22 +162,9 @@ class Parameter:
             return "one of " + ", ".join(self.choices)
         if self.find is not None:
             return ""
-        return legal_integer(*self._whole_ends) if self.whole else legal_real(**self._interval)
-
-    @property
-    def _whole_ends(self) -> tuple[int, int | None]:
-        return int(self.least or 0), None if self.most is None else int(self.most)
-
-    @property
-    def _interval(self) -> dict[str, Any]:
-        low = self.least if self.above is None else self.above
-        high = self.most if self.below is None else self.below
-        return {
-            "low": -math.inf if low is None else low,
-            "high": math.inf if high is None else high,
-            "open_low": self.above is not None,
-            "open_high": self.below is not None,
-        }
+        if self.whole:
+            return legal_integer(*self.range.whole)
+        return legal_real(**self.range.interval)
 
     @property
     def plain(self) -> str:
@@ -152,7 +172,7 @@ class Parameter:
         return _plain(self.letter).partition(" = ")[0]
 
     @property
-    def _told(self) -> str:
+    def told(self) -> str:
         """What the letter says beside the name: theta of strength, n0/d of alpha0."""
         last = _plain(self.letter).rpartition(" = ")[2]
         return "" if last == self.name else last
@@ -171,23 +191,21 @@ class Parameter:
     @property
     def title(self) -> str:
         """The name in messages: with its letter, such as strength (theta)."""
-        return f"{self.name} ({self._told})" if self._told else self.name
+        return f"{self.name} ({self.told})" if self.told else self.name
 
     @property
-    def words(self) -> str:
-        """The label, or the name as words."""
-        return self.label or self.name.replace("_", " ")
+    def label(self) -> str:
+        """A few words for axes and sliders: those that `help` begins with, or the name."""
+        return re.split(r"[.,:;(]", self.help)[0] or self.name.replace("_", " ")
 
     @property
     def axis_label(self) -> str:
         """The text of an axis, such as signal strength θ."""
-        return f"{self.words} {self.equation}".rstrip()
+        return f"{self.label} {self.equation}".rstrip()
 
     @property
-    def text(self) -> str:
-        """The help as a sentence that begins with the letter."""
-        if self._told:
-            return f"{self._told}, {self.help}."
+    def sentence(self) -> str:
+        """The help as a sentence."""
         return f"{self.help[:1].upper()}{self.help[1:]}."
 
     @property
@@ -210,20 +228,21 @@ class Parameter:
 
     def row(self, owner: str) -> str:
         """Return the row of the table of notation: letter, name in code, meaning, range."""
+        meaning = self.help.partition(". ")[0].replace("|", r"\|")
         legal = self.legal.removeprefix("a finite number in ")
-        return f"| {self.equation} | `{owner}.{self.name}` | {self.help} | {legal} |"
+        return f"| {self.equation} | `{owner}.{self.name}` | {meaning} | {legal} |"
 
 
 def _plain(letter: str) -> str:
     return re.sub(r"_(\d)", r"\1", letter.replace("\\", ""))
 
 
-def parameter(help: str, *, default: Any = REQUIRED, **more: Any) -> Any:
+def parameter(help: str, letter: str = "", *, default: Any = REQUIRED, **more: Any) -> Any:
     """Declare a field of a `value` by the fields of `Parameter`, but for its name.
 
     The default is given by keyword, for type checkers read it there.
     """
-    declared = Parameter(help=help, default=default, **more)
+    declared = Parameter("", help, letter, default, **more)
     default = dataclasses.MISSING if default is REQUIRED else default
     return dataclasses.field(default=default, metadata={"parameter": declared})
 
@@ -279,16 +298,11 @@ class Named(Generic[Kind]):
     def __init__(self, declared: Parameter) -> None:
         self._declared = declared
 
-    @overload
-    def __get__(self, owner: None, kind: type) -> str: ...
-    @overload
-    def __get__(self, owner: object, kind: type) -> Kind: ...
-    def __get__(self, owner: object, kind: type) -> Any:
-        """Return the object; of the class, the word that is the default."""
-        if owner is None:
-            return self._declared.default
-        assert self._declared.find is not None
-        return self._declared.find(vars(owner)[self._declared.name])
+    def __get__(self, owner: object, kind: type) -> Kind:
+        """Return the object; of the class, the default."""
+        declared: Any = self._declared
+        kept = declared.default if owner is None else vars(owner)[declared.name]
+        return declared.find(kept)
 
     def __set__(self, owner: object, given: Kind | str) -> None:
         vars(owner)[self._declared.name] = given
@@ -300,10 +314,9 @@ def _documented(text: str, declared: dict[str, Parameter]) -> str:
         return text
     lines = ["Parameters", "----------"]
     for each in declared.values():
-        lines += [
-            f"{each.name} : {each.kind_and_range}",
-            textwrap.indent(textwrap.fill(each.text, 88), "    "),
-        ]
+        words = f"{each.told}: {each.help}." if each.told else each.sentence
+        wrapped = textwrap.indent(textwrap.fill(words, 88), "    ")
+        lines += [f"{each.name} : {each.kind_and_range}", wrapped]
     first = re.search(r"^\w+\n-+$", text, re.MULTILINE)
     at = first.start() if first else len(text)
     section = "\n".join(lines)

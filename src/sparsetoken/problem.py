@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sparsetoken.parameters import Linear, Log, parameter, value
+from sparsetoken.parameters import SIZES, Linear, Log, Range, parameter, value
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw, token_law
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, real
+from sparsetoken.validation import InvalidInput, Reals, real
 
 __all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
 
@@ -67,47 +67,41 @@ class SparseTokenProblem:
     """
 
     length: int = parameter(
-        "tokens per sample. More tokens hide the informative ones better",
+        "tokens in a bag, that is in a sample. More tokens hide the informative ones better",
+        "L",
         default=10,
-        letter="L",
-        label="tokens in a bag",
         whole=True,
-        least=1,
+        range=Range(least=1),
         slider=Log(2, 100),
     )
     informative: int = parameter(
-        "tokens that carry the signal in a positive sample, at most L",
+        "informative tokens, which carry the signal in a positive sample, at most L",
+        "R",
         default=1,
-        letter="R",
-        label="informative tokens",
         whole=True,
-        least=1,
+        range=Range(least=1),
         slider=Linear(1, 20),
     )
     strength: Reals = parameter(
-        "length of the signal, where the noise has the standard deviation 1 in each direction",
+        "signal strength, where the noise has the standard deviation 1 in each direction",
+        r"\theta",
         default=5.0,
-        letter=r"\theta",
-        label="signal strength",
-        least=0,
-        most=LARGEST_VALUE,
+        range=SIZES,
         slider=Linear(0, 12),
     )
     positive_rate: Reals = parameter(
-        "chance of the label +1",
+        "rate of positives, the chance of the label +1",
+        r"\pi",
         default=0.5,
-        letter=r"\pi",
-        label="rate of positives",
-        above=0,
-        below=1,
+        range=Range(above=0, below=1),
         slider=Linear(0.02, 0.98),
         remedy="Both classes must occur.",
     )
     position_law: tuple[float, ...] | None = parameter(
         "chance of each position to carry the signal, which add up to R; uniform by default. It "
         "is used when samples are drawn; the theory assumes the uniform law",
+        "p = E[v]",
         default=None,
-        letter="p = E[v]",
         find=_chances,
         kind="sequence of L floats, optional",
     )

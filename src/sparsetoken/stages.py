@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparsetoken.parameters import Linear, Log, Named, parameter, parameters_of, value
+from sparsetoken.parameters import (
+    LOADS,
+    POSITIVE,
+    SIZES,
+    Linear,
+    Log,
+    Named,
+    Range,
+    parameter,
+    parameters_of,
+    value,
+)
 from sparsetoken.validation import (
     LARGEST_LOAD,
     LARGEST_VALUE,
@@ -58,47 +70,36 @@ def _direction(given: Any) -> tuple[float, ...]:
     return tuple(entry / length for entry in q)
 
 
-def _size_of_steps(what: str, default: float, letter: str, high: float, **more: Any) -> Any:
-    """Declare the size of the steps of some weights."""
+def _steps(of: str, default: float, letter: str, high: float, *, per_step: bool = False) -> Any:
     return parameter(
-        f"size of the steps of the {what}",
+        f"step size of the {of}",
+        letter,
         default=default,
-        letter=letter,
-        label=f"step of the {what}",
-        least=0,
-        most=LARGEST_VALUE,
+        range=SIZES,
+        per_step=per_step,
         slider=Linear(0, high),
-        **more,
     )
 
 
-def _temperature(what: str) -> Any:
-    return parameter(
-        f"inverse temperature of the {what}",
-        default=1.0,
-        letter=r"\beta",
-        label="inverse temperature",
-        above=0,
-        most=LARGEST_VALUE,
-        slider=Log(0.05, 10),
-    )
+def _temperature(of: str) -> Any:
+    help = f"inverse temperature of the {of}"
+    return parameter(help, r"\beta", default=1.0, range=POSITIVE, slider=Log(0.05, 10))
 
 
-def _chosen_loss(help: str, **more: Any) -> Any:
-    declared = {"choices": LOSSES, "find": _loss, **more}
-    return parameter(
-        help, default="logistic", letter=r"\ell", kind="Loss or one of its names", **declared
-    )
+def _loss_that(
+    does: str, words: tuple[str, ...] = LOSSES, find: Callable[[Loss | str], Loss] = _loss
+) -> Any:
+    kind, default = "Loss or " + ", ".join(words), "logistic"
+    return parameter(f"loss, {does}", r"\ell", default=default, choices=words, find=find, kind=kind)
 
 
 def _sharpness(**more: Any) -> Any:
     return parameter(
-        "effective inverse temperature of the softmax: the standard deviation of the noise of a "
-        "token's score. It is beta |q| with isotropic tokens, and beta sqrt(q^T S q) with the "
-        "covariance S within samples",
-        letter="k",
-        label="sharpness of the softmax",
-        least=0,
+        "sharpness of the softmax, its effective inverse temperature: the standard deviation of "
+        "the noise of a token's score. It is beta |q| with isotropic tokens, and "
+        "beta sqrt(q^T S q) with the covariance S within samples",
+        "k",
+        range=Range(least=0),
         slider=Linear(0, 10),
         **more,
     )
@@ -125,10 +126,8 @@ class Query:
 
     cosine: Reals = parameter(
         "cosine of query and signal, <q, xi> / |q|",
-        letter="s",
-        label="cosine of query and signal",
-        least=-1,
-        most=1,
+        "s",
+        range=Range(least=-1, most=1),
         slider=Linear(-1, 1),
     )
     sharpness: Reals = _sharpness(
@@ -180,19 +179,17 @@ class TwoSteps:
     """
 
     alpha0: Reals = parameter(
-        "samples of D0, which the two steps see, per dimension",
+        "labels for the query, in samples of D0 per dimension",
+        r"\alpha_0 = n_0/d",
         default=2.0,
-        letter=r"\alpha_0 = n_0/d",
-        label="labels for the query",
-        above=0,
-        most=LARGEST_LOAD,
+        range=LOADS,
         slider=Log(0.05, 100),
     )
-    eta_w: Reals = _size_of_steps("readout", 0.5, r"\eta_w", 10)
-    eta_b: Reals = _size_of_steps("bias", 0.5, r"\eta_b", 30)
-    eta_q: Reals = _size_of_steps("query", 25.0, r"\eta_q", 100)
+    eta_w: Reals = _steps("readout", 0.5, r"\eta_w", 10)
+    eta_b: Reals = _steps("bias", 0.5, r"\eta_b", 30)
+    eta_q: Reals = _steps("query", 25.0, r"\eta_q", 100)
     beta: Reals = _temperature("softmax")
-    loss: Named[Loss] = _chosen_loss("loss of both steps")
+    loss: Named[Loss] = _loss_that("whose gradient both steps follow")
 
     @property
     def samples_per_dimension(self) -> Reals:
@@ -226,64 +223,52 @@ class JointDescent:
     """
 
     alpha: Reals = parameter(
-        "samples per dimension",
+        "labels, in samples per dimension",
+        r"\alpha = n/d",
         default=2.0,
-        letter=r"\alpha = n/d",
-        label="labels",
-        above=0,
-        most=LARGEST_LOAD,
+        range=LOADS,
         slider=Log(0.25, 10),
     )
     steps: int = parameter(
-        "number of steps",
+        "steps of gradient descent",
+        "T",
         default=12,
-        letter="T",
         whole=True,
-        least=1,
-        most=MOST_STEPS,
+        range=Range(1, most=MOST_STEPS),
         slider=Linear(1, 30),
     )
-    eta_w: Schedule = _size_of_steps("readout", 1.0, r"\eta_w", 10, per_step=True)
-    eta_q: Schedule = _size_of_steps("query", 4.0, r"\eta_q", 30, per_step=True)
-    eta_b: Schedule = _size_of_steps("bias", 0.5, r"\eta_b", 30, per_step=True)
+    eta_w: Schedule = _steps("readout", 1.0, r"\eta_w", 10, per_step=True)
+    eta_q: Schedule = _steps("query", 4.0, r"\eta_q", 30, per_step=True)
+    eta_b: Schedule = _steps("bias", 0.5, r"\eta_b", 30, per_step=True)
     beta: Reals = _temperature("weights of attention")
     momentum: Schedule = parameter(
-        "momentum of all weights", default=0.0, least=0, below=1, per_step=True
+        "momentum of all weights", default=0.0, range=Range(least=0, below=1), per_step=True
     )
-    decay_w: Reals = parameter(
-        "weight decay of the readout", default=0.0, least=0, most=LARGEST_VALUE
-    )
-    decay_q: Reals = parameter(
-        "weight decay of the query", default=0.0, least=0, most=LARGEST_VALUE
-    )
+    decay_w: Reals = parameter("weight decay of the readout", default=0.0, range=SIZES)
+    decay_q: Reals = parameter("weight decay of the query", default=0.0, range=SIZES)
     batches: int = parameter(
-        "1 for the whole data set in each step. Otherwise the data set is cut once into so many "
-        "batches of equal size, and the steps take turns among them",
+        "batches of equal size into which the data set is cut once, and which the steps take in "
+        "turns; 1 for the whole data set in each step",
         default=1,
         whole=True,
-        least=1,
-        most=MOST_BATCHES,
+        range=Range(least=1, most=MOST_BATCHES),
     )
     start_w: Reals = parameter(
-        "length of the readout before the first step. It has no overlap with the signal, and "
-        "the bias starts at 0",
+        "length of the readout before the first step, where it has no overlap with the signal, "
+        "and the bias is 0",
         default=0.0,
-        least=0,
-        most=LARGEST_VALUE,
+        range=SIZES,
     )
     start_q: Reals = parameter(
-        "length of the query before the first step, without overlap with the signal",
-        default=0.0,
-        least=0,
-        most=LARGEST_VALUE,
+        "length of the query before the first step", default=0.0, range=SIZES
     )
     start_product: Reals = parameter(
         "inner product of the two, at most start_w start_q in size", default=0.0
     )
-    loss: Named[Loss] = _chosen_loss(
-        "loss of all steps. Its slope must be continuous, so the hinge is refused",
-        choices=SMOOTH_LOSSES,
-        find=_smooth_loss,
+    loss: Named[Loss] = _loss_that(
+        "whose gradient all steps follow. Its slope must be continuous, so the hinge is refused",
+        SMOOTH_LOSSES,
+        _smooth_loss,
     )
 
     def _check_together(self) -> None:
@@ -372,24 +357,22 @@ class Readout:
     0.01
     """
 
-    loss: Named[Loss] = _chosen_loss("loss of the readout")
+    loss: Named[Loss] = _loss_that("whose mean over D1 the readout minimises")
     ridge: Reals = parameter(
-        "penalty of the readout; the bias has none. 0 stands for the limit lambda -> 0+: with "
-        "data that can be fitted exactly, the shortest readout that does (least norm, or largest "
-        "margin)",
+        "ridge, the penalty of the readout; the bias has none. 0 stands for the limit "
+        "lambda -> 0+: with data that can be fitted exactly, the shortest readout that does "
+        "(least norm, or largest margin)",
+        r"\lambda",
         default=1e-2,
-        letter=r"\lambda",
-        least=0,
+        range=Range(least=0),
         slider=Log(1e-5, 10),
     )
     alpha1: Reals = parameter(
-        "samples of D1 per dimension. Theory takes inf too, the limit of infinite data",
+        "labels for the readout, in samples of D1 per dimension. Theory takes inf too, the limit "
+        "of infinite data",
+        r"\alpha_1 = n_1/d",
         default=2.0,
-        letter=r"\alpha_1 = n_1/d",
-        label="labels for the readout",
-        least=1e-6,
-        most=LARGEST_LOAD,
-        infinite=True,
+        range=Range(least=1e-6, most=LARGEST_LOAD, infinite=True),
         slider=Log(0.25, 10),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparsetoken.explorer.presets import PRESETS
 from sparsetoken.models import Model, make_model
-from sparsetoken.parameters import Linear, Log, Parameter, parameter, parameters_of, value
+from sparsetoken.parameters import Linear, Log, Parameter, Range, parameter, parameters_of, value
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
@@ -26,23 +26,22 @@ class _OfThePage:
     """What the page adds to the parameters of problem, stages and readout."""
 
     query: str = parameter(
-        "two gradient steps on other data, or given",
+        "where the query comes from: two gradient steps on other data, or given",
         default="two_steps",
-        label="where the query comes from",
         choices=("two_steps", "given"),
     )
     spectrum: float = parameter(
-        f"eigenvalue j of the tokens' covariance is proportional to j^-a; d = {DIMENSION}",
+        "decay of the spectrum: eigenvalue j of the tokens' covariance is proportional to "
+        f"j^-a; d = {DIMENSION}",
+        "a",
         default=0.0,
-        letter="a",
-        label="decay of the spectrum",
         slider=Linear(0, 1),
     )
     bag_effect: float = parameter(
-        "variance that all tokens of a bag share, relative to that within a bag",
+        "effect shared by a bag: the variance that all its tokens share, relative to that "
+        "within a bag",
+        "c",
         default=0.0,
-        letter="c",
-        label="effect shared by a bag",
         slider=Linear(0, 4),
     )
 
@@ -52,11 +51,9 @@ def _controls(kind: type, *names: str, prefix: str = "") -> list[Parameter]:
     found = []
     for declared in (parameters_of(kind)[name] for name in names):
         low, high = declared.slider or (None, None)
-        name = prefix + declared.name
-        default = PRESETS[0]["settings"].get(name, declared.default)
-        limits = {"least": low, "most": high, "above": None, "below": None, "infinite": False}
-        changes: dict[str, Any] = {**limits, "arrays": False, "find": None}
-        found.append(dataclasses.replace(declared, name=name, default=default, **changes))
+        changes: dict[str, Any] = {"name": prefix + declared.name, "range": Range(low, most=high)}
+        changes["default"] = PRESETS[0]["settings"].get(changes["name"], declared.default)
+        found.append(dataclasses.replace(declared, **changes, arrays=False, find=None))
     return found
 
 
@@ -81,16 +78,16 @@ def controls() -> list[dict[str, Any]]:
     return [
         {
             "name": each.name,
-            "label": each.words,
+            "label": each.label,
             "symbol": each.equation,
             "default": each.default,
-            "low": each.least,
-            "high": each.most,
+            "low": each.range.least,
+            "high": each.range.most,
             "group": group,
             "log": isinstance(each.slider, Log),
             "whole": each.whole,
             "choices": each.choices,
-            "help": f"{each.help[:1].upper()}{each.help[1:]}.",
+            "help": each.sentence,
         }
         for group, some in GROUPS.items()
         for each in some

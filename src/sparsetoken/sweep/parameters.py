@@ -68,10 +68,10 @@ def _undeclared(field: dataclasses.Field[Any]) -> Parameter:
 PROBLEM, STEPS, READOUT = (tuple(_own(kind)) for kind in (SparseTokenProblem, TwoSteps, Readout))
 QUERY = ("cosine", "sharpness")
 _PREDICTING = {
-    "tolerance": Parameter("tolerance", "bound on twice the numerical error", 1e-4),
+    "tolerance": Parameter("tolerance", "bound on twice the numerical error", default=1e-4)
 }
 _SAMPLING = {
-    "dimension": Parameter("dimension", "embedding dimension", 1000, "d", whole=True),
+    "dimension": Parameter("dimension", "embedding dimension", "d", 1000, whole=True),
     "engine": Parameter("engine", default="reduced", choices=("tensors", "reduced")),
     "dtype": Parameter("dtype", default="float64", choices=("float32", "float64")),
 }
