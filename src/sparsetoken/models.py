@@ -100,13 +100,7 @@ def _query(given: Any) -> Query | QueryVector | TwoSteps | JointDescent:
 
 @value
 class QueriedModel(Model):
-    """A model with a query.
-
-    Raises
-    ------
-    InvalidInput
-        If the query is none of them.
-    """
+    """A model with a query."""
 
     query: Query | QueryVector | TwoSteps | JointDescent = parameter(
         "query that is given, or how it is found",

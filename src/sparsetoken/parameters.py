@@ -309,15 +309,14 @@ class Named(Generic[Kind]):
 
 
 def _documented(text: str, declared: dict[str, Parameter]) -> str:
-    """Return a docstring with the section on parameters before its other sections."""
-    if not declared or "\nParameters\n---" in text:
+    """Return a docstring with sections on parameters and errors before its other sections."""
+    if not declared:
         return text
     lines = ["Parameters", "----------"]
     for each in declared.values():
         words = f"{each.told}: {each.help}." if each.told else each.sentence
         wrapped = textwrap.indent(textwrap.fill(words, 88), "    ")
         lines += [f"{each.name} : {each.kind_and_range}", wrapped]
-    first = re.search(r"^\w+\n-+$", text, re.MULTILINE)
-    at = first.start() if first else len(text)
-    section = "\n".join(lines)
-    return f"{text[:at].rstrip()}\n\n{section}\n\n{text[at:]}".rstrip() + "\n"
+    lines += ["", "Raises", "------", "InvalidInput", "    If a value is not legal.", ""]
+    about, examples, rest = text.partition("Examples\n--------\n")
+    return "\n".join([about.rstrip(), "", *lines, examples + rest]).rstrip() + "\n"

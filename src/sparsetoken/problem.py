@@ -51,11 +51,6 @@ class SparseTokenProblem:
     independent N(0, 1) entries unless `tokens` says otherwise, ``xi`` a unit vector of R^d, and
     ``v`` in {0, 1}^L with exactly R ones, drawn anew for each sample.
 
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
-
     Examples
     --------
     >>> import sparsetoken as st

@@ -112,11 +112,6 @@ class Query:
     With tokens of a covariance it is a query of that cosine whose rest points in a random
     direction, uniform among those orthogonal to the signal.
 
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
-
     Examples
     --------
     >>> import sparsetoken as st
@@ -139,11 +134,6 @@ class Query:
 class QueryVector:
     """A frozen query whose direction is given, for tokens of a given covariance.
 
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range, or the direction is no vector or 0.
-
     Examples
     --------
     >>> import sparsetoken as st
@@ -164,11 +154,6 @@ class TwoSteps:
     """A query found by two gradient steps on D0, from w = 0, b = 0, q = 0.
 
     The first step moves (w, b), the second moves q.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range or the loss is unknown.
 
     Examples
     --------
@@ -208,12 +193,6 @@ class JointDescent:
     Step sizes and momentum are one number for all steps, or one for each. For several descents
     at once, give an array of at least two axes: the last has one number for all steps or one
     for each, as ``np.array([0.5, 1.0])[:, None]``.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range, a schedule has not one number for each step, the start
-        is not that of two vectors, or the loss is unknown or has a kink.
 
     Examples
     --------
@@ -344,11 +323,6 @@ class Readout:
     """A readout (w, b) fitted on D1 to features that are fixed.
 
     It is the minimum over (w, b) of ``(1/n1) sum_i l(y_i, <w, f_i> + b) + (ridge/2) |w|^2``.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range or the loss is unknown.
 
     Examples
     --------
