@@ -12,7 +12,7 @@ HOME = Path(sparsetoken.__file__).parent
 
 # What each part may import, besides itself, from the bottom to the top.
 BASE = {"validation", "extras", "version", "numerics", "losses", "attention", "tokens", "problem"}
-BASE |= {"stages"}
+BASE |= {"parameters", "stages"}
 CORE = {*BASE, "models", "values", "results"}
 ALLOWED = {
     "validation": set(),
@@ -23,10 +23,11 @@ ALLOWED = {
     "losses": {"validation", "numerics"},
     "attention": {"validation"},
     "tokens": {"validation"},
-    "problem": {"validation", "tokens"},
-    "stages": {"validation", "losses"},
-    "models": {"validation", "attention", "problem", "stages"},
-    "values": {"validation", "losses", "tokens"},
+    "parameters": {"validation"},
+    "problem": {"validation", "parameters", "tokens"},
+    "stages": {"validation", "parameters", "losses"},
+    "models": {"validation", "parameters", "attention", "problem", "stages"},
+    "values": {"validation", "parameters", "losses", "tokens"},
     "figures": {"validation"},
     "results": {"validation", "extras", "stages", "values", "figures"},
     "theory": CORE,

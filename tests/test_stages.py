@@ -151,7 +151,9 @@ def test_an_error_survives_the_way_between_processes():
     with pytest.raises(InvalidInput) as caught:
         Query(2.0, 1.0)
     again = pickle.loads(pickle.dumps(caught.value))
-    assert str(again) == str(caught.value) == "cosine must be a finite number in [-1, 1]; got 2.0."
+    assert (
+        str(again) == str(caught.value) == "cosine (s) must be a finite number in [-1, 1]; got 2.0."
+    )
 
 
 @pytest.mark.parametrize("ridge", [10**400, 10**5000], ids=["400", "5000"])

@@ -6,13 +6,25 @@ from collections.abc import Callable
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import erfc, expit
 
 from sparsetoken.validation import InvalidInput, choice
 
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erfc  # when it is called: the names alone load quickly
+
+    return erfc(-x)  # 1 + erf(x) without cancellation
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    from scipy.special import expit
+
+    return expit(x)
+
+
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "erf": lambda x: erfc(-x),  # 1 + erf(x) without cancellation
-    "sigmoid": expit,
+    "erf": _erf,
+    "sigmoid": _sigmoid,
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
     "linear": lambda x: 1 + x,

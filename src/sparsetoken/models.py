@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.parameters import parameter, value
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 
-@dataclasses.dataclass(frozen=True)
+@value
 class Model:
     """A classifier sign(<w, f(X)> + b) with features f of its own.
 
@@ -51,7 +52,7 @@ class Model:
         """Raise `InvalidInput` unless a model trained on one problem can be tested on another."""
 
 
-@dataclasses.dataclass(frozen=True)
+@value
 class Pooled(Model):
     """The linear model <w, xbar> + b on the mean token.
 
@@ -67,7 +68,7 @@ class Pooled(Model):
     name: ClassVar[str] = "pooled"
 
 
-@dataclasses.dataclass(frozen=True)
+@value
 class Vectorized(Model):
     """The linear model <W, X>_F + b on all L d entries of the tokens.
 
@@ -90,37 +91,28 @@ class Vectorized(Model):
             raise InvalidInput("length (L) of the test problem", f"{L}", found, remedy)
 
 
-@dataclasses.dataclass(frozen=True)
+def _query(given: Any) -> Query | QueryVector | TwoSteps | JointDescent:
+    if not isinstance(given, (Query, QueryVector, TwoSteps, JointDescent)):
+        legal = "a Query, a QueryVector, TwoSteps or JointDescent"
+        raise InvalidInput("query", legal, given)
+    return given
+
+
+@value
 class QueriedModel(Model):
-    """A model with a query.
+    """A model with a query."""
 
-    Parameters
-    ----------
-    query : Query or QueryVector or TwoSteps or JointDescent
-        The query that is given, or how it is found.
-
-    Raises
-    ------
-    InvalidInput
-        If the query is none of them.
-    """
-
-    query: Query | QueryVector | TwoSteps | JointDescent = TwoSteps()
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.query, (Query, QueryVector, TwoSteps, JointDescent)):
-            legal = "a Query, a QueryVector, TwoSteps or JointDescent"
-            raise InvalidInput("query", legal, self.query)
+    query: Query | QueryVector | TwoSteps | JointDescent = parameter(
+        "query that is given, or how it is found",
+        default=TwoSteps(),
+        find=_query,
+        kind="Query or QueryVector or TwoSteps or JointDescent",
+    )
 
 
-@dataclasses.dataclass(frozen=True)
+@value
 class Attention(QueriedModel):
     """Softmax attention, <w, X^T softmax(beta X q)> + b.
-
-    Parameters
-    ----------
-    query : Query or QueryVector or TwoSteps or JointDescent
-        The query that is given, or how it is found.
 
     Examples
     --------
@@ -135,14 +127,11 @@ class Attention(QueriedModel):
     name: ClassVar[str] = "attention"
 
 
-@dataclasses.dataclass(frozen=True)
+@value
 class HardAttention(QueriedModel):
     """Attention to the one token with the largest score, softmax at infinite sharpness.
 
-    Parameters
-    ----------
-    query : Query or QueryVector or TwoSteps
-        Only its cosine matters.
+    Only the cosine of its query matters.
 
     Examples
     --------
@@ -157,17 +146,11 @@ class HardAttention(QueriedModel):
     name: ClassVar[str] = "hard_attention"
 
 
-@dataclasses.dataclass(frozen=True)
+@value
 class Elementwise(QueriedModel):
     """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
 
-    Parameters
-    ----------
-    query : Query or QueryVector or TwoSteps or JointDescent
-        The query that is given, or how it is found: by the two steps of softmax attention, or
-        by descent on this model itself.
-    activation : str
-        phi: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp.
+    A query is found by the two steps of softmax attention, or by descent on this model itself.
 
     Examples
     --------
@@ -180,11 +163,12 @@ class Elementwise(QueriedModel):
     """
 
     name: ClassVar[str] = "elementwise"
-    activation: str = "erf"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choice("activation", self.activation, ACTIVATIONS)
+    activation: str = parameter(
+        "weights of the tokens: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp",
+        r"\phi",
+        default="erf",
+        choices=tuple(ACTIVATIONS),
+    )
 
 
 @dataclasses.dataclass(frozen=True)

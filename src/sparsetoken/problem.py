@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from sparsetoken.parameters import SIZES, Linear, Log, Range, parameter, value
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw, token_law
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, integer, real, reals
+from sparsetoken.validation import InvalidInput, Reals, real
 
 __all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
 
@@ -31,34 +31,25 @@ class Letters(NamedTuple):
     L: int
 
 
-@dataclasses.dataclass(frozen=True)
+def _chances(law: Any) -> tuple[float, ...] | None:
+    if law is None:
+        return None
+    try:
+        given = np.asarray(law)
+    except ValueError:  # rows of different lengths
+        given = np.array(None)
+    if given.ndim != 1:
+        raise InvalidInput("position_law", "a sequence of L chances", law)
+    return tuple(real("position_law entry", p, 0.0, 1.0) for p in given.tolist())
+
+
+@value
 class SparseTokenProblem:
     r"""A signal of given strength in a few of many tokens.
 
     ``X = theta 1{y=+1} v xi^T + Z`` with ``y`` in {-1, +1}, ``Z`` of shape (L, d) with
     independent N(0, 1) entries unless `tokens` says otherwise, ``xi`` a unit vector of R^d, and
     ``v`` in {0, 1}^L with exactly R ones, drawn anew for each sample.
-
-    Parameters
-    ----------
-    length : int
-        L, tokens per sample, at least 1.
-    informative : int
-        R, tokens that carry the signal in a positive sample, 1 <= R <= L.
-    strength : float or array
-        theta in [0, 1e6].
-    positive_rate : float or array
-        pi = P(y = +1), in (0, 1).
-    position_law : sequence of L floats, optional
-        E[v]: chances in [0, 1] that add up to R. The default is uniform, R / L each.
-        It is used when samples are drawn; the theory assumes the uniform law.
-    tokens : Isotropic or TokenCovariance
-        The law of the noise of the tokens.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
 
     Examples
     --------
@@ -70,60 +61,65 @@ class SparseTokenProblem:
     True
     """
 
-    length: int = 10
-    informative: int = 1
-    strength: Reals = 5.0
-    positive_rate: Reals = 0.5
-    position_law: tuple[float, ...] | None = dataclasses.field(
-        default=None, metadata={"whole": True}
+    length: int = parameter(
+        "tokens in a bag, that is in a sample. More tokens hide the informative ones better",
+        "L",
+        default=10,
+        whole=True,
+        range=Range(least=1),
+        slider=Log(2, 100),
     )
-    tokens: TokenLaw = Isotropic()
+    informative: int = parameter(
+        "informative tokens, which carry the signal in a positive sample, at most L",
+        "R",
+        default=1,
+        whole=True,
+        range=Range(least=1),
+        slider=Linear(1, 20),
+    )
+    strength: Reals = parameter(
+        "signal strength, where the noise has the standard deviation 1 in each direction",
+        r"\theta",
+        default=5.0,
+        range=SIZES,
+        slider=Linear(0, 12),
+    )
+    positive_rate: Reals = parameter(
+        "rate of positives, the chance of the label +1",
+        r"\pi",
+        default=0.5,
+        range=Range(above=0, below=1),
+        slider=Linear(0.02, 0.98),
+        remedy="Both classes must occur.",
+    )
+    position_law: tuple[float, ...] | None = parameter(
+        "chance of each position to carry the signal, which add up to R; uniform by default. It "
+        "is used when samples are drawn; the theory assumes the uniform law",
+        "p = E[v]",
+        default=None,
+        find=_chances,
+        kind="sequence of L floats, optional",
+    )
+    tokens: TokenLaw = parameter(
+        "law of the noise of the tokens",
+        default=Isotropic(),
+        find=token_law,
+        kind="Isotropic or TokenCovariance",
+    )
 
-    def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
-
-        put("length", integer("length (L)", self.length, 1))
-        put(
-            "informative",
-            integer(
-                "informative (R)",
-                self.informative,
-                1,
-                self.length,
-                f"R counts tokens among the L = {self.length}.",
-            ),
-        )
-        put("strength", reals("strength (theta)", self.strength, 0.0, LARGEST_VALUE))
-        put(
-            "positive_rate",
-            reals(
-                "positive_rate (pi)",
-                self.positive_rate,
-                0.0,
-                1.0,
-                open_low=True,
-                open_high=True,
-                remedy="Both classes must occur.",
-            ),
-        )
-        if self.position_law is not None:
-            put("position_law", self._checked_law())
-        put("tokens", token_law(self.tokens))
-
-    def _checked_law(self) -> tuple[float, ...]:
-        legal = f"a sequence of L = {self.length} chances"
-        try:
-            given = np.asarray(self.position_law)
-        except ValueError:  # rows of different lengths
-            raise InvalidInput("position_law", legal, self.position_law) from None
-        if given.shape != (self.length,):
+    def _check_together(self) -> None:
+        L, R = self.length, self.informative
+        if R > L:
+            remedy = "R counts tokens among the L."
+            raise InvalidInput("informative (R)", f"at most L = {L}", R, remedy)
+        if self.position_law is None:
+            return
+        if len(self.position_law) != L:
+            legal = f"a sequence of L = {L} chances"
             raise InvalidInput("position_law", legal, self.position_law)
-        law = tuple(real("position_law entry", p, 0.0, 1.0) for p in given.tolist())
-        if abs(sum(law) - self.informative) > 1e-9 * self.length:
-            legal = f"chances that add up to R = {self.informative}"
-            raise InvalidInput("position_law", legal, f"sum {sum(law):g}")
-        return law
+        if abs(sum(self.position_law) - R) > 1e-9 * L:
+            got = f"sum {sum(self.position_law):g}"
+            raise InvalidInput("position_law", f"chances that add up to R = {R}", got)
 
     @property
     def letters(self) -> Letters:
@@ -199,8 +195,8 @@ class SparseTokenProblem:
         return tokens, y
 
 
-def require_problem(value: Any) -> None:
+def require_problem(given: Any) -> None:
     """Raise `InvalidInput` unless a value is a problem."""
-    if not isinstance(value, SparseTokenProblem):
+    if not isinstance(given, SparseTokenProblem):
         remedy = "Write st.SparseTokenProblem(length=10), for example."
-        raise InvalidInput("problem", "a SparseTokenProblem", value, remedy)
+        raise InvalidInput("problem", "a SparseTokenProblem", given, remedy)

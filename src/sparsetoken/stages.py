@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from sparsetoken.losses import Loss, get_loss
+from sparsetoken.parameters import (
+    LOADS,
+    POSITIVE,
+    SIZES,
+    Linear,
+    Log,
+    Named,
+    Range,
+    parameter,
+    parameters_of,
+    value,
+)
 from sparsetoken.validation import (
     LARGEST_LOAD,
     LARGEST_VALUE,
@@ -19,42 +30,87 @@ from sparsetoken.validation import (
     reals,
 )
 
+if TYPE_CHECKING:
+    from sparsetoken.losses import Loss
+
 __all__ = ["JointDescent", "Query", "QueryVector", "Readout", "TwoSteps"]
 
 MOST_STEPS = 100_000
 MOST_BATCHES = 256
+SMOOTH_LOSSES = ("logistic", "square", "squared_hinge")
+LOSSES = (*SMOOTH_LOSSES, "hinge")
+"""The words of the built-in losses, here since `sparsetoken.losses` takes long to load."""
+
+Schedule = Any
+"""A number for all steps, or one number for each step, which the values keep as a tuple; or an
+array of them, whose last axis has as many numbers as steps, or one."""
 
 
-class _LossField:
-    """A field that takes a loss or the name of one, and gives the loss."""
+def _loss(given: Loss | str) -> Loss:
+    from sparsetoken.losses import get_loss
 
-    def __get__(self, value: Any, kind: type | None = None) -> Loss:
-        return get_loss("logistic") if value is None else value.__dict__["loss"]
-
-    def __set__(self, value: Any, loss: Loss | str) -> None:
-        value.__dict__["loss"] = get_loss(loss)
+    return get_loss(given)
 
 
-@dataclasses.dataclass(frozen=True)
+def _smooth_loss(given: Loss | str) -> Loss:
+    loss = _loss(given)
+    if not loss.smooth:
+        remedy = "The theory of its steps needs derivatives of the slope; take squared_hinge "
+        legal = "a loss whose slope is continuous"
+        raise InvalidInput("loss of JointDescent", legal, loss.name, f"{remedy}or logistic.")
+    return loss
+
+
+def _direction(given: Any) -> tuple[float, ...]:
+    q = reals("direction of the query", given)
+    flat = isinstance(q, tuple) and all(isinstance(entry, float) for entry in q)
+    length = math.hypot(*q) if flat else 0.0
+    if not 0 < length < math.inf:
+        raise InvalidInput("direction of the query", "a vector other than 0", q)
+    return tuple(entry / length for entry in q)
+
+
+def _steps(of: str, default: float, letter: str, high: float, *, per_step: bool = False) -> Any:
+    return parameter(
+        f"step size of the {of}",
+        letter,
+        default=default,
+        range=SIZES,
+        per_step=per_step,
+        slider=Linear(0, high),
+    )
+
+
+def _temperature(of: str) -> Any:
+    help = f"inverse temperature of the {of}"
+    return parameter(help, r"\beta", default=1.0, range=POSITIVE, slider=Log(0.05, 10))
+
+
+def _loss_that(
+    does: str, words: tuple[str, ...] = LOSSES, find: Callable[[Loss | str], Loss] = _loss
+) -> Any:
+    kind, default = "Loss or " + ", ".join(words), "logistic"
+    return parameter(f"loss, {does}", r"\ell", default=default, choices=words, find=find, kind=kind)
+
+
+def _sharpness(**more: Any) -> Any:
+    return parameter(
+        "sharpness of the softmax, its effective inverse temperature: the standard deviation of "
+        "the noise of a token's score. It is beta |q| with isotropic tokens, and "
+        "beta sqrt(q^T S q) with the covariance S within samples",
+        "k",
+        range=Range(least=0),
+        slider=Linear(0, 10),
+        **more,
+    )
+
+
+@value
 class Query:
     """A frozen query q, by what theory and simulation need to know of it.
 
     With tokens of a covariance it is a query of that cosine whose rest points in a random
     direction, uniform among those orthogonal to the signal.
-
-    Parameters
-    ----------
-    cosine : float or array
-        s = <q, xi> / |q|, in [-1, 1].
-    sharpness : float or array
-        k >= 0, the effective inverse temperature of the softmax: the standard deviation of the
-        noise of a token's score. It is beta |q| with isotropic tokens, and beta sqrt(q^T S q)
-        with the covariance S within samples.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
 
     Examples
     --------
@@ -63,32 +119,20 @@ class Query:
     Query(cosine=0.9, sharpness=2.0)
     """
 
-    cosine: Reals
-    sharpness: Reals
+    cosine: Reals = parameter(
+        "cosine of query and signal, <q, xi> / |q|",
+        "s",
+        range=Range(least=-1, most=1),
+        slider=Linear(-1, 1),
+    )
+    sharpness: Reals = _sharpness(
+        remedy="Its limit of infinite sharpness is the model hard_attention."
+    )
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cosine", reals("cosine", self.cosine, -1.0, 1.0))
-        remedy = "Its limit of infinite sharpness is the model hard_attention."
-        object.__setattr__(
-            self, "sharpness", reals("sharpness", self.sharpness, 0.0, remedy=remedy)
-        )
 
-
-@dataclasses.dataclass(frozen=True)
+@value
 class QueryVector:
     """A frozen query whose direction is given, for tokens of a given covariance.
-
-    Parameters
-    ----------
-    direction : array of shape (d,)
-        The direction of q, of any length > 0, in the coordinates of the signal.
-    sharpness : float or array
-        k >= 0, as of `Query`.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range, or the direction is no vector or 0.
 
     Examples
     --------
@@ -97,41 +141,19 @@ class QueryVector:
     2.0
     """
 
-    direction: Any = dataclasses.field(metadata={"whole": True})
-    sharpness: Reals = 1.0
-
-    def __post_init__(self) -> None:
-        q = reals("direction of the query", self.direction)
-        flat = isinstance(q, tuple) and all(isinstance(entry, float) for entry in q)
-        length = math.hypot(*q) if flat else 0.0
-        if not 0 < length < math.inf:
-            raise InvalidInput("direction of the query", "a vector other than 0", q)
-        object.__setattr__(self, "direction", tuple(entry / length for entry in q))
-        object.__setattr__(self, "sharpness", reals("sharpness", self.sharpness, 0.0))
+    direction: Any = parameter(
+        "direction of the query, of any length > 0, in the coordinates of the signal",
+        find=_direction,
+        kind="array of shape (d,)",
+    )
+    sharpness: Reals = _sharpness(default=1.0)
 
 
-@dataclasses.dataclass(frozen=True)
+@value
 class TwoSteps:
     """A query found by two gradient steps on D0, from w = 0, b = 0, q = 0.
 
     The first step moves (w, b), the second moves q.
-
-    Parameters
-    ----------
-    alpha0 : float or array
-        n0 / d in (0, 1e9], samples of D0 per dimension.
-    eta_w, eta_b, eta_q : float or array
-        Step sizes in [0, 1e6] of readout, bias and query.
-    beta : float or array
-        Inverse temperature of the softmax, in (0, 1e6].
-    loss : Loss or str
-        The loss of both steps, or the name of a built-in one: square, logistic, hinge,
-        squared_hinge.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range or the loss is unknown.
 
     Examples
     --------
@@ -141,21 +163,18 @@ class TwoSteps:
     1.0
     """
 
-    alpha0: Reals = 2.0
-    eta_w: Reals = 0.5
-    eta_b: Reals = 0.5
-    eta_q: Reals = 25.0
-    beta: Reals = 1.0
-    loss: _LossField = _LossField()
-
-    def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
-
-        put("alpha0", reals("alpha0 (n0/d)", self.alpha0, 0.0, LARGEST_LOAD, open_low=True))
-        for name in ("eta_w", "eta_b", "eta_q"):
-            put(name, reals(name, getattr(self, name), 0.0, LARGEST_VALUE))
-        put("beta", reals("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
+    alpha0: Reals = parameter(
+        "labels for the query, in samples of D0 per dimension",
+        r"\alpha_0 = n_0/d",
+        default=2.0,
+        range=LOADS,
+        slider=Log(0.05, 100),
+    )
+    eta_w: Reals = _steps("readout", 0.5, r"\eta_w", 10)
+    eta_b: Reals = _steps("bias", 0.5, r"\eta_b", 30)
+    eta_q: Reals = _steps("query", 25.0, r"\eta_q", 100)
+    beta: Reals = _temperature("softmax")
+    loss: Named[Loss] = _loss_that("whose gradient both steps follow")
 
     @property
     def samples_per_dimension(self) -> Reals:
@@ -163,14 +182,7 @@ class TwoSteps:
         return self.alpha0
 
 
-Schedule = Any
-"""A number for all steps, or one number for each step, which the values keep as a tuple; or an
-array of them, whose last axis has as many numbers as steps, or one."""
-
-_PER_STEP: dict[str, Any] = {"last_axis": True}
-
-
-@dataclasses.dataclass(frozen=True)
+@value
 class JointDescent:
     """All weights (w, q, b) trained together by gradient descent on one data set.
 
@@ -178,39 +190,9 @@ class JointDescent:
     with its own step size and decay, and for b without decay, where g is the gradient of the
     mean loss over the batch of the step.
 
-    Parameters
-    ----------
-    alpha : float or array
-        n / d in (0, 1e9], samples per dimension.
-    steps : int
-        Number of steps, at least 1.
-    eta_w, eta_q, eta_b : float, sequence of floats or array
-        Step sizes in [0, 1e6] of readout, query and bias: one number for all steps, or one
-        for each. For several descents at once, an array of at least two axes: the last has
-        one number for all steps or one for each, as ``np.array([0.5, 1.0])[:, None]``.
-    beta : float or array
-        Inverse temperature of the weights of attention, in (0, 1e6].
-    momentum : float, sequence of floats or array
-        In [0, 1), for all weights; an array as for step sizes.
-    decay_w, decay_q : float or array
-        Weight decay in [0, 1e6] of readout and query.
-    batches : int
-        1 for the whole data set in each step. Otherwise the data set is cut once into so many
-        batches of equal size, and the steps take turns among them.
-    start_w, start_q : float or array
-        Lengths >= 0 of the weights before the first step. They have no overlap with the
-        signal. The bias starts at 0.
-    start_product : float or array
-        Their inner product, at most start_w start_q in size.
-    loss : Loss or str
-        The loss, or the name of a built-in one. Its slope must be continuous, so the hinge
-        is refused.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range, a schedule has not one number for each step, the start
-        is not that of two vectors, or the loss is unknown or has a kink.
+    Step sizes and momentum are one number for all steps, or one for each. For several descents
+    at once, give an array of at least two axes: the last has one number for all steps or one
+    for each, as ``np.array([0.5, 1.0])[:, None]``.
 
     Examples
     --------
@@ -219,48 +201,61 @@ class JointDescent:
     12
     """
 
-    alpha: Reals = 2.0
-    steps: int = 12
-    eta_w: Schedule = dataclasses.field(default=1.0, metadata=_PER_STEP)
-    eta_q: Schedule = dataclasses.field(default=4.0, metadata=_PER_STEP)
-    eta_b: Schedule = dataclasses.field(default=0.5, metadata=_PER_STEP)
-    beta: Reals = 1.0
-    momentum: Schedule = dataclasses.field(default=0.0, metadata=_PER_STEP)
-    decay_w: Reals = 0.0
-    decay_q: Reals = 0.0
-    batches: int = 1
-    start_w: Reals = 0.0
-    start_q: Reals = 0.0
-    start_product: Reals = 0.0
-    loss: _LossField = _LossField()
+    alpha: Reals = parameter(
+        "labels, in samples per dimension",
+        r"\alpha = n/d",
+        default=2.0,
+        range=LOADS,
+        slider=Log(0.25, 10),
+    )
+    steps: int = parameter(
+        "steps of gradient descent",
+        "T",
+        default=12,
+        whole=True,
+        range=Range(1, most=MOST_STEPS),
+        slider=Linear(1, 30),
+    )
+    eta_w: Schedule = _steps("readout", 1.0, r"\eta_w", 10, per_step=True)
+    eta_q: Schedule = _steps("query", 4.0, r"\eta_q", 30, per_step=True)
+    eta_b: Schedule = _steps("bias", 0.5, r"\eta_b", 30, per_step=True)
+    beta: Reals = _temperature("weights of attention")
+    momentum: Schedule = parameter(
+        "momentum of all weights", default=0.0, range=Range(least=0, below=1), per_step=True
+    )
+    decay_w: Reals = parameter("weight decay of the readout", default=0.0, range=SIZES)
+    decay_q: Reals = parameter("weight decay of the query", default=0.0, range=SIZES)
+    batches: int = parameter(
+        "batches of equal size into which the data set is cut once, and which the steps take in "
+        "turns; 1 for the whole data set in each step",
+        default=1,
+        whole=True,
+        range=Range(least=1, most=MOST_BATCHES),
+    )
+    start_w: Reals = parameter(
+        "length of the readout before the first step, where it has no overlap with the signal, "
+        "and the bias is 0",
+        default=0.0,
+        range=SIZES,
+    )
+    start_q: Reals = parameter(
+        "length of the query before the first step", default=0.0, range=SIZES
+    )
+    start_product: Reals = parameter(
+        "inner product of the two, at most start_w start_q in size", default=0.0
+    )
+    loss: Named[Loss] = _loss_that(
+        "whose gradient all steps follow. Its slope must be continuous, so the hinge is refused",
+        SMOOTH_LOSSES,
+        _smooth_loss,
+    )
 
-    def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
-
-        put("alpha", reals("alpha (n/d)", self.alpha, 0.0, LARGEST_LOAD, open_low=True))
-        put("steps", integer("steps", self.steps, 1, MOST_STEPS))
-        for name in ("eta_w", "eta_q", "eta_b"):
-            put(name, self._schedule(name, high=LARGEST_VALUE))
-        put("beta", reals("beta", self.beta, 0.0, LARGEST_VALUE, open_low=True))
-        put("momentum", self._schedule("momentum", high=1.0, open_high=True))
-        for name in ("decay_w", "decay_q", "start_w", "start_q"):
-            put(name, reals(name, getattr(self, name), 0.0, LARGEST_VALUE))
-        put("batches", integer("batches", self.batches, 1, MOST_BATCHES))
-        put("start_product", reals("start_product", self.start_product))
-        self._check_start()
-        if not self.loss.smooth:
-            raise InvalidInput(
-                "loss of JointDescent",
-                "a loss whose slope is continuous",
-                self.loss.name,
-                "The theory of its steps needs derivatives of the slope; take squared_hinge "
-                "or logistic.",
-            )
-
-    def _check_start(self) -> None:
+    def _check_together(self) -> None:
+        for name, declared in parameters_of(type(self)).items():
+            if declared.per_step:
+                self._check_schedule(name)
         lengths = self.start_w, self.start_q
-        if any(isinstance(value, tuple) for value in (*lengths, self.start_product)):
+        if any(isinstance(number, tuple) for number in (*lengths, self.start_product)):
             return  # each point of the arrays is checked when it is made
         most = self.start_w * self.start_q
         if abs(self.start_product) > most * (1 + 1e-12):
@@ -271,14 +266,13 @@ class JointDescent:
                 "No two vectors of lengths start_w and start_q have a larger inner product.",
             )
 
-    def _schedule(self, name: str, **interval: Any) -> Schedule:
-        values = reals(name, getattr(self, name), 0.0, **interval)
-        shape = np.shape(values)
+    def _check_schedule(self, name: str) -> None:
+        given = getattr(self, name)
+        shape = np.shape(given)
         if shape and shape[-1] != self.steps and not (len(shape) > 1 and shape[-1] == 1):
             legal = f"a number, or {self.steps} numbers, one for each step"
             remedy = f"For several descents at once write {name}=np.array([...])[:, None]."
-            raise InvalidInput(name, legal, getattr(self, name), remedy)
-        return values
+            raise InvalidInput(name, legal, given, remedy)
 
     @classmethod
     def alternating(
@@ -324,28 +318,11 @@ class JointDescent:
         return np.broadcast_to(np.asarray(getattr(self, name), dtype=float), (self.steps,))
 
 
-@dataclasses.dataclass(frozen=True)
+@value
 class Readout:
     """A readout (w, b) fitted on D1 to features that are fixed.
 
     It is the minimum over (w, b) of ``(1/n1) sum_i l(y_i, <w, f_i> + b) + (ridge/2) |w|^2``.
-
-    Parameters
-    ----------
-    loss : Loss or str
-        The loss, or the name of a built-in one: square, logistic, hinge, squared_hinge.
-    ridge : float or array
-        lambda >= 0. The bias is not penalised. 0 stands for the limit lambda -> 0+: with
-        data that can be fitted exactly, the shortest readout that does (least norm, or
-        largest margin).
-    alpha1 : float or array
-        n1 / d in [1e-6, 1e9], samples of D1 per dimension. Theory takes ``inf``
-        too, the limit of infinite data.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range or the loss is unknown.
 
     Examples
     --------
@@ -354,27 +331,35 @@ class Readout:
     0.01
     """
 
-    loss: _LossField = _LossField()
-    ridge: Reals = 1e-2
-    alpha1: Reals = 2.0
+    loss: Named[Loss] = _loss_that("whose mean over D1 the readout minimises")
+    ridge: Reals = parameter(
+        "ridge, the penalty of the readout; the bias has none. 0 stands for the limit "
+        "lambda -> 0+: with data that can be fitted exactly, the shortest readout that does "
+        "(least norm, or largest margin)",
+        r"\lambda",
+        default=1e-2,
+        range=Range(least=0),
+        slider=Log(1e-5, 10),
+    )
+    alpha1: Reals = parameter(
+        "labels for the readout, in samples of D1 per dimension. Theory takes inf too, the limit "
+        "of infinite data",
+        r"\alpha_1 = n_1/d",
+        default=2.0,
+        range=Range(least=1e-6, most=LARGEST_LOAD, infinite=True),
+        slider=Log(0.25, 10),
+    )
 
-    def __post_init__(self) -> None:
-        def put(name: str, value: object) -> None:
-            object.__setattr__(self, name, value)
 
-        put("ridge", reals("ridge (lambda)", self.ridge, 0.0))
-        put("alpha1", reals("alpha1 (n1/d)", self.alpha1, 1e-6, LARGEST_LOAD, infinite=True))
-
-
-def require_steps(value: Any) -> None:
+def require_steps(given: Any) -> None:
     """Raise `InvalidInput` unless a value is two steps."""
-    if not isinstance(value, TwoSteps):
+    if not isinstance(given, TwoSteps):
         remedy = "Write st.TwoSteps(alpha0=1.0), for example."
-        raise InvalidInput("steps", "TwoSteps", value, remedy)
+        raise InvalidInput("steps", "TwoSteps", given, remedy)
 
 
-def require_readout(value: Any) -> None:
+def require_readout(given: Any) -> None:
     """Raise `InvalidInput` unless a value is a readout."""
-    if not isinstance(value, Readout):
+    if not isinstance(given, Readout):
         remedy = 'Write st.Readout("logistic", ridge=1e-2, alpha1=2.0), for example.'
-        raise InvalidInput("readout", "a Readout", value, remedy)
+        raise InvalidInput("readout", "a Readout", given, remedy)

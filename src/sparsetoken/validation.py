@@ -5,8 +5,6 @@ Every check names the value, the legal range, the value got and a remedy.
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
 import numbers
 from collections.abc import Collection
@@ -21,7 +19,8 @@ __all__ = [
     "Reals",
     "choice",
     "integer",
-    "read_json",
+    "legal_integer",
+    "legal_real",
     "real",
     "reals",
 ]
@@ -71,13 +70,18 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
     >>> integer("trials", 8, 1)
     8
     """
-    legal = f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
+    legal = legal_integer(low, high)
     if high is None and isinstance(value, numbers.Integral) and int(value) > LARGEST_INTEGER:
         high, legal = LARGEST_INTEGER, f"{legal}, and below 2^128"
     whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):
         raise InvalidInput(name, legal, value, remedy)
     return int(value)
+
+
+def legal_integer(low: int, high: int | None = None) -> str:
+    """Return the legal values of `integer` in words."""
+    return f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
 
 
 def real(
@@ -105,11 +109,7 @@ def real(
         remedy = f"{remedy} inf is allowed.".lstrip()
         if value == math.inf:
             return math.inf
-    legal = "a finite number"
-    if low > -math.inf or high < math.inf:
-        left = "(" if open_low or low == -math.inf else "["
-        right = ")" if open_high or high == math.inf else "]"
-        legal += f" in {left}{low:g}, {high:g}{right}"
+    legal = legal_real(low, high, open_low=open_low, open_high=open_high)
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise InvalidInput(name, legal, value, remedy)
     try:
@@ -122,6 +122,21 @@ def real(
     if not (math.isfinite(number) and inside):
         raise InvalidInput(name, legal, value, remedy)
     return number
+
+
+def legal_real(
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> str:
+    """Return the legal values of `real` in words."""
+    if low == -math.inf and high == math.inf:
+        return "a finite number"
+    left = "(" if open_low or low == -math.inf else "["
+    right = ")" if open_high or high == math.inf else "]"
+    return f"a finite number in {left}{low:g}, {high:g}{right}"
 
 
 def reals(
@@ -177,16 +192,3 @@ def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> s
     if not isinstance(value, str) or value not in legal:
         raise InvalidInput(name, "one of " + ", ".join(sorted(legal)), value, remedy)
     return value
-
-
-def read_json(kind: type, text: str) -> dict[str, Any]:
-    """Return the fields of a dataclass from a JSON object, or raise `InvalidInput`."""
-    legal = f"a JSON object with the fields of {kind.__name__}"
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput("text", legal, text, f"It is not JSON: {error}.") from None
-    known = {f.name for f in dataclasses.fields(kind)}
-    if not isinstance(fields, dict) or not fields.keys() <= known:
-        raise InvalidInput("text", legal, text, "Fields: " + ", ".join(sorted(known)) + ".")
-    return fields

@@ -5,13 +5,15 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
 from sparsetoken.losses import Loss
+from sparsetoken.parameters import Parameter, parameters_of
 from sparsetoken.tokens import LAWS, TokenLaw
-from sparsetoken.validation import InvalidInput, read_json
+from sparsetoken.validation import InvalidInput
 
 Value = TypeVar("Value")
 
@@ -35,7 +37,7 @@ class Grid(NamedTuple):
     points: list[tuple[Any, ...]]
     shape: tuple[int, ...] = ()
     dims: tuple[str, ...] = ()
-    coords: Mapping[str, np.ndarray] = {}
+    coords: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 def broadcast(*values: Any) -> Grid:
@@ -91,11 +93,10 @@ def _array_paths(value: Any) -> Iterator[list[str]]:
     if not dataclasses.is_dataclass(value):
         return
     for field in dataclasses.fields(value):
-        entry = getattr(value, field.name)
-        if field.metadata.get("whole"):  # a law over positions, a vector
-            continue
+        entry, declared = getattr(value, field.name), _declared(value, field.name)
         if isinstance(entry, tuple):
-            if not field.metadata.get("last_axis") or isinstance(entry[0], tuple):
+            array = declared.find is None  # and no law over positions, no vector
+            if array and (not declared.per_step or isinstance(entry[0], tuple)):
                 yield [field.name]
         elif dataclasses.is_dataclass(entry):
             yield from ([field.name, *rest] for rest in _array_paths(entry))
@@ -103,8 +104,8 @@ def _array_paths(value: Any) -> Iterator[list[str]]:
 
 def _array_at(value: Any, names: list[str]) -> np.ndarray:
     """Return the entries of a field; those of a schedule are tuples, or numbers for all steps."""
-    array = np.asarray(_at(value, names))
-    if not _field(value, names).metadata.get("last_axis"):
+    array, (*way, last) = np.asarray(_at(value, names)), names
+    if not _declared(_at(value, way), last).per_step:
         return array
     if array.shape[-1] == 1:
         return array[..., 0]
@@ -114,11 +115,9 @@ def _array_at(value: Any, names: list[str]) -> np.ndarray:
     return rows
 
 
-def _field(value: Any, names: list[str]) -> dataclasses.Field[Any]:
-    """Return the field that a path leads to."""
-    *way, last = names
-    (field,) = (f for f in dataclasses.fields(_at(value, way)) if f.name == last)
-    return field
+def _declared(value: Any, name: str) -> Parameter:
+    """Return the declaration of a field; that of a plain dataclass is without conditions."""
+    return parameters_of(value).get(name, Parameter(name))
 
 
 def _at(value: Any, names: list[str]) -> Any:
@@ -165,8 +164,14 @@ def from_json(kind: type[Value], text: str) -> Value:
     InvalidInput
         If the text is no JSON object with its fields, or a value is illegal.
     """
-    given: Mapping[str, Any] = read_json(kind, text)
-    own: Any = {field.name: field.default for field in dataclasses.fields(cast(Any, kind))}
+    own = {field.name: field.default for field in dataclasses.fields(cast(Any, kind))}
+    legal = f"a JSON object with the fields of {kind.__name__}"
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput("text", legal, text, f"It is not JSON: {error}.") from None
+    if not isinstance(given, dict) or not given.keys() <= own.keys():
+        raise InvalidInput("text", legal, text, "Fields: " + ", ".join(sorted(own)) + ".")
     return kind(**{name: _read(own[name], value) for name, value in given.items()})
 
 

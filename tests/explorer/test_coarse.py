@@ -7,8 +7,9 @@ import pytest
 
 from sparsetoken.explorer.coarse import LOADS, MODELS, CoarseCurves
 from sparsetoken.explorer.quick_newton import QuickCurve
-from sparsetoken.explorer.settings import LOSSES, Settings
+from sparsetoken.explorer.settings import Settings
 from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.stages import LOSSES
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.learned_error import solve_readout
 from sparsetoken.theory.potential import Potential

@@ -14,7 +14,7 @@ from sparsetoken.validation import InvalidInput
 
 @pytest.mark.parametrize("parameter", PARAMETERS, ids=lambda p: p.name)
 def test_every_end_of_every_slider_makes_legal_values(parameter):
-    ends = parameter.choices or (parameter.low, parameter.high)
+    ends = parameter.choices or (parameter.range.least, parameter.range.most)
     for end, query in itertools.product(ends, ("two_steps", "given")):
         values = {"length": 20} if parameter.name == "informative" else {}
         value = int(end) if parameter.whole else end
@@ -29,7 +29,12 @@ def test_values_outside_are_refused_with_the_legal_ones(parameter):
     wrong = ["nothing", None, True, [1.0]]
     if not parameter.choices:
         step = 1 if parameter.whole else 1e-9
-        wrong += [parameter.low - step, parameter.high + step, float("nan"), float("inf")]
+        wrong += [
+            parameter.range.least - step,
+            parameter.range.most + step,
+            float("nan"),
+            float("inf"),
+        ]
     for value in wrong:
         with pytest.raises(InvalidInput, match=parameter.name):
             Settings({parameter.name: value})

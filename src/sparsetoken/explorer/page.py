@@ -11,7 +11,7 @@ from typing import Any
 
 from sparsetoken.explorer.look import LOOK
 from sparsetoken.explorer.presets import PRESETS
-from sparsetoken.explorer.settings import PARAMETERS
+from sparsetoken.explorer.settings import controls
 from sparsetoken.version import __version__
 
 STATIC = Path(__file__).with_name("static")
@@ -36,7 +36,7 @@ def page(grid: dict[str, Any] | None = None) -> str:
     str
     """
     boot = {
-        "parameters": [vars(parameter) for parameter in PARAMETERS],
+        "parameters": controls(),
         "presets": PRESETS,
         "look": LOOK,
         "version": __version__,

@@ -7,7 +7,7 @@ PRESETS: list[dict[str, Any]] = [
         "name": "default",
         "title": "Start: one token in ten",
         "view": "curves",
-        "settings": {},
+        "settings": {"alpha0": 1.0, "cosine": 0.9, "sharpness": 1.0},
         "story": "One of ten tokens of a positive bag carries the signal. Mean pooling dilutes it "
         "tenfold; attention finds it. Now move “labels for the query” to the left: with few of "
         "them the query points astray, and mean pooling wins.",
@@ -58,4 +58,4 @@ PRESETS: list[dict[str, Any]] = [
         "when to stop.",
     },
 ]
-"""In the order of the page."""
+"""In the order of the page, which starts with the settings of the first."""

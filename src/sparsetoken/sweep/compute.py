@@ -14,7 +14,7 @@ from sparsetoken.simulation.alignment import require_query_memory
 from sparsetoken.simulation.trial import Engine, Setting, Trial, TrialPlan
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
-from sparsetoken.sweep.parameters import PROBLEM, defaults, fields_of
+from sparsetoken.sweep.parameters import PROBLEM, READOUT, STEPS, defaults
 from sparsetoken.sweep.records import CONVERGED, Result
 from sparsetoken.theory.feature_law import MOST_TOKENS
 from sparsetoken.validation import InvalidInput, choice, real
@@ -83,8 +83,8 @@ class _Point:
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
 
-    def _fields(self, kind: type) -> dict[str, Any]:
-        return {name: self[name] for name in fields_of(kind)}
+    def _fields(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: self[name] for name in names} | {"loss": self.loss}
 
     @property
     def problem(self) -> SparseTokenProblem:
@@ -104,7 +104,7 @@ class _Point:
 
     @property
     def steps(self) -> TwoSteps:
-        return TwoSteps(**self._fields(TwoSteps), loss=self.loss)
+        return TwoSteps(**self._fields(STEPS))
 
     @property
     def query(self) -> Query | TwoSteps:
@@ -127,7 +127,7 @@ class _Point:
 
     @property
     def readout(self) -> Readout:
-        return Readout(**self._fields(Readout), loss=self.loss)
+        return Readout(**self._fields(READOUT))
 
     @property
     def setting(self) -> Setting:

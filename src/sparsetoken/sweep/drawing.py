@@ -61,7 +61,7 @@ class Drawing:
                 raise InvalidInput(f"plot.{place}", "the name of an axis", name)
             if name in taken:
                 raise InvalidInput(f"plot.{place}", f"another axis than {taken[name]}", name)
-            if place != "curves" and parameters()[name].kind is str:
+            if place != "curves" and parameters()[name].number is None:
                 raise InvalidInput(f"plot.{place}", "an axis of numbers", name)
             taken[name] = f"plot.{place}"
         if self.y and self.curves:

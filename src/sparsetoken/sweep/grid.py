@@ -24,6 +24,7 @@ from sparsetoken.sweep.parameters import (
     parameters,
     relevant,
     shape_names,
+    typed,
     uses,
 )
 from sparsetoken.validation import InvalidInput, choice, integer
@@ -141,7 +142,7 @@ class Grid:
             if get_loss(value).digest:
                 self._put("losses", {**self.losses, value.label: value})
             return value.label
-        return parameters()[name].typed(where, value)
+        return typed(parameters()[name], where, value)
 
     def _check_clashes(self) -> None:
         seen: set[str] = set()

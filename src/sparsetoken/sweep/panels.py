@@ -38,7 +38,7 @@ def completed(grid: Grid, drawing: Drawing) -> Drawing:
         (len(axis), name)
         for axis in grid.axes
         for name in axis.names
-        if parameters()[name].kind is not str and name not in (drawing.y, drawing.curves)
+        if parameters()[name].number is not None and name not in (drawing.y, drawing.curves)
     ]
     if not drawing.x and not numeric:
         raise InvalidInput("x", "an axis of numbers, and the sweep has none", "")

@@ -10,11 +10,12 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from sparsetoken.models import MODELS, Attention, ModelEntry
+from sparsetoken.parameters import Parameter, parameters_of
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.validation import LARGEST_INTEGER, InvalidInput, choice
 
@@ -27,56 +28,54 @@ SERIES = ("ridge", "alpha1")
 """The predictions of rows that differ in nothing else are computed by one call."""
 
 
-class Parameter(NamedTuple):
-    """The type of a parameter, and its default; None if it is left out by default."""
+def typed(declared: Parameter, where: str, given: Any) -> Any:
+    """Return a value in the type of a parameter, so that 5 and 5.0 are one value.
 
-    kind: type
-    default: Any
-
-    def typed(self, where: str, value: Any) -> Any:
-        """Return the value in this type, so that 5 and 5.0 are one value.
-
-        Raises
-        ------
-        InvalidInput
-            If it is of another type or an integer of too many digits; its name is `where`.
-        """
-        kind, default = self
-        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
-            raise InvalidInput(where, "an integer of at most 128 bits", value)
-        if (value is None and default is None) or (kind is str and isinstance(value, str)):
-            return value
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if kind is float and number and not math.isnan(value):
-            return float(value) + 0.0  # the sum turns -0.0 into 0.0
-        if kind is int and number and value == math.floor(value) < math.inf:
-            return int(value)
-        legal = {str: "a text", float: "a number", int: "an integer"}[kind]
-        raise InvalidInput(where, legal, value)
-
-
-def fields_of(kind: type) -> tuple[str, ...]:
-    """Return the fields of a dataclass that are numbers or words."""
-    return tuple(_own(kind))
+    Raises
+    ------
+    InvalidInput
+        If it is of another type or an integer of too many digits; its name is `where`.
+    """
+    kind = declared.number
+    if isinstance(given, int) and abs(given) > LARGEST_INTEGER:
+        raise InvalidInput(where, "an integer of at most 128 bits", given)
+    if (given is None and declared.default is None) or (kind is None and isinstance(given, str)):
+        return given
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if kind is float and number and not math.isnan(given):
+        return float(given) + 0.0  # the sum turns -0.0 into 0.0
+    if kind is int and number and given == math.floor(given) < math.inf:
+        return int(given)
+    legal = {None: "a text", float: "a number", int: "an integer"}[kind]
+    raise InvalidInput(where, legal, given)
 
 
 def _own(kind: type) -> dict[str, Parameter]:
+    """Return the fields of a class that are numbers or words."""
+    declared = parameters_of(kind)
     return {
-        field.name: Parameter(type(field.default), field.default)
+        field.name: declared.get(field.name, _undeclared(field))
         for field in dataclasses.fields(kind)
         if type(field.default) in (int, float, str)
     }
 
 
-PROBLEM = fields_of(SparseTokenProblem)
-STEPS = (*fields_of(TwoSteps), "loss")
+def _undeclared(field: dataclasses.Field[Any]) -> Parameter:
+    """Return the parameter of a model from outside that is a plain dataclass."""
+    words = (field.default,) if isinstance(field.default, str) else ()
+    whole = type(field.default) is int
+    return Parameter(field.name, default=field.default, whole=whole, choices=words)
+
+
+PROBLEM, STEPS, READOUT = (tuple(_own(kind)) for kind in (SparseTokenProblem, TwoSteps, Readout))
 QUERY = ("cosine", "sharpness")
-_READOUT = (*fields_of(Readout), "loss")
-_PREDICTING = {"tolerance": Parameter(float, 1e-4)}
+_PREDICTING = {
+    "tolerance": Parameter("tolerance", "bound on twice the numerical error", default=1e-4)
+}
 _SAMPLING = {
-    "dimension": Parameter(int, 1000),
-    "engine": Parameter(str, "reduced"),
-    "dtype": Parameter(str, "float64"),
+    "dimension": Parameter("dimension", "embedding dimension", "d", 1000, whole=True),
+    "engine": Parameter("engine", default="reduced", choices=("tensors", "reduced")),
+    "dtype": Parameter("dtype", default="float64", choices=("float32", "float64")),
 }
 """The arguments of `predict` and `simulate`, written here since their modules load slowly."""
 
@@ -91,10 +90,12 @@ def parameters() -> dict[str, Parameter]:
 
 @functools.lru_cache(maxsize=8)
 def _parameters(entries: tuple[ModelEntry, ...]) -> dict[str, Parameter]:
-    found = {"model": Parameter(str, Attention.name)} | _own(SparseTokenProblem)
-    found["loss"] = Parameter(str, Readout().loss.name)
+    model = Parameter("model", default=Attention.name, choices=tuple(e.name for e in entries))
+    found = {"model": model} | _own(SparseTokenProblem)
+    found["loss"] = parameters_of(Readout)["loss"]
     found |= _own(TwoSteps)
-    found |= dict.fromkeys(QUERY, Parameter(float, None))
+    for name in QUERY:
+        found[name] = dataclasses.replace(parameters_of(Query)[name], default=None)
     for entry in reversed(entries):
         found |= _own(entry.kind)
     return found | _own(Readout) | _PREDICTING | _SAMPLING
@@ -166,7 +167,7 @@ def _relevant(
         if entry.has_query:
             used.update(QUERY if given else STEPS)
         if experiment == "learning":
-            used.update(_READOUT)
+            used.update(READOUT)
         elif quantity == "simulation":
             used.add("alpha1")
         if quantity == "theory":

@@ -22,12 +22,6 @@ from sparsetoken.validation import InvalidInput
 COLUMNS = 5
 MOST_TICKS = 6
 CONVERGED, MISSING = "converged", "missing"
-SYMBOLS = {"strength": "θ", "length": "L", "informative": "R", "cosine": "s", "sharpness": "k"}
-SYMBOLS |= {"positive_rate": "π", "ridge": "λ", "alpha0": "n0/d", "alpha1": "n1/d", "beta": "β"}
-SYMBOLS |= {"eta_w": "η_w", "eta_b": "η_b", "eta_q": "η_q", "dimension": "d"}
-LETTERS = {"strength": "strength θ", "length": "length L", "informative": "informative R"}
-LETTERS |= {"cosine": "cosine s", "sharpness": "sharpness k", "positive_rate": "positive rate π"}
-LETTERS |= {"ridge": "ridge λ", "alpha0": "n0/d", "alpha1": "n1/d", "beta": "β"}
 
 
 class Drawn(NamedTuple):
@@ -78,8 +72,8 @@ def draw(
         _boundary(axes, [b for b in boundaries if b.fixed == panel.fixed], chosen)
         style.axis_text(
             axes,
-            x=LETTERS.get(chosen.x, chosen.x),
-            y=LETTERS.get(chosen.y, chosen.y) if chosen.y else _words(chosen.value),
+            x=parameters()[chosen.x].axis_label,
+            y=parameters()[chosen.y].axis_label if chosen.y else _words(chosen.value),
             title=_title(panel),
         )
     _finish(figure, places, shown, chosen, scale, grid)
@@ -223,14 +217,14 @@ def _title(panel: Panel) -> str:
     words = [
         style.as_written(value)
         for name, value in panel.fixed.items()
-        if parameters()[name].kind is str
+        if parameters()[name].number is None
     ]
     if len(panel.quantities) == 1:
         words = [panel.quantities[0], *words]
     numbers = [
-        f"{SYMBOLS.get(name, name)} = {value:g}"
+        _named(name, value)
         for name, value in panel.fixed.items()
-        if parameters()[name].kind is not str
+        if parameters()[name].number is not None
     ]
     return "\n".join(", ".join(part) for part in (words, numbers) if part)
 
@@ -267,9 +261,10 @@ def _finish(
 
 
 def _named(parameter: str, value: Any) -> str:
-    if parameters()[parameter].kind is str:
+    declared = parameters()[parameter]
+    if declared.number is None:
         return style.as_written(value)
-    return f"{SYMBOLS.get(parameter, parameter)} = {value:g}"
+    return f"{declared.symbol or parameter} = {value:g}"
 
 
 def _drawn(panels: Sequence[Panel]) -> Drawn:

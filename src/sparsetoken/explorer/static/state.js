@@ -10,12 +10,8 @@ export const VIEWS = {
   descent: "Descent",
   bag: "One bag",
 };
-export const AXES = {
-  strength: "signal strength θ",
-  positive_rate: "rate of positives π",
-  alpha0: "labels for the query n₀/d",
-  length: "tokens in a bag L",
-};
+const axes = ["strength", "positive_rate", "alpha0", "length"].map((name) => parameters.get(name));
+export const AXES = Object.fromEntries(axes.map((p) => [p.name, `${p.label} ${p.symbol}`]));
 
 export function defaults() {
   return {
