@@ -8,12 +8,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scipy.interpolate import PchipInterpolator
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
-from sparsetoken.theory.oracle import learning_error
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.validation import LARGEST_LOAD
 
@@ -86,6 +84,11 @@ def _floors(loads: Sequence[tuple[SparseTokenProblem, float]]) -> Float[np.ndarr
 def _of_problem(
     problem: SparseTokenProblem, alphas: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
+    # On first use: who only predicts draws no floor.
+    from scipy.interpolate import PchipInterpolator
+
+    from sparsetoken.theory.oracle import learning_error
+
     known = np.unique(alphas)
     if len(known) > _EXACT:
         known = np.geomspace(known[0], known[-1], _EXACT)

@@ -7,9 +7,9 @@ import functools
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from sparsetoken.losses import Loss
+from sparsetoken.numerics.optimizers import brentq
 from sparsetoken.stages import Readout
 from sparsetoken.theory.learned_error import best_bias
 from sparsetoken.theory.score_law import ScoreLaw

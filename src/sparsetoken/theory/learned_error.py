@@ -6,10 +6,10 @@ import dataclasses
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
+from sparsetoken.numerics.optimizers import brentq
 from sparsetoken.results import Outcome, Overlaps
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.potential import Potential
@@ -146,6 +146,8 @@ def best_bias(loss: Loss, pi: float, mu: float = 0.0) -> float:
     def slope(b: float) -> float:
         return float(np.sum(chance * loss.dual(y, np.full(2, b), np.full(2, mu))))
 
+    if slope(0.0) == 0:  # balanced classes
+        return 0.0
     reach = 1.0
     while not slope(-reach) <= 0 <= slope(reach):
         if reach > 1e6:

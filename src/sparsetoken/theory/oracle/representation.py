@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.special import log_ndtr, ndtr
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.models import Attention, Elementwise, HardAttention, Model, Pooled, Vectorized
+from sparsetoken.numerics.optimizers import brentq, minimize_scalar
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
@@ -259,7 +259,7 @@ def _best_level(
         elif above_median(high, positive) <= 0:
             medians.append(high)
         else:
-            root = brentq(above_median, low, high, (positive,), xtol=1e-7)
+            root = brentq(above_median, low, high, args=(positive,), xtol=1e-7)
             medians.append(float(root))
     gap = max(abs(medians[1] - medians[0]), 1e-6)
     pi = problem.positive_rate

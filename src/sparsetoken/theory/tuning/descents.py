@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize
 
 from sparsetoken.models import Model, entry_of
+from sparsetoken.numerics.optimizers import minimize
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Status, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from sparsetoken.models import Model, entry_of
+from sparsetoken.numerics.optimizers import minimize_scalar
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Readout, TwoSteps, require_readout

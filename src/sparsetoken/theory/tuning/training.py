@@ -7,9 +7,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from sparsetoken.models import Model
+from sparsetoken.numerics.optimizers import minimize
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Readout, TwoSteps
