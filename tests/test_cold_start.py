@@ -21,6 +21,12 @@ def test_a_prediction_needs_only_the_special_functions_of_scipy(code: str) -> No
     assert not imported(code).intersection(HEAVY)
 
 
+def test_models_are_known_without_the_functions_of_scipy() -> None:
+    assert not imported("from sparsetoken.models import MODELS").intersection(
+        {*HEAVY, "scipy.special"}
+    )
+
+
 def test_what_imports_jax_itself_computes_in_float64() -> None:
     code = """
 found = st.predict(st.SparseTokenProblem(), readout=st.Readout("hinge"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.special import erfc, expit
 
 from sparsetoken.validation import InvalidInput, choice
 
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "erf": lambda x: erfc(-x),  # 1 + erf(x) without cancellation
-    "sigmoid": expit,
+    "erf": lambda x: scipy.special.erfc(-x),  # 1 + erf(x) without cancellation
+    "sigmoid": lambda x: scipy.special.expit(x),
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
     "linear": lambda x: 1 + x,

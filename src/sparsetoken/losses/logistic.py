@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from sparsetoken.losses.base import Loss, Smoothed, smoothed_means
 from sparsetoken.numerics.namespace import namespace
@@ -61,7 +61,7 @@ class LogisticLoss(Loss):
 def _sigmoid(x: Any) -> Any:
     xp = namespace(x)
     if xp is np:
-        return expit(x)
+        return scipy.special.expit(x)
     small = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1.0, small) / (1 + small)
 

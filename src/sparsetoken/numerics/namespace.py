@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 
 def namespace(*arrays: Any) -> ModuleType:
@@ -26,7 +26,7 @@ def namespace(*arrays: Any) -> ModuleType:
 def ndtr(x: Any) -> Any:
     """Return the distribution function of N(0, 1)."""
     if namespace(x) is np:
-        return special.ndtr(x)
-    from jax.scipy import special as of_jax
+        return scipy.special.ndtr(x)
+    from jax.scipy import special
 
-    return of_jax.ndtr(x)
+    return special.ndtr(x)

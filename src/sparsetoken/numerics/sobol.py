@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+import scipy
 from jaxtyping import Float, UInt32
 
 from sparsetoken.numerics.sobol_directions import DIRECTIONS
@@ -37,9 +38,8 @@ def sobol_sequence(dimensions: int, rng: np.random.Generator | None = None) -> S
     """
     if dimensions <= FEW_DIMENSIONS:
         return ShortSequence(dimensions, rng)
-    from scipy.stats import qmc
-
-    sequence: Sequence = qmc.Sobol(dimensions, scramble=rng is not None, bits=BITS, rng=rng)
+    many = scipy.stats.qmc.Sobol  # imported here, on first use
+    sequence: Sequence = many(dimensions, scramble=rng is not None, bits=BITS, rng=rng)
     return sequence
 
 

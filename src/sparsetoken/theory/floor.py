@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 from jaxtyping import Float
 
 from sparsetoken.models import Model
@@ -84,10 +85,7 @@ def _floors(loads: Sequence[tuple[SparseTokenProblem, float]]) -> Float[np.ndarr
 def _of_problem(
     problem: SparseTokenProblem, alphas: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    # On first use: who only predicts draws no floor.
-    from scipy.interpolate import PchipInterpolator
-
-    from sparsetoken.theory.oracle import learning_error
+    from sparsetoken.theory.oracle import learning_error  # on first use: who predicts draws none
 
     known = np.unique(alphas)
     if len(known) > _EXACT:
@@ -96,5 +94,6 @@ def _of_problem(
     if len(known) == 1:
         return np.full(len(alphas), values[0])
     inside = np.clip(alphas, known[0], known[-1])
-    curve: np.ndarray = PchipInterpolator(np.log(known), values)(np.log(inside))
+    interpolant = scipy.interpolate.PchipInterpolator(np.log(known), values)
+    curve: np.ndarray = interpolant(np.log(inside))
     return curve

@@ -6,10 +6,10 @@ import dataclasses
 import math
 
 import numpy as np
+import scipy
 
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
-from sparsetoken.numerics.optimizers import brentq
 from sparsetoken.results import Outcome, Overlaps
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.potential import Potential
@@ -154,7 +154,7 @@ def best_bias(loss: Loss, pi: float, mu: float = 0.0) -> float:
             legal = "one whose mean over the labels has a minimum in the bias"
             raise InvalidInput("loss", legal, loss.name)
         reach *= 2
-    return float(brentq(slope, -reach, reach, xtol=_BIAS_ACCURACY))
+    return float(scipy.optimize.brentq(slope, -reach, reach, xtol=_BIAS_ACCURACY))
 
 
 def newton_distance(potential: Potential, ridge: float, saddle: SaddlePoint) -> float:

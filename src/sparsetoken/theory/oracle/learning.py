@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
-from sparsetoken.numerics.optimizers import brentq
 from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.results import Result, Status, StatusCode
 from sparsetoken.theory.oracle.bayes import (
@@ -260,7 +260,7 @@ def _solution(
     down = np.flatnonzero((values[:-1] > 0) & (values[1:] <= 0))
     if len(down) == 0:  # so little is known that q_v is that of chance, to rounding
         return solution(low, low)
-    roots = [brentq(excess, grid[i], grid[i + 1], rtol=1e-10) for i in down]
+    roots = [scipy.optimize.brentq(excess, grid[i], grid[i + 1], rtol=1e-10) for i in down]
     if values[0] <= 0:  # positions of which only chance is known are a solution, to rounding
         roots = [low, *roots]
     best = 0

@@ -7,9 +7,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from sparsetoken.models import Model
-from sparsetoken.numerics.optimizers import minimize
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Readout, TwoSteps
@@ -173,7 +173,7 @@ def best_training(
     starts = _starts(problem, model, readout, total, tolerance)
     first = np.array(min(starts, key=lambda choice: search.error(np.array(choice))))
     simplex = np.stack([first, *(first + _FIRST_MOVE * np.eye(len(first)))])
-    minimize(
+    scipy.optimize.minimize(
         search.error,
         first,
         method="Nelder-Mead",
