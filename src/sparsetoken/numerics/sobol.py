@@ -5,7 +5,7 @@ Those remain for sequences of many dimensions, whose direction numbers are a lar
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import scipy
@@ -19,6 +19,7 @@ FEW_DIMENSIONS = 1 + len(DIRECTIONS)
 _PLACES = np.arange(BITS - 1, -1, -1, dtype=np.uint32)  # of the bits, the highest first
 
 
+@runtime_checkable
 class Sequence(Protocol):
     """Points that are drawn in turn."""
 
