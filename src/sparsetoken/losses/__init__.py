@@ -1,22 +1,8 @@
-"""Convex losses: value, slope, curvature, prox, Moreau envelope."""
+"""Convex losses: value, slope, curvature, prox, Moreau envelope.
 
-from __future__ import annotations
+The names are loaded on first use, as `CustomLoss` needs JAX; the stub beside this file lists them.
+"""
 
-from sparsetoken.losses.base import Loss, Smoothed
-from sparsetoken.losses.built_in import get_loss
-from sparsetoken.losses.custom import CustomLoss
-from sparsetoken.losses.hinge import HingeLoss
-from sparsetoken.losses.logistic import LogisticLoss
-from sparsetoken.losses.square import SquareLoss
-from sparsetoken.losses.squared_hinge import SquaredHingeLoss
+import lazy_loader
 
-__all__ = [
-    "CustomLoss",
-    "HingeLoss",
-    "LogisticLoss",
-    "Loss",
-    "Smoothed",
-    "SquareLoss",
-    "SquaredHingeLoss",
-    "get_loss",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

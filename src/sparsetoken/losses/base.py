@@ -6,12 +6,9 @@ import abc
 import functools
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from sparsetoken.losses.identity import digest_of
-from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.namespace import namespace
 from sparsetoken.numerics.quadrature import gaussian_panels
 from sparsetoken.numerics.scalar_root import increasing_root
 
@@ -75,6 +72,12 @@ class Loss(abc.ABC):
     integrates: bool = True
     strip: float = 0.0
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if not cls.__module__.startswith(_BUILT_IN):
+            # Its methods may use JAX, in which float64 is enabled if it is imported before.
+            import jax  # noqa: F401
+
     @abc.abstractmethod
     def value(self, y: Any, z: Any) -> Any:
         """Return l(y, z)."""
@@ -92,11 +95,13 @@ class Loss(abc.ABC):
 
         The root of z + v l'(y, z) = omega, by Newton kept inside a bracket.
         """
-        if namespace(y, omega, v) is np:
-            with jax.enable_x64(True):
-                arguments = (jnp.asarray(a, dtype=float) for a in (y, omega, v))
-                return np.asarray(_general_prox(self, *arguments))
-        return _general_prox(self, y, omega, v)
+        if namespace(y, omega, v) is not np:
+            return _general_prox(self, y, omega, v)
+        import jax
+
+        with jax.enable_x64(True):
+            arguments = (jax.numpy.asarray(a, dtype=float) for a in (y, omega, v))
+            return np.asarray(_general_prox(self, *arguments))
 
     def dual(self, y: Any, omega: Any, v: Any) -> Any:
         """Return p = l'(y, prox), the derivative of the Moreau envelope in omega."""
@@ -131,7 +136,8 @@ class Loss(abc.ABC):
         closed-form means, or whose bend is known, replace it.
         """
         g, weight = gaussian_panels()
-        y, m, T, v = (a[..., None] for a in jnp.broadcast_arrays(y, m, T, v))
+        xp = namespace(y, m, T, v)
+        y, m, T, v = (a[..., None] for a in xp.broadcast_arrays(y, m, T, v))
         omega = m + T * g
         loss = self.value(y, self.prox(y, omega, v))
         p, D = self.dual(y, omega, v), self.dual_slope(y, omega, v)
@@ -145,6 +151,8 @@ class Loss(abc.ABC):
         """
         if type(self).__module__.startswith(_BUILT_IN):
             return ""
+        from sparsetoken.losses.identity import digest_of  # with JAX
+
         return digest_of([(getattr(self, name), count) for name, count in _METHODS.items()])
 
     @property
@@ -172,7 +180,7 @@ def smoothed_means(loss: Any, p: Any, D: Any, v: Any, g: Any, weight: Any) -> Sm
     """Average the integrands of `Smoothed` over the last axis, with nodes g."""
 
     def mean(values: Any) -> Any:
-        return jnp.sum(weight * values, axis=-1)
+        return (weight * values).sum(axis=-1)
 
     return Smoothed(
         M=mean(loss + 0.5 * v * p**2),
@@ -188,6 +196,8 @@ def smoothed_means(loss: Any, p: Any, D: Any, v: Any, g: Any, weight: Any) -> Sm
 
 
 def _general_prox(loss: Loss, y: Any, omega: Any, v: Any) -> Any:
+    import jax.numpy as jnp
+
     y, omega, v = jnp.broadcast_arrays(y, omega, v)
     far = omega - v * loss.slope(y, omega)
     return increasing_root(

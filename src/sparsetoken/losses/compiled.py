@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -25,7 +24,7 @@ def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.n
     """Return `Loss.smoothed` as NumPy arrays of the shape of y, to which all broadcast.
 
     Few points take the trapezoidal rule, if the dual is analytic in a strip, so that no process
-    compiles anything for them. Float64 must be enabled in JAX.
+    compiles anything for them, nor imports JAX.
     """
     columns = np.stack([np.broadcast_to(column, y.shape).ravel() for column in (y, m, T, v)])
     nodes = _nodes_in_g(loss, columns[2])
@@ -35,7 +34,7 @@ def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.n
     pad = -y.size % size
     padded = np.concatenate([columns, columns[:, :1].repeat(pad, axis=1)], axis=1)
     blocks = np.split(padded, padded.shape[1] // size, axis=1)
-    rows = np.concatenate(jax.device_get([_smoothed(loss, block) for block in blocks]), axis=1)
+    rows = np.concatenate(_smoothed(loss, blocks), axis=1)
     return Smoothed(*rows[:, : y.size].reshape(-1, *y.shape))
 
 
@@ -59,9 +58,22 @@ def _trapezoidal_in_g(loss: Loss, columns: np.ndarray, nodes: int) -> np.ndarray
     return np.stack([*means, pD @ zeroth, pD @ first, ppD @ zeroth])
 
 
-@functools.partial(jax.jit, static_argnums=0)
-def _smoothed(loss: Loss, arguments: Any) -> Any:
-    return jnp.stack(loss.smoothed(*arguments))
+def _smoothed(loss: Loss, blocks: list[np.ndarray]) -> list[np.ndarray]:
+    import jax
+
+    with jax.enable_x64(True):
+        return jax.device_get([_compiled()(loss, block) for block in blocks])
+
+
+@functools.cache
+def _compiled() -> Callable[..., Any]:
+    import jax
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def smoothed(loss: Loss, arguments: Any) -> Any:
+        return jax.numpy.stack(loss.smoothed(*arguments))
+
+    return smoothed
 
 
 def smoothed_rows(
@@ -74,8 +86,7 @@ def smoothed_rows(
     """Return `Loss.smoothed` where the points of a row share label, width and v.
 
     The means are stacked in the order of `Smoothed`. If the dual is analytic in a strip, one
-    trapezoidal rule serves all points of a row; otherwise `smoothed_at` does. Float64 must
-    be enabled in JAX.
+    trapezoidal rule serves all points of a row; otherwise `smoothed_at` does.
     """
     low, high = m.min(axis=1) - RANGE * T, m.max(axis=1) + RANGE * T
     nodes = math.inf

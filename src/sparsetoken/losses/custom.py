@@ -15,7 +15,7 @@ from jax.extend.core import jaxpr_as_fun
 from sparsetoken.losses.base import Loss
 from sparsetoken.losses.built_in import check_new_name
 from sparsetoken.losses.identity import NOT_TRACEABLE, digest_of
-from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.namespace import namespace
 from sparsetoken.validation import InvalidInput
 
 _JUMP = 1e-3  # relative rise of the slope over 1e-11: more is no curvature

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
-from jax.scipy.special import ndtr
-
 from sparsetoken.losses.base import Loss, Smoothed
-from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.namespace import namespace, ndtr
 from sparsetoken.numerics.quadrature import RANGE, legendre, normal_density
 
 _NODES = 32
@@ -56,12 +53,13 @@ class HingeLoss(Loss):
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
         # In the margin u = y m + T g, the dual is -1 for g < a, -(b - g)/(b - a) up to b,
         # then 0. The middle is integrated in x = (b - g)/(b - a), cut to |g| <= RANGE.
-        y, m, T, v = jnp.broadcast_arrays(y, m, T, v)
-        T = jnp.maximum(T, 1e-12)
+        xp = namespace(y, m, T, v)
+        y, m, T, v = xp.broadcast_arrays(y, m, T, v)
+        T = xp.maximum(T, 1e-12)
         b, width = (1 - y * m) / T, v / T
         a = b - width
-        some = jnp.maximum(width, 1e-200)
-        start, stop = (jnp.clip((b + e) / some, 0.0, 1.0) for e in (-RANGE, RANGE))
+        some = xp.maximum(width, 1e-200)
+        start, stop = (xp.clip((b + e) / some, 0.0, 1.0) for e in (-RANGE, RANGE))
         nodes, weights = legendre(_NODES)
         x = (0.5 * (start + stop))[..., None] + (0.5 * (stop - start))[..., None] * nodes
         g = b[..., None] - width[..., None] * x
@@ -69,7 +67,7 @@ class HingeLoss(Loss):
         bend = (0.5 * (stop - start) / T)[..., None] * weights * normal_density(g)
 
         def middle(values: Any) -> Any:
-            return jnp.sum(bend * values, axis=-1)
+            return (bend * values).sum(axis=-1)
 
         D, xD, xxD = middle(1.0), middle(x), middle(x**2)
         below = ndtr(a)

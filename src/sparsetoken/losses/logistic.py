@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from scipy.special import expit
+import scipy
 
 from sparsetoken.losses.base import Loss, Smoothed, smoothed_means
-from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.namespace import namespace
 from sparsetoken.numerics.quadrature import clustered_gaussian
 
 _HALLEY_STEPS = 3
@@ -51,7 +50,7 @@ class LogisticLoss(Loss):
         return loss, -y * s, bend / (1 + v * bend)
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
-        y, m, T, v = jnp.broadcast_arrays(y, m, T, v)
+        y, m, T, v = namespace(y, m, T, v).broadcast_arrays(y, m, T, v)
         g, weight = _bent_rule(y * m, T, v)  # g of the margin y omega: y times that of omega
         y, m, T, v = (a[..., None] for a in (y, m, T, v))
         _, s, loss = _solve(y * m + T * g, v)
@@ -60,10 +59,11 @@ class LogisticLoss(Loss):
 
 
 def _sigmoid(x: Any) -> Any:
-    if namespace(x) is np:
-        return expit(x)
-    small = jnp.exp(-jnp.abs(x))
-    return jnp.where(x >= 0, 1.0, small) / (1 + small)
+    xp = namespace(x)
+    if xp is np:
+        return scipy.special.expit(x)
+    small = xp.exp(-xp.abs(x))
+    return xp.where(x >= 0, 1.0, small) / (1 + small)
 
 
 def _solve(u: Any, v: Any) -> tuple[Any, Any, Any]:
@@ -103,8 +103,9 @@ def _bent_rule(m: Any, T: Any, v: Any) -> tuple[Any, Any]:
     Around u = -v/2 the dual s(u) is symmetric; it bends where v l'' = 1, that is at
     cosh(z/2)^2 = v/4, and is a single sigmoid for v < 4.
     """
-    z = 2 * jnp.arccosh(jnp.maximum(0.5 * jnp.sqrt(v), 1.0))
-    upper = jnp.where(v > 4, z - v * _sigmoid(-z), -0.5 * v)
-    width = jnp.maximum(T, 1e-2)  # wider bends than 100 standard deviations are flat
+    xp = namespace(m, T, v)
+    z = 2 * xp.arccosh(xp.maximum(0.5 * xp.sqrt(v), 1.0))
+    upper = xp.where(v > 4, z - v * _sigmoid(-z), -0.5 * v)
+    width = xp.maximum(T, 1e-2)  # wider bends than 100 standard deviations are flat
     to_g = lambda u: (u - m) / width  # noqa: E731
     return clustered_gaussian(to_g(-0.5 * v), (to_g(-v - upper), to_g(upper)), 4 / width)

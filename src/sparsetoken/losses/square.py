@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sparsetoken.losses.base import Loss, Smoothed
-from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.namespace import namespace
 
 
 class SquareLoss(Loss):

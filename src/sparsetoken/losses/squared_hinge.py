@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
-from jax.scipy.special import ndtr
-
 from sparsetoken.losses.base import Loss, Smoothed
-from sparsetoken.losses.namespace import namespace
+from sparsetoken.numerics.namespace import namespace, ndtr
 from sparsetoken.numerics.quadrature import normal_density
 
 
@@ -46,7 +43,7 @@ class SquaredHingeLoss(Loss):
 
     def smoothed(self, y: Any, m: Any, T: Any, v: Any) -> Smoothed:
         # In the margin u = y m + T g, the dual is -T (b - g)/(1 + v) for g < b, else 0.
-        T = jnp.maximum(T, 1e-12)
+        T = namespace(T).maximum(T, 1e-12)
         b = (1 - y * m) / T
         below, density = ndtr(b), normal_density(b)
         D = 1 / (1 + v)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
+
+from sparsetoken.numerics.namespace import namespace
 
 RANGE = 7.2  # P(|g| > RANGE) = 6e-13
 _PANELS, _PER_PANEL = 20, 10
@@ -51,15 +53,15 @@ def gaussian_panels() -> tuple[np.ndarray, np.ndarray]:
 
 
 def clustered_gaussian(
-    split: Float[Array, "*n"],
-    bends: tuple[Float[Array, "*n"], Float[Array, "*n"]],
-    scale: Float[Array, "*n"],
-) -> tuple[Float[Array, "*n q"], Float[Array, "*n q"]]:
+    split: Float[Any, "*n"],
+    bends: tuple[Float[Any, "*n"], Float[Any, "*n"]],
+    scale: Float[Any, "*n"],
+) -> tuple[Float[Any, "*n q"], Float[Any, "*n q"]]:
     """Return a rule for E[f(g)] with nodes that crowd around two bends of f.
 
     On each side of `split` the substitution g = bend + scale sinh(x) spaces the nodes
     evenly within `scale` of the bend of that side and geometrically beyond, so that a
-    bend of any sharpness is resolved at a fixed cost.
+    bend of any sharpness is resolved at a fixed cost. The arrays are NumPy's or JAX's.
 
     Parameters
     ----------
@@ -72,31 +74,31 @@ def clustered_gaussian(
         Width of the bends, > 0. Bends beyond 3 standard deviations are taken to be wider: by half
         of what is beyond.
     """
-    near, far = (jnp.minimum(*map(jnp.abs, bends)), jnp.maximum(*map(jnp.abs, bends)))
-    only = jnp.where(jnp.abs(bends[0]) < jnp.abs(bends[1]), *bends)
+    xp = namespace(split, *bends, scale)
+    near, far = (xp.minimum(*map(xp.abs, bends)), xp.maximum(*map(xp.abs, bends)))
+    only = xp.where(xp.abs(bends[0]) < xp.abs(bends[1]), *bends)
     two = far < RANGE
     # A bend in the tail has little weight: nodes that crowd there are missed where the density is.
-    scale = jnp.maximum(scale, 0.5 * (near - _TAIL))
-    split = jnp.clip(jnp.where(two, split, only), -RANGE, RANGE)
-    left, right = (jnp.clip(jnp.where(two, b, only), -RANGE, RANGE) for b in bends)
+    scale = xp.maximum(scale, 0.5 * (near - _TAIL))
+    split = xp.clip(xp.where(two, split, only), -RANGE, RANGE)
+    left, right = (xp.clip(xp.where(two, b, only), -RANGE, RANGE) for b in bends)
     sides = [_side(-RANGE, split, left, scale), _side(split, RANGE, right, scale)]
-    g, weight = (jnp.concatenate(parts, axis=-1) for parts in zip(*sides, strict=True))
+    g, weight = (xp.concatenate(parts, axis=-1) for parts in zip(*sides, strict=True))
     return g, weight * normal_density(g)
 
 
-def normal_density(g: Array) -> Array:
+def normal_density(g: Any) -> Any:
     """Return the density of N(0, 1)."""
-    return jnp.exp(-0.5 * g**2) / math.sqrt(2 * math.pi)
+    return namespace(g).exp(-0.5 * g**2) / math.sqrt(2 * math.pi)
 
 
-def _side(
-    low: Array | float, high: Array | float, bend: Array, scale: Array
-) -> tuple[Array, Array]:
+def _side(low: Any, high: Any, bend: Any, scale: Any) -> tuple[Any, Any]:
+    xp = namespace(low, high, bend, scale)
     x, w = legendre(_PER_SIDE)
-    start, stop = jnp.arcsinh((low - bend) / scale), jnp.arcsinh((high - bend) / scale)
+    start, stop = xp.arcsinh((low - bend) / scale), xp.arcsinh((high - bend) / scale)
     half = 0.5 * (stop - start)[..., None]
     u = 0.5 * (stop + start)[..., None] + half * x
     scale = scale[..., None]
-    e = jnp.exp(u)  # sinh and cosh would take one each
+    e = xp.exp(u)  # sinh and cosh would take one each
     sinh, cosh = 0.5 * (e - 1 / e), 0.5 * (e + 1 / e)
     return bend[..., None] + scale * sinh, half * w * scale * cosh

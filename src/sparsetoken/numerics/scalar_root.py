@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
+if TYPE_CHECKING:
+    import jax
 
 _MAX_STEPS = 200  # bisection alone narrows 1e9 to one ulp in fewer than 100
 
@@ -25,6 +25,8 @@ def increasing_root(function: Callable[[Any], tuple[Any, Any]], low: Any, high: 
     low, high : arrays of one shape
         A bracket: value(low) <= 0 <= value(high).
     """
+    import jax  # on first use: it takes half a second
+    import jax.numpy as jnp
 
     def unfinished(state: tuple) -> jax.Array:
         *_, z, move, step = state

@@ -1,6 +1,7 @@
 """The exact predictions: one file for each result."""
 
-from sparsetoken.theory import oracle, tuning
+from typing import TYPE_CHECKING
+
 from sparsetoken.theory.alignment import (
     SignBoundary,
     align,
@@ -21,6 +22,13 @@ from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.predict import predict, predict_readouts
 from sparsetoken.theory.rates import Approach, approach_to_infinite_data
 from sparsetoken.theory.score_law import ScoreLaw
+
+if TYPE_CHECKING:
+    from sparsetoken.theory import oracle, tuning
+else:  # on first use: a prediction needs neither
+    import lazy_loader
+
+    __getattr__, _, _ = lazy_loader.attach(__name__, submodules=["oracle", "tuning"])
 
 __all__ = [
     "Approach",

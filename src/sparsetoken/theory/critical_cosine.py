@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scipy.optimize import brentq
+import scipy
 
 from sparsetoken.models import Attention, Pooled
 from sparsetoken.numerics.x64 import with_x64
@@ -158,7 +158,7 @@ def critical_cosine(
         bracket = _bracket(rough)
     if bracket.status is not None:
         return _none(pooled, attention.solved, bracket.status)
-    s = float(brentq(rough, bracket.low, bracket.high, xtol=0.1 * tolerance))
+    s = scipy.optimize.brentq(rough, bracket.low, bracket.high, xtol=0.1 * tolerance)
     near = (max(s - _APART, 0.0), min(s + _APART, 1.0))
     slope = (rough(near[1]) - rough(near[0])) / (near[1] - near[0])
     # What is left is the error of the rough nodes: a few steps with good ones.

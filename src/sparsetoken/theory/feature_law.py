@@ -273,7 +273,7 @@ def _tokens(informative: int, rest: int, points: int, rng: np.random.Generator) 
     turns between the groups, those stand in the first and best dimensions of the
     Sobol sequence: its error falls 10 to 100 times against one dimension per token.
     """
-    uniforms = sobol_sequence(informative + rest, rng=rng).random(points)
+    uniforms = sobol_sequence(informative + rest, rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
     rank = np.concatenate([np.arange(informative), np.arange(rest)])
     column = np.empty(len(rank), dtype=int)

@@ -7,13 +7,12 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.interpolate import PchipInterpolator
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
-from sparsetoken.theory.oracle import learning_error
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.validation import LARGEST_LOAD
 
@@ -86,6 +85,8 @@ def _floors(loads: Sequence[tuple[SparseTokenProblem, float]]) -> Float[np.ndarr
 def _of_problem(
     problem: SparseTokenProblem, alphas: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
+    from sparsetoken.theory.oracle import learning_error  # on first use: who predicts draws none
+
     known = np.unique(alphas)
     if len(known) > _EXACT:
         known = np.geomspace(known[0], known[-1], _EXACT)
@@ -93,5 +94,6 @@ def _of_problem(
     if len(known) == 1:
         return np.full(len(alphas), values[0])
     inside = np.clip(alphas, known[0], known[-1])
-    curve: np.ndarray = PchipInterpolator(np.log(known), values)(np.log(inside))
+    interpolant = scipy.interpolate.PchipInterpolator(np.log(known), values)
+    curve: np.ndarray = interpolant(np.log(inside))
     return curve

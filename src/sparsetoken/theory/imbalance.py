@@ -7,7 +7,7 @@ import functools
 import math
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from sparsetoken.losses import Loss
 from sparsetoken.stages import Readout
@@ -62,7 +62,7 @@ def imbalance_advice(scores: ScoreLaw, readout: Readout, pi: float) -> tuple[str
     low, high = math.log(USUAL_DIMENSION), math.log(_LARGEST)
     if not beyond(low) > 0:
         return ()
-    enough = brentq(beyond, low, high, rtol=1e-3) if beyond(high) < 0 else high
+    enough = scipy.optimize.brentq(beyond, low, high, rtol=1e-3) if beyond(high) < 0 else high
     return (
         "The ridge leaves scores so small that the chance imbalance of the classes, which moves "
         f"the bias, decides many: at dimension {USUAL_DIMENSION} the mean test error is about "

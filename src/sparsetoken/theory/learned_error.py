@@ -6,7 +6,7 @@ import dataclasses
 import math
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
@@ -146,13 +146,15 @@ def best_bias(loss: Loss, pi: float, mu: float = 0.0) -> float:
     def slope(b: float) -> float:
         return float(np.sum(chance * loss.dual(y, np.full(2, b), np.full(2, mu))))
 
+    if slope(0.0) == 0:  # balanced classes
+        return 0.0
     reach = 1.0
     while not slope(-reach) <= 0 <= slope(reach):
         if reach > 1e6:
             legal = "one whose mean over the labels has a minimum in the bias"
             raise InvalidInput("loss", legal, loss.name)
         reach *= 2
-    return float(brentq(slope, -reach, reach, xtol=_BIAS_ACCURACY))
+    return float(scipy.optimize.brentq(slope, -reach, reach, xtol=_BIAS_ACCURACY))
 
 
 def newton_distance(potential: Potential, ridge: float, saddle: SaddlePoint) -> float:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem, require_problem
@@ -101,7 +101,7 @@ def sign_boundary(
     last = low
     for value in _scan(name, low, high):
         if (margin(value) > 0) != aligned:
-            root = float(brentq(margin, last, value, xtol=1e-12 * high, rtol=1e-12))
+            root = scipy.optimize.brentq(margin, last, value, xtol=1e-12 * high, rtol=1e-12)
             return SignBoundary(root, margin(root), Status(StatusCode.CONVERGED))
         last = value
     side = "towards the signal" if aligned else "away from it"

@@ -9,12 +9,11 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
+from sparsetoken.numerics.sobol import BITS, MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.problem import SparseTokenProblem
 
 _SEED = 20250929  # any fixed number: the same samples in every run
 _EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps
-_BITS = 30  # of the points of a Sobol sequence
 
 
 class Normals:
@@ -58,15 +57,15 @@ class Normals:
 
 def _shifted(rows: int, size: int, rng: np.random.Generator) -> Float[np.ndarray, "rows size"]:
     """Return evenly spread independent normals."""
-    shift = rng.integers(2**_BITS, size=(rows, 1), dtype=np.uint32)
-    return ndtri(((_points(rows, size) ^ shift) + 0.5) / 2**_BITS)
+    shift = rng.integers(2**BITS, size=(rows, 1), dtype=np.uint32)
+    return ndtri(((_points(rows, size) ^ shift) + 0.5) / 2**BITS)
 
 
 @functools.lru_cache(maxsize=4)
 def _points(rows: int, size: int) -> np.ndarray:
     """Return a Sobol sequence as whole numbers below 2^30."""
-    points = sobol_sequence(rows, scramble=False, bits=_BITS).random(size)
-    return np.ascontiguousarray((points * 2**_BITS).astype(np.uint32).T)
+    points = sobol_sequence(rows).random(size)
+    return np.ascontiguousarray((points * 2**BITS).astype(np.uint32).T)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -225,7 +225,7 @@ def token_nodes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw R informative tokens, the largest noise tokens in order, and one normal more."""
     top = min(L - R, _LARGEST_TOKENS)
-    uniforms = sobol_sequence(R + 1 + top, rng=rng).random(points)
+    uniforms = sobol_sequence(R + 1 + top, rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
     normals = ndtri(uniforms[:, : R + 1])
     # The largest of n uniforms is U^(1/n); below it the others are again uniform (Renyi).

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.results import Numbers, Record, Status, StatusCode
@@ -253,7 +253,7 @@ def _solution(
     down = np.flatnonzero((values[:-1] > 0) & (values[1:] <= 0))
     if len(down) == 0:  # so little is known that q_v is that of chance, to rounding
         return solution(low, low)
-    roots = [float(brentq(excess, grid[i], grid[i + 1], rtol=1e-10)) for i in down]
+    roots = [scipy.optimize.brentq(excess, grid[i], grid[i + 1], rtol=1e-10) for i in down]
     if values[0] <= 0:  # positions of which only chance is known are a solution, to rounding
         roots = [low, *roots]
     best = 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.optimize import brentq
 from scipy.special import expit
 
 from sparsetoken.problem import SparseTokenProblem
@@ -87,7 +87,7 @@ def signal_prior(kept: Float[np.ndarray, " m"], share: float) -> SignalPrior:
 
     tilt = _REACH if excess(_REACH) >= 0 else -_REACH
     if excess(_REACH) < 0 < excess(-_REACH):
-        tilt = float(brentq(excess, -_REACH, _REACH, xtol=1e-13))
+        tilt = scipy.optimize.brentq(excess, -_REACH, _REACH, xtol=1e-13)
     return SignalPrior(kept, weights(tilt))
 
 

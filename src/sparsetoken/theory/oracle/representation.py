@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+import scipy
 from scipy.special import log_ndtr, ndtr
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
@@ -236,7 +236,7 @@ def _least(error: Callable[[float], float], low: float, high: float) -> float:
     grid = np.linspace(low, high, 33)
     at = int(np.argmin([error(float(c)) for c in grid]))
     ends = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, 32)])
-    return float(minimize_scalar(error, bounds=ends, method="bounded").x)
+    return float(scipy.optimize.minimize_scalar(error, bounds=ends, method="bounded").x)
 
 
 def _best_level(
@@ -259,7 +259,7 @@ def _best_level(
         elif above_median(high, positive) <= 0:
             medians.append(high)
         else:
-            root = brentq(above_median, low, high, (positive,), xtol=1e-7)
+            root = scipy.optimize.brentq(above_median, low, high, args=(positive,), xtol=1e-7)
             medians.append(float(root))
     gap = max(abs(medians[1] - medians[0]), 1e-6)
     pi = problem.positive_rate
@@ -268,7 +268,7 @@ def _best_level(
         return mistake_chances(tests.token(k, u), problem, finest).error(pi)
 
     bounds = (max(low, min(medians) - gap), min(high, max(medians) + gap))
-    found = minimize_scalar(
+    found = scipy.optimize.minimize_scalar(
         error, bounds=bounds, method="bounded", options={"xatol": (2e-3 if final else 2e-2) * gap}
     )
     u = float(found.x)
@@ -292,7 +292,9 @@ def _best_sharpness(tests: OracleTests, problem: SparseTokenProblem, near: float
         low, high = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
     else:
         low, high = max(low, math.log(near / 1.6)), min(high, math.log(near * 1.6))
-    found = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 0.05})
+    found = scipy.optimize.minimize_scalar(
+        error, bounds=(low, high), method="bounded", options={"xatol": 0.05}
+    )
     return math.exp(float(found.x))
 
 
@@ -312,11 +314,9 @@ def _vectorized(problem: SparseTokenProblem) -> Representation:
 
 def _spread_test(problem: SparseTokenProblem, m: int) -> tuple[float, float]:
     """Return (error, threshold) of the best test of the sum over m positions / sqrt(m)."""
-    from scipy.stats import hypergeom  # half a second, on first use
-
     pi, theta, R, L = problem.letters
     counts = np.arange(min(R, m) + 1)
-    chance = hypergeom(L, R, m).pmf(counts)
+    chance = scipy.stats.hypergeom(L, R, m).pmf(counts)
     snr = theta * counts / math.sqrt(m)
     odds = math.log((1 - pi) / pi)
     with np.errstate(divide="ignore"):
@@ -329,5 +329,5 @@ def _spread_test(problem: SparseTokenProblem, m: int) -> tuple[float, float]:
     if log_ratio(low) >= 0 or log_ratio(high) <= 0:
         b = low if log_ratio(low) >= 0 else high
     else:
-        b = brentq(log_ratio, low, high, xtol=1e-12)
+        b = scipy.optimize.brentq(log_ratio, low, high, xtol=1e-12)
     return float(pi * chance @ ndtr(b - snr) + (1 - pi) * ndtr(-b)), float(b)

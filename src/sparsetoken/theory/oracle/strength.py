@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import ndtri
 
 from sparsetoken.attention import ACTIVATIONS
@@ -169,7 +169,7 @@ def _by_root(
         high *= 1.6
         if high > _LARGEST:
             return _not_reached()
-    theta = float(brentq(excess, 0.0, high, rtol=_TOLERANCE))
+    theta = scipy.optimize.brentq(excess, 0.0, high, rtol=_TOLERANCE)
     return CriticalStrength(theta, math.nan, _TOLERANCE * theta, Status(StatusCode.CONVERGED))
 
 
@@ -207,7 +207,7 @@ def _by_descent(
             found = error_of_test(model, _at(problem, trial), test)
             return math.log(found + 1e-15) - math.log(level)
 
-        last, theta = theta, float(brentq(excess, 0.0, theta, rtol=1e-6))
+        last, theta = theta, scipy.optimize.brentq(excess, 0.0, theta, rtol=1e-6)
         if last - theta <= _LAST_STEP * theta:
             return _descended(model, problem, theta, test)
         near = test.sharpness if 0 < test.sharpness < math.inf else None

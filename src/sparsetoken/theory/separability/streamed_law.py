@@ -16,13 +16,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
-from sparsetoken.numerics.sobol import sobol_sequence
+from sparsetoken.numerics.sobol import BITS, sobol_sequence
 from sparsetoken.theory.feature_law import COLUMNS, Coordinates, FeatureLaw, TokenFeatures
 from sparsetoken.theory.separability.proposal import Proposal
 
 SCRAMBLES = 16
 _SEED = 20250929  # any fixed number: the same nodes in every run
-_BITS = 30
 _BLOCK = 2**17  # tokens in memory at once
 
 
@@ -72,7 +71,7 @@ class NodeStream:
         self._most = 2 ** max(6, int(math.log2(_BLOCK / problem.length)))
         seeds = np.random.SeedSequence([_SEED, nodes.stage, nodes.label > 0]).spawn(SCRAMBLES)
         generators = map(np.random.default_rng, seeds)
-        self._sobol = [sobol_sequence(problem.length, bits=_BITS, rng=rng) for rng in generators]
+        self._sobol = [sobol_sequence(problem.length, rng) for rng in generators]
 
     def blocks(self, points: int) -> Iterator[Block]:
         """Yield the next `points` nodes of each scramble; a weight is a chance times a ratio.
@@ -83,7 +82,7 @@ class NodeStream:
         for scramble, sobol in enumerate(self._sobol):
             for first in range(0, points, self._most):
                 # Middles of the cells of the net: an end would be a normal of 37 sd.
-                uniforms = sobol.random(min(self._most, points - first)) + 0.5 ** (_BITS + 1)
+                uniforms = sobol.random(min(self._most, points - first)) + 0.5 ** (BITS + 1)
                 z, log_ratio = nodes.proposal.draw(uniforms[:, :size])
                 g = _TOKENS[nodes.coordinates](z, uniforms[:, size:], self._groups)
                 law = nodes.features.law(g, nodes.label, self._chance * np.exp(log_ratio))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
@@ -139,11 +139,11 @@ def _minimize(
             return min(error(x), 0.0)  # a descent that diverges is as bad as always wrong
 
         slopes = {"eps": _SLOPE, "ftol": _FLAT}
-        minimize(finite, first, method="L-BFGS-B", bounds=bounds, options=slopes)
+        scipy.optimize.minimize(finite, first, method="L-BFGS-B", bounds=bounds, options=slopes)
         return
     simplex = np.stack([first, *(first + _FIRST_MOVE * np.eye(len(first)))])
     options = {"initial_simplex": simplex, "xatol": _NEAR, "fatol": _FLAT}
-    minimize(error, first, method="Nelder-Mead", bounds=bounds, options=options)
+    scipy.optimize.minimize(error, first, method="Nelder-Mead", bounds=bounds, options=options)
 
 
 def _lasting(test_error: np.ndarray) -> tuple[float, int]:

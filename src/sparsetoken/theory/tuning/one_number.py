@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
@@ -215,7 +215,9 @@ def _least(
     least = int(np.argmin([error(x) for x in grid]))
     if 0 < least < _SCAN - 1:
         bounds = (grid[least - 1], grid[least + 1])
-        minimize_scalar(error, bounds=bounds, method="bounded", options={"xatol": _NEAR})
+        scipy.optimize.minimize_scalar(
+            error, bounds=bounds, method="bounded", options={"xatol": _NEAR}
+        )
     x = min(seen, key=lambda u: seen[u].test_error if seen[u].status.converged else math.inf)
     return x, seen[x], _status(seen, x, low, high)
 

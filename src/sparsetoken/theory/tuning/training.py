@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
@@ -173,7 +173,7 @@ def best_training(
     starts = _starts(problem, model, readout, total, tolerance)
     first = np.array(min(starts, key=lambda choice: search.error(np.array(choice))))
     simplex = np.stack([first, *(first + _FIRST_MOVE * np.eye(len(first)))])
-    minimize(
+    scipy.optimize.minimize(
         search.error,
         first,
         method="Nelder-Mead",
