@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
 from sparsetoken.parameters import SIZES, Linear, Log, Range, parameter, value
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw, token_law
 from sparsetoken.validation import InvalidInput, Reals, real
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
 
 __all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
 from sparsetoken.validation import InvalidInput
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 __all__ = ["LAWS", "Isotropic", "TokenCovariance", "TokenLaw", "isotropic_only", "token_law"]
 
