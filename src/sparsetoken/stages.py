@@ -93,16 +93,11 @@ def _loss_that(
     return parameter(f"loss, {does}", r"\ell", default=default, choices=words, find=find, kind=kind)
 
 
-def _sharpness(**more: Any) -> Any:
-    return parameter(
-        "sharpness of the softmax, its effective inverse temperature: the standard deviation of "
-        "the noise of a token's score. It is beta |q| with isotropic tokens, and "
-        "beta sqrt(q^T S q) with the covariance S within samples",
-        "k",
-        range=Range(least=0),
-        slider=Linear(0, 10),
-        **more,
-    )
+_SHARPNESS = (
+    "sharpness of the softmax, its effective inverse temperature: the standard deviation of the "
+    "noise of a token's score. It is beta |q| with isotropic tokens, and beta sqrt(q^T S q) with "
+    "the covariance S within samples"
+)
 
 
 @value
@@ -125,8 +120,12 @@ class Query:
         range=Range(least=-1, most=1),
         slider=Linear(-1, 1),
     )
-    sharpness: Reals = _sharpness(
-        remedy="Its limit of infinite sharpness is the model hard_attention."
+    sharpness: Reals = parameter(
+        _SHARPNESS,
+        "k",
+        range=Range(least=0),
+        slider=Linear(0, 10),
+        remedy="Its limit of infinite sharpness is the model hard_attention.",
     )
 
 
@@ -146,7 +145,7 @@ class QueryVector:
         find=_direction,
         kind="array of shape (d,)",
     )
-    sharpness: Reals = _sharpness(default=1.0)
+    sharpness: Reals = parameter(_SHARPNESS, "k", default=1.0, range=Range(least=0))
 
 
 @value
