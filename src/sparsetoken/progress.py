@@ -21,8 +21,8 @@ class Bar(Protocol):
     def update(self, n: float = 1) -> Any:
         """Count pieces of work that are done."""
 
-    def refresh(self) -> Any:
-        """Show the present state."""
+    def set_description(self, desc: str, refresh: bool = True) -> Any:
+        """Name what is being worked on."""
 
     def close(self) -> Any:
         """End."""
@@ -48,6 +48,11 @@ class Progress:
         if self._bar is not None:
             self._bar.update(count)
 
+    def describe(self, what: str) -> None:
+        """Name what is being worked on."""
+        if self._bar is not None:
+            self._bar.set_description(what, refresh=False)
+
     def expect(self, more: float) -> None:
         """Count pieces that will be needed as well."""
         self._total += more
@@ -58,7 +63,7 @@ class Progress:
 SILENT = Progress(None)
 """Shows nothing."""
 
-_maker: contextvars.ContextVar[Callable[[str, float], Bar] | None]
+_maker: contextvars.ContextVar[Callable[[str, float], Bar | None] | None]
 _maker = contextvars.ContextVar("how progress is shown", default=None)
 _shown = contextvars.ContextVar("whether an outer call shows its progress", default=False)
 
@@ -83,7 +88,7 @@ def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progres
         yield Progress(None, total)
         return
     token = _shown.set(True)
-    bar = (_maker.get() or _tqdm_bar)(what, total)
+    bar = (_maker.get() or _usual_bar)(what, total)
     try:
         yield Progress(bar, total)
     finally:
@@ -93,7 +98,7 @@ def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progres
 
 
 @contextlib.contextmanager
-def showing(make: Callable[[str, float], Bar]) -> Iterator[None]:
+def showing(make: Callable[[str, float], Bar | None]) -> Iterator[None]:
     """Let progress be shown by bars of one's own inside the block.
 
     Parameters
@@ -108,10 +113,13 @@ def showing(make: Callable[[str, float], Bar]) -> Iterator[None]:
         _maker.reset(token)
 
 
-def _tqdm_bar(what: str, total: float) -> Any:
-    notebook = "ipykernel" in sys.modules
-    if not notebook and (sys.stderr is None or not sys.stderr.isatty()):
-        return None
+def _usual_bar(what: str, total: float) -> Bar | None:
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    return terminal_bar(what, total) if terminal or "ipykernel" in sys.modules else None
+
+
+def terminal_bar(what: str, total: float) -> Any:
+    """Return a bar of tqdm, which is shown after two seconds."""
     from tqdm.auto import tqdm
 
     return tqdm(desc=what, total=total, delay=_DELAY, leave=False, disable=False)

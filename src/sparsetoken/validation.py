@@ -190,5 +190,14 @@ def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> s
     'hinge'
     """
     if not isinstance(value, str) or value not in legal:
+        remedy = f"{remedy}{closest(value, legal)}".lstrip()
         raise InvalidInput(name, "one of " + ", ".join(sorted(legal)), value, remedy)
     return value
+
+
+def closest(value: Any, legal: Collection[str]) -> str:
+    """Return a question after the legal word that is spelt like a value; "" if none is."""
+    import difflib  # only for a mistake
+
+    found = difflib.get_close_matches(value, legal, 1) if isinstance(value, str) else []
+    return f" Did you mean {found[0]}?" if found else ""

@@ -1,16 +1,46 @@
-"""The command line. Its modules import what they need when a command runs."""
+"""The command line. Signals are caught first; a command is imported when it runs."""
 
+from __future__ import annotations
+
+import os
+import signal
 import sys
 
 __all__ = ["main"]
 
+ENDINGS = {"SIGINT": "Interrupted", "SIGTERM": "Terminated", "SIGHUP": "Hung up"}
+
 
 def main() -> None:
     """Run the command line, or say which extra it needs."""
+    # A shell starts background jobs with SIGINT ignored, and nohup SIGHUP; they stay so.
+    for name in ENDINGS:
+        number = getattr(signal, name, None)
+        if number and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _stopped)
     try:
-        from sparsetoken.cli.app import main as run
+        from sparsetoken.cli.app import run
     except ModuleNotFoundError as error:
-        if error.name not in ("typer", "rich"):
+        if error.name != "cyclopts":
             raise
         sys.exit('The command line needs its extra: pip install "sparsetoken[app]".')
-    run()
+    run(sys.argv[1:])
+
+
+def _stopped(number: int, _: object) -> None:
+    """End at once, with exit code 130 after SIGINT, 143 after SIGTERM and 129 after SIGHUP.
+
+    A KeyboardInterrupt would be lost where Python ignores exceptions, and XLA may crash an
+    interpreter that ends in the middle of its work. What a command has finished it has
+    written; only worker processes end and give their semaphores back here.
+    """
+    if "multiprocessing" in sys.modules:
+        from sparsetoken.cli.workers import end_workers
+
+        end_workers()
+    show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
+    try:
+        os.write(2, f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.\n".encode())
+    except OSError:  # a terminal that was closed
+        pass
+    os._exit(128 + number)

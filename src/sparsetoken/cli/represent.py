@@ -4,49 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter as Option
 
-from sparsetoken.cli import options as o
-from sparsetoken.cli.progress import progress_bar
-from sparsetoken.cli.show import guarded, message, put, put_json
+from sparsetoken.cli.command import command, numbers
+from sparsetoken.cli.output import Answer
+from sparsetoken.problem import SparseTokenProblem
 
 if TYPE_CHECKING:
     from sparsetoken.theory.oracle.strength import CriticalStrength
 
 
-@guarded
+@command
 def represent(
+    *,
     lengths: Annotated[
-        str, typer.Option("--lengths", help="Lengths L in rising order, with commas between.")
+        str, Option("--lengths", help="Lengths L in rising order, with commas between.")
     ] = "8,64,512,4096",
     error_level: Annotated[
-        float,
-        typer.Option("--error-level", help="Test error to reach, in [1e-4, min(pi, 1 - pi))."),
+        float, Option("--error-level", help="Test error to reach, in [1e-4, min(pi, 1 - pi)).")
     ] = 0.01,
     informative: Annotated[
-        int, o.option("--informative", "R, tokens that carry the signal, 1 to L.", o.TASK)
-    ] = 1,
+        int, Option("--informative", help="R, tokens that carry the signal, 1 to L.")
+    ] = SparseTokenProblem.informative,
     positive_rate: Annotated[
-        float, o.option("--positive-rate", "pi, chance of the label +1, in (0, 1).", o.TASK)
-    ] = 0.5,
+        float, Option("--positive-rate", help="pi, chance of the label +1, in (0, 1).")
+    ] = SparseTokenProblem.positive_rate,
     sharpness: Annotated[
-        float, typer.Option("--sharpness", help="k of attention with fixed sharpness.")
+        float, Option("--sharpness", help="k of attention with fixed sharpness.")
     ] = 1.0,
-    as_json: o.AsJson = False,
-) -> None:
+) -> Answer:
     """Find the signal strength at which the best weights of each model reach a test error.
 
-    Example: [cyan]sparsetoken represent --lengths 8,64,512 --error-level 0.01[/]
+    Example: sparsetoken represent --lengths 8,64,512 --error-level 0.01
     """
+    given = numbers("--lengths", lengths, int)
+    from sparsetoken.progress import progress_of
     from sparsetoken.theory.oracle.strength import CURVES, checked_lengths, critical_strength
     from sparsetoken.validation import real
 
-    given = o.numbers("--lengths", lengths, int, "integers with commas between")
     checked = checked_lengths(given, informative)
     real("sharpness", sharpness, 0.0)  # the curves that do not need it come first
     found: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
-    with progress_bar() as bar:
-        task = bar.add_task("critical strengths", total=len(found) * len(checked))
+    with progress_of("critical strengths", len(found) * len(checked)) as done:
         for name, curve in CURVES.items():
             for length in checked:
                 found[name].append(
@@ -59,7 +58,7 @@ def represent(
                         sharpness=None if curve.sharpness is None else sharpness,
                     )
                 )
-                bar.advance(task)
+                done()
     values = {
         "lengths": list(checked),
         "error_level": error_level,
@@ -70,10 +69,8 @@ def represent(
         "growth": _growth(checked, found),
         "status": _status(checked, found),
     }
-    _show(values, as_json)
-    if values["status"] != "converged":
-        message(f"Not converged: {values['status']}.")
-        raise typer.Exit(1)
+    fallen = "" if values["status"] == "converged" else f"Not converged: {values['status']}."
+    return Answer("", values, _lines(values), shortfall=fallen)
 
 
 def _growth(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> dict[str, Any]:
@@ -107,20 +104,14 @@ def _status(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) 
     return "converged" if not short else "; ".join(short)
 
 
-def _show(values: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        put_json(values)
-        return
-    from rich.table import Table
+def _lines(values: dict[str, Any]) -> list[str]:
+    from sparsetoken.results.display import text
 
+    rows = [
+        {"model": name.replace("_", " ")}
+        | {f"L = {L}": s for L, s in zip(values["lengths"], row, strict=True)}
+        | {"growth": values["growth"].get(name, {}).get("law", "")}
+        for name, row in values["critical_strength"].items()
+    ]
     title = f"Strength at which the best test error is {values['error_level']:g}"
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("model")
-    for length in values["lengths"]:
-        table.add_column(f"L = {length}", justify="right")
-    table.add_column("growth")
-    for name, row in values["critical_strength"].items():
-        law = values["growth"].get(name, {}).get("law", "")
-        cells = ["-" if x != x else f"{x:.4g}" for x in row]
-        table.add_row(name.replace("_", " "), *cells, law)
-    put(table)
+    return text(rows, title=title).split("\n")

@@ -1,19 +1,24 @@
-"""Commands that answer from theory: align, predict, capacity."""
+"""Commands that answer from theory: align, predict, capacity, floor."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from cyclopts import Parameter as Option
 
-from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.saved import predictions
-from sparsetoken.cli.show import finish, guarded, message, put_values
+from sparsetoken.cli.command import command
+from sparsetoken.cli.output import Answer, shortfall
+from sparsetoken.models import Elementwise
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query, Readout, TwoSteps
+
+Tolerance = Annotated[
+    float, Option("--tolerance", help="Bound on twice the numerical error; of a capacity relative.")
+]
 
 
 @contextlib.contextmanager
@@ -30,126 +35,141 @@ def on_device(name: str | None) -> Iterator[None]:
         yield
 
 
-def tell(advice: Sequence[str]) -> None:
-    """Write advice about query and ridge, with the names of the options."""
+def with_options(advice: Sequence[str]) -> list[str]:
+    """Return advice about query and ridge with the names of the options."""
+    found = []
     for text in advice:
         for field in ("eta_b", "eta_q", "positive_rate"):
             text = text.replace(field, "--" + field.replace("_", "-"))
         for field in ("alpha0", "beta"):
             text = text.replace(f" {field}", f" --{field}")
-        message(f"Advice: {text}")
+        found.append(f"Advice: {text}")
+    return found
 
 
-@guarded
-@o.grouped
+def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
+    """Return quantities of a result under the keys of the contract; its records are objects."""
+    found = {}
+    for name in names:
+        value = getattr(record, name)
+        inner = [field.name for field in getattr(value, "quantities", ())]
+        found[name] = record_values(value, inner) if inner else value
+    return found
+
+
+@command
 def align(
-    task: o.TaskOptions,
-    training: o.StepOptions,
-    device: o.Device = None,
-    as_json: o.AsJson = False,
-) -> None:
+    *, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = None
+) -> Answer:
     """Predict the query that two gradient steps find.
 
-    Example: [cyan]sparsetoken align --informative 3 --positive-rate 0.2 --strength 6[/]
+    Example: sparsetoken align --informative 3 --positive-rate 0.2 --strength 6
     """
+    from sparsetoken import theory
     from sparsetoken.models import Attention
-    from sparsetoken.theory.alignment.two_steps import align_point
     from sparsetoken.theory.query import advice_on
 
-    problem, steps = task.problem(), training.steps()
     with on_device(device):
-        result = align_point(problem, steps)
-    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
-    values = {name: getattr(result, name) for name in names} | {"status": str(result.status.code)}
-    put_values("Query after two gradient steps", values, as_json)
-    tell(advice_on(problem, Attention(steps), result.query))
-    finish(result.status)
+        found = theory.align(problem, steps)
+    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine", "status")
+    return Answer(
+        "Query after two gradient steps",
+        record_values(found, names),
+        advice=with_options(advice_on(problem, Attention(steps), found.query)),
+        shortfall=shortfall(found.status),
+    )
 
 
-@guarded
-@o.grouped
+@command
 def predict(
-    model: o.ModelName,
-    task: o.TaskOptions,
-    training: o.ModelOptions,
-    fit: o.ReadoutOptions,
-    tolerance: o.Tolerance = 1e-4,
-    device: o.Device = None,
+    model: o.ModelName = "",
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FILE]",
-            show_default=False,
+        Option(
+            "FILE",
             help="Bags (.npz or Parquet): then MODEL is a file that `fit --out` saved, and the "
             "class of each bag is printed.",
         ),
     ] = None,
-    bag: f.BagColumn = "bag",
-    columns: f.Columns = "",
-    trust_pickle: f.TrustPickle = False,
-    as_json: o.AsJson = False,
-) -> None:
+    *,
+    problem: SparseTokenProblem,
+    query: Query | None,
+    steps: TwoSteps,
+    readout: Readout,
+    elementwise: Elementwise,
+    tolerance: Tolerance = 1e-4,
+    device: o.Device = None,
+    bag: o.BagColumn = "bag",
+    columns: o.Columns = "",
+    trust_pickle: o.TrustPickle = False,
+) -> Answer:
     """Predict errors, loss, AUC and overlaps of a trained classifier.
 
     With a FILE it predicts the classes of its bags by a saved model instead.
 
-    Example: [cyan]sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 2[/]
+    Example: sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 2
     """
     if file is not None:
-        predictions(Path(model), file, bag, columns, trust_pickle, as_json)
-        return
+        from sparsetoken.cli.saved import predictions
+
+        return predictions(Path(model), file, bag, columns, trust_pickle)
+    classifier = o.model_of(model, query, steps, elementwise)
     from sparsetoken import theory
-    from sparsetoken.models import MODELS
-    from sparsetoken.validation import InvalidInput
 
-    if model not in MODELS and Path(model).is_file():
-        remedy = "sparsetoken predict MODEL FILE predicts the classes of the bags in FILE."
-        raise InvalidInput("FILE", f"given after the saved model {model}", "none", remedy)
-
-    classifier, readout = training.model(model), fit.readout(training.loss)
     with on_device(device):
-        result: Any = theory.predict(task.problem(), classifier, readout, tolerance=tolerance)
-    query = {} if result.query is None else dataclasses.asdict(result.query)
-    values = {
-        "test_error": result.test_error,
-        "training_loss": result.training_loss,
-        "training_error": result.training_error,
-        "auc": result.auc,
-        **query,
-        "overlaps": dataclasses.asdict(result.overlaps),
-        "numerical_error": result.numerical_error,
-        "status": str(result.status.code),
-    }
-    if not as_json and result.test_error < result.numerical_error:
-        values["test_error"] = f"< {2 * result.numerical_error:.1g}"
-    put_values(f"Prediction for {model}", values, as_json)
-    tell(result.advice)
-    finish(result.status)
+        found = theory.predict(problem, classifier, readout, tolerance=tolerance)
+    query_names = () if found.query is None else ("cosine", "sharpness")
+    names = ("test_error", "training_loss", "training_error", "auc", *query_names, "overlaps")
+    values = record_values(found, (*names, "numerical_error", "status"))
+    return Answer(
+        f"Prediction for {model}",
+        values,
+        advice=with_options(found.advice),
+        shortfall=shortfall(found.status),
+    )
 
 
-@guarded
-@o.grouped
+@command
 def capacity(
-    model: o.ModelName,
-    task: o.TaskOptions,
-    training: o.ModelOptions,
-    tolerance: o.CapacityTolerance = 1e-4,
+    model: o.ModelName = "",
+    *,
+    problem: SparseTokenProblem,
+    query: Query | None,
+    steps: TwoSteps,
+    elementwise: Elementwise,
+    tolerance: Tolerance = 1e-4,
     device: o.Device = None,
-    as_json: o.AsJson = False,
-) -> None:
+) -> Answer:
     """Predict the number of samples per dimension up to which the training set is separable.
 
-    Example: [cyan]sparsetoken capacity pooled --length 4 --strength 2[/]
+    Example: sparsetoken capacity pooled --length 4 --strength 2
     """
+    classifier = o.model_of(model, query, steps, elementwise)
     from sparsetoken import theory
 
     with on_device(device):
-        result: Any = theory.capacity(task.problem(), training.model(model), tolerance=tolerance)
-    values = {
-        "capacity": result.capacity,
-        "numerical_error": result.numerical_error,
-        "status": str(result.status.code),
-    }
-    put_values(f"Capacity of {model}", values, as_json)
-    tell(result.advice)
-    finish(result.status)
+        found = theory.capacity(problem, classifier, tolerance=tolerance)
+    return Answer(
+        f"Capacity of {model}",
+        record_values(found, ("capacity", "numerical_error", "status")),
+        advice=with_options(found.advice),
+        shortfall=shortfall(found.status),
+    )
+
+
+@command
+def floor(
+    *,
+    problem: SparseTokenProblem,
+    alpha: Annotated[float, Option("--alpha", help="n/d > 0, samples per dimension.")] = 2.0,
+) -> Answer:
+    """Find the least test error that any learner can reach from so many samples.
+
+    Example: sparsetoken floor --strength 3 --alpha 1
+    """
+    from sparsetoken.theory import oracle
+
+    found = oracle.learning_error(problem, alpha)
+    names = ("test_error", "cosine", "oracle_error", "reachable_cosine", "numerical_error")
+    values = record_values(found, (*names, "status"))
+    return Answer("The floor under every learner", values, shortfall=shortfall(found.status))

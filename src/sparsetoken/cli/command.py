@@ -1,0 +1,161 @@
+"""A command is a function of values: its options are the declarations of their fields."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+from cyclopts import Parameter as Option
+
+from sparsetoken.cli.output import Answer, message
+from sparsetoken.cli.progress import ProgressLines
+from sparsetoken.parameters import REQUIRED, Parameter, parameters_of
+from sparsetoken.progress import showing
+from sparsetoken.validation import InvalidInput
+
+PANELS = {
+    "SparseTokenProblem": "Task",
+    "TwoSteps": "Two gradient steps",
+    "Query": "Query (both or neither; without them the two gradient steps find it)",
+    "Readout": "Readout",
+    "Elementwise": "Elementwise attention",
+    "JointDescent": "Descent (a size of steps: one number, or one for each step with commas)",
+}
+
+
+class _Group(NamedTuple):
+    """The options of one value."""
+
+    kind: Any
+    names: tuple[str, ...]
+    optional: bool  # all of its options or none
+
+    def made(self, given: Mapping[str, Any]) -> Any:
+        own = {name: given[name] for name in self.names}
+        missing = [name for name, value in own.items() if value is None]
+        if self.optional and len(missing) == len(own):
+            return None
+        if self.optional and missing:
+            names = [option_name(name) for name in own]
+            got = " and ".join(option_name(name) for name in own if name not in missing)
+            remedy = "Give both, or neither to let the two gradient steps find the query."
+            raise InvalidInput(" and ".join(names), "given together", f"{got} alone", remedy)
+        declared = parameters_of(self.kind)
+        return self.kind(**{n: _entry(declared[n], value) for n, value in own.items()})
+
+
+def command(function: Callable[..., Answer]) -> Callable[..., int]:
+    """Make a command of a function of values and options, which returns an `Answer`.
+
+    A parameter whose annotation is a class of declared fields stands for their options; two
+    classes that declare the same name share the option. Bad input ends in one message.
+    """
+    parameters = inspect.signature(function, eval_str=True).parameters
+    groups: dict[str, _Group] = {}
+    options: dict[str, inspect.Parameter] = {}
+    for name, parameter in parameters.items():
+        kind, optional = _value_class(parameter.annotation)
+        if kind is None:
+            options[name] = parameter
+            continue
+        declared = {n: d for n, d in parameters_of(kind).items() if d.number or d.choices}
+        groups[name] = _Group(kind, tuple(declared), optional)
+        for own, one in declared.items():
+            options.setdefault(own, _option(one, PANELS[kind.__name__], optional))
+    options["json"] = inspect.Parameter(
+        "json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_JSON
+    )
+    first = [p for p in options.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+    rest = [p for p in options.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    signature = inspect.Signature([*first, *rest])
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> int:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        try:
+            with showing(ProgressLines.unless_terminal):
+                values = {name: group.made(given) for name, group in groups.items()}
+                plain = {name: given[name] for name in parameters if name not in groups}
+                return function(**values, **plain).show(given["json"])
+        except InvalidInput as error:
+            message(f"Error: {error}")
+            return 2
+        except Failure as error:
+            message(f"Error: {error}")
+            return 1
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            message(f"Error: the name of a file is too long: {str(error.filename)[:60]}...")
+            return 2
+
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    return run
+
+
+class Failure(Exception):
+    """What ends a command with one message and exit code 1."""
+
+
+def option_name(name: str) -> str:
+    """Return the name of an option, such as --eta-w."""
+    return "--" + name.replace("_", "-")
+
+
+_JSON = Annotated[
+    bool,
+    Option(
+        "--json",
+        negative="",
+        help="Print one JSON object on standard output; messages go to standard error.",
+    ),
+]
+
+
+def _value_class(annotation: Any) -> tuple[Any, bool]:
+    """Return the class of declared fields that an annotation names, and whether it may be None."""
+    kinds = [annotation]
+    if isinstance(annotation, types.UnionType):
+        kinds = [kind for kind in typing.get_args(annotation) if kind is not types.NoneType]
+    (kind, *others) = kinds
+    if others or not inspect.isclass(kind) or kind.__name__ not in PANELS:
+        return None, False
+    return kind, annotation is not kind
+
+
+def _option(declared: Parameter, panel: str, optional: bool) -> inspect.Parameter:
+    """Return the option of a declared field."""
+    kind: Any = str if declared.per_step or declared.choices else declared.number
+    default = None if optional or declared.default is REQUIRED else declared.default
+    if declared.per_step:
+        default = f"{default:g}"
+    legal = f"{declared.symbol}, {declared.help}; {declared.legal}.".lstrip(", ")
+    option = Option(option_name(declared.name), help=legal, group=panel, negative="")
+    annotation = Annotated[kind | None if default is None else kind, option]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(declared.name, keyword, default=default, annotation=annotation)
+
+
+def _entry(declared: Parameter, given: Any) -> Any:
+    """Return what an option says: of a schedule, one number or one for each step."""
+    if not declared.per_step:
+        return given
+    entries = numbers(option_name(declared.name), given, float)
+    return entries[0] if len(entries) == 1 else entries
+
+
+def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
+    """Return the numbers in a text with commas between them, or raise `InvalidInput`."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        words = {int: "whole numbers", float: "numbers"}[kind]
+        raise InvalidInput(name, f"{words} with commas between", text) from None

@@ -1,0 +1,28 @@
+"""Worker processes of a command that is stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import threading
+from collections.abc import Sized
+from multiprocessing import resource_tracker, util
+
+
+def end_workers() -> None:
+    """End the worker processes, and give semaphores back, also if their tracker was ended."""
+    # A thread that waits for workers may fail as they end: its traceback would tell nothing.
+    threading.excepthook = lambda _: None
+    for process in multiprocessing.active_children():
+        process.kill()
+    resource_tracker.unregister = _unregister
+    util._run_finalizers(0)  # type: ignore[attr-defined]
+
+
+def _unregister(name: Sized, rtype: str) -> None:
+    """Tell the tracker of a semaphore if it still runs; a new one would know of none."""
+    descriptor = getattr(resource_tracker._resource_tracker, "_fd", None)
+    if descriptor is not None:
+        with contextlib.suppress(OSError):
+            os.write(descriptor, f"UNREGISTER:{name}:{rtype}\n".encode())
