@@ -91,7 +91,7 @@ def curve_ours() -> Action:
 
     def act(i: int) -> dict:
         found = predict(PROBLEM, ATTENTION, readout_at(LOADS))
-        return {"test_error": found.test_error.tolist(), "converged": bool(found.converged.all())}
+        return {"test_error": found.test_error.tolist(), "converged": found.converged}
 
     return act
 
