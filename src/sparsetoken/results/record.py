@@ -13,7 +13,7 @@ import numpy as np
 from sparsetoken.extras import needed
 from sparsetoken.results.display import html, text
 from sparsetoken.results.status import CONVERGED, Status, as_objects, worst
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.validation import choice, integer
 from sparsetoken.values import Grid, broadcast
 
 Numbers = Any
@@ -75,6 +75,7 @@ class Record:
     """
 
     quantities: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
+    measured: ClassVar[bool] = False  # in trials, which are drawn as points
 
     _: dataclasses.KW_ONLY
     dims: tuple[str, ...] = about(default=())
@@ -357,11 +358,3 @@ def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
             array = np.stack(values)
             changes[field.name] = array.reshape(grid.shape + array.shape[1:])
     return dataclasses.replace(first, **changes)
-
-
-def require_number_column(record: Record, name: str) -> str:
-    """Return the name of a column of numbers, by default the first, or raise `InvalidInput`."""
-    numbers = [key for key, values in record.columns().items() if values.dtype.kind in "iuf"]
-    if name and name not in numbers:
-        raise InvalidInput("quantity", "one of " + ", ".join(numbers), name)
-    return name or numbers[0]

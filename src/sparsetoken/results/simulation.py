@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ class Simulation(Record, Generic[Of]):
         Such as `TrialOutcome`, `DescentPath` or `FoundQuery`.
     status : Status, or array of them
     """
+
+    measured: ClassVar[bool] = True
 
     trials: Of
     status: Status = quantity(without=("step",))
