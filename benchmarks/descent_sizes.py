@@ -64,11 +64,11 @@ def trial(engine, name, dimension, number):
     model = st.Attention(DESCENTS[name])
     seed = 1000 * dimension + number  # trials of all descents at one place see the same samples
     start = time.process_time()
-    found = st.simulate(
+    found = st.simulation.descend(
         PROBLEM, model, dimension=dimension, trials=1, seed=seed, dtype="float32", engine=engine
     ).mean.test_error[-1]
     seconds = time.process_time() - start
-    return {"name": name, "d": dimension, "number": number, "error": found, "s": seconds}
+    return {"name": name, "d": dimension, "number": number, "error": float(found), "s": seconds}
 
 
 def limit(name):

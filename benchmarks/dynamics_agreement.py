@@ -62,9 +62,7 @@ def z_scores(number, dimension, trials):
     """Return the z score of each quantity after the last step; nan where it is always 0."""
     problem, model = random_setting(number)
     theory = st.theory.descend(problem, model)
-    found = st.simulation.simulate_descent(
-        problem, model, dimension=dimension, trials=trials, seed=number
-    )
+    found = st.simulation.descend(problem, model, dimension=dimension, trials=trials, seed=number)
     scores = []
     for name in QUANTITIES:
         expected, mean = getattr(theory, name)[-1], getattr(found.mean, name)[-1]

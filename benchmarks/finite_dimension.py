@@ -63,13 +63,13 @@ def run(index: int) -> dict:
     found: dict[str, list[Measured]] = {}
     for d, trials in DIMENSIONS.items():
         fits = simulate(problem, model, readout, dimension=d, trials=trials, seed=d + SEED)
-        queries = simulation.simulate_alignment(
+        queries = simulation.align(
             problem, steps, dimension=d, trials=ALIGNMENTS * trials, seed=d + SEED
         )
         for names, result in ((QUANTITIES, fits), (COSINES, queries)):
             for name in names:
                 found.setdefault(name, []).append(measured(result, name, d))
-        gap = 1 - np.abs(queries.cosine)
+        gap = 1 - np.abs(queries.trials.cosine)
         error = float(gap.std(ddof=1) / np.sqrt(gap.size))
         found.setdefault("misalignment", []).append(Measured(float(gap.mean()), error, d, gap.size))
     return {"model": model.name, **{name: _coefficient(name, m) for name, m in found.items()}}

@@ -30,7 +30,7 @@ from sparsetoken import (
     simulate,
 )
 from sparsetoken.models import Model
-from sparsetoken.simulation import simulate_alignment
+from sparsetoken.simulation import align as simulate_queries
 
 PROBLEM = SparseTokenProblem(10, 1, 3.0, 0.5)
 STEPS = TwoSteps(alpha0=2.0, eta_q=1.0, loss="logistic")
@@ -91,7 +91,7 @@ def curve_ours() -> Action:
 
     def act(i: int) -> dict:
         found = predict(PROBLEM, ATTENTION, readout_at(LOADS))
-        return {"test_error": found.test_error.tolist(), "converged": bool(found.converged.all())}
+        return {"test_error": found.test_error.tolist(), "converged": found.converged}
 
     return act
 
@@ -250,7 +250,7 @@ def alignment_ours(d: int) -> Callable[[], Action]:
     """Stages 1-3 at n0 = 2 d."""
     return lambda: (
         lambda i: {
-            "cosine": simulate_alignment(PROBLEM, STEPS, dimension=d, trials=1, seed=i).mean.cosine
+            "cosine": simulate_queries(PROBLEM, STEPS, dimension=d, trials=1, seed=i).mean.cosine
         }
     )
 

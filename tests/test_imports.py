@@ -13,10 +13,11 @@ HOME = Path(sparsetoken.__file__).parent
 # What each part may import, besides itself, from the bottom to the top.
 BASE = {"validation", "extras", "version", "numerics", "losses", "attention", "tokens", "problem"}
 BASE |= {"parameters", "stages"}
-CORE = {*BASE, "models", "values", "results"}
+CORE = {*BASE, "models", "values", "results", "progress"}
 ALLOWED = {
     "validation": set(),
     "version": set(),
+    "progress": set(),
     "extras": {"validation"},
     "files": {"validation"},
     "numerics": {"validation"},
@@ -35,7 +36,7 @@ ALLOWED = {
     "bags": {"validation", "extras"},
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "files", "fitting"},
-    "forecasting": {*CORE, "bags", "fitting", "estimators"},
+    "forecasting": {*CORE, "bags", "fitting", "estimators", "figures"},
     "sweep": {*CORE, "files", "figures", "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},

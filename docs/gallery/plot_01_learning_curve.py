@@ -23,9 +23,9 @@ models = {
 }
 
 # %%
-# Arrays broadcast, and a table comes back that draws itself. Lines are exact in
-# the limit of high dimension, points are experiments at dimension 200 with their
-# standard errors. The dash-dotted lines are the errors of the best learner with
+# Arrays broadcast, and the result draws itself. Lines are exact in the limit of
+# high dimension, points are experiments at dimension 200 with their standard
+# errors. The dash-dotted lines are the errors of the best learner with
 # as many labels.
 
 curve = st.Readout("logistic", ridge=1e-2, alpha1=np.geomspace(0.25, 8, 15))

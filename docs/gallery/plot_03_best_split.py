@@ -19,7 +19,7 @@ problem = st.SparseTokenProblem(length=10, informative=1, strength=4.0)
 total, shares = 2.0, np.linspace(0.1, 0.9, 17)
 attention = st.Attention(st.TwoSteps(alpha0=total * shares))
 readout = st.Readout("logistic", ridge=1e-2, alpha1=total * (1 - shares))
-table = st.predict(problem, attention, readout, tolerance=1e-3)
+found = st.predict(problem, attention, readout, tolerance=1e-3)
 
 # %%
 # A search for the best share, to a stated accuracy.
@@ -38,7 +38,7 @@ print(f"best share {best.share:.2f}: test error {error:.3f}")
 # The valley is wide: between 40% and 70% the error changes little.
 
 fig, ax = plt.subplots(layout="constrained")
-ax.plot(shares, table.test_error, label="predicted")
+ax.plot(shares, found.test_error, label="predicted")
 ax.plot(best.share, error, "o", label="best split")
 ax.set(xlabel="share of the labels for the query", ylabel="test error")
 ax.legend()

@@ -21,8 +21,9 @@ problem = st.SparseTokenProblem(
 steps = st.JointDescent(
     alpha=3, steps=12, eta_w=1, eta_q=4, start_w=0.3, start_q=0.5
 )
-course = st.predict(problem, st.Attention(steps), tolerance=1e-2)
-measured = st.simulate(problem, st.Attention(steps), dimension=200, trials=4)
+model = st.Attention(steps)
+course = st.descend(problem, model, tolerance=1e-2)
+measured = st.simulation.descend(problem, model, dimension=200, trials=4)
 print("stop after step", course.best_step)
 
 # %%

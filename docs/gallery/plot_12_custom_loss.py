@@ -29,8 +29,8 @@ few = np.array([0.5, 2.0])
 fig, ax = plt.subplots(layout="constrained")
 for color, loss in (("C0", "logistic"), ("C1", steep)):
     curve = st.Readout(loss, ridge=1e-2, alpha1=loads)
-    table = st.predict(problem, st.Pooled(), curve, tolerance=1e-3)
-    ax.plot(loads, table.test_error, color=color, label=curve.loss.name)
+    found = st.predict(problem, st.Pooled(), curve, tolerance=1e-3)
+    ax.plot(loads, found.test_error, color=color, label=curve.loss.name)
     simulated = st.simulate(
         problem,
         st.Pooled(),

@@ -20,10 +20,11 @@ def rows(rows_of):
 
 def test_rows_of_a_simulation():
     steps = dataclasses.replace(work.STEPS, alpha0=1.0)
-    found = simulation.simulate_alignment(work.PROBLEM, steps, dimension=20, trials=3, seed=5)
+    found = simulation.align(work.PROBLEM, steps, dimension=20, trials=3, seed=5)
     (row,) = work.simulate_cosines(1.0, "reduced", 20, 3, 5)
-    assert row.readout_cosine.value == pytest.approx(np.mean(found.readout_cosine))
-    assert row.readout_cosine.error == pytest.approx(np.std(found.readout_cosine, ddof=1) / 3**0.5)
+    cosines = found.trials.readout_cosine
+    assert row.readout_cosine.value == pytest.approx(np.mean(cosines))
+    assert row.readout_cosine.error == pytest.approx(np.std(cosines, ddof=1) / 3**0.5)
     assert (row.readout_cosine.engine, row.readout_cosine.trials) == ("reduced", 3)
 
 

@@ -15,13 +15,13 @@ SMALL = work.Profile((12, 24), (0.5, 1.0, 2.0), 3)
 def run():
     """Rows, the models whose capacity was solved, and the draws."""
     solved, drawn = [], []
-    solve, draw = theory.capacity_point, simulation.draw_training_set
+    solve, draw = theory.capacity, simulation.draw_training_set
     solved_capacity.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             theory,
-            "capacity_point",
-            lambda p, m, *a: (solved.append(m.name), solve(p, m, *a))[1],
+            "capacity",
+            lambda p, m, **k: (solved.append(m.name), solve(p, m, **k))[1],
         )
         patch.setattr(
             simulation,

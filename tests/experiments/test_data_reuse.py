@@ -52,7 +52,7 @@ def test_the_descent_without_tokens_has_the_samples_of_the_profile(rows):
 def test_the_descent_finds_the_query_of_two_steps(rows):
     # The same two steps, so the cosine is that of the alignment, to the error of the replicas.
     for row in select(rows, Reused):
-        expected = st.theory.align_point(PROBLEM, work.steps_of(row.alpha)).query.cosine
+        expected = st.align(PROBLEM, work.steps_of(row.alpha)).cosine
         assert row.cosine.value == pytest.approx(expected, abs=4 * row.cosine.error + 1e-4)
 
 

@@ -47,7 +47,7 @@ def test_rows_are_those_of_the_simulation(rows):
     row = one(rows, Place, arm="growing", length=8)
     assert row.test_error.value == found.mean.test_error
     assert row.test_error.error == found.standard_error.test_error
-    aligned = simulation.simulate_alignment(problem, steps, trials=50, **setting)
+    aligned = simulation.align(problem, steps, trials=50, **setting)
     assert row.cosine.value == aligned.mean.cosine
     assert (row.test_error.trials, row.cosine.trials) == (5, 50)
 

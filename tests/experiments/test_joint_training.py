@@ -38,7 +38,7 @@ def test_a_course_is_that_of_the_library(rows):
 @pytest.mark.parametrize(("engine", "size", "trials"), PROFILE.simulations)
 def test_rows_are_means_over_trials(rows, engine, size, trials):
     seed = seed_of("joint-training", engine, CASE, 4)
-    found = st.simulation.simulate_descent(
+    found = st.simulation.descend(
         PROBLEM,
         st.Attention(work.descent_of(4.0, 0.0, 10)),
         dimension=size,

@@ -75,7 +75,7 @@ def test_values_of_results_keep_mean_error_and_status():
     readout = Readout(alpha1=1.0)
     found = simulate(problem, Pooled(), readout, dimension=20, trials=3)
     value = measured(found, "test_error", 20)
-    errors = [trial.test_error for trial in found.trials]
+    errors = found.trials.test_error.tolist()
     assert value.value == pytest.approx(np.mean(errors))
     assert value.error == pytest.approx(np.std(errors, ddof=1) / 3**0.5)
     assert (value.dimension, value.trials, value.engine) == (20, 3, "reduced")

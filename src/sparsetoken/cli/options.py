@@ -45,9 +45,7 @@ LabelColumn = Annotated[
         "where the file has both; the other is left out.",
     ),
 ]
-BagColumn = Annotated[
-    str, Option("--bag", group=BAGS, help="Array or column of the bag ids.")
-]
+BagColumn = Annotated[str, Option("--bag", group=BAGS, help="Array or column of the bag ids.")]
 Columns = Annotated[
     str,
     Option(
@@ -77,14 +75,10 @@ TrustPickle = Annotated[
 ]
 Seed = Annotated[int, Option("--seed", help="Of all that is random, at least 0.")]
 Workers = Annotated[int, Option("--workers", help="Processes; 1 runs in this one.")]
-Cluster = Annotated[
-    str, Option("--cluster", help="Address of a dask scheduler, tcp://host:port.")
-]
+Cluster = Annotated[str, Option("--cluster", help="Address of a dask scheduler, tcp://host:port.")]
 
 
-def model_of(
-    name: str, query: Query | None, steps: TwoSteps, elementwise: Elementwise
-) -> Model:
+def model_of(name: str, query: Query | None, steps: TwoSteps, elementwise: Elementwise) -> Model:
     """Return the model of this name, with the query that is given or the steps that find it.
 
     Raises

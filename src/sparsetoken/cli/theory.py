@@ -58,9 +58,7 @@ def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 @command
-def align(
-    *, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = None
-) -> Answer:
+def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = None) -> Answer:
     """Predict the query that two gradient steps find.
 
     Example: sparsetoken align --informative 3 --positive-rate 0.2 --strength 6

@@ -16,7 +16,7 @@ def solved_capacity(
     problem: SparseTokenProblem, model: Model, tolerance: float = 1e-4
 ) -> Predicted:
     """Return the predicted capacity, solved once in each process."""
-    result = theory.capacity_point(problem, model, tolerance)
+    result = theory.capacity(problem, model, tolerance=tolerance)
     return predicted(result, "capacity", result.numerical_error)
 
 

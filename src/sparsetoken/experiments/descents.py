@@ -8,7 +8,7 @@ from sparsetoken import simulation
 from sparsetoken.experiments.references import PROBLEM
 from sparsetoken.experiments.rows import Measured, averaged
 from sparsetoken.models import Attention
-from sparsetoken.results import SimulatedTrajectory, StatusCode, Trajectory
+from sparsetoken.results import StatusCode, Trajectory
 from sparsetoken.stages import JointDescent
 
 
@@ -34,7 +34,7 @@ def follow_trials(
     engine : str
         reduced, or tensors for real tokens.
     """
-    found = simulation.simulate_descent(
+    found = simulation.descend(
         PROBLEM,
         Attention(descent),
         dimension=dimension,
@@ -43,14 +43,12 @@ def follow_trials(
         engine=engine,
         at=at,
     )
-    assert isinstance(found, SimulatedTrajectory)  # a single descent
     status = str(found.status.code)
 
     def mean(quantity: str, step: int, other: int | None = None) -> Measured:
-        courses = [getattr(trial, quantity) for trial in found.trials]
-        less = [0.0 if other is None else course[other] for course in courses]
-        values = [course[step] - x for course, x in zip(courses, less, strict=True)]
-        return averaged(values, dimension, engine, status)
+        courses = getattr(found.trials, quantity)
+        less = 0.0 if other is None else courses[:, other]
+        return averaged(courses[:, step] - less, dimension, engine, status)
 
     return mean
 

@@ -73,7 +73,7 @@ def predict_references(
     """
 
     def predict(model: Model, readout: Readout) -> Predicted:
-        found = theory.predict_point(problem, model, readout, tolerance)
+        found = theory.predict(problem, model, readout, tolerance=tolerance)
         return predicted_error(found)
 
     alpha1 = readout.alpha1 if pooled_alpha1 is None else pooled_alpha1

@@ -76,7 +76,7 @@ class Measured:
 
 def predicted(result: Any, name: str, error: float = 0.0) -> Predicted:
     """Return the field of a result of `sparsetoken.theory`, with its numerical error."""
-    return Predicted(float(getattr(result, name)), error, str(result.status.code))
+    return Predicted(float(getattr(result, name)), float(error), str(result.status.code))
 
 
 def predicted_error(result: Any) -> Predicted:
@@ -86,18 +86,14 @@ def predicted_error(result: Any) -> Predicted:
 
 def measured(result: Any, name: str, dimension: int, engine: str = "reduced") -> Measured:
     """Return the mean of one quantity of a result of `sparsetoken.simulation`."""
-    if hasattr(result, "trials"):
-        values = [getattr(trial, name) for trial in result.trials]
-    else:
-        values = getattr(result, name).tolist()
-    status = str(result.status.code) if hasattr(result, "status") else CONVERGED
+    values = getattr(result.trials, name).tolist()
     return Measured(
         float(getattr(result.mean, name)),
         float(getattr(result.standard_error, name)),
         dimension,
         len(values),
         engine,
-        status,
+        str(result.status.code),
         tuple(values),
     )
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.figures.panels import drawing
 from sparsetoken.figures.style import log_axis
-from sparsetoken.results import Record, Simulation
 from sparsetoken.validation import InvalidInput, choice
+
+if TYPE_CHECKING:
+    from sparsetoken.results.record import Record
 
 _LOADS = ("alpha", "alpha0", "alpha1", "step")  # the abscissae under which a floor is drawn
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
@@ -74,7 +76,7 @@ def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: 
     """Draw means of trials as points with bars, predictions as lines with bands."""
     if errors is None:
         ax.plot(x, values, **options)
-    elif isinstance(record, Simulation):
+    elif record.measured:
         ax.errorbar(x, values, errors, **{"fmt": "o", "capsize": 2, **options})
     else:
         (line,) = ax.plot(x, values, **options)

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -78,6 +78,7 @@ class Record:
     """
 
     quantities: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
+    measured: ClassVar[bool] = False  # in trials, which are drawn as points
 
     _: dataclasses.KW_ONLY
     dims: tuple[str, ...] = about("Names of the dimensions; () for a single point.", default=())
@@ -165,6 +166,10 @@ class Record:
         if len(key) > len(self.dims):
             raise IndexError(f"{len(key)} indices for the dimensions {self.dims}")
         return self.isel(**dict(zip(self.dims, key, strict=False)))
+
+    def __iter__(self) -> Iterator[Self]:
+        """Go through the parts along the first dimension."""
+        return (self[position] for position in range(len(self)))
 
     def _part(self, dim: str, position: Any, places: tuple[str, ...]) -> Self:
         """Return a part along a dimension; an array of positions has the dimensions `places`."""

@@ -13,8 +13,7 @@ from sparsetoken.experiments.claims import COMPUTED
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.rows import measured, predicted
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Alignment
-from sparsetoken.simulation.alignment import AlignmentSimulation
+from sparsetoken.results import Alignment, FoundQuery
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import TwoSteps
 
@@ -89,7 +88,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 def align(alpha0: float, eta_q: float = 1.0, beta: float = 1.0) -> Alignment:
     """Return the predicted query at a load."""
     steps = dataclasses.replace(STEPS, alpha0=alpha0, eta_q=eta_q, beta=beta)
-    return theory.align_point(PROBLEM, steps)
+    return theory.align(PROBLEM, steps)
 
 
 def predict_cosines(judged: tuple[float, ...], curve_points: int) -> list[Theory]:
@@ -109,20 +108,20 @@ def vary_steps(dimension: int, trials: int, seed: int) -> list[OtherSteps]:
     choices = ((1.0, 1.0), *OTHER_STEPS)
     predicted_all = [align(2.0, eta_q, beta) for eta_q, beta in choices]
     measured_all = [
-        simulation.simulate_alignment(
+        simulation.align(
             PROBLEM,
             dataclasses.replace(STEPS, alpha0=2.0, eta_q=eta_q, beta=beta),
             dimension=dimension,
             trials=trials,
             seed=seed,
             engine="tensors",
-        )
+        ).trials
         for eta_q, beta in choices
     ]
     return [_compared(COMPUTED, predicted_all), _compared("tensors", measured_all)]
 
 
-def _compared(engine: str, found: Sequence[Alignment | AlignmentSimulation]) -> OtherSteps:
+def _compared(engine: str, found: Sequence[FoundQuery]) -> OtherSteps:
     """Return how far queries of the other choices are from that of the first."""
     choices = ((1.0, 1.0), *OTHER_STEPS)
     cosines = np.stack([np.atleast_1d(a.cosine) for a in found])
@@ -140,7 +139,7 @@ def simulate_cosines(
     alpha0: float, engine: str, dimension: int, trials: int, seed: int
 ) -> list[Simulated]:
     """Measure both cosines at a load."""
-    result = simulation.simulate_alignment(
+    result = simulation.align(
         PROBLEM,
         dataclasses.replace(STEPS, alpha0=alpha0),
         dimension=dimension,

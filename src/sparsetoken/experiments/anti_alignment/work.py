@@ -87,7 +87,7 @@ def steps_of(place: Place) -> TwoSteps:
 
 def predict(place: Place) -> Predicted:
     """Return the predicted cosine at a place."""
-    return predicted(theory.align_point(problem_of(place), steps_of(place)), "cosine")
+    return predicted(theory.align(problem_of(place), steps_of(place)), "cosine")
 
 
 def predict_map(panel: str, cells: int) -> list[Cell]:
@@ -142,7 +142,7 @@ def simulate_beside(
         place = Place(panel, positive_rate=along, strength=across)
     else:
         place = Place(panel, alpha0=along, eta_b=across)
-    found = simulation.simulate_alignment(
+    found = simulation.align(
         problem_of(place), steps_of(place), dimension=dimension, trials=trials, seed=seed
     )
     return [Trials(place, predict(place), measured(found, "cosine", dimension))]
@@ -154,8 +154,8 @@ def simulate_small(
     """Predict and simulate with small steps, at a multiple of the strength of the condition."""
     place = Place("rate", positive_rate=along, strength=factor * _small_step_strength(along))
     steps = dataclasses.replace(TINY_STEPS, alpha0=place.alpha0)
-    theory_found = predicted(theory.align_point(problem_of(place), steps), "cosine")
-    found = simulation.simulate_alignment(
+    theory_found = predicted(theory.align(problem_of(place), steps), "cosine")
+    found = simulation.align(
         problem_of(place), steps, dimension=dimension, trials=trials, seed=seed
     )
     return [SmallStepTrials(place, theory_found, measured(found, "cosine", dimension))]

@@ -149,7 +149,7 @@ def simulate(load: float, dimension: int, trials: int, seed: int) -> list[Simula
     """Simulate pooled and attention."""
 
     def test_error(model: Model, alpha1: float) -> Measured:
-        found = simulation.simulate_point(
+        found = simulation.simulate(
             PROBLEM,
             model,
             Readout(ridge=RIDGE, alpha1=alpha1),

@@ -175,7 +175,7 @@ def one_data_set(alpha: float) -> JointDescent:
 @version(2)
 def reuse(alpha: float, replicas: int) -> list[Reused]:
     """Predict query and readout found on the same samples."""
-    found = theory.descend_point(PROBLEM, Attention(one_data_set(alpha)), replicas=replicas)
+    found = theory.descend(PROBLEM, Attention(one_data_set(alpha)), replicas=replicas)
     status = str(_status(found).code)
     columns = {
         name: Predicted(float(getattr(found, name)[-1]), _error(found, name), status)

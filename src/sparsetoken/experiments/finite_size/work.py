@@ -56,8 +56,8 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def predict_limits() -> list[Limit]:
     """Predict all quantities."""
-    query = theory.align_point(PROBLEM, STEPS)
-    result = theory.predict_point(PROBLEM, Attention(STEPS), READOUT)
+    query = theory.align(PROBLEM, STEPS)
+    result = theory.predict(PROBLEM, Attention(STEPS), READOUT)
     return [
         Limit("cosine", predicted(query, "cosine")),
         Limit("test_error", predicted_error(result)),
@@ -67,7 +67,7 @@ def predict_limits() -> list[Limit]:
 
 def simulate_query(d: int, trials: int, seed: int) -> list[Simulated]:
     """Measure the cosine of the query."""
-    result = simulation.simulate_alignment(
+    result = simulation.align(
         PROBLEM, STEPS, dimension=d, trials=trials, seed=seed, engine="reduced"
     )
     return [Simulated("cosine", measured(result, "cosine", d))]
@@ -75,7 +75,7 @@ def simulate_query(d: int, trials: int, seed: int) -> list[Simulated]:
 
 def simulate_readout(d: int, trials: int, seed: int) -> list[Simulated]:
     """Measure test error and training loss."""
-    result = simulation.simulate_point(
+    result = simulation.simulate(
         PROBLEM, Attention(STEPS), READOUT, dimension=d, trials=trials, seed=seed
     )
     return [Simulated(name, measured(result, name, d)) for name in QUANTITIES[1:]]

@@ -110,7 +110,7 @@ def problem_of(L: int) -> SparseTokenProblem:
 
 def align(arm: str, L: int) -> Alignment:
     """Return the predicted query at eta_q = 1; its cosine is that at any eta_q."""
-    return theory.align_point(problem_of(L), _unit_steps(arm, L))
+    return theory.align(problem_of(L), _unit_steps(arm, L))
 
 
 def _unit_steps(arm: str, L: int) -> TwoSteps:
@@ -134,10 +134,10 @@ def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> 
     """Predict, and simulate the test error in few trials and the cosine in many."""
     L = round(ratio * d)
     problem, steps, readout = problem_of(L), steps_of(arm, L), Readout(alpha1=ALPHA1)
-    learned = simulation.simulate_point(
+    learned = simulation.simulate(
         problem, Attention(steps), readout, dimension=d, trials=few, seed=seed
     )
-    aligned = simulation.simulate_alignment(problem, steps, dimension=d, trials=many, seed=seed)
+    aligned = simulation.align(problem, steps, dimension=d, trials=many, seed=seed)
     row = Place(
         arm,
         ratio,

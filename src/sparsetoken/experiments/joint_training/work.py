@@ -97,7 +97,7 @@ def predict() -> list[References]:
 def follow(ratio: float, start: float, steps: int, replicas: int) -> list[AtStep]:
     """Predict the course of a descent."""
     descent = descent_of(ratio, start, steps)
-    found = theory.descend_point(PROBLEM, Attention(descent), replicas=replicas)
+    found = theory.descend(PROBLEM, Attention(descent), replicas=replicas)
     status = course_status(found)
     return [
         AtStep(ratio, start, step, *(_at(found, name, step, status) for name in QUANTITIES))

@@ -171,7 +171,7 @@ def vary_alpha0(alpha0: float, low: float, high: float, points: int) -> list[Eff
 def vary_sharpness(sharpness: float, low: float, high: float, points: int) -> list[Effect]:
     """Predict with the same direction of the query at another sharpness."""
     steps = TwoSteps(ALPHA0, eta_q=ETA_Q["logistic"])
-    cosine = theory.align_point(PROBLEM, steps).query.cosine
+    cosine = theory.align(PROBLEM, steps).query.cosine
     model = Attention(Query(cosine, sharpness))
     return _effects("sharpness", sharpness, model, _grid(low, high, points))
 
@@ -187,7 +187,7 @@ def simulate(
     model: str, loss: str, alpha1: float, engine: str, dimension: int, trials: int, seed: int
 ) -> list[Simulated]:
     """Measure all quantities at one alpha1."""
-    found = simulation.simulate_point(
+    found = simulation.simulate(
         PROBLEM,
         model_of(model, loss),
         Readout(loss, RIDGE, alpha1),

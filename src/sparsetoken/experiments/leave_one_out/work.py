@@ -92,7 +92,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def predict(loss: str, alpha1: float) -> Prediction:
     """Return the prediction at a load."""
-    return theory.predict_point(PROBLEM, Attention(QUERY), Readout(loss, RIDGE, alpha1))
+    return theory.predict(PROBLEM, Attention(QUERY), Readout(loss, RIDGE, alpha1))
 
 
 def draw(alpha1: float, d: int, seed: int, trial: int) -> tuple[np.ndarray, np.ndarray]:

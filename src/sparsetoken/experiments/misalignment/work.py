@@ -11,7 +11,7 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.misalignment.rows import Abundant, AtCosine, Crossing, Pooled, Trials
 from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted, predicted_error
-from sparsetoken.models import Attention, Model, make_model
+from sparsetoken.models import Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
@@ -119,9 +119,8 @@ def model_of(name: str, cosine: float) -> Model:
 
 def predict(name: str, length: int, alpha1: float, cosine: float = 0.0) -> Predicted:
     """Return the predicted test error of a model."""
-    found = theory.predict_point(
-        problem_of(length), model_of(name, cosine), readout_of(alpha1), TOLERANCE / 2
-    )
+    model, readout = model_of(name, cosine), readout_of(alpha1)
+    found = theory.predict(problem_of(length), model, readout, tolerance=TOLERANCE / 2)
     return predicted_error(found)
 
 
@@ -142,16 +141,14 @@ def find_crossing(length: int, alpha1: float) -> list[Crossing]:
         problem_of(length), readout_of(alpha1), sharpness=SHARPNESS, tolerance=TOLERANCE
     )
     s = found.cosine if math.isfinite(found.cosine) else 0.0
-    again = theory.predict_point(
-        problem_of(length), Attention(Query(s, SHARPNESS)), readout_of(alpha1), TOLERANCE / 2
-    )
+    again = predict("attention", length, alpha1, s)
     return [
         Crossing(
             length,
             alpha1,
             predicted(found, "cosine", found.numerical_error),
             predicted(found, "test_error"),
-            predicted_error(again),
+            again,
         )
     ]
 
@@ -178,7 +175,7 @@ def simulate_abundant(
 def _error(
     model: str, length: int, alpha1: float, cosine: float, dimension: int, trials: int, seed: int
 ) -> Measured:
-    found = simulation.simulate_point(
+    found = simulation.simulate(
         problem_of(length),
         model_of(model, cosine),
         readout_of(alpha1),

@@ -21,7 +21,14 @@ from sparsetoken.experiments.rates.rows import (
     MeasuredGap,
     Rate,
 )
-from sparsetoken.experiments.rows import Measured, Predicted, averaged, measured, predicted
+from sparsetoken.experiments.rows import (
+    Measured,
+    Predicted,
+    averaged,
+    measured,
+    predicted,
+    predicted_error,
+)
 from sparsetoken.models import Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
@@ -138,20 +145,18 @@ def predict_gaps(name: str, points: int, others: tuple[float, ...]) -> list[Gap 
     line = sorted({*np.geomspace(1, FAR, points).tolist(), *others})
     rows: list[Gap | Rate] = []
     for alpha0 in line:
-        found = theory.align_point(*_steps(name, alpha0))
+        found = theory.align(*_steps(name, alpha0))
         status = str(found.status.code)
-        rows.append(Gap(name, alpha0, Predicted(1 - abs(found.cosine), status=status)))
-    return [*rows, Rate(name, predicted(found, "rate"), found.cosine < 0)]
+        rows.append(Gap(name, alpha0, Predicted(float(1 - abs(found.cosine)), status=status)))
+    return [*rows, Rate(name, predicted(found, "rate"), bool(found.cosine < 0))]
 
 
 def simulate_gap(
     name: str, alpha0: float, dimension: int, trials: int, seed: int
 ) -> list[MeasuredGap]:
     """Measure 1 - |s|."""
-    found = simulation.simulate_alignment(
-        *_steps(name, alpha0), dimension=dimension, trials=trials, seed=seed
-    )
-    gaps = (1 - np.abs(found.cosine)).tolist()
+    found = simulation.align(*_steps(name, alpha0), dimension=dimension, trials=trials, seed=seed)
+    gaps = (1 - np.abs(found.trials.cosine)).tolist()
     return [MeasuredGap(name, alpha0, averaged(gaps, dimension, "reduced"))]
 
 
@@ -179,10 +184,10 @@ def predict_excess(model: str, points: int, others: tuple[float, ...]) -> list[E
         status = found.status if limit.converged else limit.status
         rows.append(Excess(model, alpha1, Predicted(found.value - limit.value, status=status)))
     first_order = theory.approach_to_infinite_data(PROBLEM, model_of(model))
-    end = theory.predict_point(PROBLEM, model_of(model), readout_of(math.inf))
+    end = theory.predict(PROBLEM, model_of(model), readout_of(math.inf))
     approach = Approach(
         model,
-        predicted(end, "test_error", end.numerical_error),
+        predicted_error(end),
         Predicted(first_order.rate, first_order.rate_error),
     )
     return [*rows, approach]
@@ -192,7 +197,7 @@ def simulate_excess(
     model: str, alpha1: float, features: int, trials: int, seed: int
 ) -> list[MeasuredExcess]:
     """Measure the excess over the predicted limit."""
-    found = simulation.simulate_point(
+    found = simulation.simulate(
         PROBLEM,
         model_of(model),
         readout_of(alpha1),
@@ -209,7 +214,7 @@ def simulate_excess(
 
 def simulate_abundant(model: str, load: float, trials: int, seed: int) -> list[Abundant]:
     """Measure the test error from very many samples."""
-    found = simulation.simulate_point(
+    found = simulation.simulate(
         PROBLEM,
         model_of(model),
         readout_of(load * weights(model)),

@@ -24,7 +24,7 @@ from sparsetoken.losses import get_loss
 from sparsetoken.models import Attention, make_model
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Prediction, Simulation
+from sparsetoken.results import Prediction, Simulation, TrialOutcome
 from sparsetoken.stages import Query, Readout
 
 RIDGES = (0.0, 1e-2, 1e-1)
@@ -56,15 +56,16 @@ def predict(
 ) -> Prediction:
     """Return the prediction with a given query."""
     classifier = make_model(model, at.query)
-    return theory.predict_point(at.problem, classifier, Readout(loss, ridge, alpha1), tolerance)
+    readout = Readout(loss, ridge, alpha1)
+    return theory.predict(at.problem, classifier, readout, tolerance=tolerance)
 
 
 def simulate(
     at: Setting, model: str, loss: str, ridge: float, alpha1: float, d: int, trials: int, seed: int
-) -> Simulation:
+) -> Simulation[TrialOutcome]:
     """Run trials with a given query."""
     classifier, readout = make_model(model, at.query), Readout(loss, ridge, alpha1)
-    return simulation.simulate_point(
+    return simulation.simulate(
         at.problem, classifier, readout, dimension=d, trials=trials, seed=seed
     )
 
@@ -137,7 +138,7 @@ def simulate_load(
     return rows
 
 
-def _errors(found: Simulation, dimension: int) -> tuple[Measured, Measured]:
+def _errors(found: Simulation[TrialOutcome], dimension: int) -> tuple[Measured, Measured]:
     test = measured(found, "test_error", dimension)
     return test, measured(found, "training_loss", dimension)
 
@@ -161,9 +162,9 @@ def diverge(model: str) -> list[Divergence]:
             model,
             inverse_square(model),
             near,
-            Predicted((near - 1) * above.susceptibility, status=str(above.status.code)),
+            Predicted(float((near - 1) * above.susceptibility), status=str(above.status.code)),
             far,
-            Predicted(SMALL * below.susceptibility, status=str(below.status.code)),
+            Predicted(float(SMALL * below.susceptibility), status=str(below.status.code)),
         )
     ]
 

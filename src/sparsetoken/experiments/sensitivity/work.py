@@ -13,7 +13,7 @@ from sparsetoken.experiments.rows import averaged, measured, predicted_error
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, Neighbour, OnMap, Spot
 from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Prediction, Simulation
+from sparsetoken.results import Prediction, Simulation, TrialOutcome
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory.oracle import learning_error
@@ -156,17 +156,18 @@ def readout_of(choice: Choice) -> Readout:
 
 def query_of(choice: Choice) -> Query:
     """Return the predicted query."""
-    return theory.align_point(problem_of(choice), steps_of(choice)).query
+    return theory.align(problem_of(choice), steps_of(choice)).query
 
 
 def predict(choice: Choice, query: Query, tolerance: float) -> Prediction:
     """Return the prediction with a given query."""
-    return theory.predict_point(problem_of(choice), Attention(query), readout_of(choice), tolerance)
+    model, readout = Attention(query), readout_of(choice)
+    return theory.predict(problem_of(choice), model, readout, tolerance=tolerance)
 
 
-def simulate(choice: Choice, dimension: int, trials: int, seed: int) -> Simulation:
+def simulate(choice: Choice, dimension: int, trials: int, seed: int) -> Simulation[TrialOutcome]:
     """Run the trials of a choice."""
-    return simulation.simulate_point(
+    return simulation.simulate(
         problem_of(choice),
         Attention(steps_of(choice)),
         readout_of(choice),
@@ -212,7 +213,7 @@ def simulate_spot(choice: Choice, dimension: int, trials: int, seed: int) -> lis
     return [_spot(choice, simulate(choice, dimension, trials, seed), dimension)]
 
 
-def _spot(choice: Choice, found: Simulation, dimension: int) -> Spot:
+def _spot(choice: Choice, found: Simulation[TrialOutcome], dimension: int) -> Spot:
     query = query_of(choice)
     exact = predict(choice, query, SPOT)
     smaller = query.cosine * (1 - BIAS / (choice.alpha0 * dimension))
@@ -221,7 +222,7 @@ def _spot(choice: Choice, found: Simulation, dimension: int) -> Spot:
         choice,
         predicted_error(exact),
         measured(found, "test_error", dimension),
-        abs(near.test_error - exact.test_error),
+        float(abs(near.test_error - exact.test_error)),
     )
 
 
@@ -257,7 +258,7 @@ def find_beta(alpha0: float, dimension: int, trials: int, seed: int) -> list[obj
 
 
 def _best(choice: Choice, sharpness: float, found: Prediction, status: str) -> Best:
-    return Best(choice, sharpness, predicted_error(found), status)
+    return Best(choice, float(sharpness), predicted_error(found), status)
 
 
 def _against(
@@ -268,9 +269,7 @@ def _against(
     rows: list[object] = [_spot(best.choice, at_best, dimension)]
     for side, choice in zip(("below", "above"), near, strict=True):
         found = simulate(choice, dimension, trials, seed)
-        gains = [
-            a.test_error - b.test_error for a, b in zip(at_best.trials, found.trials, strict=True)
-        ]
+        gains = at_best.trials.test_error - found.trials.test_error
         gain = averaged(gains, dimension, "reduced", _worse_status(at_best, found))
         rows += [
             _spot(choice, found, dimension),
@@ -279,6 +278,6 @@ def _against(
     return rows
 
 
-def _worse_status(*found: Simulation) -> str:
+def _worse_status(*found: Simulation[TrialOutcome]) -> str:
     fallen = [f.status for f in found if not f.status.converged]
     return str(fallen[0].code) if fallen else "converged"

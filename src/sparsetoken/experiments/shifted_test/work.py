@@ -11,7 +11,7 @@ from sparsetoken.experiments.rows import measured, predicted_error
 from sparsetoken.experiments.shifted_test.rows import Simulated, Theory
 from sparsetoken.models import make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Prediction, Simulation
+from sparsetoken.results import Prediction, Simulation, TrialOutcome
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
 
@@ -81,14 +81,14 @@ def shifted(shift: str, value: float) -> SparseTokenProblem:
 def predict(model: str, test_problem: SparseTokenProblem) -> Prediction:
     """Return the prediction for test data of another law."""
     classifier = make_model(model, QUERY)
-    return theory.predict_point(PROBLEM, classifier, READOUT, 1e-3, test_problem)
+    return theory.predict(PROBLEM, classifier, READOUT, test_problem=test_problem, tolerance=1e-3)
 
 
 def simulate(
     model: str, test_problem: SparseTokenProblem, dimension: int, trials: int, seed: int
-) -> Simulation:
+) -> Simulation[TrialOutcome]:
     """Run trials with test data of another law."""
-    return simulation.simulate_point(
+    return simulation.simulate(
         PROBLEM,
         make_model(model, QUERY),
         READOUT,

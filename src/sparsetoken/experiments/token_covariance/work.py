@@ -106,7 +106,7 @@ def model_of(change: str, classifier: str) -> Model:
 def predict_error(change: str, value: float, classifier: str, dimension: int) -> list[Theory]:
     """Predict at one place."""
     problem = problem_at(change, value, classifier, dimension)
-    found = theory.predict_point(problem, model_of(change, classifier), READOUT, 1e-3)
+    found = theory.predict(problem, model_of(change, classifier), READOUT, tolerance=1e-3)
     error = predicted_error(found)
     return [Theory(change, value, classifier, error)]
 
@@ -115,7 +115,7 @@ def simulate_error(
     change: str, value: float, classifier: str, dimension: int, trials: int, seed: int
 ) -> list[Simulated]:
     """Measure with real tokens at one place."""
-    found = simulation.simulate_point(
+    found = simulation.simulate(
         problem_at(change, value, classifier, dimension),
         model_of(change, classifier),
         READOUT,

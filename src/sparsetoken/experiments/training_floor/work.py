@@ -11,7 +11,7 @@ from sparsetoken.beyond.classifier import Classifier, reached
 from sparsetoken.experiments.descents import course_status, follow_trials
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.references import PROBLEM
-from sparsetoken.experiments.rows import Measured, Predicted, averaged, measured, predicted_error
+from sparsetoken.experiments.rows import Predicted, averaged, measured, predicted_error
 from sparsetoken.experiments.training_floor.rows import (
     Levels,
     MessagesPassed,
@@ -110,7 +110,8 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def predict(alpha: float) -> list[Levels]:
     """Predict the levels at a load."""
-    pooled = theory.predict_point(PROBLEM, Pooled(), Readout(ridge=RIDGE, alpha1=alpha), TOLERANCE)
+    readout = Readout(ridge=RIDGE, alpha1=alpha)
+    pooled = theory.predict(PROBLEM, Pooled(), readout, tolerance=TOLERANCE)
     split = best_split(
         PROBLEM, stages_of(alpha), Readout(ridge=RIDGE), alpha, tolerance=TOLERANCE
     ).prediction
@@ -129,11 +130,9 @@ def stages_of(alpha: float) -> Attention:
 
 def pass_messages(alpha: float, dimension: int, trials: int, seed: int) -> list[MessagesPassed]:
     """Measure approximate message passing."""
-    found = simulation.simulate_message_passing(
-        PROBLEM, alpha, dimension=dimension, trials=trials, seed=seed
-    )
-    status = str(found.status.code)
-    error = Measured(found.test_error, found.test_error_error, dimension, trials, "tensors", status)
+    found = simulation.pass_messages(PROBLEM, alpha, dimension=dimension, trials=trials, seed=seed)
+    error = measured(found, "test_error", dimension, "tensors")
+    error = dataclasses.replace(error, values=())
     return [MessagesPassed(alpha, error)]
 
 
@@ -145,7 +144,7 @@ def search_stages(
     best = best_training(
         PROBLEM, stages_of(alpha), readout, alpha, evaluations=evaluations, tolerance=TOLERANCE
     )
-    found = simulation.simulate_point(
+    found = simulation.simulate(
         PROBLEM,
         Attention(best.steps),
         best.readout,
