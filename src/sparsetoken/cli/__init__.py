@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -39,8 +40,6 @@ def _stopped(number: int, _: object) -> None:
 
         end_workers()
     show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
-    try:
+    with contextlib.suppress(OSError):  # a terminal that was closed
         os.write(2, f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.\n".encode())
-    except OSError:  # a terminal that was closed
-        pass
     os._exit(128 + number)

@@ -1,4 +1,4 @@
-"""What commands print: one JSON object or a table on standard output, messages on standard error."""
+"""What commands print: an object or a table on standard output, messages on standard error."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +11,13 @@ from sparsetoken.figures.panels import drawing
 from sparsetoken.figures.style import log_axis
 from sparsetoken.validation import InvalidInput, choice
 
-if TYPE_CHECKING:
-    from sparsetoken.results.record import Record
-
 _LOADS = ("alpha", "alpha0", "alpha1", "step")  # the abscissae under which a floor is drawn
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _FLOOR, _BEST = COLOURS["floor"], "best learner"
 _MOST_LINES = 20
 
 
-def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
+def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     """Draw one column over the last dimension: a line for each point of the others.
 
     Parameters
@@ -72,7 +69,7 @@ def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any
     return ax
 
 
-def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: Record) -> None:
+def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: Any) -> None:
     """Draw means of trials as points with bars, predictions as lines with bands."""
     if errors is None:
         ax.plot(x, values, **options)
