@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsetoken.extras import needed
 from sparsetoken.figures.palette import COLOURS
-from sparsetoken.results.record import Record, require_number_column
 from sparsetoken.validation import InvalidInput
+
+if TYPE_CHECKING:
+    from sparsetoken.results.record import Record
 
 _LOADS = ("alpha", "alpha0", "alpha1", "step")  # the abscissae under which a floor is drawn
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
@@ -33,8 +35,8 @@ def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any
     -------
     matplotlib Axes
     """
-    name = require_number_column(record, quantity)
     columns = record.columns()
+    name = _number_column(columns, quantity)
     shape = record.shape if record.dims else (1,)
     lines = int(np.prod(shape[:-1]))
     if lines > _MOST_LINES:
@@ -73,13 +75,19 @@ def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any
     return ax
 
 
+def _number_column(columns: dict[str, np.ndarray], name: str) -> str:
+    """Return the name of a column of numbers, by default the first, or raise `InvalidInput`."""
+    numbers = [key for key, values in columns.items() if values.dtype.kind in "iuf"]
+    if name and name not in numbers:
+        raise InvalidInput("quantity", "one of " + ", ".join(numbers), name)
+    return name or numbers[0]
+
+
 def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: Record) -> None:
     """Draw means of trials as points with bars, predictions as lines with bands."""
-    from sparsetoken.results.simulation import Simulation
-
     if errors is None:
         ax.plot(x, values, **options)
-    elif isinstance(record, Simulation):
+    elif record.measured:
         ax.errorbar(x, values, errors, **{"fmt": "o", "capsize": 2, **options})
     else:
         (line,) = ax.plot(x, values, **options)

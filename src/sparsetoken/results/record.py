@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import typing
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from sparsetoken.extras import needed
 from sparsetoken.results.display import html, text
 from sparsetoken.results.status import CONVERGED, Status, as_objects, worst
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.validation import choice, integer
 from sparsetoken.values import Grid, broadcast
 
 Numbers = Any
@@ -40,9 +41,9 @@ def quantity(*, without: tuple[str, ...] = (), column: str = "", suffix: str = "
     return dataclasses.field(metadata={"without": without, "column": column, "suffix": suffix})
 
 
-def about(*, default: Any) -> Any:
-    """Return a field that tells of the record as a whole and is no column."""
-    return dataclasses.field(default=default, metadata={"about": True})
+def about(*, default: Any, without: tuple[str, ...] = ()) -> Any:
+    """Return a field that is no column; `without` as for a `quantity`."""
+    return dataclasses.field(default=default, metadata={"about": True, "without": without})
 
 
 @typing.dataclass_transform(
@@ -75,6 +76,7 @@ class Record:
     """
 
     quantities: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
+    measured: ClassVar[bool] = False  # drawn as points, not as lines
 
     _: dataclasses.KW_ONLY
     dims: tuple[str, ...] = about(default=())
@@ -164,29 +166,32 @@ class Record:
     def _part(self, dim: str, position: Any, places: tuple[str, ...]) -> Self:
         """Return a part along a dimension; an array of positions has the dimensions `places`."""
 
-        def part(value: Any, dims: tuple[str, ...]) -> Any:
-            axis = dims.index(dim)
-            if isinstance(position, (int, slice)):
-                return np.asarray(value)[(slice(None),) * axis + (position,)]
-            new = [i for i, d in enumerate(dims) if d not in places]
-            index = np.expand_dims(np.asarray(position), new)
-            return np.take_along_axis(np.asarray(value), index, axis).squeeze(axis)[()]
+        take = functools.partial(_taken, dim=dim, position=position, places=places)
+        axis = self.dims.index(dim)
 
-        shape = self.shape
+        def part_of_coord(value: np.ndarray) -> np.ndarray:
+            if value.shape[axis] == 1 < self.shape[axis]:  # the same all along the dimension
+                return value if isinstance(position, slice) else value.squeeze(axis)
+            if np.ndim(position):  # it may then vary along all that the positions have
+                lengths = zip(self.dims, self.shape, value.shape, strict=True)
+                full = [n if d in (dim, *places) else own for d, n, own in lengths]
+                value = np.broadcast_to(value, full)
+            return np.asarray(take(value, self.dims))
+
         dims = self.dims if isinstance(position, slice) else tuple(d for d in self.dims if d != dim)
         changes: dict[str, Any] = {"dims": dims}
-        changes["coords"] = {
-            name: part(np.broadcast_to(value, shape), self.dims)
-            for name, value in self.coords.items()
-        }
+        changes["coords"] = {name: part_of_coord(value) for name, value in self.coords.items()}
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+            value, own = getattr(self, field.name), self._dims_of(field)
             if isinstance(value, Record):
                 changes[field.name] = value._part(dim, position, places)
-            elif field.name == "notes" or not field.metadata.get("about"):
-                own = self._dims_of(field)
-                if dim in own and np.ndim(value) == len(own):
-                    changes[field.name] = part(value, own)
+            elif dim not in own or value is None:
+                continue
+            elif field.name == "floor":
+                lengths = tuple(n for d, n in zip(self.dims, self.shape, strict=True) if d in own)
+                changes[field.name] = functools.partial(_part_of_floor, value, lengths, own, take)
+            elif isinstance(value, np.ndarray):
+                changes[field.name] = take(value, own)
         return dataclasses.replace(self, **changes)
 
     def _values(self) -> dict[str, np.ndarray]:
@@ -317,6 +322,28 @@ class Record:
     __hash__ = None  # type: ignore[assignment]
 
 
+def _taken(
+    value: Any, dims: tuple[str, ...], *, dim: str, position: Any, places: tuple[str, ...]
+) -> Any:
+    """Return what an array over `dims` has at a position, or positions over `places`."""
+    axis = dims.index(dim)
+    if isinstance(position, (int, slice)):
+        return np.asarray(value)[(slice(None),) * axis + (position,)]
+    new = [i for i, d in enumerate(dims) if d not in places]
+    index = np.expand_dims(np.asarray(position), new)
+    return np.take_along_axis(np.asarray(value), index, axis).squeeze(axis)[()]
+
+
+def _part_of_floor(
+    floor: Callable[[], np.ndarray],
+    lengths: tuple[int, ...],
+    dims: tuple[str, ...],
+    take: Callable[..., Any],
+) -> np.ndarray:
+    """Return the floor at the points of a part, in C order."""
+    return np.ravel(take(floor().reshape(lengths), dims))
+
+
 def over_grid(solve: Callable[[Sequence[Any]], Sequence[AnyRecord]], *values: Any) -> AnyRecord:
     """Return the results at the points of values whose fields may hold arrays, as one record.
 
@@ -353,11 +380,3 @@ def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
             array = np.stack(values)
             changes[field.name] = array.reshape(grid.shape + array.shape[1:])
     return dataclasses.replace(first, **changes)
-
-
-def require_number_column(record: Record, name: str) -> str:
-    """Return the name of a column of numbers, by default the first, or raise `InvalidInput`."""
-    numbers = [key for key, values in record.columns().items() if values.dtype.kind in "iuf"]
-    if name and name not in numbers:
-        raise InvalidInput("quantity", "one of " + ", ".join(numbers), name)
-    return name or numbers[0]

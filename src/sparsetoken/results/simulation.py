@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class Simulation(Record, Generic[Of]):
     """
 
     trials: Of
+    measured: ClassVar[bool] = True
     status: Status = quantity(without=("step",))
 
     @property

@@ -104,5 +104,5 @@ class Trajectory(DescentPath):
     numerical_error: Numbers = quantity(without=("step",))
     replicas: Numbers = quantity(without=("step",))
     status: Status = quantity(without=("step",))
-    notes: tuple[str, ...] = about(default=())
-    floor: Callable[[], np.ndarray] | None = about(default=None)
+    notes: tuple[str, ...] = about(default=(), without=("step",))
+    floor: Callable[[], np.ndarray] | None = about(default=None, without=("step",))
