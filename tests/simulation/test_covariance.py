@@ -9,7 +9,7 @@ from scipy.stats import ks_2samp, norm
 
 import sparsetoken as st
 from sparsetoken.beyond.classifier import start
-from sparsetoken.simulation import draw_training_set, is_separable, simulate_alignment
+from sparsetoken.simulation import align, draw_training_set, is_separable
 from sparsetoken.simulation.features import queried
 from sparsetoken.simulation.frames import frame_of
 from sparsetoken.validation import InvalidInput
@@ -138,7 +138,7 @@ def test_queries_of_two_steps(engine):
     problem = st.SparseTokenProblem(5, 1, 4.0, 0.4, tokens=tokens(300, -0.3))
     steps = st.TwoSteps(2.0, eta_q=1.0)
     expected = st.align(problem, steps)
-    found = simulate_alignment(problem, steps, trials=12, engine=engine)
+    found = align(problem, steps, trials=12, engine=engine)
     for name in ("cosine", "overlap", "norm", "readout_cosine"):
         mean, error = getattr(found.mean, name), getattr(found.standard_error, name)
         assert mean == pytest.approx(getattr(expected, name), abs=4 * error, rel=0.02), name
@@ -149,9 +149,9 @@ def test_a_query_given_as_a_vector_is_used_as_it_is():
     q = unit(40, 0.4)
     problem, model = st.SparseTokenProblem(5, tokens=law), st.Attention(st.QueryVector(q, 1.5))
     for engine in ("reduced", "tensors"):
-        (query, *_) = st.simulate(problem, model, trials=1, engine=engine).queries
-        assert query.cosine == pytest.approx(q @ law.signal)
-        assert query.sharpness == 1.5
+        (trial,) = st.simulate(problem, model, trials=1, engine=engine).trials
+        assert trial.cosine == pytest.approx(q @ law.signal)
+        assert trial.sharpness == 1.5
     assert st.predict(problem, model).query.cosine == pytest.approx(q @ law.signal)
 
 

@@ -52,7 +52,7 @@ def draw(record: Record, quantity: str, ax: Any, options: dict[str, Any]) -> Any
     values = np.where(keep, columns[name], np.nan).reshape(lines, -1)
     error = columns.get(f"{name}_error")
     errors = None if error is None else error.reshape(lines, -1)
-    x_name = next((n for n, c in coords.items() if np.ptp(c, axis=-1).any()), "point")
+    x_name = next((n for n, c in coords.items() if _varies(c)), "point")
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
     needed("matplotlib.pyplot", "to plot", "app")
     from sparsetoken.figures.panels import drawing
@@ -110,6 +110,11 @@ def _label(coords: dict[str, np.ndarray], line: int) -> str:
     fixed = (
         f"{name} = {value[line, 0]:g}"
         for name, value in coords.items()
-        if len(value) > 1 and not np.ptp(value, axis=-1).any() and np.ptp(value) > 0
+        if not _varies(value) and _varies(value.T)
     )
     return ", ".join(fixed)
+
+
+def _varies(values: np.ndarray) -> bool:
+    """Return whether values vary along the last axis; infinite ones may be among them."""
+    return bool((values != values[..., :1]).any())

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -103,6 +103,9 @@ class Record:
         if not self.dims:
             raise TypeError("A result at a single point has no length.")
         return self.shape[0]
+
+    def __iter__(self) -> Iterator[Self]:
+        return (self[i] for i in range(len(self)))
 
     @property
     def _status(self) -> np.ndarray:
