@@ -23,7 +23,7 @@ SMALL = {"dimension": 20, "trials": 2}
     "call",
     [
         lambda wrong: st.predict(wrong, POOLED, READOUT),
-        lambda wrong: theory.predict_point(wrong, POOLED, READOUT),
+        lambda wrong: theory.predict_readouts(wrong, POOLED, [READOUT]),
         lambda wrong: st.capacity(wrong, POOLED),
         lambda wrong: st.align(wrong, STEPS),
         lambda wrong: theory.sign_margin(wrong, STEPS),
@@ -35,9 +35,9 @@ SMALL = {"dimension": 20, "trials": 2}
         lambda wrong: theory.descend(wrong, DESCENT),
         lambda wrong: tuning.best_descent(wrong, DESCENT),
         lambda wrong: st.simulate(wrong, POOLED, READOUT, **SMALL),
-        lambda wrong: simulation.simulate_alignment(wrong, STEPS, **SMALL),
-        lambda wrong: simulation.simulate_descent(wrong, DESCENT, **SMALL),
-        lambda wrong: simulation.simulate_message_passing(wrong, 1.0, **SMALL),
+        lambda wrong: simulation.align(wrong, STEPS, **SMALL),
+        lambda wrong: simulation.descend(wrong, DESCENT, **SMALL),
+        lambda wrong: simulation.pass_messages(wrong, 1.0, **SMALL),
         lambda wrong: simulation.draw_training_set(wrong, POOLED, 1.0, dimension=20),
     ],
 )
@@ -53,7 +53,7 @@ def test_what_is_no_problem(call, wrong):
         lambda wrong: st.predict(PROBLEM, wrong, READOUT),
         lambda wrong: st.capacity(PROBLEM, wrong),
         lambda wrong: st.simulate(PROBLEM, wrong, READOUT, **SMALL),
-        lambda wrong: simulation.simulate_descent(PROBLEM, wrong, **SMALL),
+        lambda wrong: simulation.descend(PROBLEM, wrong, **SMALL),
         lambda wrong: tuning.best_beta(PROBLEM, wrong, READOUT),
         lambda wrong: tuning.best_descent(PROBLEM, wrong),
     ],
@@ -88,7 +88,7 @@ def test_what_is_no_readout(call, wrong):
         lambda wrong: st.align(PROBLEM, wrong),
         lambda wrong: theory.sign_margin(PROBLEM, wrong),
         lambda wrong: theory.sign_boundary(PROBLEM, wrong, "eta_b", 0.0, 1.0),
-        lambda wrong: simulation.simulate_alignment(PROBLEM, wrong, **SMALL),
+        lambda wrong: simulation.align(PROBLEM, wrong, **SMALL),
     ],
 )
 def test_what_is_no_two_steps(call, wrong):

@@ -69,10 +69,8 @@ def test_both_engines_sample_one_law(case):
         found = st.simulate(
             problem, model, st.Readout(loss, ridge, alpha), trials=80, seed=3, engine=engine
         )
-        rows = [
-            (t.test_error, t.training_loss, *dataclasses.astuple(t.overlaps)) for t in found.trials
-        ]
-        columns.append(np.array(rows).T)
+        numbers = found.trials.columns()
+        columns.append([numbers[name] for name in ("test_error", "training_loss", *OVERLAPS)])
     for one, two in zip(*columns, strict=True):
         if np.ptp(one) > 0 or np.ptp(two) > 0:
             assert ks_2samp(one, two).pvalue > 1e-3

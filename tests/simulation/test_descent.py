@@ -10,8 +10,8 @@ from sparsetoken.attention import elementwise_weights, pool, softmax_weights
 from sparsetoken.models import Attention, Elementwise, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import DescentPath, Simulation, StatusCode, TrialOutcome
-from sparsetoken.simulation import descent as module
 from sparsetoken.simulation import descend as simulated_descent
+from sparsetoken.simulation import descent as module
 from sparsetoken.simulation import simulate
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine

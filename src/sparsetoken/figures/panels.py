@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from sparsetoken.figures.style import styled
 from sparsetoken.validation import InvalidInput
 
-
 _SIZE = (5.6, 3.9)  # of a new figure with one panel, in inches
 
 

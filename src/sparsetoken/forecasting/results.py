@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from sparsetoken.extras import needed
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.models import MODELS
 from sparsetoken.results import Status
-from sparsetoken.extras import needed
 from sparsetoken.results.display import html
 
 WORTH = 0.005  # attention must err less often than pooling by so much to be recommended

@@ -168,7 +168,6 @@ class Record:
 
     def _part(self, dim: str, position: Any, places: tuple[str, ...]) -> Self:
         """Return a part along a dimension; an array of positions has the dimensions `places`."""
-
         take = functools.partial(_taken, dim=dim, position=position, places=places)
         axis = self.dims.index(dim)
 

@@ -86,7 +86,7 @@ def test_pictures(plane):
 def test_schedules_over_arrays():
     sizes = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     found = descend(PROBLEM, _model(eta_w=sizes), replicas=2)
-    assert found.shape == (2,)
+    assert found.shape == (2, STEPS + 1)
     assert found.coords["eta_w"].ravel().tolist() == [tuple(row) for row in sizes]
     alone = descend(PROBLEM, _model(eta_w=sizes[1]), replicas=2)
     np.testing.assert_array_equal(found.test_error[1], alone.test_error)
@@ -115,7 +115,7 @@ def test_a_point_that_diverges_leaves_the_others():
     assert np.isfinite(found.test_error[0]).all()
     assert np.isnan(found.test_error[1, -1])
     assert found[1].status.code is StatusCode.NO_LIMIT
-    assert (found.status == "converged").tolist() == [True, False]
+    assert (found.status == "no_limit").tolist() == [False, True]
     assert not found.converged
     assert not found.worst_status.converged
     last = found.isel(step=-1)
