@@ -148,10 +148,9 @@ def test_both_engines_sample_one_law(case):
     columns = []
     for engine in ("reduced", "tensors"):
         found = trials(case, engine, dimension=24, trials=80, seed=1)
-        rows = [
-            (t.test_error, t.training_loss, *dataclasses.astuple(t.overlaps)) for t in found.trials
-        ]
-        columns.append(np.array(rows).T)
+        numbers = found.trials.columns()
+        overlaps = [name for name in QUANTITIES if name in found.trials.overlaps.columns()]
+        columns.append([numbers[name] for name in ("test_error", "training_loss", *overlaps)])
     for one, two in zip(*columns, strict=True):
         if np.ptp(one) > 0 or np.ptp(two) > 0:
             assert ks_2samp(one, two).pvalue > 1e-3
@@ -209,7 +208,7 @@ def test_a_model_from_outside_is_made_by_its_name():
         SparseTokenProblem(6), TopTwo(query), Readout(alpha1=[1.0, 4.0]), tolerance=1e-2
     )
     assert curve.shape == (2,)
-    assert curve.rows[0].query == query
+    assert curve[0].query == query
     assert curve.test_error[0] > curve.test_error[1]
 
 
