@@ -118,11 +118,21 @@ def test_a_position_for_each_point_of_the_other_dimensions(plane):
     np.testing.assert_array_equal(found.coords["ridge"], RIDGES[best, 0])
     for place, at in enumerate(best):
         assert found[place] == plane[at, place]
-    with pytest.raises((IndexError, ValueError)):
-        plane.isel(ridge=np.array([2, 0, 0, 0]))
 
 
-@pytest.mark.parametrize("positions", [{"strength": 0}, {"ridge": 2}, {"ridge": 0.5}])
+@pytest.mark.parametrize(
+    "positions",
+    [
+        {"strength": 0},
+        {"ridge": 2},
+        {"ridge": 0.5},
+        {"ridge": [2, 0, 0, 0]},
+        {"ridge": [0, 1]},  # not a choice of several: a position for each of four loads
+        {"ridge": [True, False, False, True]},
+        {"ridge": [0.0, 0.0, 0.0, 0.0]},
+        {"alpha1": 0, "ridge": [0, 1]},
+    ],
+)
 def test_parts_that_are_not_there_are_refused(plane, positions):
     with pytest.raises(InvalidInput, match=r"dimension|position along ridge"):
         plane.isel(**positions)

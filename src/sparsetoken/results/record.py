@@ -14,7 +14,7 @@ import numpy as np
 from sparsetoken.extras import needed
 from sparsetoken.results.display import html, text
 from sparsetoken.results.status import CONVERGED, Status, as_objects, worst
-from sparsetoken.validation import choice, integer
+from sparsetoken.validation import InvalidInput, choice, integer
 from sparsetoken.values import Grid, broadcast
 
 Numbers = Any
@@ -154,9 +154,12 @@ class Record:
         found = self
         for dim, position in positions.items():
             choice("dimension", dim, found.dims)
-            length = found.shape[found.dims.index(dim)]
+            axis, name = found.dims.index(dim), f"position along {dim}"
+            length, others = found.shape[axis], found.shape[:axis] + found.shape[axis + 1 :]
             if not isinstance(position, slice) and np.ndim(position) == 0:
-                position = integer(f"position along {dim}", position, -length, length - 1)
+                position = integer(name, position, -length, length - 1)
+            elif not isinstance(position, slice):
+                position = _require_positions(name, position, length, others)
             found = found._part(dim, position, tuple(d for d in found.dims if d != dim))
         return found
 
@@ -322,6 +325,18 @@ class Record:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _require_positions(name: str, given: Any, length: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a position for each point of the other dimensions, or raise `InvalidInput`."""
+    array = np.asarray(given)
+    inside = array.dtype.kind in "iu" and bool(((-length <= array) & (array < length)).all())
+    if array.shape != shape or not inside:
+        legal = f"an integer in [{-length}, {length - 1}], a slice"
+        if shape:
+            legal += f" or an array of such integers, of shape {shape}"
+        raise InvalidInput(name, legal, given)
+    return array
 
 
 def _taken(
