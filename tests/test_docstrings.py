@@ -53,6 +53,7 @@ WITHOUT = {
     "CriticalCosine",
     "Diagnosis",
     "Forecast",
+    "MessagePassing",
     "ScoreLaw",
     "TokenCheck",
     "ElementwiseAttentionClassifier",  # used as the other classifiers are

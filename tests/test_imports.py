@@ -20,6 +20,7 @@ ALLOWED = {
     "progress": set(),
     "extras": {"validation"},
     "files": {"validation"},
+    "progress": set(),
     "numerics": {"validation"},
     "losses": {"validation", "numerics"},
     "attention": {"validation"},
@@ -31,8 +32,8 @@ ALLOWED = {
     "values": {"validation", "parameters", "losses", "tokens"},
     "figures": {"validation"},
     "results": {"validation", "extras", "stages", "values", "figures"},
-    "theory": CORE,
-    "simulation": CORE,
+    "theory": {*CORE, "progress"},
+    "simulation": {*CORE, "progress"},
     "bags": {"validation", "extras"},
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "files", "fitting"},
@@ -119,6 +120,14 @@ def test_imports_run_one_way(module: str) -> None:
     part = _part(module)
     assert part in ALLOWED, f"say in this test what {part} may import"
     assert {_part(name) for name in _names(module)} <= {part, *ALLOWED[part]}
+
+
+def test_progress_is_light() -> None:
+    """It loads what shows progress on first use only."""
+    tree = ast.parse(SOURCES["sparsetoken.progress"].read_text(encoding="utf-8"))
+    top = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert top
+    assert not [line for line in top if "tqdm" in line or "numpy" in line]
 
 
 def test_what_is_allowed_has_an_order() -> None:

@@ -67,7 +67,7 @@ def test_schedules_are_one_value():
     assert hash(descent) == hash(pickle.loads(pickle.dumps(descent)))
     np.testing.assert_array_equal(descent.per_step("eta_b"), [0.5] * 3)
     grid = broadcast(Attention(descent), Readout(alpha1=[1.0, 2.0]))
-    assert list(grid.axes) == ["alpha1"]
+    assert list(grid.coords) == ["alpha1"]
     assert from_json(JointDescent, to_json(descent)) == descent
 
 

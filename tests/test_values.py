@@ -17,7 +17,7 @@ from sparsetoken.values import broadcast, from_json, require_numbers, to_json
 def test_values_with_numbers_are_one_point():
     values = (SparseTokenProblem(), Pooled(), Readout())
     grid = broadcast(*values)
-    assert (grid.axes, grid.shape, grid.points) == ({}, (), [values])
+    assert (grid.coords, grid.dims, grid.shape, grid.points) == ({}, (), (), [values])
 
 
 def test_arrays_in_any_field_broadcast():
@@ -25,9 +25,13 @@ def test_arrays_in_any_field_broadcast():
     model = Attention(TwoSteps(alpha0=[1.0, 2.0]))
     grid = broadcast(problem, model, Readout(alpha1=[0.5, 5.0], ridge=[[0.1], [0.2], [0.3]]))
     assert grid.shape == (3, 2)
-    assert {name: axis.shape for name, axis in grid.axes.items()} == dict.fromkeys(
-        ("strength", "alpha0", "ridge", "alpha1"), (3, 2)
-    )
+    assert {name: values.shape for name, values in grid.coords.items()} == {
+        "strength": (3, 1),
+        "alpha0": (1, 2),
+        "ridge": (3, 1),
+        "alpha1": (1, 2),
+    }
+    assert grid.dims == ("point", "point_1")  # two parameters vary along each
     problem, model, readout = grid.points[3]  # in C order: the second row, the second column
     assert problem == SparseTokenProblem(4, 1, 2.0)
     assert model == Attention(TwoSteps(alpha0=2.0))
@@ -37,8 +41,18 @@ def test_arrays_in_any_field_broadcast():
 
 def test_columns_tell_the_two_loads_apart():
     grid = broadcast(TwoSteps(alpha0=[1.0, 2.0]), Readout(alpha1=[3.0, 4.0]))
-    assert list(grid.axes) == ["alpha0", "alpha1"]
-    np.testing.assert_array_equal(grid.axes["alpha1"], [3.0, 4.0])
+    assert list(grid.coords) == ["alpha0", "alpha1"]
+    np.testing.assert_array_equal(grid.coords["alpha1"], [3.0, 4.0])
+    assert grid.dims == ("point",)
+
+
+def test_a_dimension_has_the_name_of_the_one_parameter_that_varies_along_it():
+    problem = SparseTokenProblem(4, 1, [[[1.0]], [[2.0]]])
+    readout = Readout(alpha1=[0.5, 5.0, 7.0], ridge=[[0.1], [0.2], [0.3], [0.4]])
+    assert broadcast(problem, readout).dims == ("strength", "ridge", "alpha1")
+    plane = [[1.0, 2.0], [3.0, 4.0]]  # along both: named after neither
+    assert broadcast(Readout(alpha1=plane)).dims == ("point", "point_1")
+    assert broadcast(Readout(alpha1=plane, ridge=[0.1, 0.2])).dims == ("point", "ridge")
 
 
 def test_a_position_law_is_one_value():

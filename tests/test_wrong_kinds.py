@@ -24,6 +24,7 @@ SMALL = {"dimension": 20, "trials": 2}
     "call",
     [
         lambda wrong: st.predict(wrong, POOLED, READOUT),
+        lambda wrong: theory.predict_readouts(wrong, POOLED, [READOUT]),
         lambda wrong: st.capacity(wrong, POOLED),
         lambda wrong: st.align(wrong, STEPS),
         lambda wrong: theory.sign_margin(wrong, STEPS),

@@ -65,7 +65,7 @@ SILENT = Progress(None)
 
 _maker: contextvars.ContextVar[Callable[[str, float], Bar | None] | None]
 _maker = contextvars.ContextVar("how progress is shown", default=None)
-_shown = contextvars.ContextVar("whether an outer call shows its progress", default=False)
+_shown = contextvars.ContextVar("whether an outer call decides on progress", default=False)
 
 
 @contextlib.contextmanager
@@ -84,11 +84,9 @@ def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progres
         Whether it may be shown at all.
     """
     main = threading.current_thread() is threading.main_thread()
-    if not shown or _shown.get() or not main or multiprocessing.parent_process() is not None:
-        yield Progress(None, total)
-        return
+    silent = not shown or _shown.get() or not main or multiprocessing.parent_process() is not None
+    bar = None if silent else (_maker.get() or _usual_bar)(what, total)
     token = _shown.set(True)
-    bar = (_maker.get() or _usual_bar)(what, total)
     try:
         yield Progress(bar, total)
     finally:

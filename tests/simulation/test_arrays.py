@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from sparsetoken import simulation
 from sparsetoken.models import Attention, Pooled, Vectorized, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation import draw_training_set, simulate, simulate_alignment
+from sparsetoken.simulation import draw_training_set, simulate
 from sparsetoken.simulation.features import queried
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
@@ -26,21 +27,35 @@ def test_a_plane_is_made_of_single_points(model, engine):
     model = make_model(model, TwoSteps(alpha0=1.0, eta_q=10.0))
     problem = SparseTokenProblem(4, 1, np.array([[2.0], [3.0]]))
     found = simulate(problem, model, Readout(alpha1=[1.0, 2.0, 3.0]), engine=engine, **OPTIONS)
-    assert found.shape == found.test_error.shape == found.test_error_error.shape == (2, 3)
+    assert found.shape == found.mean.test_error.shape == (2, 3)
+    assert found.standard_error.test_error.shape == (2, 3)
+    assert found.trials.dims == ("strength", "alpha1", "trial")
     for i, strength in enumerate((2.0, 3.0)):
         for j, alpha in enumerate((1.0, 2.0, 3.0)):
             point = SparseTokenProblem(4, 1, strength)
             alone = simulate(point, model, Readout(alpha1=alpha), engine=engine, **OPTIONS)
-            assert found.rows[3 * i + j].trials == alone.trials
-            assert found.test_error[i, j] == alone.mean.test_error
-            assert found.test_error_error[i, j] == alone.standard_error.test_error
+            assert found[i, j] == alone
+            assert found[i, j].trials == found.trials[i, j] == alone.trials
+            assert found.mean.test_error[i, j] == alone.mean.test_error
+            assert found.standard_error.test_error[i, j] == alone.standard_error.test_error
 
 
-def test_queries_of_a_table_are_those_of_its_points():
+def test_queries_over_arrays_are_those_of_their_points():
     model = Attention(Query([0.2, 0.9], [[0.5], [2.0]]))
     found = simulate(PROBLEM, model, Readout(alpha1=1.0), **OPTIONS)
     assert found.shape == (2, 2)
-    assert found.rows[2].queries == (Query(0.2, 2.0),) * 2
+    part = found.trials[1, 0]
+    assert part.cosine.tolist() == [0.2, 0.2]
+    assert part.sharpness.tolist() == [2.0, 2.0]
+
+
+def test_queries_that_steps_find_over_arrays():
+    found = simulation.align(MANY, TwoSteps(alpha0=[[1.0], [2.0], [3.0]]), **OPTIONS)
+    assert found.dims == ("alpha0", "strength")
+    assert found.mean.cosine.shape == (3, 2)
+    alone = simulation.align(SparseTokenProblem(4, 1, 3.0), TwoSteps(alpha0=2.0), **OPTIONS)
+    assert found[1, 1] == alone
+    assert found[1, 1].trials == alone.trials
 
 
 def test_progress_is_told_for_each_point_in_turn():
@@ -49,6 +64,7 @@ def test_progress_is_told_for_each_point_in_turn():
         MANY, Pooled(), Readout(), on_trial=lambda i, outcome: seen.append((i, outcome)), **OPTIONS
     )
     assert seen == [(i, trial) for row in found for i, trial in enumerate(row.trials)]
+    assert len(seen) == 4
 
 
 def test_all_points_are_checked_before_the_first_is_run():
@@ -70,8 +86,8 @@ def test_all_points_are_checked_before_the_first_is_run():
         (lambda: simulate(MANY, Pooled(), Readout(alpha1=[1.0, 2.0, 3.0]), **OPTIONS), "arrays"),
         (lambda: simulate(PROBLEM, Pooled(), Readout(alpha1=[1.0, np.inf]), **OPTIONS), "alpha1"),
         (lambda: simulate(PROBLEM, Pooled(), test_problem=MANY, **OPTIONS), "strength"),
-        (lambda: simulate_alignment(MANY, **OPTIONS), "strength"),
-        (lambda: simulate_alignment(PROBLEM, TwoSteps(beta=[1.0, 2.0]), **OPTIONS), "beta"),
+        (lambda: simulation.align(MANY, TwoSteps(beta=[1.0, 2.0, 3.0]), **OPTIONS), "arrays"),
+        (lambda: simulation.pass_messages(MANY, 1.0, **OPTIONS), "strength"),
         (lambda: draw_training_set(MANY, Pooled(), 1.0), "strength"),
         (lambda: draw_training_set(PROBLEM, Pooled(), [1.0, 2.0]), "alpha1"),
         (lambda: draw_training_set(PROBLEM, Attention(Query([0.1, 0.2], 1)), 1.0), "cosine"),

@@ -9,7 +9,7 @@ from scipy.stats import ks_2samp, norm
 
 import sparsetoken as st
 from sparsetoken.beyond.classifier import start
-from sparsetoken.simulation import draw_training_set, is_separable, simulate_alignment
+from sparsetoken.simulation import align, draw_training_set, is_separable
 from sparsetoken.simulation.features import queried
 from sparsetoken.simulation.frames import frame_of
 from sparsetoken.validation import InvalidInput
@@ -69,10 +69,8 @@ def test_both_engines_sample_one_law(case):
         found = st.simulate(
             problem, model, st.Readout(loss, ridge, alpha), trials=80, seed=3, engine=engine
         )
-        rows = [
-            (t.test_error, t.training_loss, *dataclasses.astuple(t.overlaps)) for t in found.trials
-        ]
-        columns.append(np.array(rows).T)
+        numbers = found.trials.columns()
+        columns.append([numbers[name] for name in ("test_error", "training_loss", *OVERLAPS)])
     for one, two in zip(*columns, strict=True):
         if np.ptp(one) > 0 or np.ptp(two) > 0:
             assert ks_2samp(one, two).pvalue > 1e-3
@@ -138,7 +136,7 @@ def test_queries_of_two_steps(engine):
     problem = st.SparseTokenProblem(5, 1, 4.0, 0.4, tokens=tokens(300, -0.3))
     steps = st.TwoSteps(2.0, eta_q=1.0)
     expected = st.align(problem, steps)
-    found = simulate_alignment(problem, steps, trials=12, engine=engine)
+    found = align(problem, steps, trials=12, engine=engine)
     for name in ("cosine", "overlap", "norm", "readout_cosine"):
         mean, error = getattr(found.mean, name), getattr(found.standard_error, name)
         assert mean == pytest.approx(getattr(expected, name), abs=4 * error, rel=0.02), name
@@ -149,9 +147,9 @@ def test_a_query_given_as_a_vector_is_used_as_it_is():
     q = unit(40, 0.4)
     problem, model = st.SparseTokenProblem(5, tokens=law), st.Attention(st.QueryVector(q, 1.5))
     for engine in ("reduced", "tensors"):
-        (query, *_) = st.simulate(problem, model, trials=1, engine=engine).queries
-        assert query.cosine == pytest.approx(q @ law.signal)
-        assert query.sharpness == 1.5
+        (trial,) = st.simulate(problem, model, trials=1, engine=engine).trials
+        assert trial.cosine == pytest.approx(q @ law.signal)
+        assert trial.sharpness == 1.5
     assert st.predict(problem, model).query.cosine == pytest.approx(q @ law.signal)
 
 

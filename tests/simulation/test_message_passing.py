@@ -8,7 +8,7 @@ import pytest
 from scipy.special import softmax
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation import simulate_message_passing
+from sparsetoken.simulation import pass_messages
 from sparsetoken.simulation.message_passing import position_chances
 from sparsetoken.theory.oracle import learning_error
 from sparsetoken.validation import InvalidInput
@@ -30,23 +30,24 @@ def test_message_passing_reaches_the_floor(letters, alpha):
     """Within 4 standard errors and the finite-size correction, of order 1/d."""
     problem, d = SparseTokenProblem(*letters), 200
     floor = learning_error(problem, alpha)
-    found = simulate_message_passing(problem, alpha, dimension=d, trials=8, seed=3)
+    found = pass_messages(problem, alpha, dimension=d, trials=8, seed=3)
     assert found.status.converged
-    assert found.cosine == pytest.approx(floor.cosine, abs=4 * found.cosine_error + 2 / d)
-    allowance = 4 * found.test_error_error + 2 / d
-    assert found.test_error == pytest.approx(floor.test_error, abs=allowance)
+    for name in ("cosine", "test_error"):
+        allowance = 4 * getattr(found.standard_error, name) + 2 / d
+        assert getattr(found.mean, name) == pytest.approx(getattr(floor, name), abs=allowance)
+    assert found.trials.iterations.shape == (8,)
 
 
 def test_without_a_signal_nothing_is_learned():
     problem = SparseTokenProblem(4, 1, 0.0, 0.3)
-    found = simulate_message_passing(problem, 1.0, dimension=20, trials=1)
-    assert (found.cosine, found.test_error) == (0.0, 0.3)
-    assert math.isnan(found.cosine_error)
+    found = pass_messages(problem, 1.0, dimension=20, trials=1)
+    assert (found.mean.cosine, found.mean.test_error) == (0.0, 0.3)
+    assert math.isnan(found.standard_error.cosine)
 
 
 def test_too_few_rounds_are_said():
     problem = SparseTokenProblem(4, 1, 3.0)
-    found = simulate_message_passing(problem, 1.0, dimension=50, trials=2, iterations=2)
+    found = pass_messages(problem, 1.0, dimension=50, trials=2, iterations=2)
     assert not found.status.converged
     assert "more iterations" in found.status.remedy
 
@@ -62,4 +63,4 @@ def test_too_few_rounds_are_said():
 )
 def test_bad_values(alpha, options, word):
     with pytest.raises(InvalidInput, match=word):
-        simulate_message_passing(SparseTokenProblem(4), alpha, **{"dimension": 30, **options})
+        pass_messages(SparseTokenProblem(4), alpha, **{"dimension": 30, **options})

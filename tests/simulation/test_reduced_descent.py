@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.simulation import simulate_descent
+from sparsetoken import simulation
 from sparsetoken.simulation.descent import _followed, _Tokens
 from sparsetoken.simulation.reduced_descent import ReducedData
 from sparsetoken.simulation.tensors import TensorEngine
@@ -77,7 +77,7 @@ def test_projections_and_slopes_fit_a_matrix():
 def test_theory_is_met(engine):
     model = st.Attention(st.JointDescent(2.0, 6, 1.0, 4.0, 0.5, start_w=0.3, start_q=0.5))
     expected = st.theory.descend(PROBLEM, model, tolerance=5e-3)
-    found = simulate_descent(PROBLEM, model, dimension=400, trials=8, engine=engine)
+    found = simulation.descend(PROBLEM, model, dimension=400, trials=8, engine=engine)
     for name in ("test_error", "training_loss", "overlap_q"):
         mean, error = getattr(found.mean, name), getattr(found.standard_error, name)
         value = getattr(expected, name)
@@ -89,7 +89,7 @@ def test_theory_is_met(engine):
 def test_a_trial_is_seeded_and_a_readout_may_follow():
     model = st.Attention(st.JointDescent(2.0, 3, start_q=0.5))
     one, two = (
-        st.simulate(PROBLEM, model, dimension=50, trials=n, engine="reduced") for n in (1, 2)
+        simulation.descend(PROBLEM, model, dimension=50, trials=n, engine="reduced") for n in (1, 2)
     )
     np.testing.assert_array_equal(one.trials[0].bias, two.trials[0].bias)
     found = st.simulate(PROBLEM, model, st.Readout(), dimension=50, trials=2, engine="reduced")
@@ -103,7 +103,7 @@ def test_the_query_of_a_readout_afterwards_is_that_of_real_tokens():
         found = st.simulate(
             PROBLEM, model, st.Readout(), dimension=80, trials=60, engine=engine, seed=len(engine)
         )
-        cosines[engine] = np.array([query.cosine for query in found.queries])
+        cosines[engine] = found.trials.cosine
     one, other = cosines["tensors"], cosines["reduced"]
     # Four standard errors.
     allowed = 4 * np.sqrt((one.var() + other.var()) / 60)
@@ -112,12 +112,14 @@ def test_the_query_of_a_readout_afterwards_is_that_of_real_tokens():
 
 def test_divergence_and_bad_input():
     wild = st.Attention(st.JointDescent(steps=6, loss="square", eta_w=900, eta_q=900))
-    found = simulate_descent(PROBLEM, wild, dimension=20, trials=1, engine="reduced")
+    found = simulation.descend(PROBLEM, wild, dimension=20, trials=1, engine="reduced")
     assert not found.status.converged
-    assert len(found.mean.bias) < 7
+    assert len(found.mean.bias) == 7
+    assert np.isfinite(found.mean.bias[0])
+    assert np.isnan(found.mean.bias[-1])
     with pytest.raises(InvalidInput, match="engine"):
-        simulate_descent(PROBLEM, wild, dimension=20, engine="real")
+        simulation.descend(PROBLEM, wild, dimension=20, engine="real")
     with pytest.raises(InvalidInput, match="memory_budget"):
-        simulate_descent(
+        simulation.descend(
             PROBLEM, wild, dimension=20, trials=1, engine="reduced", memory_budget=1000
         )

@@ -20,7 +20,7 @@ from sparsetoken.models import (
     Vectorized,
 )
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation import simulate, simulate_alignment
+from sparsetoken.simulation import align, simulate
 from sparsetoken.simulation.features import queried, vectorized
 from sparsetoken.stages import Query, Readout, TwoSteps
 
@@ -59,26 +59,18 @@ def lopsided():
 
 
 def queries(problem, steps, engine, d=40, seed=SEED):
-    found = simulate_alignment(problem, steps, dimension=d, trials=TRIALS, engine=engine, seed=seed)
+    found = align(problem, steps, dimension=d, trials=TRIALS, engine=engine, seed=seed).trials
     return np.column_stack([found.overlap, found.norm, found.readout_cosine])
 
 
 def outcomes(problem, model, readout, engine, dimension=40):
     options = {"dimension": dimension, "trials": TRIALS, "seed": SEED}
     found = simulate(problem, model, readout, engine=engine, **options)
-    rows = [
-        (
-            t.overlaps.query,
-            t.overlaps.orthogonal,
-            t.overlaps.noise,
-            t.overlaps.bias,
-            t.test_error,
-            t.training_loss,
-            *((q.cosine, q.sharpness) if q else ()),
-        )
-        for t, q in zip(found.trials, found.queries, strict=True)
-    ]
-    columns = np.array(rows)
+    t = found.trials
+    queries = [] if model.query is None else [t.cosine, t.sharpness]
+    w = t.overlaps
+    rows = [w.query, w.orthogonal, w.noise, w.bias, t.test_error, t.training_loss, *queries]
+    columns = np.column_stack(rows)
     return columns[:, np.ptp(columns, axis=0) > 0]
 
 

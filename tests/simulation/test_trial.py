@@ -17,7 +17,7 @@ from sparsetoken.models import (
 )
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import StatusCode
-from sparsetoken.simulation import budget, draw_training_set, simulate, simulate_alignment, trial
+from sparsetoken.simulation import align, budget, draw_training_set, simulate, trial
 from sparsetoken.simulation.features import queried, sampler_of, vectorized
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
@@ -47,9 +47,8 @@ def run(model="attention", alpha1=1.0, problem=PROBLEM, query=STEPS, ridge=0.01,
 @pytest.mark.parametrize("model", MODELS)
 def test_more_trials_change_none(model, engine):
     few, many = (run(model, engine=engine, trials=n) for n in (2, 4))
-    assert many.trials[:2] == few.trials
-    assert many.queries[:2] == few.queries
-    assert len({t.test_error for t in many.trials}) == 4
+    assert many.trials[:2] == few.trials  # with their queries
+    assert len(set(many.trials.test_error)) == 4
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -66,21 +65,18 @@ def test_more_trials_change_none(model, engine):
 def test_neighbouring_numbers_draw_the_same_random_numbers(change, engine):
     """Their last digits differ from machine to machine; the samples may not."""
     here, there = run(engine=engine), run(engine=engine, **change)
-    for one, two in zip(here.trials, there.trials, strict=True):
+    one, two = here.trials.columns(), there.trials.columns()
+    names = ["query_overlap", "orthogonal_overlap", "noise_overlap", "bias"]
+    for name in [*names, "test_error", "training_loss"]:
         # Changes of 1e-16 grow by the condition of a fit at ridge 0.01, about 1e3 at most, and
         # by what is left of the fit's own tolerance of 1e-8.
-        assert dataclasses.astuple(one.overlaps) == pytest.approx(
-            dataclasses.astuple(two.overlaps), abs=1e-6
-        )
-        assert one.test_error == pytest.approx(two.test_error, abs=1e-6)
-        assert one.training_loss == pytest.approx(two.training_loss, abs=1e-6)
+        assert one[name] == pytest.approx(two[name], abs=1e-6), name
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_settings_of_one_seed_share_their_random_numbers(model):
     def test_errors(**change):
-        found = run(model, trials=12, dimension=40, **change)
-        return np.array([t.test_error for t in found.trials])
+        return run(model, trials=12, dimension=40, **change).trials.test_error
 
     near = dataclasses.replace(PROBLEM, strength=3.3)
     base, shared = test_errors(), test_errors(problem=near)
@@ -103,7 +99,8 @@ def test_the_type_of_tokens_is_a_coordinate_of_tensors_only():
 def test_the_device_is_no_coordinate(model):
     options = {"dimension": 220, "trials": 1, "ridge": 0.1}
     here, there = (run(model, device=device, **options) for device in (None, "cpu"))
-    assert there.queries == here.queries
+    for name in ("cosine", "sharpness"):
+        np.testing.assert_array_equal(getattr(there.trials, name), getattr(here.trials, name))
     # another training set would differ by 1e-2; the fits are within 1e-8 (1 + |w|)
     assert there.trials[0].training_loss == pytest.approx(here.trials[0].training_loss, abs=1e-7)
     assert there.trials[0].test_error == pytest.approx(here.trials[0].test_error, abs=1e-6)
@@ -129,23 +126,24 @@ def test_trials_travel_to_other_processes(monkeypatch):
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         away = run(trials=2, executor=pool)
-        queries = simulate_alignment(PROBLEM, STEPS, dimension=10, trials=2, executor=pool)
+        queries = align(PROBLEM, STEPS, dimension=10, trials=2, executor=pool)
     assert away == run(trials=2)
-    here = simulate_alignment(PROBLEM, STEPS, dimension=10, trials=2)
-    np.testing.assert_array_equal(queries.cosine, here.cosine)
+    here = align(PROBLEM, STEPS, dimension=10, trials=2)
+    np.testing.assert_array_equal(queries.trials.cosine, here.trials.cosine)
+    assert queries == here
 
 
 def test_progress_is_called_for_each_trial():
     seen = []
     found = run(on_trial=lambda i, outcome: seen.append((i, outcome)))
     assert seen == list(enumerate(found.trials))
-    simulate_alignment(PROBLEM, STEPS, dimension=10, trials=2, on_trial=lambda i, c: seen.append(i))
+    align(PROBLEM, STEPS, dimension=10, trials=2, on_trial=lambda i, c: seen.append(i))
     assert seen[-2:] == [0, 1]
 
 
 def test_mean_and_standard_error_are_those_of_the_trials():
     found = run(trials=4)
-    noise = [t.overlaps.noise for t in found.trials]
+    noise = found.trials.overlaps.noise
     assert found.mean.overlaps.noise == pytest.approx(np.mean(noise))
     expected = np.std(noise, ddof=1) / 2
     assert found.standard_error.overlaps.noise == pytest.approx(expected)
@@ -156,8 +154,10 @@ def test_mean_and_standard_error_are_those_of_the_trials():
 def test_a_given_query_is_kept(engine):
     query = Query(0.3, 1.7)
     found = run(query=query, engine=engine)
-    assert found.queries == (query,) * 3
-    assert run("pooled", engine=engine).queries == (None,) * 3
+    assert found.trials.cosine.tolist() == [query.cosine] * 3
+    assert found.trials.sharpness.tolist() == [query.sharpness] * 3
+    without = run("pooled", engine=engine).trials
+    assert np.isnan([without.cosine, without.sharpness, without.readout_cosine]).all()
 
 
 def test_float32_tokens_agree_with_float64():
@@ -283,10 +283,10 @@ def test_memory_that_just_fits_is_not_exceeded(model, engine, d, alpha1):
 def test_the_scalars_of_stages_1_to_3_keep_to_their_budget():
     steps = dataclasses.replace(STEPS, alpha0=1e4)
     options = {"dimension": 10, "trials": 1, "memory_budget": 160 * 10**5}
-    used = peak(lambda: simulate_alignment(PROBLEM, steps, **options))
+    used = peak(lambda: align(PROBLEM, steps, **options))
     assert used < options["memory_budget"]
     with pytest.raises(InvalidInput, match="dimension <= 9 would fit"):
-        simulate_alignment(PROBLEM, steps, **{**options, "memory_budget": 159 * 10**5})
+        align(PROBLEM, steps, **{**options, "memory_budget": 159 * 10**5})
 
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
@@ -321,7 +321,7 @@ def test_what_does_not_fit_is_refused_with_what_would(model, engine):
 
 def test_too_many_scalars_are_refused():
     with pytest.raises(InvalidInput, match="memory_budget"):
-        simulate_alignment(PROBLEM, STEPS, dimension=10**9)
+        align(PROBLEM, STEPS, dimension=10**9)
 
 
 @pytest.mark.parametrize("dimension", [1, 2])
@@ -334,4 +334,4 @@ def test_tensors_reach_the_smallest_dimensions(model, dimension):
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 def test_no_step_gives_no_query(engine):
     found = run(query=TwoSteps(eta_q=0.0), engine=engine)
-    assert found.queries == (Query(0.0, 0.0),) * 3
+    assert found.trials.cosine.tolist() == found.trials.sharpness.tolist() == [0.0] * 3

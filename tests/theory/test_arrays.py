@@ -35,13 +35,18 @@ SAME = {"rel": 1e-8, "abs": 1e-9}
 
 def assert_same(found, expected):
     """Compare all columns but the way on which the solution was reached."""
-    ours, theirs = found.to_dict(), expected.to_dict()
+    assert found.shape == expected.shape == ()
+    ours, theirs = found.columns(), expected.columns()
     assert ours.keys() == theirs.keys()
     for name in ours.keys() - {"residual", "iterations"}:
-        if isinstance(ours[name], str):
+        if ours[name].dtype == object:
             assert ours[name] == theirs[name]
         else:
             assert ours[name] == pytest.approx(theirs[name], nan_ok=True, **SAME)
+
+
+def pairs(one, other):
+    return itertools.product(enumerate(one), enumerate(other))
 
 
 @pytest.mark.parametrize(
@@ -81,32 +86,36 @@ def test_the_order_of_the_points_changes_none():
 def test_a_plane_of_predictions():
     problem = SparseTokenProblem(6, 1, np.linspace(0.5, 5.0, 5)[:, None], 0.4)
     found = predict(problem, Pooled(), Readout("square", alpha1=np.geomspace(0.3, 10, 6)))
-    assert found.shape == found.test_error.shape == found.axes["strength"].shape == (5, 6)
-    assert found.converged.all()
+    assert found.shape == found.test_error.shape == (5, 6)
+    assert found.dims == ("strength", "alpha1")
+    assert found.converged
     for i, j in ((0, 0), (2, 4), (4, 5)):
-        point = SparseTokenProblem(6, 1, found.axes["strength"][i, j], 0.4)
-        alone = predict(point, Pooled(), Readout("square", alpha1=found.axes["alpha1"][i, j]))
-        assert_same(found.rows[6 * i + j], alone)
+        one = found[i, j]
+        point = SparseTokenProblem(6, 1, one.coords["strength"].item(), 0.4)
+        alpha1 = one.coords["alpha1"].item()
+        assert_same(one, predict(point, Pooled(), Readout("square", alpha1=alpha1)))
 
 
 def test_a_plane_of_fifty_by_fifty():
     problem = SparseTokenProblem(6, 1, np.linspace(0.5, 5.0, 50)[:, None], 0.4)
     found = align(problem, TwoSteps(alpha0=np.geomspace(0.3, 10, 50)))
-    assert found.cosine.shape == found.axes["strength"].shape == (50, 50)
+    assert found.cosine.shape == (50, 50)
+    assert found.dims == ("strength", "alpha0")
     for i, j in ((0, 0), (7, 31), (49, 49)):
-        point = SparseTokenProblem(6, 1, found.axes["strength"][i, j], 0.4)
-        assert found.rows[50 * i + j] == align(point, TwoSteps(found.axes["alpha0"][i, j]))
+        one = found[i, j]
+        point = SparseTokenProblem(6, 1, one.coords["strength"].item(), 0.4)
+        assert one == align(point, TwoSteps(one.coords["alpha0"].item()))
 
 
 def test_fields_of_problem_model_and_readout_broadcast_together():
     model = Attention(TwoSteps(alpha0=[[0.5], [2.0]], eta_q=10.0))
     found = predict(PROBLEM, model, Readout(alpha1=[1.0, 4.0, 9.0]), tolerance=1e-2)
     assert found.shape == (2, 3)
-    for row, (alpha0, alpha1) in zip(found, itertools.product([0.5, 2.0], [1, 4, 9]), strict=True):
+    for (i, alpha0), (j, alpha1) in pairs([0.5, 2.0], [1, 4, 9]):
         steps = TwoSteps(alpha0=alpha0, eta_q=10.0)
         alone = predict(PROBLEM, Attention(steps), Readout(alpha1=alpha1), tolerance=1e-2)
-        assert_same(row, alone)
-        assert row.query == align(PROBLEM, steps).query
+        assert_same(found[i, j], alone)
+        assert found[i, j].query == align(PROBLEM, steps).query
 
 
 def test_new_data_of_another_law_go_with_arrays():
@@ -121,8 +130,8 @@ def test_alignment_over_arrays():
     steps = TwoSteps(alpha0=np.array([0.5, 2.0, 8.0]), eta_b=[[0.1], [0.9]])
     found = align(PROBLEM, steps)
     assert found.cosine.shape == (2, 3)
-    for row, (eta_b, alpha) in zip(found, itertools.product([0.1, 0.9], [0.5, 2, 8]), strict=True):
-        assert row == align(PROBLEM, TwoSteps(alpha0=alpha, eta_b=eta_b))
+    for (i, eta_b), (j, alpha) in pairs([0.1, 0.9], [0.5, 2, 8]):
+        assert found[i, j] == align(PROBLEM, TwoSteps(alpha0=alpha, eta_b=eta_b))
 
 
 @pytest.mark.parametrize("model", [Pooled(), Vectorized(), Elementwise(Query(0.5, 0.0))])
@@ -130,8 +139,9 @@ def test_capacity_over_arrays(model):
     problem = SparseTokenProblem(6, 1, [[1.0], [2.0]], [0.2, 0.5])
     found = capacity(problem, model, tolerance=1e-2)
     assert found.capacity.shape == (2, 2)
-    for row, (theta, pi) in zip(found, itertools.product([1.0, 2.0], [0.2, 0.5]), strict=True):
-        assert_same(row, capacity(SparseTokenProblem(6, 1, theta, pi), model, tolerance=1e-2))
+    for (i, theta), (j, pi) in pairs([1.0, 2.0], [0.2, 0.5]):
+        alone = capacity(SparseTokenProblem(6, 1, theta, pi), model, tolerance=1e-2)
+        assert_same(found[i, j], alone)
 
 
 def test_capacity_over_cosines():
@@ -142,10 +152,10 @@ def test_capacity_over_cosines():
     assert found.capacity[0] < found.capacity[1]
 
 
-def test_arrays_of_one_entry_are_tables():
+def test_arrays_of_one_entry_keep_their_dimension():
     found = predict(PROBLEM, Pooled(), Readout(alpha1=[2.0]))
     assert found.shape == (1,)
-    assert found.rows[0] == predict(PROBLEM, Pooled(), Readout(alpha1=2.0))
+    assert found[0] == predict(PROBLEM, Pooled(), Readout(alpha1=2.0))
 
 
 @pytest.mark.parametrize(

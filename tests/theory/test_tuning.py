@@ -91,12 +91,13 @@ def test_predictions_that_fail_are_said(monkeypatch, some):
     good = predict(PROBLEM, Pooled(), READOUT)
     stuck = Status(StatusCode.MAX_ITERATIONS, "more ridge")
 
-    def fake(problem, model, readout, tolerance):
+    def fake(problem, model, readouts, tolerance):
+        (readout,) = readouts
         if some and readout.alpha1 > 0.7:
-            return dataclasses.replace(good, test_error=(readout.alpha1 - 1) ** 2)
-        return dataclasses.replace(good, test_error=math.nan, status=stuck)
+            return [dataclasses.replace(good, test_error=(readout.alpha1 - 1) ** 2)]
+        return [dataclasses.replace(good, test_error=math.nan, status=stuck)]
 
-    monkeypatch.setattr(one_number, "predict_point", fake)
+    monkeypatch.setattr(one_number, "predict_readouts", fake)
     best = best_split(PROBLEM, ATTENTION, READOUT, 2.0)
     assert best.status.code is StatusCode.MAX_ITERATIONS
     assert math.isfinite(best.prediction.test_error) == some

@@ -188,7 +188,8 @@ def test_a_free_search_is_better_than_its_start(given):
 
 
 def test_the_descent_that_is_found_is_worth_as_much_with_real_tokens(searched):
-    found = st.simulate(PROBLEM, st.Attention(searched.descent), dimension=300, trials=6)
+    model = st.Attention(searched.descent)
+    found = st.simulation.descend(PROBLEM, model, dimension=300, trials=6)
     expected = searched.course.test_error[-1]
     error = np.hypot(found.standard_error.test_error[-1], searched.course.errors.test_error[-1])
     # Four errors of both, and 10/d of the value, the allowance of the experiments.

@@ -51,7 +51,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     values = np.where(keep, columns[name], np.nan).reshape(lines, -1)
     error = columns.get(f"{name}_error")
     errors = None if error is None else error.reshape(lines, -1)
-    x_name = next((n for n, c in coords.items() if np.ptp(c, axis=-1).any()), "point")
+    x_name = next((n for n, c in coords.items() if _varies(c)), "point")
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
     with drawing(ax) as ax:
         for i in range(lines):
@@ -60,7 +60,8 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
             _draw_line(ax, x[i], values[i], None if errors is None else errors[i], one, record)
         floor = getattr(record, "floor", None)
         if name == "test_error" and x_name in _LOADS and floor is not None:
-            _draw_floor(ax, x, floor().reshape(lines, -1))
+            floors = floor()[..., None] if "step" in record.dims else floor()
+            _draw_floor(ax, x, np.broadcast_to(floors, shape).reshape(lines, -1))
         ax.set(xlabel=x_name, ylabel=name.replace("_", " "))
         if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
             log_axis(ax)
@@ -84,7 +85,7 @@ def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: 
 def _draw_floor(ax: Any, x: np.ndarray, floors: np.ndarray) -> None:
     """Draw the test error of the best learner, once where several lines share it."""
     drawn: list[np.ndarray] = []
-    for at, floor in zip(x, np.broadcast_to(floors, x.shape), strict=True):
+    for at, floor in zip(x, floors, strict=True):
         if not any(np.array_equal(floor, other) for other in drawn):
             label = None if _BEST in ax.get_legend_handles_labels()[1] else _BEST
             ax.plot(at, floor, "-.", color=_FLOOR, label=label)
@@ -96,6 +97,11 @@ def _label(coords: dict[str, np.ndarray], line: int) -> str:
     fixed = (
         f"{name} = {value[line, 0]:g}"
         for name, value in coords.items()
-        if len(value) > 1 and not np.ptp(value, axis=-1).any() and np.ptp(value) > 0
+        if not _varies(value) and _varies(value.T)
     )
     return ", ".join(fixed)
+
+
+def _varies(values: np.ndarray) -> bool:
+    """Return whether values vary along the last axis; infinite ones may be among them."""
+    return bool((values != values[..., :1]).any())

@@ -14,7 +14,7 @@ Notes = tuple[str, ...]
 """What to know at a point, with a remedy; an array of such tuples over arrays."""
 
 Floor = Callable[[], np.ndarray] | None
-"""Computes the test error of the best learner at each point, in C order; it takes seconds."""
+"""Computes the test error of the best learner at each point; it takes seconds."""
 
 _FLOOR = "Computes the test error of the best learner from the same samples, where it is known."
 _NOTES = "At each point, what to know, with a remedy; `advice` sums them up."
@@ -171,5 +171,5 @@ class Trajectory(DescentPath):
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
-    notes: Notes = about(_NOTES, default=())
-    floor: Floor = about(_FLOOR, default=None)
+    notes: Notes = about(_NOTES, default=(), without=("step",))
+    floor: Floor = about(_FLOOR, default=None, without=("step",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 import typing
@@ -14,7 +15,7 @@ import numpy as np
 from sparsetoken.extras import needed
 from sparsetoken.results.display import html, text
 from sparsetoken.results.status import CONVERGED, Status, as_objects, worst
-from sparsetoken.validation import choice, integer
+from sparsetoken.validation import InvalidInput, choice, integer
 from sparsetoken.values import Grid, broadcast
 
 Numbers = Any
@@ -46,9 +47,10 @@ def quantity(
     return dataclasses.field(metadata=metadata, **default)
 
 
-def about(text: str, *, default: Any) -> Any:
-    """Return a field that tells of the record as a whole and is no column."""
-    return dataclasses.field(default=default, metadata={"text": text, "about": True})
+def about(text: str, *, default: Any, without: tuple[str, ...] = ()) -> Any:
+    """Return a field that is no column; `text` and `without` as for a `quantity`."""
+    metadata = {"text": text, "without": without, "about": True}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 @typing.dataclass_transform(
@@ -155,9 +157,16 @@ class Record:
         found = self
         for dim, position in positions.items():
             choice("dimension", dim, found.dims)
-            length = found.shape[found.dims.index(dim)]
-            if not isinstance(position, slice) and np.ndim(position) == 0:
-                position = integer(f"position along {dim}", position, -length, length - 1)
+            axis, name = found.dims.index(dim), f"position along {dim}"
+            length, others = found.shape[axis], found.shape[:axis] + found.shape[axis + 1 :]
+            if np.ndim(position):
+                position = np.asarray(position)
+                inside = position.dtype.kind in "iu" and bool((abs(position) < length).all())
+                if position.shape != others or not inside:
+                    legal = f"an integer below {length}, or an array of them of shape {others}"
+                    raise InvalidInput(name, legal, position)
+            elif not isinstance(position, slice):
+                position = integer(name, position, -length, length - 1)
             found = found._part(dim, position, tuple(d for d in found.dims if d != dim))
         return found
 
@@ -173,30 +182,26 @@ class Record:
 
     def _part(self, dim: str, position: Any, places: tuple[str, ...]) -> Self:
         """Return a part along a dimension; an array of positions has the dimensions `places`."""
+        part = functools.partial(_taken, dim=dim, position=position, places=places)
 
-        def part(value: Any, dims: tuple[str, ...]) -> Any:
-            axis = dims.index(dim)
-            if isinstance(position, (int, slice)):
-                return np.asarray(value)[(slice(None),) * axis + (position,)]
-            new = [i for i, d in enumerate(dims) if d not in places]
-            index = np.expand_dims(np.asarray(position), new)
-            return np.take_along_axis(np.asarray(value), index, axis).squeeze(axis)[()]
+        def coord(value: np.ndarray) -> np.ndarray:
+            axis, kept = self.dims.index(dim), isinstance(position, slice)
+            if value.shape[axis] == 1:  # the same all along the dimension
+                return value if kept else value.squeeze(axis)
+            full = np.broadcast_to(value, self.shape) if np.ndim(position) else value
+            return np.asarray(part(full, self.dims))
 
-        shape = self.shape
         dims = self.dims if isinstance(position, slice) else tuple(d for d in self.dims if d != dim)
         changes: dict[str, Any] = {"dims": dims}
-        changes["coords"] = {
-            name: part(np.broadcast_to(value, shape), self.dims)
-            for name, value in self.coords.items()
-        }
+        changes["coords"] = {name: coord(value) for name, value in self.coords.items()}
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+            value, own = getattr(self, field.name), self._dims_of(field)
             if isinstance(value, Record):
                 changes[field.name] = value._part(dim, position, places)
-            elif field.name == "notes" or not field.metadata.get("about"):
-                own = self._dims_of(field)
-                if dim in own and np.ndim(value) == len(own):
-                    changes[field.name] = part(value, own)
+            elif isinstance(value, np.ndarray) and dim in own:
+                changes[field.name] = part(value, own)
+            elif field.name == "floor" and value is not None and dim in own:
+                changes[field.name] = functools.partial(_part_of_floor, value, own, part)
         return dataclasses.replace(self, **changes)
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -321,6 +326,24 @@ class Record:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _taken(
+    value: np.ndarray, dims: tuple[str, ...], *, dim: str, position: Any, places: tuple[str, ...]
+) -> Any:
+    """Return what an array over `dims` has at a position, or at positions over `places`."""
+    axis = dims.index(dim)
+    if not np.ndim(position):
+        return value[(slice(None),) * axis + (position,)]
+    index = np.expand_dims(position, [i for i, d in enumerate(dims) if d not in places])
+    return np.take_along_axis(value, index, axis).squeeze(axis)[()]
+
+
+def _part_of_floor(
+    floor: Callable[[], np.ndarray], dims: tuple[str, ...], part: Callable[..., Any]
+) -> np.ndarray:
+    """Return the floor at the points of a part."""
+    return np.asarray(part(floor(), dims))
 
 
 def over_grid(solve: Callable[[Sequence[Any]], Sequence[AnyRecord]], *values: Any) -> AnyRecord:

@@ -287,10 +287,11 @@ def check_query(
     return QueryVerdict(
         cosine=query.cosine,
         sharpness=query.sharpness,
-        test_error=attention.test_error,
-        pooled_error=pooled.test_error,
-        beats_pooling=attention.test_error + 2 * attention.numerical_error + _ROUNDING
-        < pooled.test_error,
+        test_error=float(attention.test_error),
+        pooled_error=float(pooled.test_error),
+        beats_pooling=bool(
+            attention.test_error + 2 * attention.numerical_error + _ROUNDING < pooled.test_error
+        ),
         critical=critical,
         message=" ".join(
             part for part in (next(filter(None, said), ""), _needed(critical)) if part

@@ -15,17 +15,16 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.validation import LARGEST_LOAD
+from sparsetoken.values import Grid
 
-Floor = Callable[[], Float[np.ndarray, " points"]]
+Floor = Callable[[], Float[np.ndarray, " *points"]]
 """Computes the floor at each point; it takes some seconds, so only who draws it calls it."""
 
 _EXACT = 9  # loads of one problem; between them the floor is smooth
 _NODES = 64  # of the positions: the floor is then known to 1e-4 of its value, enough to draw it
 
 
-def floor_of(
-    points: Sequence[tuple[SparseTokenProblem, Model, Readout | None]],
-) -> Floor | None:
+def floor_of(grid: Grid) -> Floor | None:
     """Return what computes the floor under the test error at each point.
 
     There is none where a query is given, which is knowledge from elsewhere, where positions are
@@ -34,13 +33,13 @@ def floor_of(
 
     Parameters
     ----------
-    points : sequence of (problem, model, readout)
-        With numbers in all fields; no readout for a descent on all weights.
+    grid : Grid
+        Of problem, model and readout; no readout for a descent on all weights.
     """
-    loads = [(problem, _load(model, readout)) for problem, model, readout in points]
+    loads = [(problem, _load(*stages)) for problem, *stages in grid.points]
     if any(math.isnan(load) or not _known(problem) for problem, load in loads):
         return None
-    return functools.partial(_floors, loads)
+    return functools.partial(_floors, loads, grid.shape)
 
 
 def _known(problem: SparseTokenProblem) -> bool:
@@ -64,7 +63,7 @@ def _multiple_of_identity(S: np.ndarray) -> bool:
     return np.array_equal(S, S.flat[0] * identity)
 
 
-def _load(model: Model, readout: Readout | None) -> float:
+def _load(model: Model, readout: Readout | None = None) -> float:
     """Return the samples of all stages over the dimension, nan where a query is given."""
     query = model.query
     first = 0.0 if query is None else math.nan
@@ -73,13 +72,15 @@ def _load(model: Model, readout: Readout | None) -> float:
     return min(first + (0.0 if readout is None else float(readout.alpha1)), LARGEST_LOAD)
 
 
-def _floors(loads: Sequence[tuple[SparseTokenProblem, float]]) -> Float[np.ndarray, " points"]:
+def _floors(
+    loads: Sequence[tuple[SparseTokenProblem, float]], shape: tuple[int, ...]
+) -> Float[np.ndarray, " *points"]:
     alphas = np.array([alpha for _, alpha in loads])
     found = np.empty(len(loads))
     for problem in dict.fromkeys(problem for problem, _ in loads):
         own = np.array([other == problem for other, _ in loads])
         found[own] = _of_problem(problem, alphas[own])
-    return found
+    return found.reshape(shape)
 
 
 def _of_problem(

@@ -113,7 +113,7 @@ def predict(
         rows = _predictions(grid.points, test_problem, tolerance, done)
     if not grid.shape:
         rows = [_compared_with_pooling(rows[0], problem, model, readout, test_problem)]
-    floor = None if test_problem else floor_of(grid.points)
+    floor = None if test_problem else floor_of(grid)
     return dataclasses.replace(stacked(rows, grid), floor=floor)
 
 

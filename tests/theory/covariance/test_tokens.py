@@ -204,7 +204,7 @@ def test_curves_are_their_points():
     alphas = [0.5, 2.0, 8.0, np.inf]
     model = st.Attention(QUERY)
     table = st.predict(problem, model, st.Readout(ridge=0.05, alpha1=alphas))
-    assert table.converged.all()
+    assert table.converged
     for alpha, error in zip(alphas, table.test_error, strict=True):
         alone = st.predict(problem, model, st.Readout(ridge=0.05, alpha1=alpha))
         assert error == pytest.approx(alone.test_error, abs=1e-4)

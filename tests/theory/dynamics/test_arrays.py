@@ -1,4 +1,4 @@
-"""Several descents at once: the same as one by one, in a table with an axis of steps."""
+"""Several descents at once: the same as one by one, with a dimension of steps."""
 
 import matplotlib
 import numpy as np
@@ -6,8 +6,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import sparsetoken as st
-from sparsetoken.results import StatusCode, Table, Trajectories
-from sparsetoken.theory import descend, descend_point
+from sparsetoken.results import Prediction, StatusCode, Trajectory
+from sparsetoken.theory import descend
 from sparsetoken.validation import InvalidInput
 
 matplotlib.use("agg")
@@ -23,18 +23,21 @@ def _model(**fields):
 
 @pytest.fixture(scope="module")
 def plane():
-    return st.predict(PROBLEM, _model(alpha=LOADS, eta_w=SIZES[:, None]), tolerance=0.02)
+    return descend(PROBLEM, _model(alpha=LOADS, eta_w=SIZES[:, None]), tolerance=0.02)
 
 
 def test_each_point_is_what_it_is_alone(plane):
-    assert isinstance(plane, Trajectories)
-    assert plane.shape == (2, 3)
-    assert plane.test_error.shape == (2, 3, STEPS + 1)
-    assert set(plane.axes) == {"alpha", "eta_w"}
-    alone = descend_point(PROBLEM, _model(alpha=3.0, eta_w=0.5), tolerance=0.02)
+    assert isinstance(plane, Trajectory)
+    assert plane.shape == plane.test_error.shape == (2, 3, STEPS + 1)
+    assert plane.dims == ("alpha", "eta_w", "step")
+    assert set(plane.coords) == {"alpha", "eta_w", "step"}
+    assert plane.status.shape == plane.numerical_error.shape == plane.replicas.shape == (2, 3)
+    alone = descend(PROBLEM, _model(alpha=3.0, eta_w=0.5), tolerance=0.02)
     np.testing.assert_array_equal(plane.test_error[1, 0], alone.test_error)
-    np.testing.assert_array_equal(plane.rows[3].bias, alone.bias)
-    assert plane.status.converged
+    np.testing.assert_array_equal(plane[1, 0].bias, alone.bias)
+    assert plane[1, 0] == alone
+    assert plane.converged
+    assert plane.worst_status.converged
 
 
 def test_columns_dicts_and_frames_have_a_row_for_each_step(plane):
@@ -43,22 +46,27 @@ def test_columns_dicts_and_frames_have_a_row_for_each_step(plane):
     assert list(frame.columns[:4]) == ["alpha", "eta_w", "step", "test_error"]
     assert list(plane.to_dict()) == list(frame.columns)
     np.testing.assert_array_equal(frame["cosine"], plane.cosine.ravel())
-    with pytest.raises(AttributeError, match="no column 'loss'"):
+    with pytest.raises(AttributeError, match="loss"):
         plane.loss  # noqa: B018
     assert "<table>" in plane._repr_html_()
 
 
-def test_after_a_step_and_at_the_best_there_is_a_plain_table(plane):
-    last = plane.after()
-    assert isinstance(last, Table)
+def test_a_step_and_the_best_are_parts(plane):
+    last = plane.isel(step=-1)
+    assert last.dims == ("alpha", "eta_w")
     np.testing.assert_array_equal(last.test_error, plane.test_error[..., -1])
-    np.testing.assert_array_equal(plane.after(1).overlap_w, plane.overlap_w[..., 1])
-    best = plane.at_best_step()
+    np.testing.assert_array_equal(plane.isel(step=1).overlap_w, plane.overlap_w[..., 1])
+    best = plane.isel(step=plane.best_step)
     np.testing.assert_array_equal(best.test_error, plane.test_error.min(axis=-1))
-    np.testing.assert_array_equal(best.step, plane.best_step)
+    np.testing.assert_array_equal(best.coords["step"], plane.best_step)
+    assert list(best.to_frame()["step"]) == plane.best_step.ravel().tolist()
+    expected = plane.errors.bias[1, 2, plane.best_step[1, 2]]
+    assert best.errors.bias[1, 2] == expected
     assert (best.numerical_error > 0).all()
     with pytest.raises(InvalidInput, match="step"):
-        plane.after(STEPS + 1)
+        plane.isel(step=STEPS + 1)
+    with pytest.raises(InvalidInput, match="dimension"):
+        plane.isel(beta=0)
 
 
 def test_pictures(plane):
@@ -69,7 +77,7 @@ def test_pictures(plane):
     expected = {st.oracle.learning_error(PROBLEM, a, points=64).test_error for a in (1.0, 3.0)}
     np.testing.assert_allclose(sorted(floors), sorted(expected))
     assert with_floor.get_legend().get_texts()[0].get_text() == "alpha = 1, eta_w = 0.5"
-    over_loads = plane.after().plot("cosine", Figure().subplots())
+    over_loads = plane.isel(step=-1).plot("cosine", Figure().subplots())
     assert over_loads.get_xlabel() == "eta_w"
     with pytest.raises(InvalidInput, match="quantity"):
         plane.plot("loss")
@@ -78,12 +86,12 @@ def test_pictures(plane):
 def test_schedules_over_arrays():
     sizes = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
     found = descend(PROBLEM, _model(eta_w=sizes), replicas=2)
-    assert found.shape == (2,)
-    assert list(found.axes["eta_w"]) == [tuple(row) for row in sizes]
-    alone = descend_point(PROBLEM, _model(eta_w=sizes[1]), replicas=2)
+    assert found.shape == (2, STEPS + 1)
+    assert found.coords["eta_w"].ravel().tolist() == [tuple(row) for row in sizes]
+    alone = descend(PROBLEM, _model(eta_w=sizes[1]), replicas=2)
     np.testing.assert_array_equal(found.test_error[1], alone.test_error)
-    assert found.after().plot("test_error", Figure().subplots()).get_xlabel() == "point"
-    many = Trajectories({"eta_w": np.ones(22)}, (22,), 11 * found.rows)
+    assert found.isel(step=-1).plot("test_error", Figure().subplots()).get_xlabel() == "point"
+    many = descend(PROBLEM, _model(eta_w=np.ones((22, 1)), steps=1), replicas=2)
     with pytest.raises(InvalidInput, match="at most 20"):
         many.plot()
 
@@ -106,41 +114,34 @@ def test_a_point_that_diverges_leaves_the_others():
     found = descend(problem, st.Attention(descent), replicas=2)
     assert np.isfinite(found.test_error[0]).all()
     assert np.isnan(found.test_error[1, -1])
-    assert found.rows[1].status.code is StatusCode.NO_LIMIT
-    assert not found.status.converged
-    last = found.after()
+    assert found[1].status.code is StatusCode.NO_LIMIT
+    assert (found.status == "no_limit").tolist() == [False, True]
+    assert not found.converged
+    assert not found.worst_status.converged
+    last = found.isel(step=-1)
     assert np.isnan(last.test_error[1])
-    assert "diverges" in last.rows[1].status.remedy
-    assert np.isfinite(found.at_best_step().test_error).all()
+    assert "diverges" in last[1].status.remedy
+    assert np.isfinite(found.isel(step=found.best_step).test_error).all()
 
 
-def test_progress_counts_all_replicas():
-    told = []
-    model = _model(alpha=[1.0, 2.0], steps=1)
-    descend(PROBLEM, model, replicas=3, on_replica=lambda *now: told.append(now))
-    assert told == [(done, 6) for done in range(1, 7)]
-    told.clear()
-    model = _model(alpha=1.0, steps=2, start_w=0.2)  # the first replicas are not enough
-    descend(PROBLEM, model, tolerance=1e-4, on_replica=lambda *now: told.append(now))
-    assert [done for done, _ in told] == list(range(1, len(told) + 1))
-    assert told[-1][0] == told[-1][1] > 8
-
-
-def test_a_readout_afterwards_is_a_table_of_predictions():
+def test_a_readout_afterwards_is_a_prediction():
     model = _model(alpha=[1.0, 3.0], steps=2)
     found = st.predict(PROBLEM, model, st.Readout(alpha1=2.0), tolerance=1e-2)
+    assert isinstance(found, Prediction)
     assert found.shape == (2,)
     assert found.test_error[1] < found.test_error[0]
 
 
 def test_simulations_of_several_descents():
     model = _model(alpha=[1.0, 3.0], steps=2)
-    found = st.simulate(PROBLEM, model, dimension=40, trials=3)
-    assert isinstance(found, Trajectories)
-    assert found.test_error.shape == (2, 3)
-    assert (found.after().numerical_error > 0).all()
-    alone = st.simulate(PROBLEM, _model(alpha=3.0, steps=2), dimension=40, trials=3)
-    np.testing.assert_array_equal(found.rows[1].mean.test_error, alone.mean.test_error)
+    found = st.simulation.descend(PROBLEM, model, dimension=40, trials=3)
+    assert found.dims == ("alpha", "step")
+    assert found.mean.test_error.shape == (2, 3)
+    assert found.trials.test_error.shape == (2, 3, 3)
+    assert (found.isel(step=-1).standard_error.test_error > 0).all()
+    alone = st.simulation.descend(PROBLEM, _model(alpha=3.0, steps=2), dimension=40, trials=3)
+    np.testing.assert_array_equal(found[1].mean.test_error, alone.mean.test_error)
+    assert found[1] == alone
     assert len(found.to_frame()) == 6
 
 
@@ -163,5 +164,3 @@ def test_bad_arrays_are_one_error(fields, words):
 def test_arrays_that_do_not_broadcast_are_one_error():
     with pytest.raises(InvalidInput, match="broadcast"):
         descend(PROBLEM, _model(alpha=[1.0, 2.0], eta_q=np.ones((3, 1))))
-    with pytest.raises(InvalidInput, match="single number"):
-        descend_point(PROBLEM, _model(alpha=[1.0, 2.0]))

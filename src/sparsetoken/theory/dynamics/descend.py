@@ -103,8 +103,7 @@ def descend(
     with progress_of("replicas", expected, progress) as done:
         run = _Replicas(executor, done)
         found = stacked([_followed(plan, asked, run) for plan in plans], grid)
-    floor = floor_of([(*point, None) for point in grid.points])
-    return dataclasses.replace(found, floor=floor)
+    return dataclasses.replace(found, floor=floor_of(grid))
 
 
 class _Asked(NamedTuple):

@@ -129,7 +129,7 @@ def learning_error(
     >>> import numpy as np
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.oracle.learning_error(problem, alpha=0.5).test_error, 3)
+    >>> print(f"{st.oracle.learning_error(problem, alpha=0.5).test_error:.3f}")
     0.029
 
     An effect of samples hides what mean tokens say:
@@ -137,7 +137,7 @@ def learning_error(
     >>> signal = np.ones(4) / 2
     >>> tokens = st.TokenCovariance(np.ones(4), [0.0, 0.5, 1.0, 2.0], signal)
     >>> problem = dataclasses.replace(problem, tokens=tokens)
-    >>> round(st.oracle.learning_error(problem, alpha=0.5).test_error, 3)
+    >>> print(f"{st.oracle.learning_error(problem, alpha=0.5).test_error:.3f}")
     0.036
     """
     require_problem(problem)

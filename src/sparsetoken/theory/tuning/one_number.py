@@ -10,11 +10,11 @@ import numpy as np
 import scipy
 
 from sparsetoken.models import Model, entry_of
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Readout, TwoSteps, require_readout
 from sparsetoken.theory.alignment.two_steps import align
-from sparsetoken.theory.predict import predict
+from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, real
 from sparsetoken.values import require_numbers
 
@@ -179,6 +179,7 @@ def best_beta(
 
 def steps_of(problem: SparseTokenProblem, model: Model, readout: Readout) -> TwoSteps:
     """Return the steps that find the query of a model, or raise `InvalidInput`."""
+    require_problem(problem)
     require_numbers(problem, model, readout)
     entry_of(model)
     require_readout(readout)
@@ -193,7 +194,8 @@ def predicted(
 ) -> Prediction:
     """Return the prediction with the query that these steps find."""
     queried = dataclasses.replace(model, query=steps)  # type: ignore[call-arg]
-    return predict(problem, queried, readout, tolerance=tolerance)
+    (found,) = predict_readouts(problem, queried, [readout], tolerance)
+    return found
 
 
 def loads(total: float, logit: float) -> tuple[float, float]:

@@ -1,0 +1,597 @@
+"""Named arrays: parts, columns, dicts, frames, Datasets, pictures, notebooks."""
+
+import pickle
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import sparsetoken as st
+from sparsetoken.figures.palette import COLOURS
+from sparsetoken.models import Attention, Pooled
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import (
+    CONVERGED,
+    Overlaps,
+    Prediction,
+    Record,
+    Simulation,
+    Status,
+    StatusCode,
+    TrialOutcome,
+)
+from sparsetoken.simulation import simulate
+from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
+from sparsetoken.theory import align, capacity, descend, predict
+from sparsetoken.validation import InvalidInput
+
+LOADS = np.array([0.5, 1.0, 2.0, 8.0])
+RIDGES = np.array([[1e-2], [1.0]])
+PROBLEM = SparseTokenProblem(4, 1, 3.0)
+
+
+@pytest.fixture(scope="module")
+def curve():
+    return predict(PROBLEM, Pooled(), Readout(alpha1=LOADS))
+
+
+@pytest.fixture(scope="module")
+def plane():
+    return predict(PROBLEM, Pooled(), Readout(alpha1=LOADS, ridge=RIDGES))
+
+
+@pytest.fixture
+def axes():
+    figure = Figure()
+    return figure.subplots()
+
+
+@pytest.fixture(scope="module")
+def trials():
+    readout = Readout(alpha1=LOADS, ridge=RIDGES)
+    return simulate(PROBLEM, Pooled(), readout, dimension=20, trials=3)
+
+
+@pytest.fixture(scope="module")
+def course():
+    model = Attention(JointDescent(alpha=[1.0, 3.0], steps=3, start_q=0.4))
+    return descend(PROBLEM, model, replicas=2)
+
+
+def test_a_result_is_one_class_whose_numbers_are_arrays(plane):
+    assert type(plane) is type(plane[0, 0]) is Prediction
+    assert isinstance(plane, Record)
+    assert len(plane) == 2
+    assert plane.shape == (2, 4)
+    assert plane.dims == ("ridge", "alpha1")
+    assert plane.test_error.shape == plane.overlaps.noise.shape == plane.status.shape == (2, 4)
+    assert plane.overlaps.dims == plane.dims
+    assert list(plane.coords) == ["ridge", "alpha1"]
+    np.testing.assert_array_equal(plane.coords["ridge"], RIDGES)
+    np.testing.assert_array_equal(plane.coords["alpha1"], [LOADS])
+    alone = predict(PROBLEM, Pooled(), Readout(ridge=1.0, alpha1=1.0))
+    # The square of a last Newton step of 1e-6; see tests/theory/test_arrays.py.
+    assert plane[1, 1].test_error == pytest.approx(alone.test_error, rel=1e-9)
+
+
+def test_numbers_of_a_single_point_have_no_shape():
+    found = predict(PROBLEM, Pooled(), Readout(alpha1=1.0))
+    assert (found.dims, found.shape, dict(found.coords)) == ((), (), {})
+    assert isinstance(found.test_error, np.float64)
+    assert isinstance(found.iterations, np.integer)
+    assert isinstance(found.overlaps.bias, np.float64)
+    assert f"{found.test_error:.3f}" == f"{found.test_error.item():.3f}"
+    for call in (len, iter, lambda one: one[0]):
+        with pytest.raises((TypeError, IndexError)):
+            call(found)
+    with pytest.raises(InvalidInput, match="dimension"):
+        found.isel(alpha1=0)
+
+
+def test_parts_by_position(plane):
+    row = plane[1]
+    assert row.dims == ("alpha1",)
+    np.testing.assert_array_equal(row.test_error, plane.test_error[1])
+    np.testing.assert_array_equal(row.overlaps.noise, plane.overlaps.noise[1])
+    assert row.coords["ridge"].ravel().tolist() == [1.0]
+    assert plane.isel(ridge=1, alpha1=2) == plane[1, 2] == plane[-1, -2] == row[2]
+    assert plane.isel(alpha1=2) == plane[:, 2]
+    some = plane[:, 1:3]
+    assert some.shape == (2, 2)
+    np.testing.assert_array_equal(some.auc, plane.auc[:, 1:3])
+    assert some.coords["alpha1"].ravel().tolist() == LOADS[1:3].tolist()
+    point = plane[0, 1]
+    assert (point.dims, point.shape, point.status) == ((), (), "converged")
+    assert {name: value.item() for name, value in point.coords.items()} == {
+        "ridge": 0.01,
+        "alpha1": 1.0,
+    }
+    assert [one.test_error for one in row] == row.test_error.tolist()
+
+
+def test_a_position_for_each_point_of_the_other_dimensions(plane):
+    best = np.argmin(plane.test_error, axis=0)
+    found = plane.isel(ridge=best)
+    assert found.dims == ("alpha1",)
+    np.testing.assert_array_equal(found.test_error, plane.test_error.min(axis=0))
+    np.testing.assert_array_equal(found.coords["ridge"], RIDGES[best, 0])
+    for place, at in enumerate(best):
+        assert found[place] == plane[at, place]
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [
+        {"strength": 0},
+        {"ridge": 2},
+        {"ridge": 0.5},
+        {"ridge": [2, 0, 0, 0]},
+        {"ridge": [0, 1]},  # not a choice of several: a position for each of four loads
+        {"ridge": [True, False, False, True]},
+        {"ridge": [0.0, 0.0, 0.0, 0.0]},
+        {"alpha1": 0, "ridge": [0, 1]},
+    ],
+)
+def test_parts_that_are_not_there_are_refused(plane, positions):
+    with pytest.raises(InvalidInput, match=r"dimension|position along ridge"):
+        plane.isel(**positions)
+    with pytest.raises(IndexError):
+        plane[0, 0, 0]
+
+
+def test_parts_of_a_course_with_what_has_no_steps(course):
+    last = course.isel(step=-1)
+    assert last.dims == ("alpha",)
+    np.testing.assert_array_equal(last.bias, course.bias[:, -1])
+    np.testing.assert_array_equal(last.errors.bias, course.errors.bias[:, -1])
+    np.testing.assert_array_equal(last.numerical_error, course.numerical_error)
+    assert last.coords["step"].ravel().tolist() == [3]
+    best = course.isel(step=course.best_step)
+    np.testing.assert_array_equal(best.test_error, course.test_error.min(axis=-1))
+    np.testing.assert_array_equal(best.coords["step"], course.best_step)
+    alone = course[1]
+    assert alone.query() == alone.query(3) == Query(alone.cosine[3], alone.sharpness[3])
+    assert alone.isel(step=alone.best_step).test_error == alone.test_error.min()
+    assert (alone.status, alone.notes) == ("converged", ())
+    assert alone[1:].shape == (3,)
+
+
+def test_columns_have_all_dimensions(plane, course):
+    found = plane.columns()
+    assert list(found)[:6] == [
+        "test_error",
+        "training_loss",
+        "training_error",
+        "auc",
+        "query_overlap",
+        "orthogonal_overlap",
+    ]
+    np.testing.assert_array_equal(found["noise_overlap"], plane.overlaps.noise)
+    np.testing.assert_array_equal(found["bias"], plane.overlaps.bias)
+    assert {column.shape for column in found.values()} == {(2, 4)}
+    steps = course.columns()
+    assert {column.shape for column in steps.values()} == {(2, 4)}
+    np.testing.assert_array_equal(steps["bias_error"], course.errors.bias)
+    np.testing.assert_array_equal(steps["replicas"], 2)
+    assert "cosine" not in found  # no query
+
+
+def test_a_misspelt_field_is_an_attribute_error(curve):
+    with pytest.raises(AttributeError, match="test_eror"):
+        _ = curve.test_eror
+    with pytest.raises(AttributeError, match="_private"):
+        _ = curve._private
+    assert not hasattr(curve, "__array__")
+
+
+def test_a_dict_has_a_list_for_each_column(plane):
+    found = plane.to_dict()
+    assert list(found)[:3] == ["ridge", "alpha1", "test_error"]
+    assert found["alpha1"] == [*LOADS, *LOADS]
+    assert found["ridge"] == [0.01] * 4 + [1.0] * 4
+    assert found["test_error"] == plane.test_error.ravel().tolist()
+    assert found["status"] == ["converged"] * 8
+    assert "advice" not in found
+    assert {len(column) for column in found.values()} == {8}
+    assert plane.records()[6] == {name: column[6] for name, column in found.items()}
+    assert len(plane.records()) == 8
+
+
+def test_a_frame_has_a_row_for_each_point(plane):
+    frame = plane.to_frame()
+    assert list(frame.columns) == list(plane.to_dict())
+    assert len(frame) == 8
+    np.testing.assert_array_equal(frame["auc"], plane.auc.ravel())
+    assert frame[frame.ridge == 1.0].alpha1.tolist() == LOADS.tolist()
+
+
+def test_a_single_result_has_a_dict_and_a_frame_of_its_own(curve):
+    alone = predict(PROBLEM, Pooled(), Readout(alpha1=0.5))
+    assert alone.to_dict()["test_error"] == alone.test_error
+    assert type(alone.to_dict()["test_error"]) is float
+    assert alone.records() == [alone.to_dict()]
+    assert alone.to_frame().loc[0, "test_error"] == alone.test_error
+    assert "alpha1" not in alone.to_dict()
+    assert curve[0].to_dict()["test_error"] == curve.test_error[0]
+    with_query = predict(PROBLEM, Attention(Query(0.5, 1.0)), tolerance=0.1).to_dict()
+    assert (with_query["cosine"], with_query["sharpness"]) == (0.5, 1.0)
+
+
+def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, course, trials):
+    found = plane.to_xarray()
+    assert dict(found.sizes) == {"ridge": 2, "alpha1": 4}
+    at = found.sel(ridge=1.0, alpha1=2.0)
+    assert at.test_error.item() == plane.test_error[1, 2]
+    assert at.noise_overlap.item() == plane.overlaps.noise[1, 2]
+    assert (found.status == "converged").all()
+    both = predict(PROBLEM, Pooled(), Readout(alpha1=[1.0, 2.0], ridge=[0.1, 0.2])).to_xarray()
+    assert both.test_error.dims == ("point",)
+    assert both.alpha1.dims == both.ridge.dims == ("point",)
+    steps = course.to_xarray()
+    assert steps.bias.dims == ("alpha", "step")
+    assert steps.step.values.tolist() == [0, 1, 2, 3]
+    means = trials.to_xarray()
+    np.testing.assert_array_equal(means.auc_error, trials.standard_error.auc)
+    assert trials.trials.to_xarray().auc.dims == ("ridge", "alpha1", "trial")
+
+
+def test_parts_have_datasets_too(plane, course):
+    row = plane[1].to_xarray()
+    assert row.ridge.item() == 1.0
+    assert row.auc.dims == row.alpha1.dims == ("alpha1",)
+    assert plane[:, 1:2].to_xarray().alpha1.values.tolist() == [1.0]
+    assert plane[0, 0].to_xarray().alpha1.item() == 0.5
+    best = course.isel(step=course.best_step).to_xarray()
+    np.testing.assert_array_equal(best.step, course.best_step)
+    schedules = Attention(JointDescent(steps=2, eta_w=[[1.0, 0.0], [0.0, 1.0]]))
+    found = descend(PROBLEM, schedules, replicas=2).to_xarray()
+    assert found.eta_w.values.tolist() == [(1.0, 0.0), (0.0, 1.0)]
+
+
+def test_queries_of_arrays_are_coordinates_and_fields():
+    found = predict(PROBLEM, Attention(Query([0.5, 0.9], 1.0)), tolerance=0.1)
+    assert found.dims == ("cosine",)
+    assert found.cosine.tolist() == [0.5, 0.9]
+    assert found.sharpness.tolist() == [1.0, 1.0]
+    assert list(found.to_frame()["cosine"]) == [0.5, 0.9]
+    assert found.to_xarray().sel(cosine=0.9).test_error == found.test_error[1]
+    assert found[1].query == Query(0.9, 1.0)
+
+
+def test_results_are_equal_if_all_numbers_are(plane, curve, trials):
+    assert plane == predict(PROBLEM, Pooled(), Readout(alpha1=LOADS, ridge=RIDGES))
+    assert plane != predict(PROBLEM, Pooled(), Readout(alpha1=1.1 * LOADS, ridge=RIDGES))
+    assert plane[0] == plane[0, :]
+    assert plane[0] != plane[1]
+    assert plane != curve
+    assert plane != plane.test_error.tolist()
+    assert plane.overlaps == plane.overlaps
+    assert trials != plane
+    with_nan = Overlaps(np.nan, 1.0, 2.0, 3.0)
+    assert with_nan == Overlaps(np.nan, 1.0, 2.0, 3.0)
+    assert with_nan != Overlaps(0.0, 1.0, 2.0, 3.0)
+    with pytest.raises(TypeError):
+        hash(plane)
+
+
+def test_a_status_is_its_word_with_a_remedy():
+    status = Status(StatusCode.NO_LIMIT, "Try less.")
+    assert status == "no_limit"
+    assert (status.code, status.remedy, status.converged) == (
+        StatusCode.NO_LIMIT,
+        "Try less.",
+        False,
+    )
+    assert (CONVERGED.code, CONVERGED.remedy, CONVERGED.converged) == ("converged", "", True)
+    again = pickle.loads(pickle.dumps(status))
+    assert (again, again.remedy) == (status, "Try less.")
+    with pytest.raises(ValueError, match="no_such"):
+        Status("no_such")
+
+
+def test_a_status_for_each_point():
+    """At ridge 0 and alpha1 = 1 the square loss has no limit."""
+    found = predict(PROBLEM, Pooled(), Readout("square", ridge=0.0, alpha1=[0.5, 1.0, 2.0, 1.0]))
+    mask = found.status == "converged"
+    assert mask.tolist() == [True, False, True, False]
+    assert np.isfinite(found.test_error).tolist() == mask.tolist()
+    assert isinstance(found.converged, bool)
+    assert not found.converged
+    assert all(isinstance(one, Status) for one in found.status)
+    assert found[1].status.code is StatusCode.NO_LIMIT
+    assert found[0].converged
+    assert found[0].worst_status == found[0].status == "converged"
+    assert found.worst_status.code is StatusCode.NO_LIMIT
+    assert found.worst_status.remedy == f"2 of 4 points did not converge. {found.status[1].remedy}"
+    assert found.to_dict()["message"] == [one.remedy for one in found.status]
+    assert found[1].worst_status.remedy == found.status[1].remedy
+
+
+def test_advice_sums_up_notes_that_differ_in_numbers_only():
+    found = predict(PROBLEM, Attention(Query([0.5, 0.9], 0.01)), tolerance=0.1)
+    assert found.notes.shape == (2,)
+    (note,) = found.notes[0]
+    assert "blunt" in note
+    assert found.advice == (f"At 2 of 2 points, first: {note}",)
+    assert found[0].notes == found[0].advice == (note,)
+    assert predict(PROBLEM, Pooled(), Readout(alpha1=LOADS)).advice == ()
+
+
+def test_a_simulation_keeps_its_trials(trials):
+    assert isinstance(trials, Simulation)
+    assert isinstance(trials.trials, TrialOutcome)
+    assert (trials.dims, trials.shape) == (("ridge", "alpha1"), (2, 4))
+    assert trials.trials.dims == ("ridge", "alpha1", "trial")
+    assert trials.trials.shape == (2, 4, 3)
+    assert trials.trials.coords["trial"].ravel().tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(trials.mean.auc, trials.trials.auc.mean(axis=-1))
+    noise = trials.trials.overlaps.noise
+    np.testing.assert_array_equal(trials.mean.overlaps.noise, noise.mean(axis=-1))
+    expected = noise.std(axis=-1, ddof=1) / np.sqrt(3)
+    np.testing.assert_allclose(trials.standard_error.overlaps.noise, expected)
+    assert list(trials.mean.coords) == list(trials.coords) == ["ridge", "alpha1"]
+    part = trials[1, 2]
+    assert part.mean.test_error == trials.mean.test_error[1, 2]
+    assert part.trials.test_error.tolist() == trials.trials.test_error[1, 2].tolist()
+    np.testing.assert_array_equal(
+        trials.columns()["test_error_error"], trials.standard_error.test_error
+    )
+    assert len(trials.to_frame()) == 8
+    with pytest.raises(InvalidInput, match="dimension"):
+        trials.isel(trial=0)
+
+
+def test_all_kinds_of_results_are_records():
+    steps = TwoSteps(alpha0=LOADS)
+    found = align(PROBLEM, steps)
+    assert (found.dims, found.shape) == (("alpha0",), (4,))
+    assert found[2].query == align(PROBLEM, TwoSteps(alpha0=LOADS[2])).query
+    problem = SparseTokenProblem(4, 1, [1.0, 3.0])
+    assert capacity(problem, Pooled()).dims == ("strength",)
+    assert isinstance(st.oracle.learning_error(PROBLEM, 1.0), Record)
+
+
+def test_one_direction_is_one_line(curve, axes):
+    assert curve.plot("auc", ax=axes) is axes
+    (line,) = axes.lines
+    np.testing.assert_array_equal(line.get_xdata(), LOADS)
+    np.testing.assert_array_equal(line.get_ydata(), curve.auc)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("alpha1", "auc")
+    assert axes.get_xscale() == "log"
+    assert axes.get_legend() is None
+
+
+def test_a_learning_curve_has_the_floor_below_it(curve, axes):
+    curve.plot(ax=axes)
+    line, floor = axes.lines
+    np.testing.assert_array_equal(line.get_ydata(), curve.test_error)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["best learner"]
+    expected = [st.oracle.learning_error(PROBLEM, alpha).test_error for alpha in LOADS]
+    # Fewer nodes than by default; what they change cannot be seen.
+    np.testing.assert_allclose(floor.get_ydata(), expected, rtol=1e-3)
+    assert np.all(floor.get_ydata() < line.get_ydata())
+
+
+def test_lines_with_the_same_samples_share_a_floor(plane, axes):
+    plane.plot(ax=axes)
+    assert len(axes.lines) == 3
+
+
+def test_the_floor_has_the_samples_of_both_stages_and_is_smooth_between():
+    alphas = np.geomspace(0.5, 8, 30)
+    table = predict(
+        PROBLEM, Attention(TwoSteps(alpha0=0.5)), Readout(alpha1=alphas), tolerance=1e-2
+    )
+    found = table.floor()
+    expected = st.oracle.learning_error(PROBLEM, 0.5 + alphas[17]).test_error
+    assert found[17] == pytest.approx(expected, rel=2e-3)
+    assert np.all(np.diff(found) < 0)
+
+
+def test_there_is_no_floor_where_knowledge_comes_from_elsewhere():
+    given = Attention(Query(0.9, 1.0))
+    assert predict(PROBLEM, given, Readout(alpha1=LOADS), tolerance=0.1).floor is None
+    other = SparseTokenProblem(4, 1, 2.0)
+    shifted = predict(PROBLEM, Pooled(), Readout(alpha1=LOADS), test_problem=other, tolerance=0.1)
+    assert shifted.floor is None
+    peaked = SparseTokenProblem(4, 1, 3.0, position_law=(0.4, 0.3, 0.2, 0.1))
+    assert predict(peaked, Pooled(), Readout(alpha1=LOADS), tolerance=0.1).floor is None
+
+
+def test_a_floor_needs_directions_that_are_alike():
+    def floor(within, between):
+        law = st.TokenCovariance(within, between, np.full(4, 0.5))
+        problem = SparseTokenProblem(4, 1, 3.0, tokens=law)
+        found = predict(problem, Pooled(), Readout(alpha1=[1.0, 2.0]), tolerance=0.1).floor
+        return problem, None if found is None else found()
+
+    ones, uneven = np.ones(4), np.array([1.0, 1.0, 1.0, 1.1])
+    assert floor(uneven, None)[1] is floor(2 * np.eye(4), np.diag(uneven))[1] is None
+    problem, found = floor(2 * ones, 3 * np.eye(4))
+    expected = [st.oracle.learning_error(problem, alpha).test_error for alpha in (1.0, 2.0)]
+    np.testing.assert_allclose(found, expected, rtol=2e-3)  # fewer nodes than by default
+
+
+def test_two_directions_are_a_line_for_each_of_the_first(plane, axes):
+    plane.plot("training_loss", axes)
+    assert len(axes.lines) == 2
+    for line, values in zip(axes.lines, plane.training_loss, strict=True):
+        np.testing.assert_array_equal(line.get_xdata(), LOADS)
+        np.testing.assert_array_equal(line.get_ydata(), values)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["ridge = 0.01", "ridge = 1"]
+
+
+def test_the_axis_of_a_line_is_the_one_that_varies_along_it(axes):
+    table = align(PROBLEM, TwoSteps(alpha0=LOADS[:, None], eta_b=[0.1, 0.5, 0.9]))
+    table.plot("cosine", axes)
+    assert len(axes.lines) == 4
+    assert axes.get_xlabel() == "eta_b"
+    assert axes.get_xscale() == "log"
+    np.testing.assert_array_equal(axes.lines[3].get_ydata(), table.cosine[3])
+
+
+def test_what_did_not_converge_is_not_drawn(axes):
+    """At ridge 0 and alpha1 = 1 the square loss has no limit."""
+    table = predict(PROBLEM, Pooled(), Readout("square", ridge=0.0, alpha1=[0.5, 1.0, 2.0]))
+    assert (table.status == "converged").tolist() == [True, False, True]
+    assert table.worst_status.code is StatusCode.NO_LIMIT
+    assert table.worst_status.remedy.startswith("1 of 3 points did not converge.")
+    table.plot(ax=axes)
+    assert np.isnan(axes.lines[0].get_ydata()).tolist() == [False, True, False]
+
+
+def test_infinite_data_are_drawn_beside_the_rest(axes):
+    predict(PROBLEM, Pooled(), Readout(alpha1=[1.0, 10.0, np.inf])).plot(ax=axes)
+    axes.figure.canvas.draw()
+    assert np.isfinite(axes.get_xlim()).all()
+
+
+def test_means_of_a_simulation_are_drawn_with_their_errors(axes):
+    table = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=3)
+    table.plot(ax=axes)
+    (bars,) = axes.containers
+    line, _, (bars,) = bars.lines
+    np.testing.assert_array_equal(line.get_ydata(), table.mean.test_error)
+    ends = np.array([bar[:, 1] for bar in bars.get_segments()])
+    np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * table.standard_error.test_error)
+
+
+def test_without_axes_a_figure_is_made(curve):
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    before = pyplot.get_fignums()
+    axes = curve.plot("auc")
+    assert len(axes.lines) == 1
+    pyplot.close(axes.figure)
+    assert pyplot.get_fignums() == before
+
+
+def test_bad_pictures_are_refused(curve, axes):
+    for name in ("test_eror", "status"):
+        with pytest.raises(InvalidInput, match="quantity must be one of .*test_error"):
+            curve.plot(name, axes)
+    steps = TwoSteps(alpha0=LOADS, eta_b=np.linspace(0.1, 0.9, 21)[:, None])
+    with pytest.raises(InvalidInput, match="at most 20"):
+        align(PROBLEM, steps).plot("cosine", axes)
+
+
+def test_three_dimensions_are_a_line_for_each_point_of_the_first_two(axes):
+    steps = TwoSteps(alpha0=LOADS, eta_b=RIDGES, beta=np.array([1.0, 2.0])[:, None, None])
+    found = align(PROBLEM, steps)
+    assert found.dims == ("beta", "eta_b", "alpha0")
+    found.plot("sharpness", axes)
+    assert len(axes.lines) == 4
+    assert axes.lines[1].get_label() == "eta_b = 1, beta = 1"
+    np.testing.assert_array_equal(axes.lines[2].get_ydata(), found.sharpness[1, 0])
+
+
+def test_parts_are_drawn_with_their_floors(plane, course, axes):
+    plane[1].plot(ax=axes)
+    line, floor = axes.lines
+    np.testing.assert_array_equal(line.get_ydata(), plane.test_error[1])
+    np.testing.assert_array_equal(floor.get_ydata(), plane.floor()[1])
+    few = plane[:, 1:3]
+    np.testing.assert_array_equal(few.floor(), plane.floor()[:, 1:3])
+    second = Figure().subplots()
+    course[1].plot(ax=second)
+    line, floor = second.lines
+    np.testing.assert_array_equal(floor.get_ydata(), [course.floor()[1]] * 4)
+    assert second.get_xlabel() == "step"
+
+
+def test_lines_of_infinite_data_have_their_own_abscissa(axes):
+    readout = Readout(alpha1=[[1.0], [np.inf]], ridge=[0.1, 1.0])
+    predict(PROBLEM, Pooled(), readout).plot(ax=axes)
+    assert axes.get_xlabel() == "ridge"
+    assert axes.lines[1].get_label() == "alpha1 = inf"
+
+
+def test_a_notebook_shows_the_points_and_the_advice(plane):
+    text = plane._repr_html_()
+    assert text.startswith("<table>")
+    assert text.count("<tr>") == 1 + 8
+    assert "<td>alpha1</td>" in text
+    assert f"<td>{plane.test_error[0, 0]:.4f}</td>" in text
+    table = predict(PROBLEM, Attention(Query([0.5, 0.9], 0.01)), tolerance=0.1)
+    assert "blunt" in table._repr_html_()
+    assert "blunt" in table[0]._repr_html_()
+
+
+def test_text_has_columns_over_points_and_lines_at_one(plane, trials):
+    head, *rows = repr(plane).splitlines()
+    assert head.split()[:4] == ["ridge", "alpha1", "test_error", "training_loss"]
+    assert len(rows) == 8
+    assert rows[5].split()[:3] == ["1.000", "1.000", f"{plane.test_error[1, 1]:.4f}"]
+    assert len({line.index("converged") for line in rows}) == 1  # in columns
+    single = repr(plane[1, 1]).splitlines()
+    assert single[0].split() == ["test", "error", f"{plane.test_error[1, 1]:.4f}"]
+    assert single[-1].split() == ["status", "converged"]
+    head, first, *_ = repr(trials[1, 1]).splitlines()
+    assert head.split() == ["value", "standard", "error"]
+    assert first.split()[:2] == ["test", "error"]
+    assert float(first.split()[2]) == pytest.approx(trials.mean.test_error[1, 1], abs=1e-3)
+    assert float(first.split()[3]) == pytest.approx(
+        trials.standard_error.test_error[1, 1], abs=1e-3
+    )
+    advised = predict(PROBLEM, Attention(Query([0.5, 0.9], 0.01)), tolerance=0.1)
+    assert repr(advised).splitlines()[-1] == advised.advice[0]
+
+
+def test_a_notebook_shows_no_more_than_a_page(axes):
+    table = align(PROBLEM, TwoSteps(alpha0=np.geomspace(0.1, 10, 100)))
+    text = table._repr_html_()
+    assert text.count("<tr>") < 100
+    assert "more rows" in text
+
+
+@pytest.mark.parametrize("name", ["curve", "plane", "course", "trials"])
+def test_a_result_travels_between_processes(name, request):
+    found = request.getfixturevalue(name)
+    again = pickle.loads(pickle.dumps(found))
+    assert again == found
+    assert (again.dims, again.shape) == (found.dims, found.shape)
+    assert {n: c.tolist() for n, c in again.coords.items()} == {
+        n: c.tolist() for n, c in found.coords.items()
+    }
+    part = pickle.loads(pickle.dumps(found[0]))
+    assert part == found[0]
+    if name != "trials":
+        np.testing.assert_array_equal(part.floor(), found[0].floor())
+
+
+def test_options_name_and_colour_lines_and_points(plane, axes):
+    plane.plot("auc", axes, label="pooled", color="C3")
+    assert [line.get_label() for line in axes.lines] == [
+        "pooled, ridge = 0.01",
+        "pooled, ridge = 1",
+    ]
+    assert {line.get_color() for line in axes.lines} == {"C3"}
+    simulated = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=3)
+    simulated.plot("auc", axes, color="C3")
+    assert axes.containers[0].lines[0].get_color() == "C3"
+
+
+def test_floors_of_several_tables_are_named_once(curve, axes):
+    curve.plot(ax=axes, label="one")
+    curve.plot(ax=axes, label="two")
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["one", "best learner", "two"]
+
+
+def test_a_figure_of_its_own_has_the_style_and_plain_numbers(curve):
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    axes = curve.plot("auc")
+    axes.figure.canvas.draw()
+    low, high = axes.get_xlim()
+    shown = [
+        text.get_text() for text in axes.get_xticklabels() if low <= text.get_position()[0] <= high
+    ]
+    assert shown == ["0.5", "1", "2", "5"]
+    assert axes.lines[0].get_color() == COLOURS["attention"]  # the first of the cycle
+    assert not axes.spines["top"].get_visible()
+    pyplot.close(axes.figure)
