@@ -13,14 +13,14 @@ HOME = Path(sparsetoken.__file__).parent
 # What each part may import, besides itself, from the bottom to the top.
 BASE = {"validation", "extras", "version", "numerics", "losses", "attention", "tokens", "problem"}
 BASE |= {"parameters", "stages"}
-CORE = {*BASE, "models", "values", "results", "progress"}
+CORE = {*BASE, "models", "values", "results", "progress", "tables"}
 ALLOWED = {
     "validation": set(),
     "version": set(),
     "progress": set(),
+    "tables": set(),
     "extras": {"validation"},
     "files": {"validation"},
-    "progress": set(),
     "numerics": {"validation"},
     "losses": {"validation", "numerics"},
     "attention": {"validation"},
@@ -31,7 +31,7 @@ ALLOWED = {
     "models": {"validation", "parameters", "attention", "problem", "stages"},
     "values": {"validation", "parameters", "losses", "tokens"},
     "figures": {"validation"},
-    "results": {"validation", "extras", "stages", "values", "figures"},
+    "results": {"validation", "extras", "stages", "values", "tables", "figures"},
     "theory": {*CORE, "progress"},
     "simulation": {*CORE, "progress"},
     "bags": {"validation", "extras"},

@@ -14,7 +14,7 @@ print(prediction.test_error, prediction.status.converged, prediction.advice)
 curve = st.predict(problem, st.Pooled(), st.Readout("logistic", alpha1=np.geomspace(0.25, 10, 5)))
 print(curve.to_frame(), curve.to_dict(), curve.to_xarray(), curve.dims, curve.coords)
 print(curve.test_error.min(), curve[0].overlaps.bias, curve.isel(alpha1=slice(0, 2)).shape)
-print(curve.status == "converged", curve.converged, curve.worst_status.remedy)
+print(curve.status == "converged", curve.converged)
 
 simulation = st.simulate(problem, attention, readout, dimension=100, trials=2)
 print(simulation.status, simulation.mean.test_error, simulation.standard_error.overlaps.noise)

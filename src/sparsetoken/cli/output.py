@@ -77,7 +77,7 @@ def shortfall(status: Any) -> str:
 
 def table(title: str, values: Mapping[str, Any]) -> list[str]:
     """Return values as the lines of a table; a mean and its standard error share a line."""
-    from sparsetoken.results.display import text
+    from sparsetoken.tables import text
 
     return text([dict(_flat(values))], title=title).split("\n")
 

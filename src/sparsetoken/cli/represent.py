@@ -105,7 +105,7 @@ def _status(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) 
 
 
 def _lines(values: dict[str, Any]) -> list[str]:
-    from sparsetoken.results.display import text
+    from sparsetoken.tables import text
 
     rows = [
         {"model": name.replace("_", " ")}

@@ -134,6 +134,6 @@ def _simulated_steps(found: Simulation[DescentPath]) -> list[dict[str, Any]]:
 
 def _lines(title: str, path: DescentPath) -> Sequence[str]:
     """Return the quantities of each step as lines of a table."""
-    from sparsetoken.results.display import text
+    from sparsetoken.tables import text
 
     return text(_steps(path), title=title).split("\n")

@@ -74,7 +74,7 @@ def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: 
     """Draw means of trials as points with bars, predictions as lines with bands."""
     if errors is None:
         ax.plot(x, values, **options)
-    elif record.measured:
+    elif hasattr(record, "trials"):
         ax.errorbar(x, values, errors, **{"fmt": "o", "capsize": 2, **options})
     else:
         (line,) = ax.plot(x, values, **options)

@@ -10,7 +10,7 @@ from sparsetoken.extras import needed
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.models import MODELS
 from sparsetoken.results import Status
-from sparsetoken.results.display import html
+from sparsetoken.tables import html
 
 WORTH = 0.005  # attention must err less often than pooling by so much to be recommended
 

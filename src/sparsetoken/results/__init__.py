@@ -10,7 +10,7 @@ from sparsetoken.results.outcomes import (
     Prediction,
     Trajectory,
 )
-from sparsetoken.results.record import Numbers, Record, over_grid
+from sparsetoken.results.record import Numbers, Record
 from sparsetoken.results.simulation import Simulation, TrialOutcome
 from sparsetoken.results.status import CONVERGED, Status, StatusCode
 
@@ -30,5 +30,4 @@ __all__ = [
     "StatusCode",
     "Trajectory",
     "TrialOutcome",
-    "over_grid",
 ]

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from sparsetoken.extras import needed
-from sparsetoken.results.display import html, text
-from sparsetoken.results.status import CONVERGED, Status, as_objects, worst
+from sparsetoken.results.status import CONVERGED, Status, as_objects
+from sparsetoken.tables import html, text
 from sparsetoken.validation import InvalidInput, choice, integer
-from sparsetoken.values import Grid, broadcast
+from sparsetoken.values import Grid
 
 Numbers = Any
 """A NumPy number, of shape (), or an array over the dimensions of its record."""
@@ -30,25 +30,17 @@ _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
 def quantity(
     text: str, *, without: tuple[str, ...] = (), column: str = "", suffix: str = "", **default: Any
 ) -> Any:
-    """Return a field that holds numbers or a record.
+    """Return a field that holds numbers or a record, and what it is, for the docstring.
 
-    Parameters
-    ----------
-    text : str
-        What it is, for the docstring of its class.
-    without : tuple of str
-        Dimensions of the record that the field lacks.
-    column : str
-        Its name in tables; by default that of the field.
-    suffix : str
-        What the names of the columns of a record end with.
+    It may lack dimensions of its record, and have another name in tables. The names of the
+    columns of a record get the suffix.
     """
     metadata = {"text": text, "without": without, "column": column, "suffix": suffix}
     return dataclasses.field(metadata=metadata, **default)
 
 
 def about(text: str, *, default: Any, without: tuple[str, ...] = ()) -> Any:
-    """Return a field that is no column; `text` and `without` as for a `quantity`."""
+    """Return a field that is no column; the rest as for a `quantity`."""
     metadata = {"text": text, "without": without, "about": True}
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -80,7 +72,6 @@ class Record:
     """
 
     quantities: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
-    measured: ClassVar[bool] = False  # in trials, which are drawn as points
 
     _: dataclasses.KW_ONLY
     dims: tuple[str, ...] = about("Names of the dimensions; () for a single point.", default=())
@@ -119,11 +110,6 @@ class Record:
     def converged(self) -> bool:
         """Whether all points converged."""
         return bool((self._status == "converged").all())
-
-    @property
-    def worst_status(self) -> Status:
-        """Converged if all points are; else the status of the first that is not, with a count."""
-        return worst(self._status.ravel().tolist())
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -316,14 +302,10 @@ class Record:
         if not isinstance(other, Record) or type(self) is not type(other):
             return NotImplemented
         one, two = self.columns(), other.columns()
-        return (
-            self.dims == other.dims
-            and one.keys() == two.keys()
-            and all(
-                np.array_equal(one[name], two[name], equal_nan=one[name].dtype.kind == "f")
-                for name in one
-            )
-        )
+        if self.dims != other.dims or one.keys() != two.keys():
+            return False
+        nan = {name: values.dtype.kind == "f" for name, values in one.items()}
+        return all(np.array_equal(one[n], two[n], equal_nan=nan[n]) for n in one)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -344,20 +326,6 @@ def _part_of_floor(
 ) -> np.ndarray:
     """Return the floor at the points of a part."""
     return np.asarray(part(floor(), dims))
-
-
-def over_grid(solve: Callable[[Sequence[Any]], Sequence[AnyRecord]], *values: Any) -> AnyRecord:
-    """Return the results at the points of values whose fields may hold arrays, as one record.
-
-    Parameters
-    ----------
-    solve : callable
-        Maps a sequence of points, tuples like `values` with numbers only, to their results.
-    *values
-        Problem, model, stages.
-    """
-    grid = broadcast(*values)
-    return stacked(solve(grid.points), grid)
 
 
 def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:

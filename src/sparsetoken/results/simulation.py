@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -30,8 +30,6 @@ class TrialOutcome(Outcome):
 @record
 class Simulation(Record, Generic[Of]):
     """Trials of one finite-dimensional experiment."""
-
-    measured: ClassVar[bool] = True
 
     trials: Of = quantity("The outcomes, over a dimension trial.")
     status: Status = quantity("Whether the trials can be used, at each point.", without=("step",))

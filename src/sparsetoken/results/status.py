@@ -9,7 +9,7 @@ import numpy as np
 
 
 class StatusCode(enum.StrEnum):
-    """How a computation ended."""
+    """The ways in which a computation ends."""
 
     CONVERGED = "converged"
     MAX_ITERATIONS = "max_iterations"
@@ -22,13 +22,7 @@ class Status(str):
     """How a computation ended and, if it fell short, what to try.
 
     It is the word of its code, so that ``result.status == "converged"`` is true or false at each
-    point of a result.
-
-    Parameters
-    ----------
-    code : StatusCode or str
-    remedy : str
-        What to try.
+    point of a result; `remedy` says what to try.
     """
 
     __slots__ = ("remedy",)
@@ -55,15 +49,6 @@ class Status(str):
 
 
 CONVERGED = Status(StatusCode.CONVERGED)
-
-
-def worst(statuses: Sequence[Status]) -> Status:
-    """Return converged if all are, else the status of the first that is not."""
-    short = [status for status in statuses if not status.converged]
-    if not short or len(statuses) == 1:
-        return short[0] if short else CONVERGED
-    some = f"{len(short)} of {len(statuses)} points did not converge. {short[0].remedy}"
-    return Status(short[0].code, some)
 
 
 def as_objects(values: Sequence[object], shape: tuple[int, ...]) -> np.ndarray:

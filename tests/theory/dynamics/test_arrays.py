@@ -37,7 +37,7 @@ def test_each_point_is_what_it_is_alone(plane):
     np.testing.assert_array_equal(plane[1, 0].bias, alone.bias)
     assert plane[1, 0] == alone
     assert plane.converged
-    assert plane.worst_status.converged
+    assert plane.converged
 
 
 def test_columns_dicts_and_frames_have_a_row_for_each_step(plane):
@@ -117,7 +117,7 @@ def test_a_point_that_diverges_leaves_the_others():
     assert found[1].status.code is StatusCode.NO_LIMIT
     assert (found.status == "no_limit").tolist() == [False, True]
     assert not found.converged
-    assert not found.worst_status.converged
+    assert not found.converged
     last = found.isel(step=-1)
     assert np.isnan(last.test_error[1])
     assert "diverges" in last[1].status.remedy

@@ -11,10 +11,12 @@ from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import Alignment, Status, StatusCode, over_grid
+from sparsetoken.progress import Progress, progress_of
+from sparsetoken.results import Alignment, Status, StatusCode
+from sparsetoken.results.record import stacked
 from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.theory.routes import on_route
-from sparsetoken.values import require_numbers
+from sparsetoken.values import broadcast, require_numbers
 
 
 class _FirstStep(NamedTuple):
@@ -36,7 +38,9 @@ class _Slopes(NamedTuple):
 
 
 @with_x64
-def align(problem: SparseTokenProblem, steps: TwoSteps = TwoSteps()) -> Alignment:
+def align(
+    problem: SparseTokenProblem, steps: TwoSteps = TwoSteps(), *, progress: bool = True
+) -> Alignment:
     """Return the query after two gradient steps, as n0, d -> infinity.
 
     Equation: query-alignment, at alpha0 = n0/d.
@@ -48,6 +52,8 @@ def align(problem: SparseTokenProblem, steps: TwoSteps = TwoSteps()) -> Alignmen
         With tokens of a covariance the rate is nan.
     steps : TwoSteps
         The loss may lack the symmetry l'(-1, 0) = -l'(1, 0).
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------
@@ -61,13 +67,16 @@ def align(problem: SparseTokenProblem, steps: TwoSteps = TwoSteps()) -> Alignmen
     >>> print(f"{st.align(problem, st.TwoSteps(alpha0=1.0)).cosine:.2f}")
     0.88
     """
-    return over_grid(lambda points: [_align(*point) for point in points], problem, steps)
+    grid = broadcast(problem, steps)
+    with progress_of("queries", len(grid.points), progress) as done:
+        return stacked([_align(at, of, done) for at, of in grid.points], grid)
 
 
-def _align(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
+def _align(problem: SparseTokenProblem, steps: TwoSteps, progress: Progress) -> Alignment:
     require_problem(problem)
     require_steps(steps)
     found: Alignment = on_route(problem, "align")(problem, steps)
+    progress()
     return found
 
 
