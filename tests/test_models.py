@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 
+from sparsetoken import models
 from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.models import (
     MODELS,
@@ -153,3 +154,7 @@ def test_the_weights_of_vectorized_belong_to_positions():
     for model in (Vectorized(), Pooled()):
         model.check_test_problem(short, dataclasses.replace(short, strength=1.0))
     Pooled().check_test_problem(short, long)
+
+
+def test_the_words_of_activations_have_functions():
+    assert set(models.ACTIVATIONS) == set(ACTIVATIONS)

@@ -7,7 +7,6 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sparsetoken.attention import ACTIVATIONS
 from sparsetoken.parameters import parameter, value
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
@@ -27,6 +26,9 @@ __all__ = [
     "make_model",
     "register",
 ]
+
+ACTIVATIONS = ("erf", "sigmoid", "tanh", "relu", "linear", "exp")
+"""The words of `sparsetoken.attention.ACTIVATIONS`, here since its functions take long to load."""
 
 
 @value
@@ -167,7 +169,7 @@ class Elementwise(QueriedModel):
         "weights of the tokens: erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp",
         r"\phi",
         default="erf",
-        choices=tuple(ACTIVATIONS),
+        choices=ACTIVATIONS,
     )
 
 

@@ -470,7 +470,7 @@ def test_without_axes_a_figure_is_made(curve):
 
 def test_bad_pictures_are_refused(curve, axes):
     for name in ("test_eror", "status"):
-        with pytest.raises(InvalidInput, match="quantity must be one of .*test_error"):
+        with pytest.raises(InvalidInput, match=r"quantity must be one of .*test_error"):
             curve.plot(name, axes)
     steps = TwoSteps(alpha0=LOADS, eta_b=np.linspace(0.1, 0.9, 21)[:, None])
     with pytest.raises(InvalidInput, match="at most 20"):

@@ -1,5 +1,6 @@
 """A small program as a user writes it; both type checkers must accept it."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsetoken as st
@@ -30,3 +31,12 @@ print(st.tuning.best_split(problem, attention, readout, 3.0).share)
 print(st.oracle.bayes_error(problem).test_error)
 
 classifier = st.AttentionClassifier(random_state=0)
+
+figure, (left, right) = plt.subplots(1, 2)
+curve.plot("test_error", left, label="mean pooling", color="C1")
+for quantity, axes in (("test_error", left), ("training_loss", right)):
+    st.simulate(
+        problem, st.Pooled(), st.Readout("logistic", alpha1=[1.0, 2.0]), dimension=50, trials=2
+    ).plot(quantity, axes)
+course.plot("cosine")
+plt.close("all")
