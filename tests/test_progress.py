@@ -25,7 +25,7 @@ class Bar:
     def update(self, n=1):
         assert not self.closed
         self.done += n
-        assert self.done <= self.total
+        assert self.done <= self.total + 1e-9  # shares of a fit add up to 1 but for rounding
 
     def refresh(self):
         pass
@@ -183,3 +183,12 @@ def test_a_terminal_shows_what_takes_longer_than_the_delay(delay, monkeypatch):
     monkeypatch.setattr("sys.stderr", screen)
     st.predict(PROBLEM, st.Pooled(), st.Readout(alpha1=np.array([0.5, 1.0])))
     assert ("points" in screen.getvalue()) == (delay == 0)
+
+
+def test_a_fit_counts_the_fits_of_all_classes(bars):
+    X, y = np.random.default_rng(0).standard_normal((60, 4, 3)), np.arange(60) % 3
+    st.AttentionClassifier("tied", random_state=0).fit(X, y)
+    st.AttentionClassifier("tied", random_state=0, progress=False).fit(X, y)
+    ((what, total, done),) = counts(bars)
+    assert (what, total) == ("fits", 3)
+    assert done == pytest.approx(3)

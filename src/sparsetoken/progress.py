@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import math
 import multiprocessing
 import sys
 import threading
@@ -47,6 +48,11 @@ class Progress:
         self.done += count
         if self._bar is not None:
             self._bar.update(count)
+
+    def reach(self, share: float) -> None:
+        """Count the share, in (0, 1], of the present piece that is done."""
+        whole = math.floor(self.done + 1e-9)  # shares add up to 1 but for rounding
+        self(whole + share - self.done)
 
     def describe(self, what: str) -> None:
         """Name what is being worked on."""

@@ -26,6 +26,7 @@ from sparsetoken.fitting.linear_fit import standard_errors
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.training import Options
 from sparsetoken.losses import Loss
+from sparsetoken.progress import progress_of
 from sparsetoken.validation import InvalidInput, choice, integer
 
 CLEAR = 2.0  # standard errors that features must gain over the tokens themselves
@@ -142,6 +143,8 @@ class AttentionClassifier(QueryClassifier):
     verbose : bool
         Whether to write to standard error how far the fit has come, and about how long the
         rest will take.
+    progress : bool
+        Whether a fit of more than two seconds shows its progress on a terminal or in a notebook.
 
     Attributes
     ----------
@@ -273,6 +276,7 @@ class AttentionClassifier(QueryClassifier):
         n_tokens: int | None = None,
         random_state: RandomState = None,
         verbose: bool = False,
+        progress: bool = True,
     ) -> None:
         self.training = training
         self.temperature = temperature
@@ -291,6 +295,7 @@ class AttentionClassifier(QueryClassifier):
         self.n_tokens = n_tokens
         self.random_state = random_state
         self.verbose = verbose
+        self.progress = progress
 
     def _options(self, loss: Loss) -> Options:
         options = dataclasses.replace(
@@ -326,9 +331,8 @@ class AttentionClassifier(QueryClassifier):
         both = scores is not None and self.normal_scores == "auto"
         options = dataclasses.replace(options, compared=1 + both)
         steps = [_Steps(first, None if both else scores), *(_Steps(one, None) for one in kernels)]
-        progress = Progress(type(self).__name__, len(targets.problems()) * (len(steps) + both))
-        if self.verbose:
-            options = dataclasses.replace(options, told=progress.told)
+        fits = len(targets.problems()) * (len(steps) + both)
+        lines = Progress(type(self).__name__, fits)
 
         def fitted(one: _Steps) -> _Tried:
             if one.transformer is first:
@@ -337,11 +341,14 @@ class AttentionClassifier(QueryClassifier):
                 tokens = one.applied(bags)
             return _Tried(one, tokens, self._trained(tokens, targets, loss, options))
 
-        tried = [fitted(one) for one in steps]
-        if both and not _settled(tried, targets):
-            tried.append(fitted(_Steps(first, scores)))
-        elif both and self.verbose:
-            progress.ended("normal scores are not needed")
+        with progress_of("fits", fits, self.progress and not self.verbose) as done:
+            told = lines.told if self.verbose else lambda share, what: done.reach(share)
+            options = dataclasses.replace(options, told=told)
+            tried = [fitted(one) for one in steps]
+            if both and not _settled(tried, targets):
+                tried.append(fitted(_Steps(first, scores)))
+            elif both and self.verbose:
+                lines.ended("normal scores are not needed")
         best = _best(tried, targets)
         self.token_transformer_, self.normal_scores_ = best.steps
         self._keep(best.found, best.bags, options, targets.weight)
