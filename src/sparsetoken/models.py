@@ -61,7 +61,7 @@ class Pooled(Model):
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> round(st.predict(problem, st.Pooled(), readout).test_error, 3)
+    >>> print(f"{st.predict(problem, st.Pooled(), readout).test_error:.3f}")
     0.288
     """
 
@@ -77,7 +77,7 @@ class Vectorized(Model):
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> round(st.predict(problem, st.Vectorized(), readout).test_error, 3)
+    >>> print(f"{st.predict(problem, st.Vectorized(), readout).test_error:.3f}")
     0.406
     """
 
@@ -120,7 +120,7 @@ class Attention(QueriedModel):
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.Attention(st.Query(cosine=0.9, sharpness=2.0))
-    >>> round(st.predict(problem, model, readout).test_error, 3)
+    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
     0.053
     """
 
@@ -139,7 +139,7 @@ class HardAttention(QueriedModel):
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.HardAttention(st.Query(cosine=0.9, sharpness=1.0))
-    >>> round(st.predict(problem, model, readout).test_error, 3)
+    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
     0.058
     """
 
@@ -158,7 +158,7 @@ class Elementwise(QueriedModel):
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.Elementwise(st.Query(cosine=0.9, sharpness=1.0), activation="relu")
-    >>> round(st.predict(problem, model, readout).test_error, 3)
+    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
     0.077
     """
 
