@@ -94,6 +94,7 @@ MODULES = {
     "sparsetoken.models": "The classifiers as values.",
     "sparsetoken.stages": "How weights are found.",
     "sparsetoken.problem": "The task and the law of its tokens.",
+    "sparsetoken.presets": "The settings of the paper's figures.",
     "sparsetoken.losses": "Losses, built in and of your own.",
     "sparsetoken.results": "What comes back.",
     "sparsetoken.bags": "Bags in every form people have them.",
@@ -102,7 +103,7 @@ MODULES = {
     "sparsetoken.displays": "Pictures.",
     "sparsetoken.sweep": "Grids of predictions and simulations.",
     "sparsetoken.validation": "Errors.",
-    "sparsetoken.explorer": "The page on which the theory can be moved.",
+    "sparsetoken.explorer": "The interactive page.",
 }
 
 

@@ -63,3 +63,36 @@ def test_newsgroups(tmp_path, monkeypatch, capsys):
 def test_a_missing_file_is_named(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match=r"No such file: .*none\.npz\. Give the paths"):
         _run("newsgroups_bags", monkeypatch, tmp_path / "none.npz")
+
+
+FIGURE_1 = (EXAMPLES.parent / "docs/gallery/plot_00_figure_1.py").read_text(encoding="utf-8")
+
+
+def test_figure_1_of_the_paper_in_twenty_lines():
+    from matplotlib import pyplot
+
+    code = [line for line in FIGURE_1.split('"""')[2].splitlines() if line.strip("# ")]
+    assert sum(not line.startswith("#") for line in code) <= 20
+    for full, small in (("dimension=1000", "dimension=200"), ("16, 61", "16, 13")):
+        assert FIGURE_1.count(full) == 1
+        code = [line.replace(full, small) for line in code]
+    found = {}
+    try:
+        exec("\n".join(code), found)
+    finally:
+        pyplot.close("all")
+    for ax in found["axes"]:
+        assert len(ax.containers) == 3
+        names = [text.get_text() for text in ax.get_legend().get_texts()]
+        lines = {line.get_label(): line for line in ax.lines if line.get_label() in names}
+        assert list(lines) == names == ["attention", "pooled", "vectorized"]
+        assert ax.get_xlabel() == "labels for the readout α₁ = n₁/d"
+        for line, points in zip(lines.values(), ax.containers, strict=True):
+            means, _, (bars,) = points.lines
+            assert means.get_color() == line.get_color()
+            theory = dict(zip(line.get_xdata().round(6), line.get_ydata(), strict=True))
+            drawn = zip(*means.get_data(), bars.get_segments(), strict=True)
+            for alpha1, mean, bar in drawn:
+                error = (bar[1, 1] - bar[0, 1]) / 2
+                # Student's t of 8 trials is above 5 once in 600 times, and there are 24.
+                assert abs(mean - theory[alpha1]) < 5 * error

@@ -29,8 +29,9 @@ ALLOWED = {
     "problem": {"validation", "parameters", "tokens"},
     "stages": {"validation", "parameters", "losses"},
     "models": {"validation", "parameters", "attention", "problem", "stages"},
+    "presets": {"validation", "problem", "stages", "models"},
     "values": {"validation", "parameters", "losses", "tokens"},
-    "figures": {"validation"},
+    "figures": {"validation", "parameters", "problem", "stages", "models"},
     "results": {"validation", "extras", "stages", "values", "tables", "figures"},
     "theory": {*CORE, "progress"},
     "simulation": {*CORE, "progress"},
@@ -43,6 +44,7 @@ ALLOWED = {
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {
         *CORE,
+        "presets",
         "theory",
         "simulation",
         "bags",
@@ -52,7 +54,7 @@ ALLOWED = {
         "figures",
     },
     "report": {*CORE, "sweep", "figures", "experiments"},
-    "explorer": {*CORE, "files", "theory", "simulation", "figures"},
+    "explorer": {*CORE, "presets", "files", "theory", "simulation", "figures"},
     "cli": {
         *CORE,
         "files",

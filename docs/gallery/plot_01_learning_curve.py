@@ -31,9 +31,9 @@ models = {
 curve = st.Readout("logistic", ridge=1e-2, alpha1=np.geomspace(0.25, 8, 15))
 few = st.Readout("logistic", ridge=1e-2, alpha1=np.array([0.5, 2.0, 6.0]))
 fig, ax = plt.subplots(layout="constrained")
-for color, (name, model) in zip(("C0", "C1"), models.items(), strict=True):
+for name, model in models.items():
     predicted = st.predict(problem, model, curve, tolerance=1e-3)
-    predicted.plot(ax=ax, label=name, color=color)
+    predicted.plot(ax=ax, label=name, floor=True)
     measured = st.simulate(problem, model, few, dimension=200, trials=6)
-    measured.plot(ax=ax, color=color)
-ax.set(xlabel="labelled bags per dimension, n/d", ylim=(0, 0.5))
+    measured.plot(ax=ax, label=name)
+ax.set_ylim(0, 0.5)

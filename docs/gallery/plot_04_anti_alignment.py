@@ -16,22 +16,16 @@ import sparsetoken as st
 # Six bags in a hundred are positive. What decides is the step size of the bias in
 # the first gradient step: a small one leaves the query to the class imbalance.
 
-problem = st.SparseTokenProblem(
-    length=10, informative=3, strength=2.0, positive_rate=0.06
-)
-alpha = np.geomspace(0.1, 100, 25)
+alpha0 = np.geomspace(0.1, 100, 25)
 fig, ax = plt.subplots(layout="constrained")
 for eta_b in (20.0, 5.0, 0.5):
-    found = st.align(problem, st.TwoSteps(alpha0=alpha, eta_b=eta_b))
+    rare = st.presets.anti_alignment(0.06, alpha0=alpha0, eta_b=eta_b)
+    found = st.align(rare.problem, rare.query)
     found.plot("cosine", ax=ax, label=f"step of the bias {eta_b:g}")
 ax.axhline(0, color="black", linewidth=0.8)
-ax.set(
-    xlabel="labelled bags per dimension for the query, n0/d",
-    ylabel="cosine of query and signal",
-)
 
 # %%
 # A prediction says so, with a remedy: the advice belongs to the result.
 
-found = st.predict(problem, st.Attention(st.TwoSteps(alpha0=2.0)))
+found = st.predict(rare.problem, st.Attention(st.TwoSteps(alpha0=2.0)))
 print(*found.advice[0].split(". "), sep=".\n")

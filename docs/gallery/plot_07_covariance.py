@@ -51,7 +51,7 @@ errors = {
 }
 
 # %%
-# Large directions of the spectrum pull the query, and whitening takes that away.
+# High-variance directions bias the query; whiten first.
 # A bag effect goes straight into the mean; the softmax does not see it.
 
 fig, ax = plt.subplots(layout="constrained")

@@ -27,15 +27,14 @@ problem = st.SparseTokenProblem(length=10, strength=5.0)
 loads = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
 few = np.array([0.5, 2.0])
 fig, ax = plt.subplots(layout="constrained")
-for color, loss in (("C0", "logistic"), ("C1", steep)):
+for loss in ("logistic", steep):
     curve = st.Readout(loss, ridge=1e-2, alpha1=loads)
     found = st.predict(problem, st.Pooled(), curve, tolerance=1e-3)
-    ax.plot(loads, found.test_error, color=color, label=curve.loss.name)
+    found.plot(ax=ax, label=curve.loss.name)
     simulated = st.simulate(
         problem,
         st.Pooled(),
         st.Readout(loss, ridge=1e-2, alpha1=few),
         dimension=200,
     )
-    simulated.plot(ax=ax, color=color)
-ax.set(xlabel="labelled bags per dimension, n/d", ylabel="test error")
+    simulated.plot(ax=ax, label=curve.loss.name)

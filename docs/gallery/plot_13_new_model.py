@@ -67,10 +67,9 @@ register(ModelEntry(TopTwo, theory=law, simulation=Sampler, summary=summary))
 problem = st.SparseTokenProblem(length=6, strength=4.0)
 cosines = np.array([0.4, 0.6, 0.8, 0.95])
 fig, ax = plt.subplots(layout="constrained")
-for color, kind in (("C0", st.Attention), ("C1", TopTwo)):
+for kind in (st.Attention, TopTwo):
     model = kind(st.Query(cosine=cosines, sharpness=1.0))
     predicted = st.predict(problem, model, tolerance=5e-3)
-    predicted.plot(ax=ax, label=kind.name, color=color)
+    predicted.plot(ax=ax, label=kind.name)
     measured = st.simulate(problem, model, dimension=100, trials=4)
-    measured.plot(ax=ax, color=color)
-ax.set(xlabel="cosine of query and signal")
+    measured.plot(ax=ax, label=kind.name)

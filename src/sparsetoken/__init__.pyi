@@ -4,6 +4,7 @@ from . import estimators as estimators
 from . import forecasting as forecasting
 from . import losses as losses
 from . import models as models
+from . import presets as presets
 from . import results as results
 from . import simulation as simulation
 from . import stages as stages

@@ -63,7 +63,7 @@ class Pooled(Model):
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> round(st.predict(problem, st.Pooled(), readout).test_error, 3)
+    >>> print(f"{st.predict(problem, st.Pooled(), readout).test_error:.3f}")
     0.288
     """
 
@@ -79,7 +79,7 @@ class Vectorized(Model):
     >>> import sparsetoken as st
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> round(st.predict(problem, st.Vectorized(), readout).test_error, 3)
+    >>> print(f"{st.predict(problem, st.Vectorized(), readout).test_error:.3f}")
     0.406
     """
 
@@ -122,7 +122,7 @@ class Attention(QueriedModel):
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.Attention(st.Query(cosine=0.9, sharpness=2.0))
-    >>> round(st.predict(problem, model, readout).test_error, 3)
+    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
     0.053
     """
 
@@ -141,7 +141,7 @@ class HardAttention(QueriedModel):
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.HardAttention(st.Query(cosine=0.9, sharpness=1.0))
-    >>> round(st.predict(problem, model, readout).test_error, 3)
+    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
     0.058
     """
 
@@ -160,7 +160,7 @@ class Elementwise(QueriedModel):
     >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
     >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
     >>> model = st.Elementwise(st.Query(cosine=0.9, sharpness=1.0), activation="relu")
-    >>> round(st.predict(problem, model, readout).test_error, 3)
+    >>> print(f"{st.predict(problem, model, readout).test_error:.3f}")
     0.077
     """
 

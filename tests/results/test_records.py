@@ -356,13 +356,13 @@ def test_one_direction_is_one_line(curve, axes):
     (line,) = axes.lines
     np.testing.assert_array_equal(line.get_xdata(), LOADS)
     np.testing.assert_array_equal(line.get_ydata(), curve.auc)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("alpha1", "auc")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("labels for the readout α₁ = n₁/d", "AUC")
     assert axes.get_xscale() == "log"
     assert axes.get_legend() is None
 
 
 def test_a_learning_curve_has_the_floor_below_it(curve, axes):
-    curve.plot(ax=axes)
+    curve.plot(ax=axes, floor=True)
     line, floor = axes.lines
     np.testing.assert_array_equal(line.get_ydata(), curve.test_error)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["best learner"]
@@ -373,7 +373,7 @@ def test_a_learning_curve_has_the_floor_below_it(curve, axes):
 
 
 def test_lines_with_the_same_samples_share_a_floor(plane, axes):
-    plane.plot(ax=axes)
+    plane.plot(ax=axes, floor=True)
     assert len(axes.lines) == 3
 
 
@@ -426,7 +426,8 @@ def test_the_axis_of_a_line_is_the_one_that_varies_along_it(axes):
     table = align(PROBLEM, TwoSteps(alpha0=LOADS[:, None], eta_b=[0.1, 0.5, 0.9]))
     table.plot("cosine", axes)
     assert len(axes.lines) == 4
-    assert axes.get_xlabel() == "eta_b"
+    assert axes.get_xlabel() == "step size of the bias η_b"
+    assert axes.get_ylabel() == "cosine of query and signal s"
     assert axes.get_xscale() == "log"
     np.testing.assert_array_equal(axes.lines[3].get_ydata(), table.cosine[3])
 
@@ -488,14 +489,14 @@ def test_three_dimensions_are_a_line_for_each_point_of_the_first_two(axes):
 
 
 def test_parts_are_drawn_with_their_floors(plane, course, axes):
-    plane[1].plot(ax=axes)
+    plane[1].plot(ax=axes, floor=True)
     line, floor = axes.lines
     np.testing.assert_array_equal(line.get_ydata(), plane.test_error[1])
     np.testing.assert_array_equal(floor.get_ydata(), plane.floor()[1])
     few = plane[:, 1:3]
     np.testing.assert_array_equal(few.floor(), plane.floor()[:, 1:3])
     second = Figure().subplots()
-    course[1].plot(ax=second)
+    course[1].plot(ax=second, floor=True)
     line, floor = second.lines
     np.testing.assert_array_equal(floor.get_ydata(), [course.floor()[1]] * 4)
     assert second.get_xlabel() == "step"
@@ -504,7 +505,7 @@ def test_parts_are_drawn_with_their_floors(plane, course, axes):
 def test_lines_of_infinite_data_have_their_own_abscissa(axes):
     readout = Readout(alpha1=[[1.0], [np.inf]], ridge=[0.1, 1.0])
     predict(PROBLEM, Pooled(), readout).plot(ax=axes)
-    assert axes.get_xlabel() == "ridge"
+    assert axes.get_xlabel() == "ridge λ"
     assert axes.lines[1].get_label() == "alpha1 = inf"
 
 
@@ -573,9 +574,31 @@ def test_options_name_and_colour_lines_and_points(plane, axes):
     assert axes.containers[0].lines[0].get_color() == "C3"
 
 
+def test_points_take_the_colour_and_the_name_of_their_line(plane, trials, axes):
+    plane.plot("auc", axes, label="pooled")
+    trials.plot("auc", axes, label="pooled")
+    colours = [container.lines[0].get_color() for container in axes.containers]
+    assert colours == [line.get_color() for line in axes.lines[:2]]
+    assert len(set(colours)) == 2
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["pooled, ridge = 0.01", "pooled, ridge = 1"]
+
+
+def test_the_floor_is_drawn_in_a_new_figure_or_where_it_is_asked_for(curve, axes):
+    curve.plot(ax=axes)
+    assert len(axes.lines) == 1
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    for floor, count in ((None, 2), (False, 1)):
+        new = curve.plot(floor=floor)
+        assert len(new.lines) == count
+        pyplot.close(new.figure)
+
+
 def test_floors_of_several_tables_are_named_once(curve, axes):
-    curve.plot(ax=axes, label="one")
-    curve.plot(ax=axes, label="two")
+    curve.plot(ax=axes, label="one", floor=True)
+    curve.plot(ax=axes, label="two", floor=True)
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["one", "best learner", "two"]
 

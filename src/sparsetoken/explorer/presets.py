@@ -2,6 +2,10 @@
 
 from typing import Any
 
+from sparsetoken import presets
+
+_CURVES, _AWAY = presets.learning_curves("square"), presets.anti_alignment(0.06)
+
 PRESETS: list[dict[str, Any]] = [
     {
         "name": "default",
@@ -16,7 +20,11 @@ PRESETS: list[dict[str, Any]] = [
         "name": "paper",
         "title": "Learning curves of the paper",
         "view": "curves",
-        "settings": {"loss": "square", "ridge": 1e-5, "eta_q": 7.0},
+        "settings": {
+            "loss": "square",
+            "ridge": _CURVES.readout.ridge,
+            "eta_q": _CURVES.query.eta_q,
+        },
         "story": "Square loss, almost no ridge. Each curve peaks where there are as many labels as "
         "weights, n₁ = d, and the training set is just fitted exactly; the vectorized model has "
         "L times as many weights. Attention is far below both.",
@@ -34,7 +42,12 @@ PRESETS: list[dict[str, Any]] = [
         "name": "away",
         "title": "Anti-alignment: rare positives",
         "view": "alignment",
-        "settings": {"informative": 3, "positive_rate": 0.06, "strength": 2.0, "alpha0": 2.0},
+        "settings": {
+            "informative": _AWAY.problem.informative,
+            "positive_rate": _AWAY.problem.positive_rate,
+            "strength": _AWAY.problem.strength,
+            "alpha0": _AWAY.query.alpha0,
+        },
         "story": "Positives are rare, so the first step of the bias is too small for the class "
         "balance, and the query turns away from the signal. More data make it worse. Raise the "
         "step of the bias, or the rate of positives.",

@@ -9,15 +9,20 @@ import numpy as np
 from sparsetoken.figures.palette import COLOURS
 from sparsetoken.figures.panels import drawing
 from sparsetoken.figures.style import log_axis
+from sparsetoken.models import MODELS
+from sparsetoken.parameters import parameters_of
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
 
 _LOADS = ("alpha", "alpha0", "alpha1", "step")  # the abscissae under which a floor is drawn
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _FLOOR, _BEST = COLOURS["floor"], "best learner"
 _MOST_LINES = 20
+_WORDS = {"auc": "AUC"}
 
 
-def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
+def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[str, Any]) -> Any:
     """Draw one column over the last dimension: a line for each point of the others.
 
     Parameters
@@ -26,6 +31,8 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     quantity : str
         A column; "" for the first.
     ax : matplotlib Axes or None
+    floor : bool or None
+        Whether the error of the best learner is drawn; None: in a new figure only.
     options : dict
         Of the lines; a label stands before the values of the other dimensions.
 
@@ -53,21 +60,41 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     errors = None if error is None else error.reshape(lines, -1)
     x_name = next((n for n, c in coords.items() if _varies(c)), "point")
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
+    floor = ax is None if floor is None else floor
     with drawing(ax) as ax:
         for i in range(lines):
             label = ", ".join(filter(None, (options.get("label"), _label(coords, i))))
             one = {**options, "label": label or None}
+            if hasattr(record, "trials"):
+                one = _of_its_line(ax, one)
             _draw_line(ax, x[i], values[i], None if errors is None else errors[i], one, record)
-        floor = getattr(record, "floor", None)
-        if name == "test_error" and x_name in _LOADS and floor is not None:
-            floors = floor()[..., None] if "step" in record.dims else floor()
+        best = getattr(record, "floor", None)
+        if floor and name == "test_error" and x_name in _LOADS and best is not None:
+            floors = best()[..., None] if "step" in record.dims else best()
             _draw_floor(ax, x, np.broadcast_to(floors, shape).reshape(lines, -1))
-        ax.set(xlabel=x_name, ylabel=name.replace("_", " "))
+        ax.set(xlabel=_axis_label(x_name), ylabel=_axis_label(name))
         if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
             log_axis(ax)
         if ax.get_legend_handles_labels()[1]:
             ax.legend()
     return ax
+
+
+def _axis_label(name: str) -> str:
+    """Return the label of a declared parameter, and of other names their words."""
+    models = (entry.kind for entry in MODELS.values())
+    for kind in (SparseTokenProblem, TwoSteps, Readout, JointDescent, Query, *models):
+        if name in (declared := parameters_of(kind)):
+            return declared[name].axis_label
+    return _WORDS.get(name, name.replace("_", " "))
+
+
+def _of_its_line(ax: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of points, with the colour of a line of the same label if there is one."""
+    for line in ax.lines:
+        if line.get_label() == options["label"]:
+            return {"color": line.get_color(), **options, "label": None}
+    return options
 
 
 def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: Any) -> None:

@@ -266,18 +266,23 @@ class Record:
         columns = {n: v for n, v in self.columns().items() if n not in coords}
         return xarray.Dataset({name: (self.dims, value) for name, value in columns.items()}, coords)
 
-    def plot(self, quantity: str = "", ax: Any = None, **options: Any) -> Any:
+    def plot(
+        self, quantity: str = "", ax: Any = None, *, floor: bool | None = None, **options: Any
+    ) -> Any:
         """Draw a quantity over the last dimension, and return the matplotlib Axes.
 
         There is a line for each point of the other dimensions. Predictions are lines, means of
-        simulations are points with their standard errors. Under test errors it draws that of the
-        best learner from as many samples, if it is known.
+        simulations are points with their standard errors. Points whose label a line of the axes
+        has already take its colour, and the legend names them once.
 
         Parameters
         ----------
         quantity : str
             A column; by default the first, such as test_error.
         ax : matplotlib Axes, optional
+        floor : bool, optional
+            Whether to draw, under test errors, that of the best learner from as many samples,
+            where it is known. It takes seconds. By default it is drawn in a new figure only.
         **options
             Of the lines of matplotlib, such as label and color.
 
@@ -290,7 +295,7 @@ class Record:
         needed("matplotlib.pyplot", "to plot", "app")
         from sparsetoken.figures.records import draw
 
-        return draw(self, quantity, ax, options)
+        return draw(self, quantity, ax, floor, options)
 
     def _repr_html_(self) -> str:
         return html(self.records(), self.advice)

@@ -7,18 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sparsetoken import simulation, theory
+from sparsetoken import presets, simulation, theory
 from sparsetoken.experiments.alignment.rows import OtherSteps, Simulated, Theory
 from sparsetoken.experiments.claims import COMPUTED
 from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.rows import measured, predicted
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment, FoundQuery
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import TwoSteps
 
-PROBLEM = SparseTokenProblem(length=10, informative=3, strength=6.0, positive_rate=0.2)
-STEPS = TwoSteps(eta_w=0.5, eta_b=0.5, eta_q=1.0)
+PROBLEM, STEPS = presets.alignment().problem, presets.alignment().query
 OTHER_STEPS = ((0.1, 1.0), (10.0, 1.0), (1.0, 0.1), (1.0, 10.0))
 """Other choices of eta_q and beta."""
 STEPS_SIZES = (200, 3)

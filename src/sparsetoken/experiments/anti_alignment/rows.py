@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from sparsetoken import presets
 from sparsetoken.experiments.rows import Measured, Predicted
+
+_BASE = presets.anti_alignment()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,10 +22,10 @@ class Place:
     """
 
     panel: str
-    positive_rate: float = 0.1
-    strength: float = 2.0
-    eta_b: float = 0.5
-    alpha0: float = 2.0
+    positive_rate: float = _BASE.problem.positive_rate
+    strength: float = _BASE.problem.strength
+    eta_b: float = _BASE.query.eta_b
+    alpha0: float = _BASE.query.alpha0
 
     @property
     def along(self) -> float:

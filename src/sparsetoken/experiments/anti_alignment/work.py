@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from sparsetoken import simulation, theory
+from sparsetoken import presets, simulation, theory
 from sparsetoken.experiments.anti_alignment.rows import (
     Cell,
     Edge,
@@ -77,12 +77,13 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
 
 def problem_of(place: Place) -> SparseTokenProblem:
     """Return the problem of a place."""
-    return SparseTokenProblem(10, 3, place.strength, place.positive_rate)
+    return presets.anti_alignment(place.positive_rate, place.strength).problem
 
 
 def steps_of(place: Place) -> TwoSteps:
     """Return the steps of a place."""
-    return TwoSteps(place.alpha0, eta_b=place.eta_b, eta_q=1.0)
+    steps: TwoSteps = presets.anti_alignment(alpha0=place.alpha0, eta_b=place.eta_b).query
+    return steps
 
 
 def predict(place: Place) -> Predicted:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
+from sparsetoken import presets
 from sparsetoken.experiments.capacities import separable_share, solved_capacity
 from sparsetoken.experiments.capacity.rows import Separable
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.models import make_model
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query
 
-PROBLEM = SparseTokenProblem(length=4, informative=1, strength=2.0, positive_rate=0.5)
-QUERY = Query(cosine=0.8, sharpness=1.0)
+PROBLEM, QUERY = presets.capacity().problem, presets.capacity().query
 MODELS = ("attention", "pooled", "vectorized")
 
 

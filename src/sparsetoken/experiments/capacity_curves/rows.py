@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from sparsetoken import presets
 from sparsetoken.experiments.rows import Measured, Predicted
+
+_BASE = presets.capacity()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,9 +22,9 @@ class Place:
     """
 
     name: str = "base"
-    length: int = 4
-    strength: float = 2.0
-    cosine: float = 0.8
+    length: int = _BASE.problem.length
+    strength: float = _BASE.problem.strength
+    cosine: float = _BASE.query.cosine
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 from scipy.optimize import brentq
 
+from sparsetoken import presets
 from sparsetoken.experiments.capacities import separable_share, solved_capacity
 from sparsetoken.experiments.capacity_curves.rows import (
     AtPlace,
@@ -21,7 +22,6 @@ from sparsetoken.experiments.rows import Predicted
 from sparsetoken.models import Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query
 
 MODELS = ("attention", "pooled", "vectorized")
 LINE = 1e-3
@@ -104,12 +104,12 @@ def capacity_of(place: Place, model: str) -> Predicted:
 
 def problem_of(place: Place) -> SparseTokenProblem:
     """Return the task of a place."""
-    return SparseTokenProblem(place.length, 1, place.strength, 0.5)
+    return presets.capacity(place.length, place.strength).problem
 
 
 def model_of(place: Place, name: str) -> Model:
     """Return a model, with the query of a place if it is attention."""
-    return make_model(name, Query(place.cosine, 1.0))
+    return make_model(name, presets.capacity(cosine=place.cosine).query)
 
 
 def at_base(panel: str, x: float, model: str) -> Predicted:

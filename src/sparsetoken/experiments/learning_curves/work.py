@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from sparsetoken import simulation, theory
+from sparsetoken import presets, simulation, theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.learning_curves.rows import (
     QUANTITIES,
@@ -17,18 +17,15 @@ from sparsetoken.experiments.learning_curves.rows import (
     Theory,
 )
 from sparsetoken.experiments.rows import Measured, Predicted, measured, predicted, predicted_error
-from sparsetoken.models import Attention, Model, make_model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.models import Attention, Model
 from sparsetoken.results import Prediction
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.stages import Query
 from sparsetoken.theory.oracle import learning_error
 
-PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
-RIDGE = 1e-5
-ALPHA0 = 1.0
-ETA_Q = {"logistic": 25.0, "square": 7.0}
-"""Chosen, with beta = 1, so that the query has sharpness k near 1."""
+LOSSES = ("logistic", "square")
+PROBLEM = presets.learning_curves().problem
+ALPHA0 = presets.learning_curves().query.alpha0
 JUDGED, LINE = 1e-4, 1e-3
 """Tolerances of the theory, where it is judged and on a line."""
 AUC_ERROR = 1e-4  # of the rule that integrates a predicted ROC curve
@@ -84,7 +81,7 @@ def jobs(profile: Profile, seed: int) -> list[Job]:
     """Return the jobs of a profile."""
     ends = (profile.alphas[0], profile.alphas[-1])
     found = []
-    for loss in ETA_Q:
+    for loss in LOSSES:
         for model in MODELS:
             alphas = profile.vectorized_alphas if model == "vectorized" else profile.alphas
             slow = 1.0 if model == "attention" else 0.1
@@ -123,14 +120,15 @@ def _seconds(model: str, loss: str, n: float) -> float:
 
 def model_of(name: str, loss: str, alpha0: float = ALPHA0) -> Model:
     """Return a model whose query, if it has one, is found with the loss."""
-    return make_model(name, TwoSteps(alpha0, eta_q=ETA_Q[loss], loss=loss))
+    models = presets.learning_curves(loss, alpha0).models
+    return models[MODELS.index(name)]
 
 
 def predict(
     model: Model, loss: str, alphas: tuple[float, ...], tolerance: float
 ) -> list[Prediction]:
     """Return the predictions at each alpha1."""
-    readouts = [Readout(loss, RIDGE, alpha1) for alpha1 in alphas]
+    readouts = [presets.learning_curves(loss, alpha1=alpha1).readout for alpha1 in alphas]
     return theory.predict_readouts(PROBLEM, model, readouts, tolerance)
 
 
@@ -170,8 +168,7 @@ def vary_alpha0(alpha0: float, low: float, high: float, points: int) -> list[Eff
 
 def vary_sharpness(sharpness: float, low: float, high: float, points: int) -> list[Effect]:
     """Predict with the same direction of the query at another sharpness."""
-    steps = TwoSteps(ALPHA0, eta_q=ETA_Q["logistic"])
-    cosine = theory.align(PROBLEM, steps).query.cosine
+    cosine = theory.align(PROBLEM, presets.learning_curves("logistic").query).query.cosine
     model = Attention(Query(cosine, sharpness))
     return _effects("sharpness", sharpness, model, _grid(low, high, points))
 
@@ -190,7 +187,7 @@ def simulate(
     found = simulation.simulate(
         PROBLEM,
         model_of(model, loss),
-        Readout(loss, RIDGE, alpha1),
+        presets.learning_curves(loss, alpha1=alpha1).readout,
         dimension=dimension,
         trials=trials,
         seed=seed,
