@@ -10,7 +10,7 @@ from sparsetoken.results.outcomes import (
     Prediction,
     Trajectory,
 )
-from sparsetoken.results.record import Numbers, Record
+from sparsetoken.results.record import Record
 from sparsetoken.results.simulation import Simulation, TrialOutcome
 from sparsetoken.results.status import CONVERGED, Status, StatusCode
 
@@ -20,7 +20,6 @@ __all__ = [
     "Capacity",
     "DescentPath",
     "FoundQuery",
-    "Numbers",
     "Outcome",
     "Overlaps",
     "Prediction",

@@ -6,17 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sparsetoken.results.record import Numbers, Record, about, quantity, record
+from sparsetoken.results.record import Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
 from sparsetoken.stages import Query
 
-Notes = tuple[str, ...]
-"""What to know at a point, with a remedy; an array of such tuples over arrays."""
-
-Floor = Callable[[], np.ndarray] | None
-"""Computes the test error of the best learner at each point; it takes seconds."""
-
-_FLOOR = "Computes the test error of the best learner from the same samples, where it is known."
+_FLOOR = "Computes the test error of the best learner from as many samples, in some seconds."
 _NOTES = "At each point, what to know, with a remedy; `advice` sums them up."
 
 
@@ -39,7 +33,7 @@ class Alignment(FoundQuery):
         "C in |s_q| = 1 - C/alpha0 + o(1/alpha0); nan where the query does not align."
     )
     status: Status = quantity("How the computation ended, at each point.")
-    notes: Notes = about(_NOTES, default=())
+    notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())
 
     @property
     def query(self) -> Query:
@@ -94,8 +88,8 @@ class Prediction(Outcome):
     status: Status = quantity("How the computation ended, at each point.")
     cosine: Numbers = quantity("Of the query; None for a model without one.", default=None)
     sharpness: Numbers = quantity("Of the query; None for a model without one.", default=None)
-    notes: Notes = about(_NOTES, default=())
-    floor: Floor = about(_FLOOR, default=None)
+    notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())
+    floor: Callable[[], np.ndarray] | None = quantity(_FLOOR, column=None, default=None)
 
     @property
     def query(self) -> Query | None:
@@ -112,7 +106,7 @@ class Capacity(Record):
     residual: Numbers = quantity("Length of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")
-    notes: Notes = about(_NOTES, default=())
+    notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())
 
 
 @record
@@ -171,5 +165,7 @@ class Trajectory(DescentPath):
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
-    notes: Notes = about(_NOTES, default=(), without=("step",))
-    floor: Floor = about(_FLOOR, default=None, without=("step",))
+    notes: tuple[str, ...] = quantity(_NOTES, column=None, default=(), without=("step",))
+    floor: Callable[[], np.ndarray] | None = quantity(
+        _FLOOR, column=None, default=None, without=("step",)
+    )

@@ -28,30 +28,27 @@ _NUMBER = re.compile(r"-?\d[\d.]*(e[+-]\d+)?")
 
 
 def quantity(
-    text: str, *, without: tuple[str, ...] = (), column: str = "", suffix: str = "", **default: Any
+    text: str,
+    *,
+    without: tuple[str, ...] = (),
+    column: str | None = "",
+    suffix: str = "",
+    **default: Any,
 ) -> Any:
     """Return a field that holds numbers or a record, and what it is, for the docstring.
 
-    It may lack dimensions of its record, and have another name in tables. The names of the
-    columns of a record get the suffix.
+    It may lack dimensions of its record, and have another name in tables, or none if it is no
+    column. The names of the columns of a record get the suffix.
     """
     metadata = {"text": text, "without": without, "column": column, "suffix": suffix}
     return dataclasses.field(metadata=metadata, **default)
 
 
-def about(text: str, *, default: Any, without: tuple[str, ...] = ()) -> Any:
-    """Return a field that is no column; the rest as for a `quantity`."""
-    metadata = {"text": text, "without": without, "about": True}
-    return dataclasses.field(default=default, metadata=metadata)
-
-
-@typing.dataclass_transform(
-    frozen_default=True, eq_default=False, field_specifiers=(quantity, about)
-)
+@typing.dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(quantity,))
 def record(kind: type[Kind]) -> type[Kind]:
     """Make a class of named arrays of its annotations, with their texts in its docstring."""
     made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(kind)
-    made.quantities = tuple(f for f in dataclasses.fields(made) if not f.metadata.get("about"))
+    made.quantities = tuple(f for f in dataclasses.fields(made) if f.metadata["column"] is not None)
     texts = (f"{f.name} : {f.type}\n    {f.metadata['text']}" for f in dataclasses.fields(made))
     head, dashes, examples = (inspect.cleandoc(kind.__doc__ or "")).partition("\nExamples\n")
     made.__doc__ = "\n".join([head, "", "Attributes", "-" * 10, *texts, dashes + examples])
@@ -59,7 +56,7 @@ def record(kind: type[Kind]) -> type[Kind]:
 
 
 def fields_of(record: Record) -> dict[str, Any]:
-    """Return the fields with columns of a record, to make another of them."""
+    """Return the fields of a record that are columns, to make another of them."""
     return {field.name: getattr(record, field.name) for field in record.quantities}
 
 
@@ -74,9 +71,11 @@ class Record:
     quantities: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()
 
     _: dataclasses.KW_ONLY
-    dims: tuple[str, ...] = about("Names of the dimensions; () for a single point.", default=())
-    coords: Mapping[str, np.ndarray] = about(
-        "Parameters that were given as arrays, step and trial, by name.", default=None
+    dims: tuple[str, ...] = quantity(
+        "Names of the dimensions; () for a single point.", column=None, default=()
+    )
+    coords: Mapping[str, np.ndarray] = quantity(
+        "Parameters that were given as arrays, step and trial, by name.", column=None, default=None
     )
 
     def __post_init__(self) -> None:
@@ -88,7 +87,7 @@ class Record:
                 object.__setattr__(self, field.name, np.asarray(value)[()])
 
     def _dims_of(self, field: dataclasses.Field[Any]) -> tuple[str, ...]:
-        lacking = field.metadata.get("without", ())
+        lacking = field.metadata["without"]
         return tuple(dim for dim in self.dims if dim not in lacking)
 
     @property
@@ -147,8 +146,8 @@ class Record:
             length, others = found.shape[axis], found.shape[:axis] + found.shape[axis + 1 :]
             if np.ndim(position):
                 position = np.asarray(position)
-                inside = position.dtype.kind in "iu" and bool((abs(position) < length).all())
-                if position.shape != others or not inside:
+                known = position.dtype.kind in "iu" and position.shape == others
+                if not known or (abs(position) >= length).any():
                     legal = f"an integer below {length}, or an array of them of shape {others}"
                     raise InvalidInput(name, legal, position)
             elif not isinstance(position, slice):
@@ -193,8 +192,7 @@ class Record:
     def columns(self) -> dict[str, np.ndarray]:
         """Return the quantities by their names in tables, each over all dimensions.
 
-        Overlaps are called query_overlap, orthogonal_overlap, noise_overlap and bias, errors of
-        quantities NAME_error; a status has the columns status and message.
+        Overlaps are called NAME_overlap and errors NAME_error; a status has a message as well.
         """
         found: dict[str, np.ndarray] = {}
         for field in self.quantities:
@@ -228,8 +226,7 @@ class Record:
         columns = self.columns()
         if not self.dims:
             return {name: value.item() for name, value in columns.items()}
-        shape = self.shape
-        coords = {name: np.broadcast_to(value, shape) for name, value in self.coords.items()}
+        coords = {name: np.broadcast_to(c, self.shape) for name, c in self.coords.items()}
         return {name: value.ravel().tolist() for name, value in {**coords, **columns}.items()}
 
     def records(self) -> list[dict[str, Any]]:
@@ -271,9 +268,8 @@ class Record:
     ) -> Any:
         """Draw a quantity over the last dimension, and return the matplotlib Axes.
 
-        There is a line for each point of the other dimensions. Predictions are lines, means of
-        simulations are points with their standard errors. Points whose label a line of the axes
-        has already take its colour, and the legend names them once.
+        There is a line for each point of the others. Predictions are lines, means of trials points
+        with standard errors; points take the colour of a line of the same label.
 
         Parameters
         ----------
@@ -289,8 +285,7 @@ class Record:
         Raises
         ------
         InvalidInput
-            If the column is unknown, there are more than 20 lines, or matplotlib is not
-            installed.
+            If the column is unknown, there are over 20 lines, or matplotlib is not installed.
         """
         needed("matplotlib.pyplot", "to plot", "app")
         from sparsetoken.figures.records import draw
@@ -304,15 +299,13 @@ class Record:
         return text(self.records(), self.advice)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Record) or type(self) is not type(other):
+        if not isinstance(other, type(self)):
             return NotImplemented
         one, two = self.columns(), other.columns()
         if self.dims != other.dims or one.keys() != two.keys():
             return False
         nan = {name: values.dtype.kind == "f" for name, values in one.items()}
         return all(np.array_equal(one[n], two[n], equal_nan=nan[n]) for n in one)
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def _taken(
@@ -351,7 +344,7 @@ def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
             changes[field.name] = stacked(values, grid)
         elif field.name in ("status", "notes"):
             changes[field.name] = as_objects(values, grid.shape)
-        elif not field.metadata.get("about") and values[0] is not None:
+        elif field.metadata["column"] is not None and values[0] is not None:
             array = np.stack(values)
             changes[field.name] = array.reshape(grid.shape + array.shape[1:])
     return dataclasses.replace(first, **changes)

@@ -77,7 +77,7 @@ def _over_trials(record: Any, reduce: Callable[..., Numbers]) -> Any:
         value = getattr(record, field.name)
         if isinstance(value, Record):
             changes[field.name] = _over_trials(value, reduce)
-        elif not field.metadata.get("about"):
+        elif field.metadata["column"] is not None:
             changes[field.name] = reduce(value, axis=axis)
     return dataclasses.replace(record, **changes)
 

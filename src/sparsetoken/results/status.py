@@ -28,8 +28,7 @@ class Status(str):
     __slots__ = ("remedy",)
     remedy: str
 
-    def __new__(cls, code: StatusCode | str, remedy: str = "") -> Status:
-        """Make a status."""
+    def __new__(cls, code: StatusCode | str, remedy: str = "") -> Status:  # noqa: D102
         self = super().__new__(cls, StatusCode(code).value)
         self.remedy = remedy
         return self

@@ -13,8 +13,8 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import CONVERGED, Numbers, Record, Simulation, Status, StatusCode
-from sparsetoken.results.record import quantity, record
+from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
+from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.simulation.budget import FLOAT, Size, require_memory
 from sparsetoken.simulation.engine import training_size
 from sparsetoken.simulation.parallel import simulated

@@ -11,8 +11,8 @@ import numpy as np
 import scipy
 
 from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
-from sparsetoken.results import Numbers, Record, Status, StatusCode
-from sparsetoken.results.record import quantity, record
+from sparsetoken.results import Record, Status, StatusCode
+from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import (
     ACCURACY,
     FLOOR,
