@@ -6,9 +6,8 @@ import dataclasses
 import functools
 import inspect
 import re
-import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -44,7 +43,7 @@ def quantity(
     return dataclasses.field(metadata=metadata, **default)
 
 
-@typing.dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(quantity,))
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(quantity,))
 def record(kind: type[Kind]) -> type[Kind]:
     """Make a class of named arrays of its annotations, with their texts in its docstring."""
     made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(kind)
