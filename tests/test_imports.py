@@ -18,6 +18,7 @@ ALLOWED = {
     "validation": set(),
     "version": set(),
     "progress": set(),
+    "memory": set(),
     "extras": {"validation"},
     "files": {"validation"},
     "numerics": {"validation"},
@@ -33,11 +34,11 @@ ALLOWED = {
     "results": {"validation", "extras", "stages", "values", "figures"},
     "theory": CORE,
     "simulation": CORE,
-    "bags": {"validation", "extras"},
+    "bags": {"validation", "extras", "memory"},
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "files", "fitting"},
     "forecasting": {*CORE, "bags", "fitting", "estimators", "figures"},
-    "sweep": {*CORE, "files", "figures", "theory", "simulation"},
+    "sweep": {*CORE, "files", "memory", "figures", "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {

@@ -3,76 +3,86 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter as Option
 
-from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, put, put_json
-from sparsetoken.files import require_place
+from sparsetoken.cli.bags import Source, columns_told, separating
+from sparsetoken.cli.command import command
+from sparsetoken.cli.output import Answer
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from sparsetoken.bags import LabelledBags
+
 SHOWN_BAGS, SHOWN_TOKENS = 3, 3
+FITTED = {
+    "ridge": "ridge_",
+    "sharpness": "sharpness_",
+    "query": "query_kind_",
+    "shares": "shares_",
+    "attention_pvalue": "attention_pvalue_",
+    "signal_pvalue": "signal_pvalue_",
+}
+"""What is told of a fitted model for each class, where it has it, and its attribute."""
 
 
-@guarded
+@command
 def fit(
-    file: f.File,
-    label: f.LabelColumn = "",
-    bag: f.BagColumn = "bag",
-    columns: f.Columns = "",
-    positive: f.Positive = "",
+    file: o.File,
+    *,
+    source: Source = Source(),
     model: Annotated[
-        str, typer.Option("--model", help="attention, pooled, vectorized or elementwise.")
+        str, Option("--model", help="attention, pooled, vectorized or elementwise.")
     ] = "attention",
-    folds: Annotated[
-        int, typer.Option("--folds", help="Folds of the cross-validation, at least 2.")
-    ] = 5,
+    folds: Annotated[int, Option("--folds", help="Folds of the cross-validation, at least 2.")] = 5,
     test_size: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--test-size",
             help="Share of the bags, in (0, 1), to test on; drawn --folds times at random.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--out",
             help="File for the model fitted to all bags. Loading it runs no code, unless it ends "
             "in .joblib or .pkl: then a pickle is written.",
         ),
     ] = None,
-    seed: f.Seed = 0,
-    as_json: o.AsJson = False,
-) -> None:
+    seed: o.Seed = 0,
+) -> Answer:
     """Fit a classifier to bags, with its cross-validated accuracy beside that of mean pooling.
 
     Standard errors are the standard deviation over folds over the root of their number. They
     leave out that folds share training bags.
 
-    Example: [cyan]sparsetoken fit bags.npz --model attention --out model.skops[/]
+    Example: sparsetoken fit bags.npz --model attention --out model.skops
     """
+    from sparsetoken.files import require_place
     from sparsetoken.models import MODELS
+    from sparsetoken.progress import progress_of
     from sparsetoken.validation import choice, integer
 
-    choice("--model", model, [name for name, entry in MODELS.items() if entry.estimator])
-    integer("--folds", folds, 2)
-    integer("--seed", seed, 0)
+    choice("model", model, [name for name, entry in MODELS.items() if entry.estimator])
+    integer("folds", folds, 2)
+    integer("seed", seed, 0)
     if out is not None:
         require_place("--out", out, file)
-    data = f.read_bags(file, label, bag, columns, positive)
+    data = source.read(file)
     splits = _splits(data.y, folds, test_size, seed)
-    fitted = _estimator(model, seed).fit(data.bags, data.y)
-    scores = {model: _scores(_estimator(model, seed), data, splits)}
-    if model != "pooled":
-        scores["pooled"] = _scores(_estimator("pooled", seed), data, splits)
-    separating = f.separating(data)
+    models = dict.fromkeys((model, "pooled"))  # one model, if it is mean pooling
+    with progress_of("fits", 1 + len(models) * folds) as done:
+        fitted = _estimator(model, seed).fit(data.bags, data.y)
+        done()
+        scores = {name: _scores(_estimator(name, seed), data, splits, done) for name in models}
     failure = _saved(fitted, out) if out is not None else ""
+    leaks, warnings = separating(data)
     values = {
         "model": model,
         "bags": len(data.bags),
@@ -83,16 +93,10 @@ def fit(
         "saved": str(out) if out is not None and not failure else None,
         "columns": data.columns,
         "left_out": data.left_out,
-        "separating": separating,
+        "separating": leaks,
     }
-    if as_json:
-        put_json(values)
-    else:
-        put(f.columns_told(data))
-        _show(values)
-    if failure:
-        message(f"Error: {failure}")
-        raise typer.Exit(2)
+    lines = [columns_told(data), *_lines(values)]
+    return Answer("", values, lines, advice=warnings, shortfall=failure, code=2 if failure else 0)
 
 
 def _estimator(model: str, seed: int) -> Any:
@@ -121,17 +125,22 @@ def _splits(y: np.ndarray, folds: int, test_size: float | None, seed: int) -> An
     return StratifiedShuffleSplit(folds, test_size=share, random_state=seed)
 
 
-def _scores(estimator: Any, data: f.LabelledBags, splits: Any) -> dict[str, dict[str, float]]:
+def _scores(
+    estimator: Any, data: LabelledBags, splits: Any, done: Callable[[], None]
+) -> dict[str, dict[str, float]]:
     """Return mean and standard error over folds of accuracy and AUC."""
     import numpy as np
-    from sklearn.model_selection import cross_validate
+    from sklearn.base import clone
+    from sklearn.metrics import get_scorer
 
-    auc = "roc_auc" if len(np.unique(data.y)) == 2 else "roc_auc_ovr"
-    scoring = {"accuracy": "accuracy", "auc": auc}
-    found = cross_validate(
-        estimator, data.bags, data.y, cv=splits, scoring=scoring, error_score="raise"
-    )
-    return {name: _summary(found[f"test_{name}"]) for name in scoring}
+    auc = "roc_auc" if len(data.classes) == 2 else "roc_auc_ovr"
+    found = []
+    for train, test in splits.split(np.empty(len(data.y)), data.y):
+        fitted = clone(estimator).fit(data.bags[train], data.y[train])
+        tested = data.bags[test], data.y[test]
+        found.append([get_scorer(name)(fitted, *tested) for name in ("accuracy", auc)])
+        done()
+    return dict(zip(("accuracy", "auc"), map(_summary, np.transpose(found)), strict=True))
 
 
 def _summary(values: np.ndarray) -> dict[str, float]:
@@ -140,18 +149,10 @@ def _summary(values: np.ndarray) -> dict[str, float]:
 
 
 def _fitted(estimator: Any) -> dict[str, Any]:
-    """Return ridge, sharpness and kind of query of each class, where there are such."""
-    names = {
-        "ridge": "ridge_",
-        "sharpness": "sharpness_",
-        "query": "query_kind_",
-        "shares": "shares_",
-        "attention_pvalue": "attention_pvalue_",
-        "signal_pvalue": "signal_pvalue_",
-    }
+    """Return what the fit found for each class, and its summary."""
     found: dict[str, Any] = {
-        name: _numbers(getattr(estimator, attribute))
-        for name, attribute in names.items()
+        name: getattr(estimator, attribute)
+        for name, attribute in FITTED.items()
         if hasattr(estimator, attribute)
     }
     if hasattr(estimator, "summary"):
@@ -159,12 +160,7 @@ def _fitted(estimator: Any) -> dict[str, Any]:
     return found
 
 
-def _numbers(values: np.ndarray) -> list[Any]:
-    """Return a list in which what was not measured is None: JSON has no nan."""
-    return [None if value != value else value for value in values.tolist()]
-
-
-def _top_tokens(estimator: Any, data: f.LabelledBags) -> list[dict[str, Any]]:
+def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
     """Return the heaviest tokens of the bags that are most clearly of the last class."""
     import numpy as np
 
@@ -200,30 +196,27 @@ def _saved(estimator: Any, out: Path) -> str:
     try:
         save(estimator, out)
     except OSError as error:
-        return f"{out} was not written ({error}). Name another file with --out."
+        return f"Error: {out} was not written ({error}). Name another file with --out."
     return ""
 
 
-def _show(values: dict[str, Any]) -> None:
-    from rich.table import Table
+def _lines(values: dict[str, Any]) -> list[str]:
+    from sparsetoken.results.display import text
 
-    table = Table(title=f"Cross-validated on {values['bags']} bags", title_justify="left")
-    for name in ("model", "accuracy", "AUC"):
-        table.add_column(name, justify="left" if name == "model" else "right")
-    for name, scores in values["scores"].items():
-        table.add_row(name, *(_pair(score) for score in scores.values()))
-    put(table)
+    rows = [
+        {"model": name, "accuracy": _pair(one["accuracy"]), "AUC": _pair(one["auc"])}
+        for name, one in values["scores"].items()
+    ]
+    lines = text(rows, title=f"Cross-validated on {values['bags']} bags").split("\n")
     for name in ("sharpness", "query", "ridge"):
         if name in values:
-            put(f"{name}: {', '.join(_short(x) for x in values[name])}")
-    if "summary" in values:
-        put(*values["summary"].splitlines())
+            lines.append(f"{name}: {', '.join(_short(x) for x in values[name])}")
+    lines += values.get("summary", "").splitlines()
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)
         tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)
-        put(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
-    if values["saved"]:
-        put(f"Saved: {values['saved']}")
+        lines.append(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
+    return [*lines, f"Saved: {values['saved']}"] if values["saved"] else lines
 
 
 def _pair(score: dict[str, float]) -> str:
