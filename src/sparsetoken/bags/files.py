@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import lzma
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,14 +21,16 @@ from sparsetoken.extras import needed
 from sparsetoken.memory import machine_memory
 from sparsetoken.validation import InvalidInput
 
+Columns = Sequence[str | int] | None
+
 ENDINGS = (".npz", ".parquet", ".pq")
 LABELS = ("label", "y")
 SHOWN = 8  # names in a message
 LARGEST_SHARE = 0.5  # of the memory of the machine, for what a file unpacks to
 
 # What NumPy, zipfile and pyarrow raise for files that are damaged, encrypted or of odd content.
-UNREADABLE = (EOFError, MemoryError, OSError, RuntimeError, TypeError, ValueError)
-UNREADABLE += (lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+_DAMAGED = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
+_ODD = (MemoryError, RuntimeError, TypeError, ValueError)
 
 
 class LabelledBags(NamedTuple):
@@ -92,7 +93,7 @@ def read(
     *,
     label: str | None = "",
     bag: str = "bag",
-    columns: Sequence[str | int] | None = None,
+    columns: Columns = None,
 ) -> LabelledBags:
     """Read bags and their labels from a file.
 
@@ -144,9 +145,12 @@ def read(
         raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path), remedy)
     if not path.is_file():
         raise InvalidInput("FILE", "a file that is there", str(path))
-    with _readable(path):
-        read_file = _from_arrays if ending == ".npz" else _from_rows
-        return read_file(path, label, bag, columns)
+    try:
+        return (_from_arrays if ending == ".npz" else _from_rows)(path, label, bag, columns)
+    except InvalidInput:
+        raise
+    except (*_DAMAGED, *_ODD) as error:
+        raise _unreadable(path, error) from None
 
 
 def some(names: Sequence[str]) -> str:
@@ -155,9 +159,7 @@ def some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + more
 
 
-def _from_arrays(
-    path: Path, label: str | None, bag: str, columns: Sequence[str | int] | None
-) -> LabelledBags:
+def _from_arrays(path: Path, label: str | None, bag: str, columns: Columns) -> LabelledBags:
     with zipfile.ZipFile(path) as packed:
         _check_unpacked(path, sum(member.file_size for member in packed.infolist()))
     with np.load(path, allow_pickle=False) as stored:
@@ -189,9 +191,7 @@ def _from_arrays(
     return LabelledBags(bags, y, ids, names, [])
 
 
-def _from_rows(
-    path: Path, label: str | None, bag: str, columns: Sequence[str | int] | None
-) -> LabelledBags:
+def _from_rows(path: Path, label: str | None, bag: str, columns: Columns) -> LabelledBags:
     pandas = needed("pandas", "to read Parquet files", "data")
     told = needed("pyarrow.parquet", "to read Parquet files", "data").read_metadata(path)
     groups = [told.row_group(i) for i in range(told.num_row_groups)]
@@ -201,17 +201,15 @@ def _from_rows(
     names = [str(name) for name in frame.columns]
     default = next((name for name in LABELS if name in names), "label")
     label = _label_name(path, names, label, default)
-    special = [bag] if label is None else [bag, label]
-    for name in special:
+    for name in (bag, bag if label is None else label):
         _present(path, "column", name, names)
-    others = [name for name in names if name not in special]
+    others = [name for name in names if name not in (bag, label)]
     used = _features(frame, others) if columns is None else _chosen(columns, others)
     left_out = [name for name in others if name not in used]
-    if len(used) == 1 and _of_vectors(frame[used[0]]):
-        bags, ids = from_frame(frame, bag=bag, columns=used[0])
+    vectors = len(used) == 1 and _of_vectors(frame[used[0]])
+    bags, ids = from_frame(frame, bag=bag, columns=used[0] if vectors else used)
+    if vectors:
         used = [f"{used[0]}[{i}]" for i in range(bags.dimension)]
-    else:
-        bags, ids = from_frame(frame, bag=bag, columns=used)
     y = np.empty(0)
     if label is not None:
         y = _label_of_each(frame[label].to_numpy(), frame[bag].to_numpy(), bags, ids, label)
@@ -301,18 +299,8 @@ def _check_unpacked(path: Path, size: int) -> None:
         raise InvalidInput(f"FILE {path.name}", legal, f"{size / 1e9:.1f} GB", remedy)
 
 
-@contextlib.contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Turn what the readers say of a broken file or of odd values into one message."""
-    try:
-        yield
-    except InvalidInput:
-        raise
-    except UNREADABLE as error:
-        reason = " ".join(str(error).split())
-        if "pickle" in reason:
-            reason = (
-                "It holds Python objects, or no arrays. Save X (tokens, d) with bag; y as text."
-            )
-        legal = "of bags and labels that can be read"
-        raise InvalidInput("FILE", legal, str(path), reason) from None
+def _unreadable(path: Path, error: Exception) -> InvalidInput:
+    reason = " ".join(str(error).split())
+    if "pickle" in reason:
+        reason = "It holds Python objects, or no arrays. Save X (tokens, d) with bag; y as text."
+    return InvalidInput("FILE", "of bags and labels that can be read", str(path), reason)

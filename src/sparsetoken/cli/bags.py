@@ -58,17 +58,17 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
 
     found: list[dict[str, Any]] = [
         {
+            **dataclasses.asdict(one),
             "label": str(one.label),
             "column": None if one.column is None else data.columns[one.column],
-            "summary": one.summary,
-            "error": one.error,
         }
         for one in separating_columns(data.bags, data.y)
     ]
-    least: dict[str, float] = {}  # of each column; they come by rising error
-    for one in found:
-        least.setdefault(one["column"] or "bag size", one["error"])
-    told = [f"{name} (balanced error {error:.2f})" for name, error in least.items()]
+    least = {one["column"] or "bag size": one["error"] for one in reversed(found)}
+    told = [
+        f"{name} (balanced error {least[name]:.2f})"
+        for name in sorted(least, key=least.__getitem__)
+    ]
     if not told:
         return found, []
     warning = (

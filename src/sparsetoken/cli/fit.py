@@ -12,7 +12,7 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.bags import Source, columns_told, separating
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer
+from sparsetoken.cli.output import Answer, table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,6 +64,7 @@ def fit(
 
     Example: sparsetoken fit bags.npz --model attention --out model.skops
     """
+    from sparsetoken.estimators.saving import save
     from sparsetoken.files import require_place
     from sparsetoken.models import MODELS
     from sparsetoken.progress import progress_of
@@ -81,14 +82,22 @@ def fit(
         fitted = _estimator(model, seed).fit(data.bags, data.y)
         done()
         scores = {name: _scores(_estimator(name, seed), data, splits, done) for name in models}
-    failure = _saved(fitted, out) if out is not None else ""
-    leaks, warnings = separating(data)
+    failure = ""
+    try:
+        if out is not None:
+            save(fitted, out)
+    except OSError as error:
+        failure = f"Error: {out} was not written ({error}). Name another file with --out."
+    leaks, leaking = separating(data)
     values = {
         "model": model,
         "bags": len(data.bags),
         "classes": [str(c) for c in fitted.classes_],
         "scores": scores,
-        **_fitted(fitted),
+        **{
+            name: list(getattr(fitted, one)) for name, one in FITTED.items() if hasattr(fitted, one)
+        },
+        **({"summary": fitted.summary()} if hasattr(fitted, "summary") else {}),
         "top_tokens": _top_tokens(fitted, data),
         "saved": str(out) if out is not None and not failure else None,
         "columns": data.columns,
@@ -96,7 +105,7 @@ def fit(
         "separating": leaks,
     }
     lines = [columns_told(data), *_lines(values)]
-    return Answer("", values, lines, advice=warnings, shortfall=failure, code=2 if failure else 0)
+    return Answer("", values, lines, leaking, failure, code=2 if failure else 0)
 
 
 def _estimator(model: str, seed: int) -> Any:
@@ -140,24 +149,9 @@ def _scores(
         tested = data.bags[test], data.y[test]
         found.append([get_scorer(name)(fitted, *tested) for name in ("accuracy", auc)])
         done()
-    return dict(zip(("accuracy", "auc"), map(_summary, np.transpose(found)), strict=True))
-
-
-def _summary(values: np.ndarray) -> dict[str, float]:
-    error = float(values.std(ddof=1)) / len(values) ** 0.5
-    return {"mean": float(values.mean()), "standard_error": error}
-
-
-def _fitted(estimator: Any) -> dict[str, Any]:
-    """Return what the fit found for each class, and its summary."""
-    found: dict[str, Any] = {
-        name: getattr(estimator, attribute)
-        for name, attribute in FITTED.items()
-        if hasattr(estimator, attribute)
-    }
-    if hasattr(estimator, "summary"):
-        found["summary"] = estimator.summary()
-    return found
+    means, errors = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / len(found) ** 0.5
+    pairs = zip(("accuracy", "auc"), means, errors, strict=True)
+    return {name: {"mean": mean, "standard_error": error} for name, mean, error in pairs}
 
 
 def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
@@ -173,55 +167,33 @@ def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the summary says whether attention is off
         top = estimator.top_tokens(few, SHOWN_TOKENS)
-    weights = estimator.attention_weights(few)
-    rows = zip(data.ids[best], data.y[best], top, weights, strict=True)
-    return [_of_bag(name, label, order, weights) for name, label, order, weights in rows]
+    rows = zip(top, estimator.attention_weights(few), strict=True)
+    found = [(_of_last_class(order), _of_last_class(weights)) for order, weights in rows]
+    return [
+        {
+            "bag": str(name),
+            "label": str(label),
+            "tokens": order.tolist(),
+            "weights": weights[order].tolist(),
+        }
+        for name, label, (order, weights) in zip(data.ids[best], data.y[best], found, strict=True)
+    ]
 
 
-def _of_bag(name: Any, label: Any, order: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-    if order.ndim == 2:  # a query for each class
-        order, weights = order[:, -1], weights[:, -1]
-    return {
-        "bag": str(name),
-        "label": str(label),
-        "tokens": order.tolist(),
-        "weights": [float(w) for w in weights[order]],
-    }
-
-
-def _saved(estimator: Any, out: Path) -> str:
-    """Write the model whole or not at all; return what went wrong."""
-    from sparsetoken.estimators.saving import save
-
-    try:
-        save(estimator, out)
-    except OSError as error:
-        return f"Error: {out} was not written ({error}). Name another file with --out."
-    return ""
+def _of_last_class(values: np.ndarray) -> np.ndarray:
+    """Return values of tokens, of the last class where each class has its own query."""
+    return values.reshape(len(values), -1)[:, -1]
 
 
 def _lines(values: dict[str, Any]) -> list[str]:
-    from sparsetoken.results.display import text
-
-    rows = [
-        {"model": name, "accuracy": _pair(one["accuracy"]), "AUC": _pair(one["auc"])}
-        for name, one in values["scores"].items()
-    ]
-    lines = text(rows, title=f"Cross-validated on {values['bags']} bags").split("\n")
+    lines = table(f"Cross-validated on {values['bags']} bags", values["scores"])
     for name in ("sharpness", "query", "ridge"):
         if name in values:
-            lines.append(f"{name}: {', '.join(_short(x) for x in values[name])}")
+            each = (x if isinstance(x, str) else f"{x:.3g}" for x in values[name])
+            lines.append(f"{name}: {', '.join(each)}")
     lines += values.get("summary", "").splitlines()
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)
         tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)
         lines.append(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
     return [*lines, f"Saved: {values['saved']}"] if values["saved"] else lines
-
-
-def _pair(score: dict[str, float]) -> str:
-    return f"{score['mean']:.3f} ± {score['standard_error']:.3f}"
-
-
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.3g}"

@@ -41,15 +41,13 @@ def score(
         raise InvalidInput("labels", legal, ", ".join(unknown), remedy)
     y = data.y.astype(classes.dtype)
     scores = estimator.decision_function(data.bags)
-    values: dict[str, Any] = {
+    chances = estimator.predict_proba(data.bags) if hasattr(estimator, "predict_proba") else None
+    values = {
         "bags": len(data.bags),
-        "accuracy": float((estimator.predict(data.bags) == y).mean()),
-        "auc": float(roc_auc_score(y == classes[1], scores)) if len(classes) == 2 else None,
-        "log_loss": None,
+        "accuracy": (estimator.predict(data.bags) == y).mean(),
+        "auc": roc_auc_score(y == classes[1], scores) if len(classes) == 2 else None,
+        "log_loss": None if chances is None else log_loss(y, chances, labels=classes),
     }
-    if hasattr(estimator, "predict_proba"):
-        chances = estimator.predict_proba(data.bags)
-        values["log_loss"] = float(log_loss(y, chances, labels=classes))
     return Answer(f"Score of {model}", values)
 
 
@@ -69,13 +67,11 @@ def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: b
     chances: list[float | None] = [None] * len(found)
     if hasattr(estimator, "predict_proba"):
         chances = estimator.predict_proba(data.bags).max(axis=1).tolist()
-    rows = [
-        {"bag": str(name), "label": str(label), "probability": chance}
-        for name, label, chance in zip(data.ids.tolist(), found, chances, strict=True)
-    ]
-    shown = ["" if chance is None else f"{chance:.4f}" for chance in chances]
-    lines = [f"{r['bag']},{r['label']},{chance}" for r, chance in zip(rows, shown, strict=True)]
-    return Answer("", {"predictions": rows}, ["bag,label,probability", *lines])
+    rows, lines = [], ["bag,label,probability"]
+    for name, label, chance in zip(data.ids.tolist(), found, chances, strict=True):
+        rows.append({"bag": str(name), "label": str(label), "probability": chance})
+        lines.append(f"{name},{label},{'' if chance is None else f'{chance:.4f}'}")
+    return Answer("", {"predictions": rows}, lines)
 
 
 def _loaded(path: Path, trust_pickle: bool) -> Any:
