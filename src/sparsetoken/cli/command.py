@@ -108,15 +108,6 @@ class Failure(Exception):
     """What ends a command with one message and exit code 1."""
 
 
-def _in_options(error: InvalidInput, names: Collection[str]) -> str:
-    """Return the message with options for what the library calls by its keywords, as bag=."""
-    name, *rest = error.args
-    text = str(InvalidInput(option_name(name) if name in names else name, *rest))
-    for one in names:
-        text = re.sub(rf"\b{one}=(True\b| )?", f"{option_name(one)} ", text)
-    return text
-
-
 def option_name(name: str) -> str:
     """Return the name of an option, such as --eta-w."""
     return "--" + name.replace("_", "-")
@@ -171,3 +162,12 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
     except ValueError:
         words = {int: "whole numbers", float: "numbers"}[kind]
         raise InvalidInput(name, f"{words} with commas between", text) from None
+
+
+def _in_options(error: InvalidInput, names: Collection[str]) -> str:
+    """Return the message with options for what the library calls by its keywords, as bag=."""
+    name, *rest = error.args
+    text = str(InvalidInput(option_name(name) if name in names else name, *rest))
+    for one in names:
+        text = re.sub(rf"\b{one}=(True\b| )?", f"{option_name(one)} ", text)
+    return text
