@@ -390,6 +390,7 @@ def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
         ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
         ("diagnose", ["--columns", "1,1"], "different ones of"),
         ("forecast", ["--seed", -1], "--seed"),
+        ("forecast", ["--seed", 2**32], "--seed"),
         ("diagnose", ["--seed", -1], "--seed"),
     ],
 )

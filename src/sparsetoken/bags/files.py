@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import lzma
-import os
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -89,7 +88,7 @@ class LabelledBags(NamedTuple):
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: str | Path,
     *,
     label: str | None = "",
     bag: str = "bag",
@@ -179,24 +178,20 @@ def _from_arrays(path: Path, label: str | None, bag: str, columns: Columns) -> L
         if ids.dtype.kind in "iu" and (np.diff(ids) < 0).any():
             remedy = "Labels are in the order of the ids: sort the tokens by id."
             raise InvalidInput(f"array {bag}", "ids that rise", "ids that fall", remedy)
-        if y.shape != (len(bags),):
-            legal = f"one label for each of {len(bags)} bags"
-            raise InvalidInput(f"array {label}", legal, y.shape)
         y = _checked_labels(y, ids, f"array {label}")
     names = [str(i) for i in range(bags.dimension)]
     if columns is not None:
         names = _chosen(columns, names)
-        kept = bags.tokens[:, [int(name) for name in names]]
-        bags = bags.with_tokens(np.ascontiguousarray(kept))
+        bags = bags.with_tokens(bags.tokens.take([int(name) for name in names], axis=1))
     return LabelledBags(bags, y, ids, names, [])
 
 
 def _from_rows(path: Path, label: str | None, bag: str, columns: Columns) -> LabelledBags:
     pandas = needed("pandas", "to read Parquet files", "data")
     told = needed("pyarrow.parquet", "to read Parquet files", "data").read_metadata(path)
-    groups = [told.row_group(i) for i in range(told.num_row_groups)]
+    packed = sum(told.row_group(i).total_byte_size for i in range(told.num_row_groups))
     cells = 8 * told.num_rows * told.num_columns  # a repeated value may be packed to nothing
-    _check_unpacked(path, max(cells, sum(group.total_byte_size for group in groups)))
+    _check_unpacked(path, max(cells, packed))
     frame = pandas.read_parquet(path)
     names = [str(name) for name in frame.columns]
     default = next((name for name in LABELS if name in names), "label")
@@ -235,7 +230,9 @@ def _label_of_each(
 
 
 def _checked_labels(y: np.ndarray, ids: np.ndarray, name: str) -> np.ndarray:
-    """Return labels of classes, none of which is missing."""
+    """Return labels of classes, one for each bag, none of which is missing."""
+    if y.shape != ids.shape:
+        raise InvalidInput(name, f"one label for each of {len(ids)} bags", y.shape)
     missing = [label is None or label != label for label in y.tolist()]
     if any(missing):
         first = ids[int(np.argmax(missing))]

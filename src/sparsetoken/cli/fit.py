@@ -72,7 +72,6 @@ def fit(
 
     choice("model", model, [name for name, entry in MODELS.items() if entry.estimator])
     integer("folds", folds, 2)
-    integer("seed", seed, 0)
     if out is not None:
         require_place("--out", out, file)
     data = source.read(file)

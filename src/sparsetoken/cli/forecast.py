@@ -20,9 +20,7 @@ def diagnose(file: o.File, *, source: Source = Source(), seed: o.Seed = 0) -> An
     Example: sparsetoken diagnose bags.npz
     """
     from sparsetoken import forecasting
-    from sparsetoken.validation import integer
 
-    integer("seed", seed, 0)
     data = source.read(file)
     data.check_two_classes()
     found = forecasting.diagnose(data.bags, data.y, random_state=seed)
@@ -52,9 +50,7 @@ def forecast(
     Example: sparsetoken forecast bags.npz --sizes 200,400
     """
     from sparsetoken import forecasting
-    from sparsetoken.validation import integer
 
-    integer("seed", seed, 0)
     wanted = numbers("--sizes", sizes, int) if sizes else None
     data = source.read(file)
     data.check_two_classes()

@@ -52,13 +52,7 @@ def score(
 
 
 def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: bool) -> Answer:
-    """Return the class of each bag of a file, and its probability where the model has one.
-
-    Raises
-    ------
-    InvalidInput
-        If a file cannot be read, or the model is for bags of another dimension.
-    """
+    """Return the class of each bag of a file, and its probability where the model has one."""
     from sparsetoken.bags import read
 
     data = read(file, label=None, bag=bag, columns=names(columns))
