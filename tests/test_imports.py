@@ -19,6 +19,7 @@ ALLOWED = {
     "version": set(),
     "progress": set(),
     "tables": set(),
+    "memory": set(),
     "extras": {"validation"},
     "files": {"validation"},
     "numerics": {"validation"},
@@ -35,11 +36,11 @@ ALLOWED = {
     "results": {"validation", "extras", "stages", "values", "tables", "figures"},
     "theory": {*CORE, "progress"},
     "simulation": {*CORE, "progress"},
-    "bags": {"validation", "extras"},
+    "bags": {"validation", "extras", "memory"},
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "files", "fitting"},
     "forecasting": {*CORE, "bags", "fitting", "estimators", "figures"},
-    "sweep": {*CORE, "files", "figures", "theory", "simulation"},
+    "sweep": {*CORE, "files", "memory", "figures", "theory", "simulation"},
     "beyond": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {

@@ -5,18 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke as run
 from sparsetoken import diagnose, forecast
-from sparsetoken.bags import as_bags, write_parquet
-from sparsetoken.cli.app import app
-from sparsetoken.cli.files import read_bags
+from sparsetoken.bags import as_bags, read, write_parquet
 from sparsetoken.estimators.saving import load, save
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
 
 pytestmark = pytest.mark.usefixtures("few_fits")
 
@@ -64,7 +57,7 @@ def test_all_forms_hold_the_same_bags(dense, long, parquet, data, tmp_path):
     mask = np.arange(8) < np.full((60, 1), 6)
     masked = _npz(tmp_path / "masked.npz", X=padded, y=data[1], mask=mask)
     for path in (dense, long, parquet, masked):
-        found = read_bags(path, "", "bag")
+        found = read(path)
         assert found.bags.equals(as_bags(data[0]))
         assert np.array_equal(
             found.y, np.array(["no", "yes"])[data[1]] if path == parquet else data[1]
@@ -174,7 +167,7 @@ def test_each_class_is_told_of_in_a_line(tmp_path):
     bags, y = rng.lognormal(size=(60, 6, 5)), np.arange(60) % 3
     path = tmp_path / "three.npz"
     np.savez(path, X=bags, y=y)
-    lines = run("fit", path, "--folds", 2).output.splitlines()
+    lines = run("fit", path, "--folds", 2).stdout.splitlines()
     told = [line for line in lines if line.startswith(("Class ", "For their heavy tails"))]
     assert [line.split(":")[0] for line in told[:3]] == ["Class 0", "Class 1", "Class 2"]
     assert not any("\\n" in line for line in lines)
@@ -372,7 +365,7 @@ def test_the_size_of_the_bags_can_tell_the_classes_apart(tmp_path):
     some = run("fit", path, "--model", "pooled", "--folds", 2, "--columns", "7,2", "--json")
     assert json.loads(some.stdout)["columns"] == ["7", "2"]
     assert json.loads(some.stdout)["separating"][0]["column"] is None
-    assert np.array_equal(read_bags(path, "", "bag", "7,2").bags.tokens, X[:, [7, 2]])
+    assert np.array_equal(read(path, columns=[7, 2]).bags.tokens, X[:, [7, 2]])
 
 
 def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
@@ -397,6 +390,7 @@ def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
         ("fit", ["--columns", "0,5"], "different ones of 0, 1, 2, 3, 4"),
         ("diagnose", ["--columns", "1,1"], "different ones of"),
         ("forecast", ["--seed", -1], "--seed"),
+        ("forecast", ["--seed", 2**32], "--seed"),
         ("diagnose", ["--seed", -1], "--seed"),
     ],
 )
@@ -437,10 +431,10 @@ def test_ids_of_bags_are_no_markup(tmp_path):
     y = np.tile(["[b]", "no"], 10)
     path = _npz(tmp_path / "b.npz", X=rng.standard_normal((60, 4)), bag=ids, y=y)
     found = run("fit", str(path), "--folds", "2")
-    assert found.exit_code == 0, found.output
+    assert found.exit_code == 0, found.stderr
     assert r"\x1b[31m (label [b])" in found.stdout or r"\x1b[31m (label no)" in found.stdout
     assert "bag [/red]" in found.stdout
-    assert "\x1b" not in found.output
+    assert "\x1b" not in found.stdout + found.stderr
 
 
 def test_a_model_does_not_replace_the_bags(dense):
@@ -453,7 +447,7 @@ def test_a_model_does_not_replace_the_bags(dense):
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_what_would_fill_the_memory_is_not_unpacked(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr("sparsetoken.sweep.processes.memory_share", lambda workers: 2 * 10**5)
+    monkeypatch.setattr("sparsetoken.bags.files.machine_memory", lambda: 2 * 10**5)
     path = tmp_path / f"zeros.{kind}"
     if kind == "npz":
         np.savez_compressed(path, X=np.zeros((100, 10, 30)), y=np.arange(100) % 2)

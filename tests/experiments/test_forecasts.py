@@ -4,16 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from sparsetoken.cli.app import app
-from sparsetoken.cli.bag_folder import read_sets
+from command_line import invoke
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.claims import FAILS, HOLDS, NOT_CONVERGED
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.forecasts import EXPERIMENT, work
 from sparsetoken.experiments.forecasts.rows import Forecasted, LeftOut, Simulated
-from sparsetoken.experiments.forecasts.sets import BagSet, Drawn
+from sparsetoken.experiments.forecasts.sets import BagSet, Drawn, read_sets
 from sparsetoken.experiments.rows import Measured, select
 from sparsetoken.report import reproduce
 from sparsetoken.validation import InvalidInput
@@ -193,15 +191,20 @@ def folder(tmp_path):
     return home
 
 
-def test_a_folder_is_read(folder, capsys):
+def test_a_folder_is_read(folder):
     broken, good, single = read_sets(folder)
     assert isinstance(good, BagSet)
     assert good.name == "good.npz"
     assert [one.set for one in (broken, single)] == ["broken.npz", "single.npz"]
     assert str(folder) not in broken.reason
-    told = capsys.readouterr().err
-    assert "Left out: broken.npz" in told
-    assert "class" in told
+    assert "class" in single.reason
+
+
+def test_what_is_left_out_is_told(folder, tmp_path):
+    more = ("--profile", "none", "--out", tmp_path / "out")
+    found = invoke("reproduce", "forecasts", "--bags", folder, *more)
+    assert "Left out: broken.npz" in found.stderr
+    assert "Left out: single.npz" in found.stderr
 
 
 def test_another_place_of_the_folder_changes_no_key(folder):
@@ -221,20 +224,19 @@ def test_folders_that_say_nothing_are_refused(tmp_path, files, message):
         for name in files:
             (home / name).write_text("junk")
     out = tmp_path / "out"
-    command = ["reproduce", "forecasts", "--bags", str(home), "--out", str(out)]
-    found = CliRunner().invoke(app, command)
+    found = invoke("reproduce", "forecasts", "--bags", home, "--out", out)
     assert found.exit_code == 2
     assert message in " ".join(found.stderr.split())
     assert "Traceback" not in found.stderr
     assert not out.exists()
 
 
-def test_one_of_several_classes_is_compared_with_the_rest(folder, capsys):
+def test_one_of_several_classes_is_compared_with_the_rest(folder):
     X, y = _bags()
     np.savez(folder / "three.npz", X=X, y=np.where(y, "b", np.where(X[:, 0, 0] > 0, "a", "c")))
     *_, three = read_sets(folder)
     assert isinstance(three, LeftOut)
-    assert "--positive LABEL compares one of them with the rest" in capsys.readouterr().err
+    assert "positive=LABEL compares one of them with the rest" in three.reason
     _, good, _, three = read_sets(folder, "b")
     assert isinstance(good, BagSet)  # of two classes, which are as they were
     np.testing.assert_array_equal(three.positive, y == 1)
@@ -249,7 +251,7 @@ def test_one_of_several_classes_is_compared_with_the_rest(folder, capsys):
 )
 def test_a_label_that_no_file_has_is_refused(folder, monkeypatch, options, message):
     monkeypatch.chdir(folder.parent)
-    found = CliRunner().invoke(app, ["reproduce", "forecasts", "--out", "out", *options])
+    found = invoke("reproduce", "forecasts", "--out", "out", *options)
     assert found.exit_code == 2
     assert message in " ".join(found.stderr.split())
     assert not (folder.parent / "out").exists()

@@ -2,6 +2,7 @@
 
 import json
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.law import BagLaw
 from sparsetoken.forecasting.posterior import fit_posterior
 from sparsetoken.forecasting.ranking import placements
+from sparsetoken.progress import showing
 from sparsetoken.results import StatusCode
 from sparsetoken.validation import InvalidInput
 
@@ -157,10 +159,15 @@ def test_beyond_four_times_the_pilot_it_says_so():
 
 @pytest.mark.usefixtures("two_fits")
 def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
-    seen, bags, y = [], BAGS[:24], Y[:24]
-    one = forecast(bags, y, progress=lambda done, total: seen.append((done, total)))
-    assert json.dumps(one.to_dict()) == json.dumps(forecast(bags, y).to_dict())
-    assert seen[-1][0] == seen[-1][1] == len(seen) - 1
+    bags, y, bar = BAGS[:24], Y[:24], mock.Mock()
+    make = mock.Mock(return_value=bar)
+    with showing(make):
+        one = forecast(bags, y)
+        make.assert_called_once_with("fits", bar.update.call_count)
+        bar.close.assert_called_once()
+        again = forecast(bags, y, progress=False)
+        make.assert_called_once()
+    assert json.dumps(one.to_dict()) == json.dumps(again.to_dict())
     other = forecast(bags, y, sizes=[48, 24], random_state=1)
     assert other.sizes == (24, 48)
     assert other.measured != one.measured

@@ -91,7 +91,7 @@ def refuse_others(X: Any) -> None:
     if isinstance(X, Mapping) and not issparse(X):  # some sparse arrays are dicts
         remedy = "Give list(X.values()), with labels in the same order."
         raise InvalidInput("X", legal, f"a {type(X).__name__}", remedy)
-    if isinstance(X, tuple) and hasattr(X, "bags"):  # of from_long, from_frame, read_parquet
+    if isinstance(X, tuple) and hasattr(X, "bags"):  # of from_long, from_frame, read
         raise InvalidInput("X", legal, f"{type(X).__name__}, bags with ids", "Give X.bags.")
     if isinstance(X, Iterator):
         raise InvalidInput("X", legal, f"a {type(X).__name__}", "Give list(X).")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,6 +11,7 @@ from jaxtyping import Float, Int, Shaped
 
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags, as_floats, check_finite, refuse_masked
+from sparsetoken.extras import needed
 from sparsetoken.validation import InvalidInput
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def from_frame(
     if type(frame).__module__.partition(".")[0] == "polars":
         frame = frame.to_pandas()
     if not hasattr(frame, "columns"):
-        remedy = "from_long takes arrays, read_parquet a file."
+        remedy = "from_long takes arrays, read a file."
         raise InvalidInput("frame", "of pandas or polars", type(frame).__name__, remedy)
     if bag not in frame.columns:
         legal = "one of " + ", ".join(map(str, frame.columns))
@@ -272,9 +272,7 @@ def to_frame(
     Raises
     ------
     InvalidInput
-        If names or ids do not fit the bags.
-    ImportError
-        Without pandas.
+        If names or ids do not fit the bags, or pandas is not installed.
 
     Examples
     --------
@@ -283,7 +281,7 @@ def to_frame(
     >>> list(to_frame(as_bags([np.zeros((2, 2))])).columns)
     ['bag', 'x0', 'x1']
     """
-    pandas = _module("pandas")
+    pandas = needed("pandas", "to make frames", "data")
     bags = as_bags(bags)
     d = bags.dimension
     names = [f"x{k}" for k in range(d)] if columns is None else list(columns)
@@ -295,42 +293,6 @@ def to_frame(
     return frame
 
 
-def read_parquet(
-    path: str | os.PathLike[str],
-    *,
-    bag: str = "bag",
-    columns: str | Sequence[str] | None = None,
-) -> IdentifiedBags:
-    """Return bags from a Parquet file with one row for each token.
-
-    Parameters
-    ----------
-    path : path
-    bag, columns
-        As in `from_frame`. Other columns are not read.
-
-    Raises
-    ------
-    InvalidInput
-        As `from_frame`.
-    ImportError
-        Without pandas and pyarrow.
-
-    Examples
-    --------
-    >>> import numpy as np, tempfile
-    >>> from sparsetoken.bags import as_bags, read_parquet, write_parquet
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_parquet(as_bags([np.zeros((2, 3)), np.ones((1, 3))]), folder + "/bags.parquet")
-    ...     read_parquet(folder + "/bags.parquet").ids.tolist()
-    [0, 1]
-    """
-    pandas, _ = _module("pandas"), _module("pyarrow")
-    named = [columns] if isinstance(columns, str) else columns
-    wanted = None if named is None else [bag, *named]
-    return from_frame(pandas.read_parquet(path, columns=wanted), bag=bag, columns=columns)
-
-
 def write_parquet(
     bags: Any,
     path: str | os.PathLike[str],
@@ -339,7 +301,7 @@ def write_parquet(
     bag: str = "bag",
     columns: Sequence[str] | None = None,
 ) -> None:
-    """Write bags to a Parquet file with one row for each token; `read_parquet` reads it back.
+    """Write bags to a Parquet file with one row for each token; `read` reads it back.
 
     Parameters
     ----------
@@ -351,30 +313,19 @@ def write_parquet(
     Raises
     ------
     InvalidInput
-        If names or ids do not fit the bags.
-    ImportError
-        Without pandas and pyarrow.
+        If names or ids do not fit the bags, or pandas or pyarrow is not installed.
 
     Examples
     --------
     >>> import numpy as np
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from sparsetoken.bags import as_bags, read_parquet, write_parquet
+    >>> from sparsetoken.bags import as_bags, read, write_parquet
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "bags.parquet"
     ...     write_parquet(as_bags([np.zeros((2, 3)), np.ones((1, 3))]), path)
-    ...     len(read_parquet(path).bags)
+    ...     len(read(path, label=None).bags)
     2
     """
-    _module("pyarrow")
+    needed("pyarrow", "to write Parquet files", "data")
     to_frame(bags, ids, bag=bag, columns=columns).to_parquet(path, index=False)
-
-
-def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise ImportError(
-            f"{name} is needed for frames and Parquet files: pip install 'sparsetoken[data]'."
-        ) from None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import functools
 import inspect
+import re
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter as Option
@@ -73,6 +74,8 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     first = [p for p in options.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     rest = [p for p in options.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *rest])
+    fields = [getattr(p.annotation, "__dataclass_fields__", [p.name]) for p in rest]
+    own_names = {name for names in fields for name in names}
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> int:
@@ -85,7 +88,7 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
                 plain = {name: given[name] for name in parameters if name not in groups}
                 return function(**values, **plain).show(given["json"])
         except InvalidInput as error:
-            message(f"Error: {error}")
+            message(f"Error: {_in_options(error, own_names)}")
             return 2
         except Failure as error:
             message(f"Error: {error}")
@@ -159,3 +162,12 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
     except ValueError:
         words = {int: "whole numbers", float: "numbers"}[kind]
         raise InvalidInput(name, f"{words} with commas between", text) from None
+
+
+def _in_options(error: InvalidInput, names: Collection[str]) -> str:
+    """Return the message with options for what the library calls by its keywords, as bag=."""
+    name, *rest = error.args
+    text = str(InvalidInput(option_name(name) if name in names else name, *rest))
+    for one in names:
+        text = re.sub(rf"\b{one}=(True\b| )?", f"{option_name(one)} ", text)
+    return text

@@ -3,96 +3,108 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter as Option
 
-from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, message, put, put_json
-from sparsetoken.files import require_place
+from sparsetoken.cli.bags import Source, columns_told, separating
+from sparsetoken.cli.command import command
+from sparsetoken.cli.output import Answer, table
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from sparsetoken.bags import LabelledBags
+
 SHOWN_BAGS, SHOWN_TOKENS = 3, 3
+FITTED = {
+    "ridge": "ridge_",
+    "sharpness": "sharpness_",
+    "query": "query_kind_",
+    "shares": "shares_",
+    "attention_pvalue": "attention_pvalue_",
+    "signal_pvalue": "signal_pvalue_",
+}
+"""What is told of a fitted model for each class, where it has it, and its attribute."""
 
 
-@guarded
+@command
 def fit(
-    file: f.File,
-    label: f.LabelColumn = "",
-    bag: f.BagColumn = "bag",
-    columns: f.Columns = "",
-    positive: f.Positive = "",
+    file: o.File,
+    *,
+    source: Source = Source(),
     model: Annotated[
-        str, typer.Option("--model", help="attention, pooled, vectorized or elementwise.")
+        str, Option("--model", help="attention, pooled, vectorized or elementwise.")
     ] = "attention",
-    folds: Annotated[
-        int, typer.Option("--folds", help="Folds of the cross-validation, at least 2.")
-    ] = 5,
+    folds: Annotated[int, Option("--folds", help="Folds of the cross-validation, at least 2.")] = 5,
     test_size: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--test-size",
             help="Share of the bags, in (0, 1), to test on; drawn --folds times at random.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--out",
             help="File for the model fitted to all bags. Loading it runs no code, unless it ends "
             "in .joblib or .pkl: then a pickle is written.",
         ),
     ] = None,
-    seed: f.Seed = 0,
-    as_json: o.AsJson = False,
-) -> None:
+    seed: o.Seed = 0,
+) -> Answer:
     """Fit a classifier to bags, with its cross-validated accuracy beside that of mean pooling.
 
     Standard errors are the standard deviation over folds over the root of their number. They
     leave out that folds share training bags.
 
-    Example: [cyan]sparsetoken fit bags.npz --model attention --out model.skops[/]
+    Example: sparsetoken fit bags.npz --model attention --out model.skops
     """
+    from sparsetoken.estimators.saving import save
+    from sparsetoken.files import require_place
     from sparsetoken.models import MODELS
+    from sparsetoken.progress import progress_of
     from sparsetoken.validation import choice, integer
 
-    choice("--model", model, [name for name, entry in MODELS.items() if entry.estimator])
-    integer("--folds", folds, 2)
-    integer("--seed", seed, 0)
+    choice("model", model, [name for name, entry in MODELS.items() if entry.estimator])
+    integer("folds", folds, 2)
     if out is not None:
         require_place("--out", out, file)
-    data = f.read_bags(file, label, bag, columns, positive)
+    data = source.read(file)
     splits = _splits(data.y, folds, test_size, seed)
-    fitted = _estimator(model, seed).fit(data.bags, data.y)
-    scores = {model: _scores(_estimator(model, seed), data, splits)}
-    if model != "pooled":
-        scores["pooled"] = _scores(_estimator("pooled", seed), data, splits)
-    separating = f.separating(data)
-    failure = _saved(fitted, out) if out is not None else ""
+    models = dict.fromkeys((model, "pooled"))  # one model, if it is mean pooling
+    with progress_of("fits", 1 + len(models) * folds) as done:
+        fitted = _estimator(model, seed).fit(data.bags, data.y)
+        done()
+        scores = {name: _scores(_estimator(name, seed), data, splits, done) for name in models}
+    failure = ""
+    try:
+        if out is not None:
+            save(fitted, out)
+    except OSError as error:
+        failure = f"Error: {out} was not written ({error}). Name another file with --out."
+    leaks, leaking = separating(data)
     values = {
         "model": model,
         "bags": len(data.bags),
         "classes": [str(c) for c in fitted.classes_],
         "scores": scores,
-        **_fitted(fitted),
+        **{
+            name: list(getattr(fitted, one)) for name, one in FITTED.items() if hasattr(fitted, one)
+        },
+        **({"summary": fitted.summary()} if hasattr(fitted, "summary") else {}),
         "top_tokens": _top_tokens(fitted, data),
         "saved": str(out) if out is not None and not failure else None,
         "columns": data.columns,
         "left_out": data.left_out,
-        "separating": separating,
+        "separating": leaks,
     }
-    if as_json:
-        put_json(values)
-    else:
-        put(f.columns_told(data))
-        _show(values)
-    if failure:
-        message(f"Error: {failure}")
-        raise typer.Exit(2)
+    lines = [columns_told(data), *_lines(values)]
+    return Answer("", values, lines, leaking, failure, code=2 if failure else 0)
 
 
 def _estimator(model: str, seed: int) -> Any:
@@ -121,50 +133,27 @@ def _splits(y: np.ndarray, folds: int, test_size: float | None, seed: int) -> An
     return StratifiedShuffleSplit(folds, test_size=share, random_state=seed)
 
 
-def _scores(estimator: Any, data: f.LabelledBags, splits: Any) -> dict[str, dict[str, float]]:
+def _scores(
+    estimator: Any, data: LabelledBags, splits: Any, done: Callable[[], None]
+) -> dict[str, dict[str, float]]:
     """Return mean and standard error over folds of accuracy and AUC."""
     import numpy as np
-    from sklearn.model_selection import cross_validate
+    from sklearn.base import clone
+    from sklearn.metrics import get_scorer
 
-    auc = "roc_auc" if len(np.unique(data.y)) == 2 else "roc_auc_ovr"
-    scoring = {"accuracy": "accuracy", "auc": auc}
-    found = cross_validate(
-        estimator, data.bags, data.y, cv=splits, scoring=scoring, error_score="raise"
-    )
-    return {name: _summary(found[f"test_{name}"]) for name in scoring}
-
-
-def _summary(values: np.ndarray) -> dict[str, float]:
-    error = float(values.std(ddof=1)) / len(values) ** 0.5
-    return {"mean": float(values.mean()), "standard_error": error}
-
-
-def _fitted(estimator: Any) -> dict[str, Any]:
-    """Return ridge, sharpness and kind of query of each class, where there are such."""
-    names = {
-        "ridge": "ridge_",
-        "sharpness": "sharpness_",
-        "query": "query_kind_",
-        "shares": "shares_",
-        "attention_pvalue": "attention_pvalue_",
-        "signal_pvalue": "signal_pvalue_",
-    }
-    found: dict[str, Any] = {
-        name: _numbers(getattr(estimator, attribute))
-        for name, attribute in names.items()
-        if hasattr(estimator, attribute)
-    }
-    if hasattr(estimator, "summary"):
-        found["summary"] = estimator.summary()
-    return found
+    auc = "roc_auc" if len(data.classes) == 2 else "roc_auc_ovr"
+    found = []
+    for train, test in splits.split(np.empty(len(data.y)), data.y):
+        fitted = clone(estimator).fit(data.bags[train], data.y[train])
+        tested = data.bags[test], data.y[test]
+        found.append([get_scorer(name)(fitted, *tested) for name in ("accuracy", auc)])
+        done()
+    means, errors = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / len(found) ** 0.5
+    pairs = zip(("accuracy", "auc"), means, errors, strict=True)
+    return {name: {"mean": mean, "standard_error": error} for name, mean, error in pairs}
 
 
-def _numbers(values: np.ndarray) -> list[Any]:
-    """Return a list in which what was not measured is None: JSON has no nan."""
-    return [None if value != value else value for value in values.tolist()]
-
-
-def _top_tokens(estimator: Any, data: f.LabelledBags) -> list[dict[str, Any]]:
+def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
     """Return the heaviest tokens of the bags that are most clearly of the last class."""
     import numpy as np
 
@@ -177,58 +166,33 @@ def _top_tokens(estimator: Any, data: f.LabelledBags) -> list[dict[str, Any]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the summary says whether attention is off
         top = estimator.top_tokens(few, SHOWN_TOKENS)
-    weights = estimator.attention_weights(few)
-    rows = zip(data.ids[best], data.y[best], top, weights, strict=True)
-    return [_of_bag(name, label, order, weights) for name, label, order, weights in rows]
+    rows = zip(top, estimator.attention_weights(few), strict=True)
+    found = [(_of_last_class(order), _of_last_class(weights)) for order, weights in rows]
+    return [
+        {
+            "bag": str(name),
+            "label": str(label),
+            "tokens": order.tolist(),
+            "weights": weights[order].tolist(),
+        }
+        for name, label, (order, weights) in zip(data.ids[best], data.y[best], found, strict=True)
+    ]
 
 
-def _of_bag(name: Any, label: Any, order: np.ndarray, weights: np.ndarray) -> dict[str, Any]:
-    if order.ndim == 2:  # a query for each class
-        order, weights = order[:, -1], weights[:, -1]
-    return {
-        "bag": str(name),
-        "label": str(label),
-        "tokens": order.tolist(),
-        "weights": [float(w) for w in weights[order]],
-    }
+def _of_last_class(values: np.ndarray) -> np.ndarray:
+    """Return values of tokens, of the last class where each class has its own query."""
+    return values.reshape(len(values), -1)[:, -1]
 
 
-def _saved(estimator: Any, out: Path) -> str:
-    """Write the model whole or not at all; return what went wrong."""
-    from sparsetoken.estimators.saving import save
-
-    try:
-        save(estimator, out)
-    except OSError as error:
-        return f"{out} was not written ({error}). Name another file with --out."
-    return ""
-
-
-def _show(values: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    table = Table(title=f"Cross-validated on {values['bags']} bags", title_justify="left")
-    for name in ("model", "accuracy", "AUC"):
-        table.add_column(name, justify="left" if name == "model" else "right")
-    for name, scores in values["scores"].items():
-        table.add_row(name, *(_pair(score) for score in scores.values()))
-    put(table)
+def _lines(values: dict[str, Any]) -> list[str]:
+    lines = table(f"Cross-validated on {values['bags']} bags", values["scores"])
     for name in ("sharpness", "query", "ridge"):
         if name in values:
-            put(f"{name}: {', '.join(_short(x) for x in values[name])}")
-    if "summary" in values:
-        put(*values["summary"].splitlines())
+            each = (x if isinstance(x, str) else f"{x:.3g}" for x in values[name])
+            lines.append(f"{name}: {', '.join(each)}")
+    lines += values.get("summary", "").splitlines()
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)
         tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)
-        put(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
-    if values["saved"]:
-        put(f"Saved: {values['saved']}")
-
-
-def _pair(score: dict[str, float]) -> str:
-    return f"{score['mean']:.3f} ± {score['standard_error']:.3f}"
-
-
-def _short(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.3g}"
+        lines.append(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
+    return [*lines, f"Saved: {values['saved']}"] if values["saved"] else lines

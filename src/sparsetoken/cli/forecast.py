@@ -1,53 +1,61 @@
-"""The command that says what more labelled bags would bring."""
+"""Commands that say which classifier suits bags, and what more labels would bring."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter as Option
 
-from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.progress import counting
-from sparsetoken.cli.show import guarded, message, put, put_json
+from sparsetoken.cli.bags import Source, columns_told, separating
+from sparsetoken.cli.command import command, numbers
+from sparsetoken.cli.output import Answer
 
 
-@guarded
+@command
+def diagnose(file: o.File, *, source: Source = Source(), seed: o.Seed = 0) -> Answer:
+    """Say which classifier suits bags, and what more labels would be worth.
+
+    Example: sparsetoken diagnose bags.npz
+    """
+    from sparsetoken import forecasting
+
+    data = source.read(file)
+    data.check_two_classes()
+    found = forecasting.diagnose(data.bags, data.y, random_state=seed)
+    leaks, warnings = separating(data)
+    more = {"columns": data.columns, "left_out": data.left_out, "separating": leaks}
+    lines = [columns_told(data), *str(found).splitlines()]
+    return Answer("", {**found.to_dict(), **more}, lines, advice=warnings)
+
+
+@command
 def forecast(
-    file: f.File,
+    file: o.File,
+    *,
     sizes: Annotated[
         str,
-        typer.Option(
+        Option(
             "--sizes",
-            show_default=False,
             help="Numbers of labelled bags, with commas between, none below those of the file. "
             "By default n, 2n and 4n.",
         ),
     ] = "",
-    label: f.LabelColumn = "",
-    bag: f.BagColumn = "bag",
-    columns: f.Columns = "",
-    positive: f.Positive = "",
-    seed: f.Seed = 0,
-    as_json: o.AsJson = False,
-) -> None:
+    source: Source = Source(),
+    seed: o.Seed = 0,
+) -> Answer:
     """Forecast the test errors of mean pooling and attention with more labelled bags.
 
-    Example: [cyan]sparsetoken forecast bags.npz --sizes 200,400[/]
+    Example: sparsetoken forecast bags.npz --sizes 200,400
     """
-    from sparsetoken.forecasting import forecast as forecast_of
-    from sparsetoken.validation import integer
+    from sparsetoken import forecasting
 
-    integer("--seed", seed, 0)
-    legal = "whole numbers with commas between, as 200,400"
-    wanted = o.numbers("--sizes", sizes, int, legal) if sizes else None
-    data = f.read_two_classes(file, label, bag, columns, positive)
-    with counting("fits") as progress:
-        found = forecast_of(data.bags, data.y, wanted, random_state=seed, progress=progress)
-    f.separating(data)
-    if as_json:
-        put_json(found.to_dict())
-        for text in found.advice:
-            message(text)
-    else:
-        put(f.columns_told(data), *str(found).splitlines())
+    wanted = numbers("--sizes", sizes, int) if sizes else None
+    data = source.read(file)
+    data.check_two_classes()
+    found = forecasting.forecast(data.bags, data.y, wanted, random_state=seed)
+    _, warnings = separating(data)
+    plain = str(dataclasses.replace(found, advice=()))
+    lines = [columns_told(data), *plain.splitlines()]
+    return Answer("", found.to_dict(), lines, advice=[*warnings, *found.advice])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter as Option
+from cyclopts.validators import Number
 
 from sparsetoken.cli.command import option_name
 from sparsetoken.cli.output import message
@@ -73,7 +74,14 @@ TrustPickle = Annotated[
         "author.",
     ),
 ]
-Seed = Annotated[int, Option("--seed", help="Of all that is random, at least 0.")]
+Seed = Annotated[
+    int,
+    Option(
+        "--seed",
+        validator=Number(gte=0, lt=2**32),
+        help="Of all that is random, at least 0 and below 2^32.",
+    ),
+]
 Workers = Annotated[int, Option("--workers", help="Processes; 1 runs in this one.")]
 Cluster = Annotated[str, Option("--cluster", help="Address of a dask scheduler, tcp://host:port.")]
 

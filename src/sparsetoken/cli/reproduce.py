@@ -64,8 +64,9 @@ def reproduce(
 
     Example: [cyan]sparsetoken reproduce alignment --out results[/]
     """
-    from sparsetoken.cli.bag_folder import read_sets
     from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
+    from sparsetoken.experiments.forecasts.rows import LeftOut
+    from sparsetoken.experiments.forecasts.sets import read_sets
     from sparsetoken.report.reproduce import reproduce as run
     from sparsetoken.validation import InvalidInput, integer
 
@@ -73,6 +74,9 @@ def reproduce(
     if positive and bags is None:
         raise InvalidInput("--positive", "given with --bags FOLDER", positive)
     sets = [] if bags is None else read_sets(bags, positive)
+    for one in sets:
+        if isinstance(one, LeftOut):
+            message(f"Left out: {one.set}. {one.reason}")
     with (
         one_message(),
         executor_of(workers, cluster) as (executor, workers),

@@ -5,92 +5,67 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from cyclopts import Parameter as Option
 
-from sparsetoken.cli import files as f
 from sparsetoken.cli import options as o
-from sparsetoken.cli.show import guarded, put, put_json, put_table
+from sparsetoken.cli.bags import Source, names
+from sparsetoken.cli.command import command
+from sparsetoken.cli.output import Answer
 
 
-@guarded
+@command
 def score(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL",
-            show_default=False,
-            help="A model that `fit --out` saved.",
-        ),
-    ],
-    file: f.File,
-    label: f.LabelColumn = "",
-    bag: f.BagColumn = "bag",
-    columns: f.Columns = "",
-    positive: f.Positive = "",
-    trust_pickle: f.TrustPickle = False,
-    as_json: o.AsJson = False,
-) -> None:
+    model: Annotated[Path, Option("MODEL", help="A model that `fit --out` saved.")],
+    file: o.File,
+    *,
+    source: Source = Source(),
+    trust_pickle: o.TrustPickle = False,
+) -> Answer:
     """Score a saved model on labelled bags: accuracy, AUC and log-loss.
 
-    Example: [cyan]sparsetoken score model.skops new.npz[/]
+    Example: sparsetoken score model.skops new.npz
     """
     from sklearn.metrics import log_loss, roc_auc_score
 
+    from sparsetoken.estimators.labels import read_targets
     from sparsetoken.validation import InvalidInput
 
-    data = f.read_bags(file, label, bag, columns, positive)
+    data = source.read(file)
+    read_targets(data.bags, data.y, None, None)  # an AUC needs two classes
     estimator = _loaded(model, trust_pickle)
     classes = estimator.classes_
-    unknown = sorted({str(y) for y in data.y.tolist()} - {str(c) for c in classes.tolist()})
+    unknown = sorted(set(data.classes) - set(map(str, classes.tolist())))
     if unknown:
         legal = f"of the classes of the model, {', '.join(map(str, classes))}"
         remedy = "Of a model fitted with --positive give the same --positive."
         raise InvalidInput("labels", legal, ", ".join(unknown), remedy)
     y = data.y.astype(classes.dtype)
-    two = len(classes) == 2
     scores = estimator.decision_function(data.bags)
-    values: dict[str, Any] = {
+    chances = estimator.predict_proba(data.bags) if hasattr(estimator, "predict_proba") else None
+    values = {
         "bags": len(data.bags),
-        "accuracy": float((estimator.predict(data.bags) == y).mean()),
-        "auc": float(roc_auc_score(y == classes[1], scores)) if two else None,
-        "log_loss": None,
+        "accuracy": (estimator.predict(data.bags) == y).mean(),
+        "auc": roc_auc_score(y == classes[1], scores) if len(classes) == 2 else None,
+        "log_loss": None if chances is None else log_loss(y, chances, labels=classes),
     }
-    if hasattr(estimator, "predict_proba"):
-        chances = estimator.predict_proba(data.bags)
-        values["log_loss"] = float(log_loss(y, chances, labels=classes))
-    if as_json:
-        put_json(values)
-    else:
-        put_table(f"Score of {model}", {k: v for k, v in values.items() if v is not None})
+    return Answer(f"Score of {model}", values)
 
 
-def predictions(
-    model: Path, file: Path, bag: str, columns: str, trust_pickle: bool, as_json: bool
-) -> None:
-    """Print the class of each bag of a file, and its probability where the model has one.
+def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: bool) -> Answer:
+    """Return the class of each bag of a file, and its probability where the model has one."""
+    from sparsetoken.bags import read
 
-    Raises
-    ------
-    InvalidInput
-        If a file cannot be read, or the model is for bags of another dimension.
-    """
-    named = f.read_unlabelled(file, bag, columns)
+    data = read(file, label=None, bag=bag, columns=names(columns))
     estimator = _loaded(model, trust_pickle)
-    found = estimator.predict(named.bags).tolist()
-    chances: list[Any] = [None] * len(found)
+    found = estimator.predict(data.bags).tolist()
+    chances: list[float | None] = [None] * len(found)
     if hasattr(estimator, "predict_proba"):
-        chances = estimator.predict_proba(named.bags).max(axis=1).tolist()
-    rows = [
-        {"bag": str(name), "label": str(label), "probability": chance}
-        for name, label, chance in zip(named.ids.tolist(), found, chances, strict=True)
-    ]
-    if as_json:
-        put_json({"predictions": rows})
-        return
-    put("bag,label,probability")
-    for row in rows:
-        chance = "" if row["probability"] is None else f"{row['probability']:.4f}"
-        put(f"{row['bag']},{row['label']},{chance}")
+        chances = estimator.predict_proba(data.bags).max(axis=1).tolist()
+    rows, lines = [], ["bag,label,probability"]
+    for name, label, chance in zip(data.ids.tolist(), found, chances, strict=True):
+        rows.append({"bag": str(name), "label": str(label), "probability": chance})
+        lines.append(f"{name},{label},{'' if chance is None else f'{chance:.4f}'}")
+    return Answer("", {"predictions": rows}, lines)
 
 
 def _loaded(path: Path, trust_pickle: bool) -> Any:

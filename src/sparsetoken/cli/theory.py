@@ -15,6 +15,7 @@ from sparsetoken.cli.output import Answer, shortfall
 from sparsetoken.models import Elementwise
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.validation import InvalidInput
 
 Tolerance = Annotated[
     float, Option("--tolerance", help="Bound on twice the numerical error; of a capacity relative.")
@@ -111,6 +112,9 @@ def predict(
         from sparsetoken.cli.saved import predictions
 
         return predictions(Path(model), file, bag, columns, trust_pickle)
+    if Path(model).is_file():
+        remedy = "sparsetoken predict MODEL FILE predicts the classes of the bags in FILE."
+        raise InvalidInput("FILE", f"given after the saved model {model}", "none", remedy)
     classifier = o.model_of(model, query, steps, elementwise)
     from sparsetoken import theory
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -18,13 +18,11 @@ from sparsetoken.fitting.training import Options
 from sparsetoken.forecasting.excess import Excess, Spreads
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.ranking import auc, influences, placements
+from sparsetoken.progress import progress_of
 
 MODELS = ("pooled", "attention")
 FITTED = ("pooled", "attending")
 """What curves are fitted to: the curve of the average of attention follows from both."""
-
-Progress = Callable[[int, int], None]
-"""Called with the number of fits done and that of all fits."""
 
 _MANY = 200  # bags from which one round of ten folds tells enough
 # Folds of a round, and rounds for few and for many bags. A round of k folds trains on all but
@@ -91,9 +89,7 @@ class _Attention(AttentionClassifier):
         super()._keep(found, bags, options, weight)
 
 
-def held_out_errors(
-    data: Labelled, rng: np.random.RandomState, progress: Progress | None = None
-) -> HeldOut:
+def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool = True) -> HeldOut:
     """Fit the classifiers with their default parameters to parts of the bags, and test the rest."""
     n = len(data.bags)
     splits = list(_splits(data, rng))
@@ -103,26 +99,24 @@ def held_out_errors(
     right = {model: np.zeros(shape) for model in FITTED}
     tested, trained = np.zeros(shape), np.zeros((len(_ROUNDS), 2))
     spreads = Spreads(n)
-    for done, (k, train) in enumerate(splits):
-        if progress is not None:
-            progress(done, len(splits))
-        place, seed = places[k], int(rng.randint(2**31 - 1))
-        bags, truth = data.bags[train], data.positive[train]
-        rest, hidden = data.bags[~train], data.positive[~train]
-        pooled = PooledLinearClassifier().fit(bags, truth)
-        attention = _fitted_attention(bags, truth, seed)
-        by = {"pooled": pooled, "attention": attention, "attending": attention.attending_}
-        for model, classifier in by.items():
-            scores = classifier.decision_function(rest)
-            wrong[model][place, ~train] += (scores > 0) != hidden
-            if model in FITTED:
-                right[model][place, ~train] += placements(scores, hidden)
-        if place == len(_ROUNDS) - 1:
-            spreads.add(pooled, bags[~truth], rest, ~train)
-        tested[place, ~train] += 1
-        trained[place] += train.sum(), 1
-    if progress is not None:
-        progress(len(splits), len(splits))
+    with progress_of("fits", len(splits), progress) as done:
+        for k, train in splits:
+            place, seed = places[k], int(rng.randint(2**31 - 1))
+            bags, truth = data.bags[train], data.positive[train]
+            rest, hidden = data.bags[~train], data.positive[~train]
+            pooled = PooledLinearClassifier().fit(bags, truth)
+            attention = _fitted_attention(bags, truth, seed)
+            by = {"pooled": pooled, "attention": attention, "attending": attention.attending_}
+            for model, classifier in by.items():
+                scores = classifier.decision_function(rest)
+                wrong[model][place, ~train] += (scores > 0) != hidden
+                if model in FITTED:
+                    right[model][place, ~train] += placements(scores, hidden)
+            if place == len(_ROUNDS) - 1:
+                spreads.add(pooled, bags[~truth], rest, ~train)
+            tested[place, ~train] += 1
+            trained[place] += train.sum(), 1
+            done()
     sizes = np.round(trained[:, 0] / trained[:, 1])
     shares = {model: counts / tested for model, counts in wrong.items()}
     placed = {model: sums / tested for model, sums in right.items()}

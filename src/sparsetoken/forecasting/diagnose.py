@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sparsetoken.forecasting.crossvalidation import HeldOut, Progress, held_out_errors
+from sparsetoken.forecasting.crossvalidation import HeldOut, held_out_errors
 from sparsetoken.forecasting.diagnosis import Diagnosis
 from sparsetoken.forecasting.forecast import assembled, check_sizes
 from sparsetoken.forecasting.gaussianity import TokenCheck, check_tokens
@@ -23,9 +23,7 @@ _REFUSED = 2.0  # standard errors by which refused attention must be better to b
 _WORTH_LABELS = 0.01  # a fall of the error from n to 4n bags below this counts for nothing
 
 
-def diagnose(
-    bags: Any, y: Any, *, random_state: Any = 0, progress: Progress | None = None
-) -> Diagnosis:
+def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True) -> Diagnosis:
     """Say which classifier suits bags, and what more labels would be worth.
 
     The recommended classifier is the one of less cross-validated error, mean pooling where the
@@ -41,8 +39,8 @@ def diagnose(
         Labels of two classes, at least 10 bags of each.
     random_state : int, RandomState or None
         Of folds and fits.
-    progress : callable, optional
-        Called with the number of fits done and that of all fits.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------

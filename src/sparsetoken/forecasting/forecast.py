@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, Progress, held_out_errors
+from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import Labelled, read_labelled
 from sparsetoken.forecasting.law import bag_law
 from sparsetoken.forecasting.posterior import Interval, Posterior, fit_posterior
@@ -29,7 +29,7 @@ def forecast(
     sizes: Iterable[int] | None = None,
     *,
     random_state: Any = 0,
-    progress: Progress | None = None,
+    progress: bool = True,
 ) -> Forecast:
     """Forecast the test errors that two classifiers would have with more labelled bags.
 
@@ -64,8 +64,8 @@ def forecast(
         compared with measurements.
     random_state : int, RandomState or None
         Of folds and fits.
-    progress : callable, optional
-        Called with the number of fits done and that of all fits.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Returns
     -------

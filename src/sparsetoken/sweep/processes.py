@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from typing import Any
 
+from sparsetoken.memory import machine_memory
 from sparsetoken.validation import InvalidInput, integer
 
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -67,11 +68,7 @@ def peak_memory() -> int:
 
 def memory_share(workers: int) -> int:
     """Return the bytes of memory that each worker may take: nine tenths of all, shared."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        total = 8 * 2**30
-    return int(0.9 * total / workers)
+    return int(0.9 * machine_memory() / workers)
 
 
 def _begin_worker(row: Any) -> None:

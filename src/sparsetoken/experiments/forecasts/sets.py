@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool
 
-from sparsetoken.bags import Bags, as_bags
+from sparsetoken.bags import Bags, as_bags, read
+from sparsetoken.bags.files import ENDINGS
+from sparsetoken.experiments.forecasts.rows import LeftOut
 from sparsetoken.experiments.real_tokens.work import draw_bags
 from sparsetoken.forecasting.inputs import LEAST_BAGS, read_labelled
 from sparsetoken.validation import InvalidInput
@@ -148,3 +151,53 @@ class BagSet:
         rest = rng.permutation(np.concatenate([plus[count:], minus[n - count :]]))[:MOST_REST]
         y = self.positive
         return Split(self.bags[train], y[train], self.bags[rest], y[rest], rest)
+
+
+def read_sets(folder: Path, positive: str = "") -> list[BagSet | LeftOut]:
+    """Read the .npz and Parquet files of a folder, by name.
+
+    Parameters
+    ----------
+    folder : Path
+    positive : str
+        The label that is compared with the rest in files of more than two classes.
+
+    Returns
+    -------
+    list of BagSet or LeftOut
+        What cannot be read or forecast comes with the reason.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such folder, no file in it that can be forecast, or no file of more than
+        two classes that has the label.
+    """
+    legal = f"a folder with {', '.join(ENDINGS)} files of bags"
+    if not folder.is_dir():
+        got = f"{folder}, {'a file' if folder.exists() else 'which is not there'}"
+        raise InvalidInput("bags", legal, got, "Give the folder that the files are in.")
+    paths = sorted(p for p in folder.iterdir() if p.suffix.lower() in ENDINGS)
+    if not paths:
+        raise InvalidInput("bags", legal, str(folder), "No file in it has such an ending.")
+    found: list[BagSet | LeftOut] = []
+    used = False
+    for path in paths:
+        try:
+            data = read(path)
+            if positive and len(data.classes) > 2:
+                data = data.against_rest(positive)
+                used = True
+            data.check_two_classes()
+            found.append(BagSet.of(path.name, data.bags, data.y))
+        except ValueError as error:  # InvalidInput, or what the checks of values raise
+            # Rows do not depend on where the folder is.
+            found.append(LeftOut(path.name, str(error).replace(str(path), path.name)))
+    if positive and not used:
+        legal = "a label of a file of more than two classes"
+        raise InvalidInput("positive", legal, positive, "Two classes need no label.")
+    first = found[0]
+    if isinstance(first, LeftOut) and all(isinstance(one, LeftOut) for one in found):
+        remedy = f"None of its files can be forecast. {first.set}: {first.reason}"
+        raise InvalidInput("bags", legal, str(folder), remedy)
+    return found

@@ -1,0 +1,78 @@
+"""What the commands on files of bags share."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cyclopts import Parameter as Option
+
+from sparsetoken.cli import options as o
+
+if TYPE_CHECKING:
+    from sparsetoken.bags import LabelledBags
+
+
+@Option(name="*")
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """Where labels, ids and tokens are in a file of bags."""
+
+    label: o.LabelColumn = ""
+    bag: o.BagColumn = "bag"
+    columns: o.Columns = ""
+    positive: o.Positive = ""
+
+    def read(self, file: Path) -> LabelledBags:
+        """Read bags and labels, which are True or False if one label is the positive one."""
+        from sparsetoken.bags import read
+
+        columns = names(self.columns)
+        found = read(file, label=self.label, bag=self.bag, columns=columns)
+        return found.against_rest(self.positive) if self.positive else found
+
+
+def names(text: str) -> list[str] | None:
+    """Return the names in a list with commas between, None if it is empty."""
+    return [name.strip() for name in text.split(",")] if text else None
+
+
+def columns_told(data: LabelledBags) -> str:
+    """Return how many columns the tokens have, with their names where they are few."""
+    from sparsetoken.bags.files import SHOWN, some
+
+    used = f"Columns of the tokens: {len(data.columns)}"
+    if len(data.columns) <= SHOWN:
+        used += f" ({', '.join(data.columns)})"
+    return used + (f"; left out: {some(data.left_out)}" if data.left_out else "")
+
+
+def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the columns that tell the classes apart by themselves, and a warning of them.
+
+    The column None is the bag size.
+    """
+    from sparsetoken.bags import separating_columns
+    from sparsetoken.bags.files import some
+
+    found: list[dict[str, Any]] = [
+        {
+            **dataclasses.asdict(one),
+            "label": str(one.label),
+            "column": None if one.column is None else data.columns[one.column],
+        }
+        for one in separating_columns(data.bags, data.y)
+    ]
+    least = {one["column"] or "bag size": one["error"] for one in reversed(found)}
+    told = [
+        f"{name} (balanced error {least[name]:.2f})"
+        for name in sorted(least, key=least.__getitem__)
+    ]
+    if not told:
+        return found, []
+    warning = (
+        f"Warning: by itself each of these tells the classes apart: {some(told)}. If one is "
+        "an id, a time or an order of collection, it leaks the label: --columns leaves it out."
+    )
+    return found, [warning]
