@@ -48,6 +48,12 @@ class Progress:
         if self._bar is not None:
             self._bar.update(count)
 
+    def show(self, what: str, done: float, total: float) -> None:
+        """Say how much is done of how much, and what is being worked on."""
+        self.describe(what)
+        self.expect(total - self._total)
+        self(done - self.done)
+
     def describe(self, what: str) -> None:
         """Name what is being worked on."""
         if self._bar is not None:

@@ -1,9 +1,8 @@
 """What is printed: texts of users are no markup, and no escape sequences."""
 
 import pytest
-from typer.testing import CliRunner
+from command_line import invoke
 
-from sparsetoken.cli.app import app
 from sparsetoken.cli.show import message, printable, put, put_table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
@@ -20,7 +19,7 @@ def test_texts_are_printed_as_they_are(show, capsys, monkeypatch):
 
 @pytest.mark.parametrize("command", ["sweep", "plot", "results", "fit"])
 def test_a_name_that_is_too_long_is_one_message(command):
-    done = CliRunner().invoke(app, [command, "9" * 400])
+    done = invoke(command, "9" * 400)
     assert done.exit_code == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1

@@ -10,11 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from command_line import invoke
 
 from sparsetoken import Attention, Pooled, Readout, SparseTokenProblem, predict, simulate, theory
 from sparsetoken.cli import options
-from sparsetoken.cli.app import app
 from sparsetoken.cli.cache import cache_folder, use_compilation_cache
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.simulation.trial import dimension_of
@@ -25,7 +24,7 @@ SMALL = [*TASK, "--dimension", "20", "--trials", "2", "--alpha1", "1.5"]
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return invoke(*arguments)
 
 
 def strict_json(text):

@@ -23,7 +23,7 @@ GROUPS = {
         "represent": "represent",
     },
     "Experiments at finite dimension": {"simulate": "simulate", "reproduce": "reproduce"},
-    "Sweeps": {"sweep": "sweep", "results": "results", "plot": "plot"},
+    "Sweeps": {"sweep": "sweeps", "results": "sweeps", "plot": "sweeps"},
     "Your own bags": {
         "diagnose": "forecast",
         "forecast": "forecast",

@@ -16,7 +16,7 @@ from sparsetoken.cli.output import Answer, message
 from sparsetoken.cli.progress import ProgressLines
 from sparsetoken.parameters import REQUIRED, Parameter, parameters_of
 from sparsetoken.progress import showing
-from sparsetoken.validation import InvalidInput
+from sparsetoken.validation import Failure, InvalidInput
 
 PANELS = {
     "SparseTokenProblem": "Task",
@@ -53,7 +53,8 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     """Make a command of a function of values and options, which returns an `Answer`.
 
     A parameter whose annotation is a class of declared fields stands for their options; two
-    classes that declare the same name share the option. Bad input ends in one message.
+    classes that declare the same name share the option. A parameter before the ``*`` has no
+    name on the command line. Bad input ends in one message.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     groups: dict[str, _Group] = {}
@@ -62,6 +63,8 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
         kind, optional = _value_class(parameter.annotation)
         if kind is None:
             options[name] = parameter
+            if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                options[name] = parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
             continue
         declared = {n: d for n, d in parameters_of(kind).items() if d.number or d.choices}
         groups[name] = _Group(kind, tuple(declared), optional)
@@ -99,10 +102,6 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
     return run
-
-
-class Failure(Exception):
-    """What ends a command with one message and exit code 1."""
 
 
 def option_name(name: str) -> str:

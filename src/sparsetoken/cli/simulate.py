@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import Failure, command
+from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, shortfall
 from sparsetoken.cli.theory import on_device, record_values, with_options
 from sparsetoken.models import Elementwise
@@ -34,7 +34,7 @@ QUANTITIES = (
 
 @command
 def simulate(
-    model: o.ModelName = "",
+    model: o.ModelName,
     *,
     problem: SparseTokenProblem,
     query: Query | None,
@@ -76,10 +76,13 @@ def simulate(
     """
     classifier = o.model_of(model, query, steps, elementwise)
     from sparsetoken import simulation
+    from sparsetoken.sweep.processes import worker_pool
     from sparsetoken.theory.query import advice_on, working_query
     from sparsetoken.validation import integer
 
-    with _executor(integer("workers", workers, 1)) as executor:
+    pool: AbstractContextManager[Executor | None]
+    pool = worker_pool(workers) if integer("workers", workers, 1) > 1 else nullcontext()
+    with pool as executor:
         found = simulation.simulate(
             problem,
             classifier,
@@ -102,21 +105,6 @@ def simulate(
         advice=with_options(advice),
         shortfall=shortfall(found.status),
     )
-
-
-@contextlib.contextmanager
-def _executor(workers: int) -> Iterator[Executor | None]:
-    if workers == 1:
-        yield None
-        return
-    from sparsetoken.simulation.parallel import WorkersDied
-    from sparsetoken.sweep.processes import worker_pool
-
-    try:
-        with worker_pool(workers) as executor:
-            yield executor
-    except WorkersDied as error:
-        raise Failure(error) from None
 
 
 def _pairs(means: Mapping[str, Any], errors: Mapping[str, Any]) -> dict[str, Any]:

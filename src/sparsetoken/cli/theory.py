@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command
+from sparsetoken.cli.command import command, option_name
 from sparsetoken.cli.output import Answer, shortfall
 from sparsetoken.models import Elementwise
 from sparsetoken.problem import SparseTokenProblem
@@ -40,7 +40,7 @@ def with_options(advice: Sequence[str]) -> list[str]:
     found = []
     for text in advice:
         for field in ("eta_b", "eta_q", "positive_rate"):
-            text = text.replace(field, "--" + field.replace("_", "-"))
+            text = text.replace(field, option_name(field))
         for field in ("alpha0", "beta"):
             text = text.replace(f" {field}", f" --{field}")
         found.append(f"Advice: {text}")
@@ -80,7 +80,7 @@ def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = No
 
 @command
 def predict(
-    model: o.ModelName = "",
+    model: o.ModelName,
     file: Annotated[
         Path | None,
         Option(
@@ -129,7 +129,7 @@ def predict(
 
 @command
 def capacity(
-    model: o.ModelName = "",
+    model: o.ModelName,
     *,
     problem: SparseTokenProblem,
     query: Query | None,

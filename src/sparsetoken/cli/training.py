@@ -37,8 +37,8 @@ SHOWN = (
 
 @command
 def descend(
-    model: o.ModelName = "attention",
     *,
+    model: Annotated[str, Option("--model", help="attention or elementwise.")] = "attention",
     problem: SparseTokenProblem,
     descent: JointDescent,
     elementwise: Elementwise,
