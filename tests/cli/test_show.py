@@ -3,12 +3,12 @@
 import pytest
 from command_line import invoke
 
-from sparsetoken.cli.show import message, printable, put, put_table
+from sparsetoken.cli.output import message, printable, put, table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
 
 
-@pytest.mark.parametrize("show", [message, put, lambda text: put_table(text, {text: text})])
+@pytest.mark.parametrize("show", [message, put, lambda text: put(*table(text, {text: text}))])
 def test_texts_are_printed_as_they_are(show, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     show(HOSTILE)

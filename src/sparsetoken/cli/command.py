@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
+from cyclopts import Group
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli.output import Answer, message
@@ -137,7 +138,8 @@ def _option(declared: Parameter, panel: str, optional: bool) -> inspect.Paramete
     if declared.per_step:
         default = f"{default:g}"
     legal = f"{declared.symbol}, {declared.help}; {declared.legal}.".lstrip(", ")
-    option = Option(option_name(declared.name), help=legal, group=panel, negative="")
+    group = Group(panel, sort_key=list(PANELS.values()).index(panel))
+    option = Option(option_name(declared.name), help=legal, group=group, negative="")
     annotation = Annotated[kind | None if default is None else kind, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(declared.name, keyword, default=default, annotation=annotation)

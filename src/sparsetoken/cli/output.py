@@ -91,7 +91,7 @@ def table(title: str, values: Mapping[str, Any]) -> list[str]:
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
     for name, value in values.items():
         if not isinstance(value, Mapping):
-            yield prefix + name, _number(value)
+            yield printable(prefix + name), _number(value)
         elif "mean" in value:
             yield prefix + name, _number(value["mean"])
             yield f"{prefix}{name}_error", _number(value["standard_error"])
@@ -100,4 +100,5 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
 
 
 def _number(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
+    value = value.item() if hasattr(value, "item") else value
+    return printable(value) if isinstance(value, str) else value

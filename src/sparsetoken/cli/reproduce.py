@@ -25,9 +25,11 @@ OFTEN = {"seconds": 10.0, "share": 0.05}
 
 @command
 def reproduce(
-    *names: Annotated[
-        str, Option("NAME", help="Experiments, by the name of their section; all by default.")
-    ],
+    names: Annotated[
+        tuple[str, ...],
+        Option("NAME", help="Experiments, by the name of their section; all by default."),
+    ] = (),
+    *,
     profile: Annotated[
         str, Option("--profile", help="quick (minutes) or paper (the full sizes).")
     ] = "quick",
@@ -60,13 +62,16 @@ def reproduce(
 
     Example: sparsetoken reproduce alignment --out results
     """
-    from sparsetoken.cli.bag_folder import read_sets
     from sparsetoken.report.reproduce import reproduce as run
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
     if positive and bags is None:
         raise InvalidInput("--positive", "given with --bags FOLDER", positive)
-    sets = [] if bags is None else read_sets(bags, positive)
+    sets = []
+    if bags is not None:
+        from sparsetoken.cli.bag_folder import read_sets
+
+        sets = read_sets(bags, positive)
     with (
         executor_of(workers, cluster) as (executor, calls),
         showing(functools.partial(ProgressLines.unless_terminal, **OFTEN)),

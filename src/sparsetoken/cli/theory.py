@@ -17,7 +17,11 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query, Readout, TwoSteps
 
 Tolerance = Annotated[
-    float, Option("--tolerance", help="Bound on twice the numerical error; of a capacity relative.")
+    float, Option("--tolerance", help="Bound on twice the numerical error of the test error.")
+]
+CapacityTolerance = Annotated[
+    float,
+    Option("--tolerance", help="Bound on twice the relative numerical error of the capacity."),
 ]
 
 
@@ -135,7 +139,7 @@ def capacity(
     query: Query | None,
     steps: TwoSteps,
     elementwise: Elementwise,
-    tolerance: Tolerance = 1e-4,
+    tolerance: CapacityTolerance = 1e-4,
     device: o.Device = None,
 ) -> Answer:
     """Predict the number of samples per dimension up to which the training set is separable.
