@@ -75,7 +75,7 @@ def execute(arguments: Sequence[str]) -> int:
     use_compilation_cache()
     from cyclopts import CycloptsError
 
-    app = _app()
+    app = application()
     if first in ("", "-h", "--help"):
         for name in COMMANDS:
             app[name]  # imports it, so that the help has its first sentence
@@ -87,7 +87,8 @@ def execute(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _app() -> App:
+def application() -> App:
+    """Return the application with all commands."""
     from cyclopts import App, Group, Parameter
 
     options = Group("Options", sort_key=len(GROUPS))

@@ -59,7 +59,7 @@ class ProgressLines:
         now, share = self._clock(), self._done / self.total
         if self._begun is None:  # what earlier runs did says nothing of the speed of this one
             self._start, self._begun = now, share
-        if now - self._last >= self._seconds or share - self._told >= self._share:
+        if now - self._last >= self._seconds or share - self._told >= self._share - 1e-9:
             self._last, self._told = now, share
             left = self._left(now, share, self._begun)
             message(f"{100 * share:.0f} % done{left} ({self._what})")
