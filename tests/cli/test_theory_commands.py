@@ -396,14 +396,8 @@ def test_help_has_an_example(command):
 
 def test_tolerance_is_explained_for_each_command(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert (
-        "numerical error of the test error"
-        in run("predict", "--help").stdout
-    )
-    assert (
-        "numerical error of the capacity"
-        in run("capacity", "--help").stdout
-    )
+    assert "numerical error of the test error" in run("predict", "--help").stdout
+    assert "numerical error of the capacity" in run("capacity", "--help").stdout
 
 
 def test_help_does_not_load_the_heavy_packages():
