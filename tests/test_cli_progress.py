@@ -49,7 +49,7 @@ def test_work_of_earlier_runs_is_not_taken_for_speed(capsys):
 
 def test_a_log_gets_lines_with_the_time_left(capsys):
     clock = _Clock()
-    lines = functools.partial(ProgressLines.unless_terminal, clock=clock)
+    lines = functools.partial(ProgressLines, clock=clock)
     with showing(lines), progress_of("starting", 0) as progress:
         progress()  # nothing is known of the total
         progress.show("trials", 0, 40)

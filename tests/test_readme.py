@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import invoke
 
+from command_line import invoke
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import invoke
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from command_line import invoke
 from sparsetoken.cli.app import COMMANDS, application
 from sparsetoken.theory.oracle import strength
 

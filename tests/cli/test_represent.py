@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from command_line import invoke
 
+from command_line import invoke
 from sparsetoken.theory.oracle import strength as critical
 
 

@@ -1,8 +1,8 @@
 """What is printed: texts of users are no markup, and no escape sequences."""
 
 import pytest
-from command_line import invoke
 
+from command_line import invoke
 from sparsetoken.cli.output import message, printable, put, table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import invoke
 
+from command_line import invoke
 from sparsetoken.sweep import RunStopped, WorkerPool, runner
 
 SPEC = """\

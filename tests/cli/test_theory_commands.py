@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import invoke
 
+from command_line import invoke
 from sparsetoken import Attention, Pooled, Readout, SparseTokenProblem, predict, simulate, theory
 from sparsetoken.cli import options
 from sparsetoken.cli.app import COMMANDS, GROUPS

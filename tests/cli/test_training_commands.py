@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from command_line import invoke
 
+from command_line import invoke
 from sparsetoken import Attention, JointDescent, SparseTokenProblem, theory
 
 TASK = ["--length", "4", "--strength", "2"]

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import invoke
 
+from command_line import invoke
 from sparsetoken import sweep
 from sparsetoken.experiments import EXPERIMENTS, rules
 from sparsetoken.experiments.alignment.rows import Simulated, Theory

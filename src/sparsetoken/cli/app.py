@@ -98,7 +98,7 @@ def application() -> App:
         version=_version,
         group_commands=options,
         group_parameters=options,
-        default_parameter=Parameter(show_default=_shown),
+        default_parameter=Parameter(show_default=_shown, negative=""),
         result_action="return_value",
     )
     for place, (title, commands) in enumerate(GROUPS.items()):

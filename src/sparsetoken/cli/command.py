@@ -114,7 +114,6 @@ _JSON = Annotated[
     bool,
     Option(
         "--json",
-        negative="",
         help="Print one JSON object on standard output; messages go to standard error.",
     ),
 ]
@@ -139,8 +138,8 @@ def _option(declared: Parameter, panel: str, optional: bool) -> inspect.Paramete
         default = f"{default:g}"
     legal = f"{declared.symbol}, {declared.help}; {declared.legal}.".lstrip(", ")
     group = Group(panel, sort_key=list(PANELS.values()).index(panel))
-    option = Option(option_name(declared.name), help=legal, group=group, negative="")
-    annotation = Annotated[kind | None if default is None else kind, option]
+    option = Option(option_name(declared.name), help=legal, group=group)
+    annotation: Any = Annotated[kind | None if default is None else kind, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(declared.name, keyword, default=default, annotation=annotation)
 

@@ -22,14 +22,13 @@ _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": so
 @command
 def explore(
     *,
-    host: Annotated[str, Option("--host", help="127.0.0.1, localhost or ::1.")] = "127.0.0.1",
-    port: Annotated[int, Option("--port", help="0 takes one that is free.")] = 8765,
+    host: Annotated[str, Option(help="127.0.0.1, localhost or ::1.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="0 takes one that is free.")] = 8765,
     browser: Annotated[
         bool, Option("--open", negative="--no-open", help="Open the page in the browser.")
     ] = False,
     export: Annotated[
-        Path | None,
-        Option("--export", help="Write a page that needs no server into this folder."),
+        Path | None, Option(help="Write a page that needs no server into this folder.")
     ] = None,
 ) -> Answer:
     """Open a page on this machine on which the theory can be moved.

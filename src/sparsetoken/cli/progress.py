@@ -45,11 +45,13 @@ class ProgressLines:
         self._begun: float | None = None
 
     @classmethod
-    def unless_terminal(cls, what: str, total: float, **options: float) -> Bar:
+    def unless_terminal(
+        cls, what: str, total: float, *, seconds: float = 30.0, share: float = math.inf
+    ) -> Bar:
         """Return a bar on a terminal, lines elsewhere."""
         if sys.stderr is not None and sys.stderr.isatty():
             return terminal_bar(what, total)
-        return cls(what, total, **options)
+        return cls(what, total, seconds=seconds, share=share)
 
     def update(self, n: float = 1) -> None:
         """Count pieces of work, and tell of them if it is time."""

@@ -19,9 +19,6 @@ from sparsetoken.validation import InvalidInput, integer
 if TYPE_CHECKING:
     from sparsetoken.report import Reproduction
 
-OFTEN = {"seconds": 10.0, "share": 0.05}
-"""When a log gets a line of progress."""
-
 
 @command
 def reproduce(
@@ -30,28 +27,24 @@ def reproduce(
         Option("NAME", help="Experiments, by the name of their section; all by default."),
     ] = (),
     *,
-    profile: Annotated[
-        str, Option("--profile", help="quick (minutes) or paper (the full sizes).")
-    ] = "quick",
-    out: Annotated[str, Option("--out", help="Folder of the report.")] = "results",
-    seed: Annotated[int, Option("--seed", help="Seed of all experiments.")] = 0,
+    profile: Annotated[str, Option(help="quick (minutes) or paper (the full sizes).")] = "quick",
+    out: Annotated[str, Option(help="Folder of the report.")] = "results",
+    seed: Annotated[int, Option(help="Seed of all experiments.")] = 0,
     bags: Annotated[
         Path | None,
         Option(
-            "--bags",
             help="Folder of files of bags, as forecast reads them: their forecasts and measured "
-            "errors come into the section forecasts.",
+            "errors come into the section forecasts."
         ),
     ] = None,
     positive: Annotated[
         str,
         Option(
-            "--positive",
             help="In files of --bags with more than two classes, the label that counts as True; "
-            "all others are False.",
+            "all others are False."
         ),
     ] = "",
-    workers: Annotated[int, Option("--workers", help="Processes.")] = 2,
+    workers: Annotated[int, Option(help="Processes.")] = 2,
     cluster: o.Cluster = "",
 ) -> Answer:
     """Run the experiments against the theory and write report.html.
@@ -74,7 +67,7 @@ def reproduce(
         sets = read_sets(bags, positive)
     with (
         executor_of(workers, cluster) as (executor, calls),
-        showing(functools.partial(ProgressLines.unless_terminal, **OFTEN)),
+        showing(functools.partial(ProgressLines.unless_terminal, seconds=10.0, share=0.05)),
         progress_of("experiments", 0) as progress,
     ):
         found = run(

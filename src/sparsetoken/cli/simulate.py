@@ -42,30 +42,23 @@ def simulate(
     readout: Readout,
     elementwise: Elementwise,
     dimension: Annotated[
-        int, Option("--dimension", group=EXPERIMENT, help="d, embedding dimension.")
+        int, Option(group=EXPERIMENT, help="d, embedding dimension.")
     ] = o.DEFAULT_DIMENSION,
     trials: Annotated[
-        int, Option("--trials", group=EXPERIMENT, help="Independent repetitions.")
+        int, Option(group=EXPERIMENT, help="Independent repetitions.")
     ] = o.DEFAULT_TRIALS,
-    seed: Annotated[int, Option("--seed", group=EXPERIMENT, help="Seed of all trials.")] = 0,
+    seed: Annotated[int, Option(group=EXPERIMENT, help="Seed of all trials.")] = 0,
     engine: Annotated[
         str,
         Option(
-            "--engine",
             group=EXPERIMENT,
             help="tensors draws the tokens; reduced draws the same law without them.",
         ),
     ] = "reduced",
-    dtype: Annotated[
-        str, Option("--dtype", group=EXPERIMENT, help="float64 or float32 tokens.")
-    ] = "float64",
+    dtype: Annotated[str, Option(group=EXPERIMENT, help="float64 or float32 tokens.")] = "float64",
     memory_budget: Annotated[
         int | None,
-        Option(
-            "--memory-budget",
-            group=EXPERIMENT,
-            help="Bytes that one trial may take; 4 GiB by default.",
-        ),
+        Option(group=EXPERIMENT, help="Bytes that one trial may take; 4 GiB by default."),
     ] = None,
     workers: o.Workers = 1,
     device: o.Device = None,

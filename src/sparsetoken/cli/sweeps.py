@@ -42,26 +42,14 @@ def sweep(
         Path | None,
         Option("--store", help="File of the results; by default SPEC.sqlite in this folder."),
     ] = None,
-    workers: Annotated[
-        int | None, Option("--workers", help="Processes; by default one for each core.")
-    ] = None,
+    workers: Annotated[int | None, Option(help="Processes; by default one for each core.")] = None,
     cluster: o.Cluster = "",
-    dry_run: Annotated[
-        bool,
-        Option("--dry-run", negative="", help="Print counts and expected time; write nothing."),
-    ] = False,
-    retry_failed: Annotated[
-        bool, Option("--retry-failed", negative="", help="Run rows again that failed before.")
-    ] = False,
-    yes: Annotated[
-        bool, Option("--yes", negative="", help=f"Allow more than {MOST_ROWS:,} rows.")
-    ] = False,
+    dry_run: Annotated[bool, Option(help="Print counts and expected time; write nothing.")] = False,
+    retry_failed: Annotated[bool, Option(help="Run rows again that failed before.")] = False,
+    yes: Annotated[bool, Option(help=f"Allow more than {MOST_ROWS:,} rows.")] = False,
     memory_budget: Annotated[
         int | None,
-        Option(
-            "--memory-budget",
-            help="Bytes that one trial may take; 4 GiB or the worker's share of this machine.",
-        ),
+        Option(help="Bytes that one trial may take; 4 GiB or the worker's share of this machine."),
     ] = None,
 ) -> Answer:
     """Compute what a sweep lacks; run it again to go on after any interruption.
@@ -182,14 +170,9 @@ def results(
     *,
     export: Annotated[
         Path | None,
-        Option(
-            "--export",
-            help="Write the rows to this .csv or .parquet file, or to a new store (.sqlite).",
-        ),
+        Option(help="Write the rows to this .csv or .parquet file, or to a new store (.sqlite)."),
     ] = None,
-    facts: Annotated[
-        bool, Option("--facts", negative="", help="Export times, versions and host too.")
-    ] = False,
+    facts: Annotated[bool, Option(help="Export times, versions and host too.")] = False,
 ) -> Answer:
     """Show what a store has, or export its rows.
 
@@ -266,13 +249,12 @@ def plot(
     file: StoreFile,
     *,
     out: Annotated[
-        Path | None,
-        Option("--out", help=".svg, .png or .pdf; by default FILE.svg in this folder."),
+        Path | None, Option(help=".svg, .png or .pdf; by default FILE.svg in this folder.")
     ] = None,
-    x: Annotated[str, Option("--x", help="Axis of numbers; else as the sweep says.")] = "",
-    y: Annotated[str, Option("--y", help="Second axis of numbers: a heat map.")] = "",
-    curves: Annotated[str, Option("--curves", help="Axis with a curve for a value.")] = "",
-    value: Annotated[str, Option("--value", help="What is drawn, as test_error.")] = "",
+    x: Annotated[str, Option(help="Axis of numbers; else as the sweep says.")] = "",
+    y: Annotated[str, Option(help="Second axis of numbers: a heat map.")] = "",
+    curves: Annotated[str, Option(help="Axis with a curve for a value.")] = "",
+    value: Annotated[str, Option(help="What is drawn, as test_error.")] = "",
     number: Annotated[
         int | None, Option("--sweep", help="Number of the sweep; by default the newest.")
     ] = None,

@@ -163,7 +163,7 @@ def capacity(
 def floor(
     *,
     problem: SparseTokenProblem,
-    alpha: Annotated[float, Option("--alpha", help="n/d > 0, samples per dimension.")] = 2.0,
+    alpha: Annotated[float, Option(help="n/d > 0, samples per dimension.")] = 2.0,
 ) -> Answer:
     """Find the least test error that any learner can reach from so many samples.
 
