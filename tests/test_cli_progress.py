@@ -1,7 +1,9 @@
 """What commands tell of their progress where there is no terminal."""
 
-from sparsetoken.cli import progress
+import functools
+
 from sparsetoken.cli.progress import ProgressLines
+from sparsetoken.progress import Progress, progress_of, showing
 
 
 class _Clock:
@@ -15,10 +17,11 @@ class _Clock:
 def _told(capsys, steps):
     """Return the lines that steps of (seconds, share) give."""
     clock = _Clock()
-    tell = ProgressLines(clock, seconds=10.0, share=0.05)
+    lines = ProgressLines("experiments", 0, clock=clock, seconds=10.0, share=0.05)
+    progress = Progress(lines)
     for seconds, share in steps:
         clock.now = seconds
-        tell("capacity", share * 200, 200)
+        progress.show("capacity", share * 200, 200)
     found = capsys.readouterr()
     assert found.out == ""
     return found.err.splitlines()
@@ -44,16 +47,15 @@ def test_work_of_earlier_runs_is_not_taken_for_speed(capsys):
     assert lines == ["50 % done (capacity)", "60 % done, about 40 s left (capacity)"]
 
 
-def test_a_log_gets_lines_with_the_time_left(capsys, monkeypatch):
+def test_a_log_gets_lines_with_the_time_left(capsys):
     clock = _Clock()
-    monkeypatch.setattr(progress, "ProgressLines", lambda: ProgressLines(clock))
-    with progress.progress_bar() as bar:
-        task = bar.add_task("trials", total=None)
-        bar.update(task, description="starting")  # nothing is known of the total
-        bar.update(task, total=40, description="trials")
+    lines = functools.partial(ProgressLines, clock=clock)
+    with showing(lines), progress_of("starting", 0) as progress:
+        progress()  # nothing is known of the total
+        progress.show("trials", 0, 40)
         for _ in range(40):
             clock.now += 4.0
-            bar.advance(task)
+            progress()
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 5
     assert told[2] == "60 % done, about 1 min 04 s left (trials)"

@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from sparsetoken.cli.app import app
+from command_line import invoke
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -39,7 +38,7 @@ def _read(text):
 def test_the_command_prints_what_the_page_shows():
     (block,) = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
     *_, command, output = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)
-    found = CliRunner().invoke(app, command.split()[1:])
+    found = invoke(*command.split()[1:])
     number = re.compile(r"\d+\.\d+")
     assert number.sub("#", found.stdout) == number.sub("#", output)
     assert float(number.findall(found.stdout)[0]) == pytest.approx(

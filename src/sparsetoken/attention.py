@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
-from jaxtyping import Float
 
 from sparsetoken.validation import InvalidInput, choice
 
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erfc
+
+    return erfc(-x)  # 1 + erf(x) without cancellation
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    from scipy.special import expit
+
+    return expit(x)
+
+
 ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "erf": lambda x: scipy.special.erfc(-x),  # 1 + erf(x) without cancellation
-    "sigmoid": lambda x: scipy.special.expit(x),
+    "erf": _erf,
+    "sigmoid": _sigmoid,
     "tanh": np.tanh,
     "relu": lambda x: np.maximum(x, 0),
     "linear": lambda x: 1 + x,

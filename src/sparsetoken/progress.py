@@ -54,6 +54,12 @@ class Progress:
         whole = math.floor(self.done + 1e-9)  # shares add up to 1 but for rounding
         self(whole + share - self.done)
 
+    def show(self, what: str, done: float, total: float) -> None:
+        """Say how much is done of how much, and what is being worked on."""
+        self.describe(what)
+        self.expect(total - self._total)
+        self(done - self.done)
+
     def describe(self, what: str) -> None:
         """Name what is being worked on."""
         if self._bar is not None:

@@ -10,11 +10,10 @@ import numbers
 from collections.abc import Collection
 from typing import Any
 
-import numpy as np
-
 __all__ = [
     "LARGEST_LOAD",
     "LARGEST_VALUE",
+    "Failure",
     "InvalidInput",
     "Reals",
     "choice",
@@ -31,6 +30,13 @@ Reals = Any
 LARGEST_VALUE = 1e6  # of strengths, steps and temperatures: products of a few stay finite
 LARGEST_LOAD = 1e9  # of n/d
 LARGEST_INTEGER = 2**128 - 1
+
+
+class Failure(Exception):
+    """What stops work whose input was good; its text says what to do.
+
+    The command line turns it into one message and exit code 1.
+    """
 
 
 class InvalidInput(ValueError):
@@ -160,6 +166,8 @@ def reals(
     """
     if not (isinstance(value, (list, tuple)) or hasattr(value, "__array__")):
         return real(name, value, low, high, **more)
+    import numpy as np  # a mistyped command ends before NumPy is loaded
+
     legal = "a number or an array of numbers"
     try:
         array = np.asarray(value)

@@ -1,6 +1,7 @@
 """How commands end: signals, and a standard output that is full."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 COMMAND = [sys.executable, "-m", "sparsetoken"]
+SIMULATE = ["simulate", "attention", "--dimension", "600", "--trials", "4000"]
 
 # Tests that run in the background inherit that SIGINT is ignored: set it back before the start.
 HEEDING = (
@@ -55,8 +57,7 @@ def test_a_full_table_of_files_is_one_message(tmp_path):
 )
 def test_a_signal_to_all_processes_leaves_one_line(number, word):
     """The workers are hit while they start, which is when Python would write a traceback."""
-    arguments = ["simulate", "attention", "--dimension", "600", "--trials", "4000"]
-    command = [*COMMAND, *arguments, "--workers", "2"]
+    command = [*COMMAND, *SIMULATE, "--workers", "2"]
     process = subprocess.Popen(
         [sys.executable, "-c", HEEDING.format(int(number), command)],
         stdout=subprocess.DEVNULL,
@@ -71,6 +72,40 @@ def test_a_signal_to_all_processes_leaves_one_line(number, word):
     _, said = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert said.strip() == word
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.15, 0.3])
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [
+        (signal.SIGINT, "Interrupted."),
+        (signal.SIGTERM, "Terminated."),
+        (signal.SIGHUP, "Hung up."),
+    ],
+)
+@pytest.mark.parametrize("arguments", [["predict", "attention"], SIMULATE])
+def test_a_signal_while_modules_are_imported_leaves_one_line(arguments, number, word, seconds):
+    command = [*COMMAND, *arguments]
+    process = subprocess.Popen(
+        [sys.executable, "-c", HEEDING.format(int(number), command)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not _catches(process.pid, signal.SIGHUP):  # the last one that is set
+        assert process.poll() is None
+    time.sleep(seconds)
+    process.send_signal(number)
+    out, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert out == ""
+    assert said.strip() == word
+
+
+def _catches(pid, number):
+    (mask,) = re.findall(r"SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+    return int(mask, 16) >> (number - 1) & 1
 
 
 def _workers(leader):

@@ -3,14 +3,13 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from sparsetoken.cli.app import app
+from command_line import invoke
 from sparsetoken.theory.oracle import strength as critical
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["represent", *(str(a) for a in arguments)])
+    return invoke("represent", *arguments)
 
 
 @pytest.fixture

@@ -1,15 +1,14 @@
 """What is printed: texts of users are no markup, and no escape sequences."""
 
 import pytest
-from typer.testing import CliRunner
 
-from sparsetoken.cli.app import app
-from sparsetoken.cli.show import message, printable, put, put_table
+from command_line import invoke
+from sparsetoken.cli.output import message, printable, put, table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
 
 
-@pytest.mark.parametrize("show", [message, put, lambda text: put_table(text, {text: text})])
+@pytest.mark.parametrize("show", [message, put, lambda text: put(*table(text, {text: text}))])
 def test_texts_are_printed_as_they_are(show, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     show(HOSTILE)
@@ -20,7 +19,7 @@ def test_texts_are_printed_as_they_are(show, capsys, monkeypatch):
 
 @pytest.mark.parametrize("command", ["sweep", "plot", "results", "fit"])
 def test_a_name_that_is_too_long_is_one_message(command):
-    done = CliRunner().invoke(app, [command, "9" * 400])
+    done = invoke(command, "9" * 400)
     assert done.exit_code == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1

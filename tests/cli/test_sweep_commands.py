@@ -12,9 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from sparsetoken.cli.app import app
+from command_line import invoke
 from sparsetoken.sweep import RunStopped, WorkerPool, runner
 
 SPEC = """\
@@ -51,7 +50,7 @@ def here(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return invoke(*arguments)
 
 
 def table(path):
@@ -378,7 +377,7 @@ def test_a_picture_on_a_full_disk_leaves_nothing(here, monkeypatch):
 def test_a_disk_that_fills_up_in_the_middle_of_a_picture_is_one_message(here, monkeypatch):
     run("sweep", "spec.toml")
     device = contextlib.nullcontext(Path("/dev/full"))
-    monkeypatch.setattr("sparsetoken.cli.plot.written_whole", lambda path: device)
+    monkeypatch.setattr("sparsetoken.cli.sweeps.written_whole", lambda path: device)
     found = run("plot", "spec.sqlite", "--out", "s.pdf")
     assert found.exit_code == 1
     assert found.stderr.count("\n") == 1

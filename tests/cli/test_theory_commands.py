@@ -10,22 +10,22 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke
 from sparsetoken import Attention, Pooled, Readout, SparseTokenProblem, predict, simulate, theory
 from sparsetoken.cli import options
-from sparsetoken.cli.app import app
+from sparsetoken.cli.app import COMMANDS, GROUPS
 from sparsetoken.cli.cache import cache_folder, use_compilation_cache
+from sparsetoken.models import MODELS
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.simulation.trial import dimension_of
-from sparsetoken.theory.alignment import two_steps
 
 TASK = ["--length", "4", "--informative", "1", "--strength", "2"]
 SMALL = [*TASK, "--dimension", "20", "--trials", "2", "--alpha1", "1.5"]
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return invoke(*arguments)
 
 
 def strict_json(text):
@@ -160,12 +160,16 @@ def test_ordinary_points_of_capacity_reach_the_default_tolerance(task):
     assert strict_json(found.stdout)["status"] == "converged"
 
 
-def test_the_defaults_are_those_of_the_library():
-    from sparsetoken.cli.options import ModelOptions, ReadoutOptions, TaskOptions
+def test_the_defaults_are_those_of_the_library(monkeypatch):
+    seen = []
 
-    assert TaskOptions().problem() == SparseTokenProblem()
-    assert ModelOptions().model("attention") == Attention()
-    assert ReadoutOptions().readout(ModelOptions().loss) == Readout()
+    def recorded(*values, tolerance):
+        seen.append(values)
+        return predict(*values, tolerance=tolerance)
+
+    monkeypatch.setattr(theory, "predict", recorded)
+    assert run("predict", "attention").exit_code == 0
+    assert seen == [(SparseTokenProblem(), Attention(), Readout())]
     parameters = inspect.signature(simulate).parameters
     assert parameters["dimension"].default is None
     assert dimension_of(SparseTokenProblem(), None) == options.DEFAULT_DIMENSION
@@ -211,18 +215,18 @@ def test_one_trial_has_no_standard_error():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "column"),
+    ("arguments", "name"),
     [
-        (["align"], "value"),
-        (["capacity", "pooled"], "value"),
-        (["predict", "pooled"], "value"),
+        (["align"], "readout cosine"),
+        (["capacity", "pooled"], "capacity"),
+        (["predict", "pooled"], "test error"),
         (["simulate", "pooled", "--dimension", "20", "--trials", "2"], "standard error"),
     ],
 )
-def test_without_json_a_table(arguments, column):
+def test_without_json_a_table(arguments, name):
     found = run(*arguments, *TASK)
     assert found.exit_code == 0
-    assert column in found.stdout
+    assert name in found.stdout
     assert "converged" in found.stdout
 
 
@@ -292,15 +296,13 @@ def test_a_device_that_is_not_there_is_refused_with_the_remedy(command, monkeypa
 def test_theory_runs_on_the_device(command, monkeypatch):
     import jax
 
-    home = two_steps if command[0] == "align" else theory
-    name = "align_point" if command[0] == "align" else command[0]
-    original, seen = getattr(home, name), []
+    original, seen = getattr(theory, command[0]), []
 
     def recorded(*arguments, **options):
         seen.append(jax.config.jax_default_device)
         return original(*arguments, **options)
 
-    monkeypatch.setattr(home, name, recorded)
+    monkeypatch.setattr(theory, command[0], recorded)
     plain = run(*command, *TASK, "--json")
     chosen = run(*command, *TASK, "--json", "--device", "cpu")
     assert seen == [None, jax.devices("cpu")[0]]
@@ -392,24 +394,51 @@ def test_help_has_an_example(command):
     assert f"sparsetoken {command}" in found.stdout
 
 
-def test_tolerance_is_explained_for_each_command():
-    wide = {"COLUMNS": "200"}
-    assert (
-        "numerical error of the test error"
-        in CliRunner().invoke(app, ["predict", "--help"], env=wide).stdout
-    )
-    assert (
-        "numerical error of the capacity"
-        in CliRunner().invoke(app, ["capacity", "--help"], env=wide).stdout
-    )
+def test_tolerance_is_explained_for_each_command(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "numerical error of the test error" in run("predict", "--help").stdout
+    assert "numerical error of the capacity" in run("capacity", "--help").stdout
 
 
 def test_help_does_not_load_the_heavy_packages():
     code = (
-        "import sys; from sparsetoken.cli.app import app; "
+        "import sys; from sparsetoken.cli.app import execute; execute(['predict', '--help']); "
         "sys.exit(any(m in sys.modules for m in ('jax', 'scipy', 'matplotlib')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+HEAVY = ("jax", "scipy", "pandas", "sklearn")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["predikt", "attention"], "Did you mean predict?"),
+        (["predict", "atention"], "Did you mean attention?"),
+        (["predict", "attention", "--strenght", "2"], "Did you mean --strength?"),
+    ],
+)
+def test_a_mistyped_word_is_one_line_before_anything_heavy_is_loaded(arguments, remedy):
+    code = (
+        "import sys; from sparsetoken.cli.app import execute; "
+        f"code = execute({arguments}); print([m for m in {HEAVY} if m in sys.modules]); "
+        "sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "[]\n")
+    assert remedy in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_help_groups_the_commands_and_names_the_models(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = run("--help").stdout
+    for word in (*GROUPS, *COMMANDS, *MODELS, "Predict errors, loss, AUC and overlaps"):
+        assert word in shown
+    shown = run("predict", "--help").stdout
+    for word in ("Task", "Two gradient steps", "Query", "Readout", *MODELS, "[default: 10]"):
+        assert word in shown
 
 
 def test_import_changes_no_jax_setting():

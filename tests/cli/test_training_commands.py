@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke
 from sparsetoken import Attention, JointDescent, SparseTokenProblem, theory
-from sparsetoken.cli.app import app
 
 TASK = ["--length", "4", "--strength", "2"]
 KEYS = [
@@ -24,7 +23,7 @@ KEYS = [
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+    return invoke(*arguments)
 
 
 def test_descend_keys_and_values():

@@ -9,17 +9,31 @@ from sparsetoken.explorer import export as written
 from sparsetoken.explorer.export import export
 from sparsetoken.explorer.settings import Settings
 from sparsetoken.models import Attention
-from sparsetoken.theory import descend, predict_readouts
-from sparsetoken.theory.capacity import capacity_point
+from sparsetoken.progress import showing
+from sparsetoken.theory import capacity, descend, predict_readouts
 
 GRID = {"length": (2, 3), "informative": (1, 3), "strength": (5.0,), "alpha0": (1.0,)}
 
 
+class Counted:
+    """A bar that keeps how much is done of how much."""
+
+    def __init__(self, counts, total):
+        self.counts, self.total = counts, total
+
+    def update(self, n):
+        self.counts.append((len(self.counts) + n, self.total))
+
+    def close(self):
+        pass
+
+
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    seen = []
-    path = export(tmp_path_factory.mktemp("site") / "new", GRID, lambda *at: seen.append(at))
-    assert seen == [(i, 3) for i in range(1, 4)]  # not the one with R > L
+    counts = []
+    with showing(lambda what, total: Counted(counts, total)):
+        path = export(tmp_path_factory.mktemp("site") / "new", GRID)
+    assert counts == [(i, 3) for i in range(1, 4)]  # not the one with R > L
     return path.read_text(encoding="utf-8")
 
 
@@ -46,7 +60,7 @@ def test_capacity_and_descent_are_those_of_the_theory(text):
     grid = json.loads(re.search(r'id="boot">(.*?)</script>', text, re.S)[1])["grid"]
     settings = Settings({"length": 3})
     (pooled,) = (c for c in grid["points"]["3|1|5|1"]["capacity"] if c["model"] == "pooled")
-    exact = capacity_point(settings.problem(), settings.model("pooled"), 1e-2)
+    exact = capacity(settings.problem(), settings.model("pooled"), tolerance=1e-2)
     assert pooled["capacity"] == pytest.approx(exact.capacity)
     courses = grid["descents"]["3|1|5"]
     assert [course["alpha1"] for course in courses] == [1.0, 4.0]

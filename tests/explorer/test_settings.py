@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from sparsetoken.explorer import PARAMETERS, Settings
-from sparsetoken.explorer.look import LOOK
+from sparsetoken.explorer.page import LOOK
 from sparsetoken.explorer.presets import PRESETS
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.models import MODELS

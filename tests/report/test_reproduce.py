@@ -9,10 +9,9 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from command_line import invoke
 from sparsetoken import sweep
-from sparsetoken.cli.app import app
 from sparsetoken.experiments import EXPERIMENTS, rules
 from sparsetoken.experiments.alignment.rows import Simulated, Theory
 from sparsetoken.experiments.experiment import Job
@@ -223,7 +222,7 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
     fake = dataclasses.replace(EXPERIMENTS["alignment"], jobs=lambda *_: jobs)
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
     monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
-    found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
+    found = invoke("reproduce", "alignment", "--out", tmp_path)
     assert found.exit_code == 1
     (message,) = _messages(found)
     assert "fails() has no result. FileNotFoundError" in message
@@ -235,7 +234,7 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
 
 def test_a_damaged_store_is_one_message(fake_experiments, tmp_path):
     (tmp_path / "reproduce.sqlite").write_bytes(b"not a store at all" * 1000)
-    found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
+    found = invoke("reproduce", "--out", tmp_path)
     assert found.exit_code == 1
     assert "damaged, or not a store" in found.stderr
     assert len(found.stderr.splitlines()) == 1
@@ -283,7 +282,7 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_any_work(fake_experimen
         reproduce(["capacity"], out=tmp_path, progress=lambda *step: steps.append(step))
     assert steps == []
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path)])
+    found = invoke("reproduce", "--out", tmp_path)
     assert found.exit_code == 2
     assert found.stdout == ""
     assert len(found.stderr.splitlines()) == 1
@@ -308,7 +307,7 @@ def test_a_full_disk_keeps_the_old_report_and_is_one_message(
         return write(path, content)
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
+    found = invoke("reproduce", "alignment", "--out", tmp_path)
     assert found.exit_code == 2
     assert found.stdout == ""
     (message,) = _messages(found)
@@ -331,7 +330,7 @@ def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_p
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
     monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
-    found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
+    found = invoke("reproduce", "--out", tmp_path, "--json")
     values = json.loads(found.stdout)
     assert list(values) == ["claims", "statements", "report", "status", "skipped"]
     assert Path(values["report"]).exists()
@@ -390,7 +389,7 @@ def test_an_experiment_whose_packages_are_missing_is_left_out_and_said(
     lacking, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
-    found = CliRunner().invoke(app, ["reproduce", "--out", str(tmp_path), "--json"])
+    found = invoke("reproduce", "--out", tmp_path, "--json")
     assert found.exit_code == 0
     assert "pip install 'sparsetoken[architectures]'" in found.stderr
     values = json.loads(found.stdout)
@@ -402,7 +401,7 @@ def test_an_experiment_whose_packages_are_missing_is_left_out_and_said(
 
 
 def test_an_experiment_that_is_named_without_its_packages_is_refused(lacking, tmp_path):
-    found = CliRunner().invoke(app, ["reproduce", "capacity", "--out", str(tmp_path / "out")])
+    found = invoke("reproduce", "capacity", "--out", str(tmp_path / "out"))
     assert found.exit_code == 2
     assert "no_such_module" in found.stderr
     assert "sparsetoken[architectures]" in found.stderr
@@ -434,7 +433,7 @@ def test_rows_whose_columns_changed_without_a_version_are_one_message(
     reproduce(["alignment"], out=tmp_path)
     fake = dataclasses.replace(EXPERIMENTS["alignment"], rows=(Theory, Simulated))
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
-    found = CliRunner().invoke(app, ["reproduce", "alignment", "--out", str(tmp_path)])
+    found = invoke("reproduce", "alignment", "--out", tmp_path)
     assert found.exit_code == 1
     (message,) = _messages(found)
     assert "Remove" in message

@@ -7,11 +7,14 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sparsetoken.cli.cache import use_compilation_cache
 from sparsetoken.cli.output import message
 from sparsetoken.validation import closest
+
+if TYPE_CHECKING:
+    from cyclopts import App
 
 GROUPS = {
     "Theory": {
@@ -23,7 +26,7 @@ GROUPS = {
         "represent": "represent",
     },
     "Experiments at finite dimension": {"simulate": "simulate", "reproduce": "reproduce"},
-    "Sweeps": {"sweep": "sweep", "results": "results", "plot": "plot"},
+    "Sweeps": {"sweep": "sweeps", "results": "sweeps", "plot": "sweeps"},
     "Your own bags": {
         "diagnose": "forecast",
         "forecast": "forecast",
@@ -70,24 +73,44 @@ def execute(arguments: Sequence[str]) -> int:
     if first in SMALL:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     use_compilation_cache()
-    from cyclopts import App, CycloptsError
+    from cyclopts import CycloptsError
 
-    app = App(
-        name="sparsetoken",
-        help=HELP,
-        help_formatter="plain",
-        version=_version,
-        result_action="return_value",
-    )
-    for group, commands in GROUPS.items():
-        for name, module in commands.items():
-            app.command(f"sparsetoken.cli.{module}:{name}", name=name, group=group)
+    app = application()
+    if first in ("", "-h", "--help"):
+        for name in COMMANDS:
+            app[name]  # imports it, so that the help has its first sentence
     try:
         code = app(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
         message(f"Error: {error} See sparsetoken {first} --help.")
         return 2
     return code if isinstance(code, int) else 0
+
+
+def application() -> App:
+    """Return the application with all commands."""
+    from cyclopts import App, Group, Parameter
+
+    options = Group("Options", sort_key=len(GROUPS))
+    app = App(
+        name="sparsetoken",
+        help=HELP,
+        version=_version,
+        group_commands=options,
+        group_parameters=options,
+        default_parameter=Parameter(show_default=_shown, negative=""),
+        result_action="return_value",
+    )
+    for place, (title, commands) in enumerate(GROUPS.items()):
+        group = Group(title, sort_key=place)
+        for name, module in commands.items():
+            app.command(f"sparsetoken.cli.{module}:{name}", name=name, group=group)
+    return app
+
+
+def _shown(default: object) -> str | None:
+    """Return what the help says of a default: nothing if there is none, or it is off or empty."""
+    return None if default is False or default in (None, "", ()) else str(default)
 
 
 def _version() -> str:

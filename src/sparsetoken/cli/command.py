@@ -11,13 +11,14 @@ import typing
 from collections.abc import Callable, Collection, Mapping
 from typing import Annotated, Any, NamedTuple
 
+from cyclopts import Group
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli.output import Answer, message
 from sparsetoken.cli.progress import ProgressLines
 from sparsetoken.parameters import REQUIRED, Parameter, parameters_of
 from sparsetoken.progress import showing
-from sparsetoken.validation import InvalidInput
+from sparsetoken.validation import Failure, InvalidInput
 
 PANELS = {
     "SparseTokenProblem": "Task",
@@ -54,7 +55,8 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     """Make a command of a function of values and options, which returns an `Answer`.
 
     A parameter whose annotation is a class of declared fields stands for their options; two
-    classes that declare the same name share the option. Bad input ends in one message.
+    classes that declare the same name share the option. A parameter before the ``*`` has no
+    name on the command line. Bad input ends in one message.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     groups: dict[str, _Group] = {}
@@ -63,6 +65,8 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
         kind, optional = _value_class(parameter.annotation)
         if kind is None:
             options[name] = parameter
+            if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+                options[name] = parameter.replace(kind=inspect.Parameter.POSITIONAL_ONLY)
             continue
         declared = {n: d for n, d in parameters_of(kind).items() if d.number or d.choices}
         groups[name] = _Group(kind, tuple(declared), optional)
@@ -104,10 +108,6 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     return run
 
 
-class Failure(Exception):
-    """What ends a command with one message and exit code 1."""
-
-
 def option_name(name: str) -> str:
     """Return the name of an option, such as --eta-w."""
     return "--" + name.replace("_", "-")
@@ -117,7 +117,6 @@ _JSON = Annotated[
     bool,
     Option(
         "--json",
-        negative="",
         help="Print one JSON object on standard output; messages go to standard error.",
     ),
 ]
@@ -141,8 +140,9 @@ def _option(declared: Parameter, panel: str, optional: bool) -> inspect.Paramete
     if declared.per_step:
         default = f"{default:g}"
     legal = f"{declared.symbol}, {declared.help}; {declared.legal}.".lstrip(", ")
-    option = Option(option_name(declared.name), help=legal, group=panel, negative="")
-    annotation = Annotated[kind | None if default is None else kind, option]
+    group = Group(panel, sort_key=list(PANELS.values()).index(panel))
+    option = Option(option_name(declared.name), help=legal, group=group)
+    annotation: Any = Annotated[kind | None if default is None else kind, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(declared.name, keyword, default=default, annotation=annotation)
 

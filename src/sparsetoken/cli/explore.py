@@ -5,63 +5,65 @@ from __future__ import annotations
 import contextlib
 import socket
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter as Option
 
-from sparsetoken.cli import options as o
-from sparsetoken.cli.progress import counting
-from sparsetoken.cli.show import guarded, message, put_json
+from sparsetoken.cli.command import command
+from sparsetoken.cli.output import Answer
+from sparsetoken.validation import InvalidInput, choice, integer
 
 SWITCH = 1e-4  # seconds between threads
 _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": socket.AF_INET6}
 
 
-@guarded
+@command
 def explore(
-    host: Annotated[str, typer.Option("--host", help="127.0.0.1, localhost or ::1.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0 takes one that is free.")] = 8765,
+    *,
+    host: Annotated[str, Option(help="127.0.0.1, localhost or ::1.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="0 takes one that is free.")] = 8765,
     browser: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in the browser.")
+        bool, Option("--open", negative="--no-open", help="Open the page in the browser.")
     ] = False,
     export: Annotated[
-        Path | None,
-        typer.Option("--export", help="Write a page that needs no server into this folder."),
+        Path | None, Option(help="Write a page that needs no server into this folder.")
     ] = None,
-    as_json: o.AsJson = False,
-) -> None:
+) -> Answer:
     """Open a page on this machine on which the theory can be moved.
 
-    Example: [cyan]sparsetoken explore --open[/]
+    Example: sparsetoken explore --open
     """
     if export is not None:
-        _export(export, as_json)
-        return
+        return _exported(export)
     listening = _bound(host, port)
     name = f"[{host}]" if ":" in host else host
     address = f"http://{name}:{listening.getsockname()[1]}/"
-    _serve(listening, address, browser, as_json)
+    serve = _server(listening)
+
+    def then() -> None:
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+        serve()
+
+    lines = [f"The explorer is at {address} (Ctrl-C ends it)."]
+    return Answer("", {"url": address, "status": "listening"}, lines, then=then)
 
 
-def _export(folder: Path, as_json: bool) -> None:
+def _exported(folder: Path) -> Answer:
     from sparsetoken.explorer.export import export
-    from sparsetoken.validation import InvalidInput
 
     if folder.exists() and not folder.is_dir():
         raise InvalidInput("--export", "a folder", str(folder))
-    with counting("grid") as progress:
-        path = export(folder, on_point=progress)
-    if as_json:
-        put_json({"path": str(path), "status": "converged"})
-    else:
-        message(f"Wrote {path}")
+    path = str(export(folder))
+    return Answer("", {"path": path, "status": "converged"}, [f"Wrote {path}"])
 
 
 def _bound(host: str, port: int) -> socket.socket:
     """Return a socket that is bound to this machine alone."""
-    from sparsetoken.validation import InvalidInput, choice, integer
-
     remedy = "The explorer answers to this machine alone; use a tunnel to reach it from another."
     family = _LOOPBACK[choice("--host", host, _LOOPBACK, remedy)]
     integer("--port", port, 0, 65535)
@@ -77,7 +79,8 @@ def _bound(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _serve(listening: socket.socket, address: str, browser: bool, as_json: bool) -> None:
+def _server(listening: socket.socket) -> Callable[[], None]:
+    """Return what serves the page until it is stopped."""
     from sparsetoken.extras import needed
 
     uvicorn = needed("uvicorn", "to serve the page", "explore")
@@ -92,12 +95,4 @@ def _serve(listening: socket.socket, address: str, browser: bool, as_json: bool)
     )
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # a signal ends it as any other command
-    if as_json:
-        put_json({"url": address, "status": "listening"})
-    else:
-        message(f"The explorer is at {address} (Ctrl-C ends it).")
-    if browser:
-        import webbrowser
-
-        webbrowser.open(address)
-    server.run(sockets=[listening])
+    return lambda: server.run(sockets=[listening])

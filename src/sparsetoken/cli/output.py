@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from sparsetoken.json_text import json_text
 
 
 def message(text: str) -> None:
@@ -46,6 +46,8 @@ class Answer(NamedTuple):
         Why the result fell short, with a remedy; the exit code is then 1.
     code : int
         The exit code.
+    then : callable
+        What is done after that.
     """
 
     title: str
@@ -54,17 +56,21 @@ class Answer(NamedTuple):
     advice: Sequence[str] = ()
     shortfall: str = ""
     code: int = 0
+    then: Callable[[], object] = lambda: None
 
     def show(self, as_json: bool) -> int:
         """Print the answer, and return the exit code."""
         if as_json:
-            put(*json.dumps(_plain(self.values), indent=2, allow_nan=False).split("\n"))
+            put(*json_text(self.values, indent=2).split("\n"))
         else:
             put(*(self.lines or table(self.title, self.values)))
         for text in self.advice:
             message(text)
         if self.shortfall:
             message(self.shortfall)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        self.then()
         return self.code or (1 if self.shortfall else 0)
 
 
@@ -85,7 +91,7 @@ def table(title: str, values: Mapping[str, Any]) -> list[str]:
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
     for name, value in values.items():
         if not isinstance(value, Mapping):
-            yield prefix + name, _number(value)
+            yield printable(prefix + name), _number(value)
         elif "mean" in value:
             yield prefix + name, _number(value["mean"])
             yield f"{prefix}{name}_error", _number(value["standard_error"])
@@ -94,14 +100,5 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
 
 
 def _number(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can carry: numbers that it lacks become null."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    value = value.tolist() if hasattr(value, "tolist") else value
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    value = value.item() if hasattr(value, "item") else value
+    return printable(value) if isinstance(value, str) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -23,6 +24,8 @@ class ProgressLines:
         Seconds.
     seconds : float
         From one line to the next.
+    share : float
+        Of the work: a line is also written when so much more is done.
     """
 
     def __init__(
@@ -32,19 +35,23 @@ class ProgressLines:
         *,
         clock: Callable[[], float] = time.monotonic,
         seconds: float = 30.0,
+        share: float = math.inf,
     ) -> None:
         self.total: float | None = total
-        self._what, self._clock, self._seconds = what, clock, seconds
+        self._what, self._clock = what, clock
+        self._seconds, self._share = seconds, share
         self._last = self._start = clock()
-        self._done = 0.0
+        self._done = self._told = 0.0
         self._begun: float | None = None
 
     @classmethod
-    def unless_terminal(cls, what: str, total: float) -> Bar:
+    def unless_terminal(
+        cls, what: str, total: float, *, seconds: float = 30.0, share: float = math.inf
+    ) -> Bar:
         """Return a bar on a terminal, lines elsewhere."""
         if sys.stderr is not None and sys.stderr.isatty():
             return terminal_bar(what, total)
-        return cls(what, total)
+        return cls(what, total, seconds=seconds, share=share)
 
     def update(self, n: float = 1) -> None:
         """Count pieces of work, and tell of them if it is time."""
@@ -54,8 +61,8 @@ class ProgressLines:
         now, share = self._clock(), self._done / self.total
         if self._begun is None:  # what earlier runs did says nothing of the speed of this one
             self._start, self._begun = now, share
-        if now - self._last >= self._seconds:
-            self._last = now
+        if now - self._last >= self._seconds or share - self._told >= self._share - 1e-9:
+            self._last, self._told = now, share
             left = self._left(now, share, self._begun)
             message(f"{100 * share:.0f} % done{left} ({self._what})")
 

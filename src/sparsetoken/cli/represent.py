@@ -18,20 +18,18 @@ if TYPE_CHECKING:
 def represent(
     *,
     lengths: Annotated[
-        str, Option("--lengths", help="Lengths L in rising order, with commas between.")
+        str, Option(help="Lengths L in rising order, with commas between.")
     ] = "8,64,512,4096",
     error_level: Annotated[
-        float, Option("--error-level", help="Test error to reach, in [1e-4, min(pi, 1 - pi)).")
+        float, Option(help="Test error to reach, in [1e-4, min(pi, 1 - pi)).")
     ] = 0.01,
     informative: Annotated[
-        int, Option("--informative", help="R, tokens that carry the signal, 1 to L.")
+        int, Option(help="R, tokens that carry the signal, 1 to L.")
     ] = SparseTokenProblem.informative,
     positive_rate: Annotated[
-        float, Option("--positive-rate", help="pi, chance of the label +1, in (0, 1).")
+        float, Option(help="pi, chance of the label +1, in (0, 1).")
     ] = SparseTokenProblem.positive_rate,
-    sharpness: Annotated[
-        float, Option("--sharpness", help="k of attention with fixed sharpness.")
-    ] = 1.0,
+    sharpness: Annotated[float, Option(help="k of attention with fixed sharpness.")] = 1.0,
 ) -> Answer:
     """Find the signal strength at which the best weights of each model reach a test error.
 

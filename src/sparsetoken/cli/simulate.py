@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import Failure, command
+from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, shortfall
 from sparsetoken.cli.theory import on_device, record_values, with_options
 from sparsetoken.models import Elementwise
@@ -34,7 +34,7 @@ QUANTITIES = (
 
 @command
 def simulate(
-    model: o.ModelName = "",
+    model: o.ModelName,
     *,
     problem: SparseTokenProblem,
     query: Query | None,
@@ -42,30 +42,23 @@ def simulate(
     readout: Readout,
     elementwise: Elementwise,
     dimension: Annotated[
-        int, Option("--dimension", group=EXPERIMENT, help="d, embedding dimension.")
+        int, Option(group=EXPERIMENT, help="d, embedding dimension.")
     ] = o.DEFAULT_DIMENSION,
     trials: Annotated[
-        int, Option("--trials", group=EXPERIMENT, help="Independent repetitions.")
+        int, Option(group=EXPERIMENT, help="Independent repetitions.")
     ] = o.DEFAULT_TRIALS,
-    seed: Annotated[int, Option("--seed", group=EXPERIMENT, help="Seed of all trials.")] = 0,
+    seed: Annotated[int, Option(group=EXPERIMENT, help="Seed of all trials.")] = 0,
     engine: Annotated[
         str,
         Option(
-            "--engine",
             group=EXPERIMENT,
             help="tensors draws the tokens; reduced draws the same law without them.",
         ),
     ] = "reduced",
-    dtype: Annotated[
-        str, Option("--dtype", group=EXPERIMENT, help="float64 or float32 tokens.")
-    ] = "float64",
+    dtype: Annotated[str, Option(group=EXPERIMENT, help="float64 or float32 tokens.")] = "float64",
     memory_budget: Annotated[
         int | None,
-        Option(
-            "--memory-budget",
-            group=EXPERIMENT,
-            help="Bytes that one trial may take; 4 GiB by default.",
-        ),
+        Option(group=EXPERIMENT, help="Bytes that one trial may take; 4 GiB by default."),
     ] = None,
     workers: o.Workers = 1,
     device: o.Device = None,
@@ -76,10 +69,13 @@ def simulate(
     """
     classifier = o.model_of(model, query, steps, elementwise)
     from sparsetoken import simulation
+    from sparsetoken.sweep.processes import worker_pool
     from sparsetoken.theory.query import advice_on, working_query
     from sparsetoken.validation import integer
 
-    with _executor(integer("workers", workers, 1)) as executor:
+    pool: AbstractContextManager[Executor | None]
+    pool = worker_pool(workers) if integer("workers", workers, 1) > 1 else nullcontext()
+    with pool as executor:
         found = simulation.simulate(
             problem,
             classifier,
@@ -102,21 +98,6 @@ def simulate(
         advice=with_options(advice),
         shortfall=shortfall(found.status),
     )
-
-
-@contextlib.contextmanager
-def _executor(workers: int) -> Iterator[Executor | None]:
-    if workers == 1:
-        yield None
-        return
-    from sparsetoken.simulation.parallel import WorkersDied
-    from sparsetoken.sweep.processes import worker_pool
-
-    try:
-        with worker_pool(workers) as executor:
-            yield executor
-    except WorkersDied as error:
-        raise Failure(error) from None
 
 
 def _pairs(means: Mapping[str, Any], errors: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command
+from sparsetoken.cli.command import command, option_name
 from sparsetoken.cli.output import Answer, shortfall
 from sparsetoken.models import Elementwise
 from sparsetoken.problem import SparseTokenProblem
@@ -18,7 +18,11 @@ from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 Tolerance = Annotated[
-    float, Option("--tolerance", help="Bound on twice the numerical error; of a capacity relative.")
+    float, Option("--tolerance", help="Bound on twice the numerical error of the test error.")
+]
+CapacityTolerance = Annotated[
+    float,
+    Option("--tolerance", help="Bound on twice the relative numerical error of the capacity."),
 ]
 
 
@@ -41,7 +45,7 @@ def with_options(advice: Sequence[str]) -> list[str]:
     found = []
     for text in advice:
         for field in ("eta_b", "eta_q", "positive_rate"):
-            text = text.replace(field, "--" + field.replace("_", "-"))
+            text = text.replace(field, option_name(field))
         for field in ("alpha0", "beta"):
             text = text.replace(f" {field}", f" --{field}")
         found.append(f"Advice: {text}")
@@ -81,7 +85,7 @@ def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = No
 
 @command
 def predict(
-    model: o.ModelName = "",
+    model: o.ModelName,
     file: Annotated[
         Path | None,
         Option(
@@ -133,13 +137,13 @@ def predict(
 
 @command
 def capacity(
-    model: o.ModelName = "",
+    model: o.ModelName,
     *,
     problem: SparseTokenProblem,
     query: Query | None,
     steps: TwoSteps,
     elementwise: Elementwise,
-    tolerance: Tolerance = 1e-4,
+    tolerance: CapacityTolerance = 1e-4,
     device: o.Device = None,
 ) -> Answer:
     """Predict the number of samples per dimension up to which the training set is separable.
@@ -163,7 +167,7 @@ def capacity(
 def floor(
     *,
     problem: SparseTokenProblem,
-    alpha: Annotated[float, Option("--alpha", help="n/d > 0, samples per dimension.")] = 2.0,
+    alpha: Annotated[float, Option(help="n/d > 0, samples per dimension.")] = 2.0,
 ) -> Answer:
     """Find the least test error that any learner can reach from so many samples.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,28 +36,21 @@ SHOWN = (
 
 @command
 def descend(
-    model: o.ModelName = "attention",
     *,
+    model: Annotated[str, Option(help="attention or elementwise.")] = "attention",
     problem: SparseTokenProblem,
     descent: JointDescent,
     elementwise: Elementwise,
     tolerance: Annotated[
-        float, Option("--tolerance", help="Bound on twice the numerical error at every step.")
+        float, Option(help="Bound on twice the numerical error at every step.")
     ] = 1e-3,
     workers: o.Workers = 1,
-    dimension: Annotated[
-        int | None, Option("--dimension", group=EXPERIMENT, help="d, at least 3.")
-    ] = None,
-    trials: Annotated[
-        int | None, Option("--trials", group=EXPERIMENT, help="Independent repetitions.")
-    ] = None,
-    seed: Annotated[
-        int | None, Option("--seed", group=EXPERIMENT, help="Seed of all trials.")
-    ] = None,
+    dimension: Annotated[int | None, Option(group=EXPERIMENT, help="d, at least 3.")] = None,
+    trials: Annotated[int | None, Option(group=EXPERIMENT, help="Independent repetitions.")] = None,
+    seed: Annotated[int | None, Option(group=EXPERIMENT, help="Seed of all trials.")] = None,
     engine: Annotated[
         str,
         Option(
-            "--engine",
             group=EXPERIMENT,
             help="tensors draws the tokens; reduced draws the same law without them.",
         ),
@@ -98,7 +90,7 @@ def descend(
 
 def _sizes(
     problem: SparseTokenProblem, model: Model, engine: str, **given: int | None
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Return the sizes of the simulation that is asked for; theory may take long, so check now."""
     from sparsetoken.simulation.descent import DescentPlan
     from sparsetoken.validation import choice, integer
@@ -132,7 +124,7 @@ def _simulated_steps(found: Simulation[DescentPath]) -> list[dict[str, Any]]:
     ]
 
 
-def _lines(title: str, path: DescentPath) -> Sequence[str]:
+def _lines(title: str, path: DescentPath) -> list[str]:
     """Return the quantities of each step as lines of a table."""
     from sparsetoken.tables import text
 

@@ -1,4 +1,4 @@
-"""Worker processes of a command that is stopped."""
+"""Worker processes: where the work of a command goes, and their end when it is stopped."""
 
 from __future__ import annotations
 
@@ -6,8 +6,30 @@ import contextlib
 import multiprocessing
 import os
 import threading
-from collections.abc import Sized
+from collections.abc import Iterator, Sized
+from concurrent.futures import Executor
 from multiprocessing import resource_tracker, util
+
+
+@contextlib.contextmanager
+def executor_of(workers: int, address: str) -> Iterator[tuple[Executor, int]]:
+    """Return an executor, and the calls that it runs at once.
+
+    The calls go to the cluster at the address, or to so many processes of this machine.
+    """
+    if address:
+        from sparsetoken.sweep.cluster import connected
+
+        with connected(address) as cluster:
+            yield cluster
+        return
+    from sparsetoken.sweep import WorkerPool
+
+    pool = WorkerPool(workers)
+    try:
+        yield pool, workers
+    finally:
+        pool.shutdown(wait=False)
 
 
 def end_workers() -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PARAMETERS, Settings
-from sparsetoken.explorer.views import capacity, descent, floor, numbers
+from sparsetoken.explorer.views import capacity, descent, floors, predictions, query
 from sparsetoken.files import require_place, written_whole
-from sparsetoken.theory.predict import predict_readouts
-from sparsetoken.theory.query import working_query
+from sparsetoken.progress import progress_of
 
 GRID: dict[str, tuple[float, ...]] = {
     "length": (5, 10, 20),
@@ -29,11 +30,7 @@ MODELS = ("attention", "pooled", "vectorized", "floor")
 TOLERANCE = 2e-3
 
 
-def export(
-    folder: Path,
-    grid: dict[str, tuple[float, ...]] | None = None,
-    on_point: Callable[[int, int], None] = lambda done, of: None,
-) -> Path:
+def export(folder: Path, grid: dict[str, tuple[float, ...]] | None = None) -> Path:
     """Write the page with its results, and return its path.
 
     Parameters
@@ -42,8 +39,6 @@ def export(
         Made if it is missing.
     grid : dict, optional
         Values of each of the parameters of `GRID`; by default those.
-    on_point : callable
-        Called as on_point(done, of) after each point.
 
     Returns
     -------
@@ -61,18 +56,16 @@ def export(
     folder.mkdir(parents=True, exist_ok=True)
     require_place("folder", path)  # before the work
     axes = GRID if grid is None else grid
-    points = [
-        Settings(dict(zip(axes, values, strict=True)))
-        for values in itertools.product(*axes.values())
-        if dict(zip(axes, values, strict=True))["informative"] <= values[0]
-    ]
+    places = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+    points = [Settings(p) for p in places if p["informative"] <= p["length"]]
     found: dict[str, Any] = {}
     descents: dict[str, Any] = {}
-    for done, settings in enumerate(points, start=1):
-        found[_key(settings, axes)] = _point(settings)
-        if _key(settings, DESCENT_KEY) not in descents:
-            descents[_key(settings, DESCENT_KEY)] = _descents(settings)
-        on_point(done, len(points))
+    with progress_of("settings", len(points)) as done:
+        for settings in points:
+            found[_key(settings, axes)] = _point(settings)
+            if _key(settings, DESCENT_KEY) not in descents:
+                descents[_key(settings, DESCENT_KEY)] = _descents(settings)
+            done()
     content = {
         "axes": {**axes, "alpha1": LOADS},
         "fixed": {p.name: p.default for p in PARAMETERS if p.name not in axes},
@@ -91,30 +84,21 @@ def export(
 
 
 def _key(settings: Settings, names: Iterable[str]) -> str:
-    return "|".join(_text(settings[name]) for name in names)
-
-
-def _text(value: float) -> str:
-    """Return a number as JavaScript writes it."""
-    return f"{value:g}"
+    """Return the values of parameters as JavaScript writes them."""
+    return "|".join(f"{settings[name]:g}" for name in names)
 
 
 def _point(settings: Settings) -> dict[str, Any]:
-    problem = settings.problem()
     found: dict[str, Any] = {}
     for name in MODELS[:3]:
-        readouts = [settings.readout(alpha) for alpha in LOADS]
-        results = predict_readouts(problem, settings.model(name), readouts, TOLERANCE)
-        found[name] = [round(p.test_error, 5) if p.status.converged else None for p in results]
-    floors = {alpha: floor(settings, alpha, 256) for alpha in LOADS[::3]}
-    found["floor"] = [
-        round(floors[alpha].test_error, 5) if alpha in floors else None for alpha in LOADS
-    ]
-    query = working_query(problem, settings.model("attention"))
-    assert query is not None
-    found["query"] = [round(query.cosine, 4), round(query.sharpness, 4)]
+        results = predictions(settings, name, LOADS, TOLERANCE)
+        found[name] = np.where(results.converged, results.test_error.round(5), np.nan)
+    found["floor"] = np.full(len(LOADS), np.nan)
+    found["floor"][::3] = [f.test_error.round(5) for f in floors(settings, LOADS[::3])]
+    (told,) = query(settings)
+    found["query"] = [round(told[name], 4) for name in ("cosine", "sharpness")]
     found["capacity"] = list(capacity(settings))
-    return dict(numbers(found))
+    return found
 
 
 def _descents(settings: Settings) -> list[dict[str, Any]]:
@@ -122,7 +106,8 @@ def _descents(settings: Settings) -> list[dict[str, Any]]:
     found = []
     for alpha1 in DESCENT_LOADS:
         *_, course = descent(settings.replace(alpha1=alpha1))
-        for name in ("test_error", "training_loss", "cosine"):
-            course[name] = [round(value, 5) for value in course[name]]
-        found.append({"alpha1": alpha1, **course})
-    return list(numbers(found))
+        rounded = {
+            name: course[name].round(5) for name in ("test_error", "training_loss", "cosine")
+        }
+        found.append({"alpha1": alpha1, **course, **rounded})
+    return found

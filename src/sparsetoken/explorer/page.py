@@ -9,18 +9,27 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sparsetoken.explorer.look import LOOK
 from sparsetoken.explorer.presets import PRESETS
 from sparsetoken.explorer.settings import controls
+from sparsetoken.figures.palette import COLOURS
+from sparsetoken.json_text import json_text
 from sparsetoken.version import __version__
 
 STATIC = Path(__file__).with_name("static")
 _MODULES = ("main", "state", "controls", "source", "chart", "picture", "views", "bag", "share")
+_STYLES = ("vendor/uplot/uPlot.min.css", "style.css")
 _UPLOT = "vendor/uplot/uPlot.esm.js"
-_SERVED = {
-    "explorer/": "/static/",
-    "uplot": f"/static/{_UPLOT}",
+_SERVED = {"explorer/": "/static/", "uplot": f"/static/{_UPLOT}"}
+_WORDS = {
+    "attention": "attention",
+    "pooled": "mean pooling",
+    "vectorized": "all tokens side by side",
+    "elementwise": "elementwise attention",
+    "hard_attention": "attention to the top token",
+    "floor": "floor: no learner does better",
 }
+LOOK = {model: (words, COLOURS[model]) for model, words in _WORDS.items()}
+"""Words and colour of each curve; dark pages draw the grey lighter."""
 
 
 def page(grid: dict[str, Any] | None = None) -> str:
@@ -42,10 +51,11 @@ def page(grid: dict[str, Any] | None = None) -> str:
         "version": __version__,
         "grid": grid,
     }
+    served = grid is None
     parts = {
-        "STYLE": _styles(inside=grid is not None),
-        "IMPORTS": _imports(inside=grid is not None),
-        "BOOT": json.dumps(boot, allow_nan=False).replace("<", "\\u003c"),
+        "STYLE": "".join(_style(name, served) for name in _STYLES),
+        "IMPORTS": _imports(served),
+        "BOOT": json_text(boot).replace("<", "\\u003c"),
     }
     text = (STATIC / "index.html").read_text(encoding="utf-8")
     for name, part in parts.items():
@@ -53,20 +63,17 @@ def page(grid: dict[str, Any] | None = None) -> str:
     return text
 
 
-def _styles(*, inside: bool) -> str:
-    files = ("vendor/uplot/uPlot.min.css", "style.css")
-    if not inside:
-        return "".join(f'<link rel="stylesheet" href="/static/{name}">' for name in files)
-    return "".join(
-        f"<style>{(STATIC / name).read_text(encoding='utf-8')}</style>" for name in files
-    )
+def _style(name: str, served: bool) -> str:
+    if served:
+        return f'<link rel="stylesheet" href="/static/{name}">'
+    return f"<style>{(STATIC / name).read_text(encoding='utf-8')}</style>"
 
 
-def _imports(*, inside: bool) -> str:
+def _imports(served: bool) -> str:
     """Return the map from the names that modules import to where they are."""
-    places = {f"explorer/{name}.js": _data(f"{name}.js") for name in _MODULES} if inside else {}
-    places |= {"uplot": _data(_UPLOT)} if inside else _SERVED
-    return json.dumps({"imports": places})
+    files = {f"explorer/{name}.js": f"{name}.js" for name in _MODULES} | {"uplot": _UPLOT}
+    inside = {name: _data(file) for name, file in files.items()}
+    return json.dumps({"imports": _SERVED if served else inside})
 
 
 def _data(name: str) -> str:
@@ -77,7 +84,7 @@ def _data(name: str) -> str:
 @functools.cache
 def policy() -> str:
     """Return the content security policy of the served page: its own files and nothing else."""
-    digests = " ".join(f"'sha256-{_digest(text)}'" for text in (_imports(inside=False), _START))
+    digests = " ".join(f"'sha256-{_digest(text)}'" for text in (_imports(served=True), _START))
     return (
         f"default-src 'none'; script-src 'self' {digests}; style-src 'self'; connect-src 'self'; "
         "img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
@@ -19,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sparsetoken.explorer.page import STATIC, page, policy
 from sparsetoken.explorer.settings import Settings
+from sparsetoken.json_text import json_text
 from sparsetoken.validation import InvalidInput, choice
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 """The names by which a browser on this machine may call the server."""
 LONGEST = 4096  # bytes of a request
+OPTIONS = {"phase": ("axis",), "simulation": ("dimension", "trials", "seed")}
+"""What a request for a view may say besides the settings."""
 
 
 class _Guard:
@@ -37,41 +41,30 @@ class _Guard:
     browsers do not send across sites unasked.
     """
 
-    def __init__(self, app: ASGIApp, port: int | None) -> None:
+    def __init__(self, app: ASGIApp, port: int) -> None:
         self._app = app
-        self._hosts = {host if port is None else f"{host}:{port}" for host in HOSTS}
-        self._any_port = port is None
+        self._hosts = {f"{host}:{port}" for host in HOSTS}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        refusal = self._refusal(Request(scope))
-        if refusal is not None:
-            await refusal(scope, receive, send)
-            return
-
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *_HEADERS]
             await send(message)
 
-        await self._app(scope, receive, with_headers)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif refusal := self._refusal(Request(scope).headers):
+            await refusal(scope, receive, send)
+        else:
+            await self._app(scope, receive, with_headers)
 
-    def _refusal(self, request: Request) -> Response | None:
-        host = request.headers.get("host", "")
-        if self._name(host) not in self._hosts:
+    def _refusal(self, headers: Headers) -> Response | None:
+        host = headers.get("host", "")
+        if host not in self._hosts:
             return _error(421, "This server answers to localhost alone.")
-        origin = request.headers.get("origin")
-        if origin is not None and origin != f"http://{host}":
+        if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _error(403, "Requests from other pages are refused.")
         return None
-
-    def _name(self, host: str) -> str:
-        if not self._any_port:
-            return host
-        name, colon, port = host.rpartition(":")
-        return name if colon and port.isdigit() else host
 
 
 _HEADERS = [
@@ -106,52 +99,43 @@ class _Theory:
                 self._curves = CoarseCurves()
             return self._curves
 
-    def warm(self) -> None:
-        """Compile what the first curves need, before they are asked for."""
-        self.coarse(Settings({}))
-
-    def coarse(self, settings: Settings) -> dict[str, Any]:
+    def coarse(self, settings: Settings) -> Response:
         """Return coarse learning curves, and the processor time that they took in ms."""
         curves = self.load()
         with self._locks["coarse"]:  # beside exact results, which may be out of date already
             began = time.thread_time()
             found = curves.curves(settings)
-            return {"curves": found, "cpu": 1e3 * (time.thread_time() - began)}
+            duration = 1e3 * (time.thread_time() - began)
+        timing = {"Server-Timing": f"theory;dur={duration:.2f}"}
+        return JSONResponse({"curves": found}, headers=timing)
 
-    def view(self, name: str, settings: Settings, options: dict[str, Any]) -> Iterator[bytes]:
+    def stream(self, name: str, settings: Settings, options: dict[str, Any]) -> Response:
         """Return the events of a view as lines of JSON."""
         self.load()
         from sparsetoken.explorer.views import VIEWS
 
-        return self._lines(VIEWS[choice("view", name, VIEWS)](settings, **options), "theory")
-
-    def simulation(self, settings: Settings, options: dict[str, Any]) -> Iterator[bytes]:
-        """Return the trials of a simulation as lines of JSON."""
-        self.load()
-        from sparsetoken.explorer.views import simulation
-
-        return self._lines(simulation(settings, **options), "simulation")
-
-    def _lines(self, events: Iterator[dict[str, Any]], kind: str) -> Iterator[bytes]:
-        """Return the events as lines of JSON; an error ends them as an event of its own."""
-        from sparsetoken.explorer.views import numbers
-
-        while True:
-            with self._locks[kind]:
-                try:
-                    event = next(events, None)
-                except InvalidInput as error:
-                    event = {"kind": "error", "message": str(error)}
-            last = event is None or event["kind"] == "error"
-            if event is not None:
-                yield json.dumps(numbers(event), allow_nan=False).encode() + b"\n"
-            if last:
-                yield b'{"kind": "end"}\n'
-                return
+        events = VIEWS[choice("view", name, VIEWS)](settings, **options)
+        lock = self._locks["simulation" if name == "simulation" else "theory"]
+        return StreamingResponse(_lines(events, lock), media_type="application/x-ndjson")
 
 
-async def _body(request: Request) -> dict[str, Any]:
-    """Return the JSON object that a request carries, or raise `InvalidInput`."""
+def _lines(events: Iterator[dict[str, Any]], lock: threading.Lock) -> Iterator[bytes]:
+    """Return events as lines of JSON; an error ends them as an event of its own."""
+    last = False
+    while not last:
+        with lock:
+            try:
+                event = next(events, {"kind": "end"})
+            except InvalidInput as error:
+                event = {"kind": "error", "message": str(error)}
+        last = event["kind"] in ("end", "error")
+        yield json_text(event).encode() + b"\n"
+    if event["kind"] == "error":
+        yield b'{"kind": "end"}\n'
+
+
+async def _given(request: Request, *options: str) -> tuple[Settings, dict[str, Any]]:
+    """Return the settings and options in the JSON object that a request carries."""
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise InvalidInput("Content-Type", "application/json", "another type")
     text = b""
@@ -160,35 +144,26 @@ async def _body(request: Request) -> dict[str, Any]:
         if len(text) > LONGEST:
             raise InvalidInput("body", f"at most {LONGEST} bytes", "more")
     try:
-        value = json.loads(text)
+        body = json.loads(text)
     except (ValueError, RecursionError):
         raise InvalidInput("body", "a JSON object", "something else") from None
-    if not isinstance(value, dict):
-        raise InvalidInput("body", "a JSON object", value)
-    return value
-
-
-def _options(body: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the options of a request besides its settings."""
+    if not isinstance(body, dict):
+        raise InvalidInput("body", "a JSON object", body)
     for name in body:
-        choice("key of the body", name, ("settings", *names))
-    return {name: body[name] for name in names if name in body}
-
-
-def _settings(body: dict[str, Any]) -> Settings:
-    values = body.get("settings", {})
+        choice("key of the body", name, ("settings", *options))
+    values = body.pop("settings", {})
     if not isinstance(values, dict):
         raise InvalidInput("settings", "a JSON object", values)
-    return Settings(values)
+    return Settings(values), body
 
 
-def create_app(port: int | None = None) -> ASGIApp:
+def create_app(port: int) -> ASGIApp:
     """Return the application.
 
     Parameters
     ----------
-    port : int, optional
-        The port that the Host header must name; any by default.
+    port : int
+        The port that the Host header must name.
 
     Returns
     -------
@@ -202,42 +177,29 @@ def create_app(port: int | None = None) -> ASGIApp:
         return HTMLResponse(page())
 
     async def coarse(request: Request) -> Response:
-        body = await _body(request)
-        _options(body)
-        found = await run_in_threadpool(theory.coarse, _settings(body))
-        timing = {"Server-Timing": f"theory;dur={found.pop('cpu'):.2f}"}
-        return JSONResponse(found, headers=timing)
+        settings, _ = await _given(request)
+        return await run_in_threadpool(theory.coarse, settings)
 
     async def view(request: Request) -> Response:
-        body = await _body(request)
-        name, options = request.path_params["name"], _options(body, "axis")
-        if options and name != "phase":
-            raise InvalidInput("axis", "given for the phase diagram alone", options["axis"])
-        return _stream(await run_in_threadpool(theory.view, name, _settings(body), options))
-
-    async def simulate(request: Request) -> Response:
-        body = await _body(request)
-        options = {"dimension": 200, "trials": 8, "seed": 0}
-        options |= _options(body, *options)
-        return _stream(await run_in_threadpool(theory.simulation, _settings(body), options))
+        name = request.path_params.get("name", "simulation")
+        given = await _given(request, *OPTIONS.get(name, ()))
+        return await run_in_threadpool(theory.stream, name, *given)
 
     @contextlib.asynccontextmanager
     async def warm(_: Starlette) -> AsyncIterator[None]:
-        threading.Thread(target=theory.warm, daemon=True).start()
+        # What the first curves need is compiled before they are asked for.
+        threading.Thread(target=theory.coarse, args=(Settings({}),), daemon=True).start()
         yield
 
     routes = [
         Route("/", index),
         Route("/api/coarse", coarse, methods=["POST"]),
         Route("/api/view/{name}", view, methods=["POST"]),
-        Route("/api/simulate", simulate, methods=["POST"]),
+        Route("/api/simulate", view, methods=["POST"]),
         Mount("/static", StaticFiles(directory=STATIC)),
     ]
-    app = Starlette(
-        routes=routes,
-        exception_handlers={InvalidInput: _invalid, ClientDisconnect: _gone},
-        lifespan=warm,
-    )
+    handlers: dict[Any, Any] = {InvalidInput: _invalid, ClientDisconnect: _gone}
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=warm)
     return _Guard(app, port)
 
 
@@ -247,7 +209,3 @@ async def _invalid(_: Request, error: Exception) -> Response:
 
 async def _gone(_: Request, __: Exception) -> Response:
     return Response(status_code=499)
-
-
-def _stream(lines: Iterator[bytes]) -> Response:
-    return StreamingResponse(lines, media_type="application/x-ndjson")

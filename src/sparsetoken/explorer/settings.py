@@ -15,7 +15,7 @@ from sparsetoken.parameters import Linear, Log, Parameter, Range, parameter, par
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
-from sparsetoken.validation import choice
+from sparsetoken.validation import Reals, choice
 
 DIMENSION = 100
 """Of tokens with a covariance, which have a size of their own."""
@@ -155,7 +155,7 @@ class Settings:
         """Return the model of this name with its query."""
         return make_model(name, self.query())
 
-    def readout(self, alpha1: float) -> Readout:
+    def readout(self, alpha1: Reals) -> Readout:
         """Return the readout on so many samples per dimension."""
         return Readout(self["loss"], self["ridge"], alpha1)
 

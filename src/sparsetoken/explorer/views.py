@@ -6,8 +6,10 @@ A stream is a generator: whoever no longer wants it stops asking, and nothing mo
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,18 +19,17 @@ from sparsetoken.models import Attention
 from sparsetoken.results import Prediction
 from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.trial import Setting, TrialPlan
-from sparsetoken.theory import align, descend
+from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory import capacity as capacity_of
 from sparsetoken.theory.floor import directions_alike
 from sparsetoken.theory.oracle import LearningError, learning_error
-from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
 Events = Iterator[dict[str, Any]]
 
 MODELS = ("attention", "pooled", "vectorized", "elementwise", "hard_attention")
-LOADS = tuple(float(alpha) for alpha in np.geomspace(0.25, 10, 21))
+LOADS = tuple(np.geomspace(0.25, 10, 21).tolist())
 NEAR = 0.06  # in log(alpha): the marked load stands for a neighbour
 CHUNK = 3  # loads at a time: between chunks a stream can be left
 TOLERANCE = 1e-3
@@ -45,114 +46,96 @@ SIMULATED_LOADS = (0.5, 1.0, 2.0, 4.0)
 SIMULATED = ("attention", "pooled")
 
 
-def _chunks(loads: Sequence[float]) -> Iterator[Sequence[float]]:
-    for first in range(0, len(loads), CHUNK):
-        yield loads[first : first + CHUNK]
+def _named(found: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}
 
 
-def _refused(model: str, error: InvalidInput) -> dict[str, Any]:
-    return {"kind": "refused", "model": model, "message": str(error)}
+def predictions(
+    settings: Settings, name: str, loads: Sequence[float], tolerance: float
+) -> Prediction:
+    """Return the predictions for the model of this name at each load."""
+    problem, model = settings.problem(), settings.model(name)
+    return predict(problem, model, settings.readout(loads), tolerance=tolerance, progress=False)
 
 
 def query(settings: Settings) -> Events:
     """Tell cosine and sharpness of the query, and what to know of it."""
     problem, model = settings.problem(), settings.model("attention")
     found = working_query(problem, model)
-    assert found is not None  # attention has one
-    advice = list(advice_on(problem, model, found))
-    yield {"kind": "query", "cosine": found.cosine, "sharpness": found.sharpness, "advice": advice}
+    advice = advice_on(problem, model, found)
+    yield {"kind": "query", **_named(found, "cosine", "sharpness"), "advice": advice}
 
 
 def curves(settings: Settings) -> Events:
     """Tell the learning curve of each model, and the floor under every learner."""
     yield from query(settings)
-    problem, marked = settings.problem(), settings["alpha1"]
+    marked = settings["alpha1"]
     loads = sorted({marked, *(alpha for alpha in LOADS if abs(math.log(alpha / marked)) > NEAR)})
     for name in MODELS:
-        rows: list[dict[str, Any]] = []
-        try:
-            for some in _chunks(loads):
-                readouts = [settings.readout(alpha) for alpha in some]
-                found = predict_readouts(problem, settings.model(name), readouts, TOLERANCE)
-                rows += [_row(alpha, p) for alpha, p in zip(some, found, strict=True)]
-                yield {"kind": "working", "model": name, "done": len(rows), "of": len(loads)}
-            yield {"kind": "curve", "model": name, "rows": rows}
-        except InvalidInput as error:
-            yield _refused(name, error)
-    yield from _floor(settings)
+        solve = functools.partial(predictions, settings, name, tolerance=TOLERANCE)
+        yield from _curve(name, loads, CHUNK, solve)
+    yield from _curve("floor", FLOOR_LOADS, 1, functools.partial(floors, settings))
 
 
-def _row(alpha: float, found: Prediction | LearningError) -> dict[str, Any]:
-    return {
-        "alpha": alpha,
-        "test_error": found.test_error,
-        "numerical_error": found.numerical_error,
-        "status": str(found.status.code),
-    }
+def _curve(
+    name: str, loads: Sequence[float], chunk: int, solve: Callable[[Sequence[float]], Iterable[Any]]
+) -> Events:
+    rows: list[dict[str, Any]] = []
+    try:
+        for first in range(0, len(loads), chunk):
+            some = loads[first : first + chunk]
+            for alpha, found in zip(some, solve(some), strict=True):
+                errors = _named(found, "test_error", "numerical_error", "status")
+                rows.append({"alpha": alpha, **errors})
+            yield {"kind": "working", "model": name, "done": len(rows), "of": len(loads)}
+        yield {"kind": "curve", "model": name, "rows": rows}
+    except InvalidInput as error:
+        yield {"kind": "refused", "model": name, "message": str(error)}
 
 
-def floor(settings: Settings, alpha1: float, points: int) -> LearningError:
+def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
     """Return the least error of any learner that has the labels of query and readout.
 
     A query that is given may know of the signal what no labels told; then it is the error with
     the signal known.
     """
+    problem = settings.problem()
     if settings["query"] == "given":
-        oracle = learning_error(settings.problem(), LARGEST_LOAD, points=points)
-        return dataclasses.replace(oracle, test_error=oracle.oracle_error)
-    if not directions_alike(settings.problem().tokens):
+        oracle = learning_error(problem, LARGEST_LOAD, points=FLOOR_POINTS)
+        return [dataclasses.replace(oracle, test_error=oracle.oracle_error)] * len(loads)
+    if not directions_alike(problem.tokens):
         remedy = "A signal along large directions of a covariance may be learned faster."
-        raise InvalidInput(
-            "tokens", "alike in all directions for this floor", settings.problem().tokens, remedy
-        )
-    labels = alpha1 + settings["alpha0"]
-    return learning_error(settings.problem(), labels, points=points)
-
-
-def _floor(settings: Settings) -> Events:
-    rows = []
-    try:
-        for alpha in FLOOR_LOADS:
-            rows.append(_row(alpha, floor(settings, alpha, FLOOR_POINTS)))
-            yield {"kind": "working", "model": "floor", "done": len(rows), "of": len(FLOOR_LOADS)}
-        yield {"kind": "curve", "model": "floor", "rows": rows}
-    except InvalidInput as error:
-        yield _refused("floor", error)
+        legal = "alike in all directions for this floor"
+        raise InvalidInput("tokens", legal, problem.tokens, remedy)
+    labels = [alpha1 + settings["alpha0"] for alpha1 in loads]
+    return [learning_error(problem, alpha, points=FLOOR_POINTS) for alpha in labels]
 
 
 def phase(settings: Settings, axis: str = "strength") -> Events:
     """Tell the errors of three models over the load and another parameter, row by row."""
     choice("axis", axis, PHASE_AXES)
-    loads = [float(alpha) for alpha in np.geomspace(0.25, 10, CELLS)]
-    values = [value for value in PHASE_AXES[axis].tolist() if _legal(settings, axis, value)]
+    loads = np.geomspace(0.25, 10, CELLS).tolist()
+    values = PHASE_AXES[axis].tolist()
+    if axis == "length":
+        values = [int(length) for length in values if length >= settings["informative"]]
     yield {"kind": "axes", "x": loads, "y": values, "axis": axis}
     for value in values:
-        here = settings.replace(**{axis: int(value) if axis == "length" else value})
-        problem, readouts = here.problem(), [here.readout(alpha) for alpha in loads]
+        here = settings.replace(**{axis: value})
         row: dict[str, Any] = {"kind": "row", "value": value}
         for name in ("attention", "pooled", "vectorized"):
-            found = predict_readouts(problem, here.model(name), readouts, PHASE_TOLERANCE)
-            row[name] = [p.test_error for p in found]
+            row[name] = predictions(here, name, loads, PHASE_TOLERANCE).test_error
             yield {"kind": "working", "model": name, "done": 0, "of": 0}
         yield row
-
-
-def _legal(settings: Settings, axis: str, value: float) -> bool:
-    return axis != "length" or value >= settings["informative"]
 
 
 def alignment(settings: Settings) -> Events:
     """Tell cosine and sharpness of the query that two steps find, over their samples."""
     problem = settings.problem()
     for alpha0 in [*np.geomspace(0.05, 100, 25).tolist(), settings["alpha0"]]:
-        found = align(problem, settings.steps(alpha0))
-        yield {
-            "kind": "alignment",
-            "alpha0": alpha0,
-            "cosine": found.cosine,
-            "sharpness": found.sharpness,
-            "readout_cosine": found.readout_cosine,
-        }
+        found = _named(
+            align(problem, settings.steps(alpha0)), "cosine", "sharpness", "readout_cosine"
+        )
+        yield {"kind": "alignment", "alpha0": alpha0, **found}
 
 
 def capacity(settings: Settings) -> Events:
@@ -160,42 +143,29 @@ def capacity(settings: Settings) -> Events:
     problem = settings.problem()
     for name in ("pooled", "vectorized", "hard_attention", "attention"):
         found = capacity_of(problem, settings.model(name), tolerance=CAPACITY_TOLERANCE)
-        yield {
-            "kind": "capacity",
-            "model": name,
-            "capacity": found.capacity,
-            "numerical_error": found.numerical_error,
-            "status": str(found.status.code),
-        }
+        quantities = _named(found, "capacity", "numerical_error", "status")
+        yield {"kind": "capacity", "model": name, **quantities}
 
 
 def descent(settings: Settings) -> Events:
     """Tell the course of gradient descent on all weights: two replicas at once, then enough."""
     problem, model = settings.problem(), Attention(settings.descent())
-    names = ("test_error", "training_loss", "cosine")
     for replicas in (2, None):
         found = descend(problem, model, tolerance=DESCENT_TOLERANCE, replicas=replicas)
+        course = _named(found, "test_error", "training_loss", "cosine")
         kept = np.isfinite(found.norm_w)  # until it diverges
         yield {
             "kind": "descent",
             "coarse": replicas is not None,
-            **{name: getattr(found, name)[kept].tolist() for name in names},
-            "numerical_error": found.numerical_error,
-            "best_step": int(found.best_step),
-            "status": str(found.status.code),
+            **{name: values[kept] for name, values in course.items()},
+            **_named(found, "numerical_error", "best_step", "status"),
             "message": found.status.remedy,
         }
-        if found.status.code == "no_limit":
+        if found.status == "no_limit":
             return
 
 
-VIEWS: dict[str, Callable[..., Events]] = {
-    view.__name__: view for view in (curves, phase, alignment, capacity, descent, query)
-}
-"""By the name that the page asks for."""
-
-
-def simulation(settings: Settings, dimension: int, trials: int, seed: int) -> Events:
+def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: int = 0) -> Events:
     """Run trials at finite dimension, and tell mean and standard error after each.
 
     They are the trials of ``simulate`` with the same dimension and seed.
@@ -207,30 +177,26 @@ def simulation(settings: Settings, dimension: int, trials: int, seed: int) -> Ev
     problem, setting = settings.problem(), Setting(size, seed, "reduced")
     total = len(SIMULATED) * len(SIMULATED_LOADS) * trials
     done = 0
-    for name in SIMULATED:
-        for alpha in SIMULATED_LOADS:
-            plan = TrialPlan(problem, settings.model(name), settings.readout(alpha), setting)
-            errors: list[float] = []
-            for number in range(trials):
-                errors.append(plan.run(number).outcome.test_error)
-                done += 1
-                yield {
-                    "kind": "simulated",
-                    "model": name,
-                    "alpha": alpha,
-                    "mean": float(np.mean(errors)),
-                    "standard_error": float(standard_error(np.array(errors))),
-                    "trials": len(errors),
-                    "done": done,
-                    "of": total,
-                    "dimension": size,
-                }
+    for name, alpha in itertools.product(SIMULATED, SIMULATED_LOADS):
+        plan = TrialPlan(problem, settings.model(name), settings.readout(alpha), setting)
+        errors: list[float] = []
+        for number in range(trials):
+            errors.append(plan.run(number).outcome.test_error)
+            done += 1
+            yield {
+                "kind": "simulated",
+                "model": name,
+                "alpha": alpha,
+                "mean": np.mean(errors),
+                "standard_error": standard_error(np.array(errors)),
+                "trials": len(errors),
+                "done": done,
+                "of": total,
+                "dimension": size,
+            }
 
 
-def numbers(value: Any) -> Any:
-    """Return a value with null for the numbers that JSON lacks."""
-    if isinstance(value, dict):
-        return {key: numbers(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [numbers(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+VIEWS: dict[str, Callable[..., Events]] = {
+    view.__name__: view for view in (curves, phase, alignment, capacity, descent, query, simulation)
+}
+"""By the name that the page asks for."""

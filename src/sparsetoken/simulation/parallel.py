@@ -11,7 +11,7 @@ from sparsetoken.progress import progress_of
 from sparsetoken.results import Record, Simulation, Status
 from sparsetoken.results.record import stacked
 from sparsetoken.results.simulation import of_trials
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import Failure, InvalidInput, integer
 from sparsetoken.values import Grid
 
 Result = TypeVar("Result")
@@ -19,7 +19,7 @@ Of = TypeVar("Of", bound=Record, covariant=True)
 MOST_DEATHS = 3
 
 
-class WorkersDied(RuntimeError):
+class WorkersDied(Failure):
     """Trials whose worker processes died again and again, or an executor that is broken."""
 
 

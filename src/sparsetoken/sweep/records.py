@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from sparsetoken.validation import Failure
+
 CONVERGED = "converged"
 FAILED = "failed"
 """The status of a row whose computation raised an error."""
 
 
-class RunStopped(RuntimeError):
+class RunStopped(Failure):
     """A run that cannot go on. Rows that were finished are in the store."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} The next run goes on from here."
 
 
 class Counts(NamedTuple):

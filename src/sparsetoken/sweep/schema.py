@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.validation import Failure, InvalidInput
 
 SCHEMA_VERSION = 3
 APPLICATION = 0x53744B6E  # in the header of the file, which tells that it is a store of sweeps
@@ -54,7 +54,7 @@ Salvage relies on it.
 """
 
 
-class StoreError(Exception):
+class StoreError(Failure):
     """A store that cannot be used or written; the message says why and what to do."""
 
 
