@@ -35,10 +35,12 @@ def _stopped(number: int, _: object) -> None:
     interpreter that ends in the middle of its work. What a command has finished it has
     written; only worker processes end and give their semaphores back here.
     """
-    if "multiprocessing" in sys.modules:
-        from sparsetoken.cli.workers import end_workers
+    if "multiprocessing.resource_tracker" in sys.modules:
+        # An import that the signal interrupts may fail here, and must not swallow the signal.
+        with contextlib.suppress(BaseException):
+            from sparsetoken.cli.workers import end_workers
 
-        end_workers()
+            end_workers()
     show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
     with contextlib.suppress(OSError):  # a terminal that was closed
         os.write(2, f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.\n".encode())

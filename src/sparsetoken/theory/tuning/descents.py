@@ -12,6 +12,7 @@ import scipy
 
 from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.progress import progress_of
 from sparsetoken.results import Status, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent
 from sparsetoken.theory.dynamics import TOLERANCE, descend
@@ -56,6 +57,7 @@ def best_descent(
     family: str = "constant",
     evaluations: int = 60,
     replicas: int = 16,
+    progress: bool = True,
 ) -> BestDescent:
     """Search for the descent on all samples whose test error is least.
 
@@ -82,6 +84,8 @@ def best_descent(
         The most descents that are followed, at least 1.
     replicas : int
         Of the course that is returned, as for `descend`.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Raises
     ------
@@ -108,15 +112,17 @@ def best_descent(
             queried = _with(model, descents.descent(_numbers(x)))
             course = descend(problem, queried, replicas=_REPLICAS)
             seen[x] = _lasting(course.test_error)
+            done()
         return seen[x][0]
 
     first = np.log(descents.start)
     bounds = [(x - _FACTOR, x + _FACTOR) for x in first.tolist()]
-    with contextlib.suppress(_Enough):
-        _minimize(error, first, bounds)
-    x = min(seen, key=lambda x: seen[x][0])
-    best = descents.descent(_numbers(x), max(seen[x][1], 1))
-    course = descend(problem, _with(model, best), replicas=replicas)
+    with progress_of("descents", evaluations + 1, progress) as done:
+        with contextlib.suppress(_Enough):
+            _minimize(error, first, bounds)
+        x = min(seen, key=lambda x: seen[x][0])
+        best = descents.descent(_numbers(x), max(seen[x][1], 1))
+        course = descend(problem, _with(model, best), replicas=replicas)
     return BestDescent(best, course, len(seen), _status(course, x, bounds))
 
 

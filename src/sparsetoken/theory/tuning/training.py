@@ -11,6 +11,7 @@ import scipy
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.progress import progress_of
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.theory.tuning.one_number import (
@@ -132,6 +133,7 @@ def best_training(
     *,
     evaluations: int = 60,
     tolerance: float = 1e-4,
+    progress: bool = True,
 ) -> BestTraining:
     """Return the split, step sizes, sharpness and ridge with the least test error together.
 
@@ -156,6 +158,8 @@ def best_training(
         The most predictions of the simplex, after about 40 of the two searches. At least 1.
     tolerance : float
         Of the test error, as for `predict`.
+    progress : bool
+        Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
     Raises
     ------
@@ -172,19 +176,21 @@ def best_training(
     search = _Search(problem, model, readout, total, tolerance)
     starts = _starts(problem, model, readout, total, tolerance)
     first = np.array(min(starts, key=lambda choice: search.error(np.array(choice))))
-    simplex = np.stack([first, *(first + _FIRST_MOVE * np.eye(len(first)))])
-    scipy.optimize.minimize(
-        search.error,
-        first,
-        method="Nelder-Mead",
-        bounds=search.bounds,
-        options={
-            "initial_simplex": simplex,
-            "maxfev": evaluations,
-            "xatol": _NEAR,
-            "fatol": _FLAT,
-        },
-    )
+    options = {
+        "initial_simplex": np.stack([first, *(first + _FIRST_MOVE * np.eye(len(first)))]),
+        "maxfev": evaluations,
+        "xatol": _NEAR,
+        "fatol": _FLAT,
+    }
+    with progress_of("predictions", evaluations, progress) as done:
+
+        def error(at: np.ndarray) -> float:
+            done()
+            return search.error(at)
+
+        scipy.optimize.minimize(
+            error, first, method="Nelder-Mead", bounds=search.bounds, options=options
+        )
     return _result(search)
 
 
