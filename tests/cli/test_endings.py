@@ -13,9 +13,10 @@ import pytest
 COMMAND = [sys.executable, "-m", "sparsetoken"]
 SIMULATE = ["simulate", "attention", "--dimension", "600", "--trials", "4000"]
 
-# Tests that run in the background inherit that SIGINT is ignored: set it back before the start.
+# Tests in the background inherit that SIGINT or SIGHUP is ignored: set them back before the start.
 HEEDING = (
-    "import os, signal, sys; signal.signal({0}, signal.SIG_DFL); os.execv(sys.executable, {1})"
+    "import os, signal, sys; [signal.signal(n, signal.SIG_DFL) for n in (1, 2, 15)]; "
+    "os.execv(sys.executable, {0})"
 )
 FEW_FILES = (
     "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)); "
@@ -59,7 +60,7 @@ def test_a_signal_to_all_processes_leaves_one_line(number, word):
     """The workers are hit while they start, which is when Python would write a traceback."""
     command = [*COMMAND, *SIMULATE, "--workers", "2"]
     process = subprocess.Popen(
-        [sys.executable, "-c", HEEDING.format(int(number), command)],
+        [sys.executable, "-c", HEEDING.format(command)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -88,7 +89,7 @@ def test_a_signal_to_all_processes_leaves_one_line(number, word):
 def test_a_signal_while_modules_are_imported_leaves_one_line(arguments, number, word, seconds):
     command = [*COMMAND, *arguments]
     process = subprocess.Popen(
-        [sys.executable, "-c", HEEDING.format(int(number), command)],
+        [sys.executable, "-c", HEEDING.format(command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -2,7 +2,7 @@
 
 import { defaults } from "explorer/state.js";
 
-const TWO_STEPS = { alpha0: "alpha0", eta_w: "eta_w", eta_b: "eta_b", eta_q: "eta_q", beta: "beta" };
+const TWO_STEPS = ["alpha0", "eta_w", "eta_b", "eta_q", "beta"];
 const covariance = (s) => s.spectrum > 0 || s.bag_effect > 0;
 
 /** Return Python source that computes what a view shows. */
@@ -16,7 +16,7 @@ export function python({ settings: s, view, axis }) {
     tokens = ", tokens=tokens";
   }
   lines.push(`problem = st.SparseTokenProblem(${s.length}, ${s.informative}, ${float(s.strength)}, ${float(s.positive_rate)}${tokens})`);
-  const steps = Object.entries(TWO_STEPS).map(([from, to]) => `${to}=${float(s[from])}`).join(", ");
+  const steps = TWO_STEPS.map((name) => `${name}=${float(s[name])}`).join(", ");
   const trained = `st.TwoSteps(${steps}, loss="${s.loss}")`;
   const query = s.query === "given" ? `st.Query(${float(s.cosine)}, ${float(s.sharpness)})` : trained;
   lines.push(`query = ${query}`);
@@ -42,7 +42,7 @@ const BODY = {
   phase(s, axis, trained) {
     const lines = ["import dataclasses", readout(s, "np.geomspace(0.25, 10, 12)")];
     const many = axis === "alpha0";
-    const [field, values] = many ? ["alpha", "np.geomspace(0.05, 20, 12)"] : PHASE[axis];
+    const [field, values] = many ? ["alpha0", "np.geomspace(0.05, 20, 12)"] : PHASE[axis];
     lines.push(`for value in ${values}:`);
     if (axis === "length") lines.push(`    if value < ${s.informative}:`, "        continue", "    value = int(value)");
     if (many && s.query !== "given") lines.push(`    query = dataclasses.replace(${trained}, ${field}=value)`, "    at = problem");
@@ -53,7 +53,7 @@ const BODY = {
   },
   alignment: (s, _, trained) => [
     "import dataclasses",
-    `steps = dataclasses.replace(${trained}, alpha=np.geomspace(0.05, 100, 25))`,
+    `steps = dataclasses.replace(${trained}, alpha0=np.geomspace(0.05, 100, 25))`,
     "print(st.align(problem, steps).cosine)",
   ],
   capacity: () => [
@@ -63,7 +63,7 @@ const BODY = {
   descent: (s) => [
     `steps = st.JointDescent(alpha=${float(s.alpha1)}, steps=${s.descent_steps}, eta_w=${float(s.descent_eta_w)}, `
       + `eta_q=${float(s.descent_eta_q)}, beta=${float(s.beta)}, loss="${s.loss}")`,
-    "course = st.predict(problem, st.Attention(steps), tolerance=5e-3)",
+    "course = st.descend(problem, st.Attention(steps), tolerance=5e-3)",
     "print(course.test_error, course.best_step)",
   ],
   bag: (s) => (s.query === "given" ? ["print(query)"] : ["print(st.align(problem, query).query)"]),
