@@ -74,8 +74,8 @@ def test_letters_have_three_forms():
         parameters_of(SparseTokenProblem)["strength"],
         parameters_of(TwoSteps)["alpha0"],
     )
-    assert (strength.letter, strength.symbol, strength.plain) == (r"\theta", "θ", "theta")
-    assert (alpha0.symbol, alpha0.equation, alpha0.plain) == ("α₀", "α₀ = n₀/d", "alpha0")
+    assert (strength.letter, strength.symbol) == (r"\theta", "θ")
+    assert (alpha0.symbol, alpha0.equation) == ("α₀", "α₀ = n₀/d")
     assert (strength.title, alpha0.title) == ("strength (theta)", "alpha0 (n0/d)")
     assert parameters_of(TwoSteps)["eta_w"].title == "eta_w"
     assert strength.axis_label == "signal strength θ"

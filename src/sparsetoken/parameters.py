@@ -164,12 +164,7 @@ class Parameter:
             return ""
         if self.whole:
             return legal_integer(*self.range.whole)
-        return legal_real(**self.range.interval)
-
-    @property
-    def plain(self) -> str:
-        """The letter in ASCII, such as theta or alpha0."""
-        return _plain(self.letter).partition(" = ")[0]
+        return legal_real(**self.range.interval, infinite=self.range.infinite)
 
     @property
     def told(self) -> str:

@@ -18,6 +18,8 @@ Row = Mapping[str, Any]
 
 def text(rows: Sequence[Row], advice: Sequence[str] = (), title: str = "") -> str:
     """Return rows as a table of plain text."""
+    if not rows:
+        return "\n".join([title or "no points", *advice])
     shown = _cells(rows)
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     upright = len(rows) == 1
@@ -34,6 +36,8 @@ def text(rows: Sequence[Row], advice: Sequence[str] = (), title: str = "") -> st
 
 def html(rows: Sequence[Row], advice: Sequence[str] = ()) -> str:
     """Return rows as an HTML table for a notebook."""
+    if not rows:
+        return "<p>no points</p>"
     body = "".join(
         "<tr>" + "".join(f"<td>{escape.escape(cell)}</td>" for cell in row) + "</tr>"
         for row in _cells(rows)

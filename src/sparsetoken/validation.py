@@ -111,11 +111,9 @@ def real(
     >>> real("ridge", 1, 0.0)
     1.0
     """
-    if infinite:
-        remedy = f"{remedy} inf is allowed.".lstrip()
-        if value == math.inf:
-            return math.inf
-    legal = legal_real(low, high, open_low=open_low, open_high=open_high)
+    legal = legal_real(low, high, open_low=open_low, open_high=open_high, infinite=infinite)
+    if infinite and isinstance(value, numbers.Real) and value == math.inf:
+        return math.inf
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise InvalidInput(name, legal, value, remedy)
     try:
@@ -136,13 +134,14 @@ def legal_real(
     *,
     open_low: bool = False,
     open_high: bool = False,
+    infinite: bool = False,
 ) -> str:
     """Return the legal values of `real` in words."""
     if low == -math.inf and high == math.inf:
         return "a finite number"
     left = "(" if open_low or low == -math.inf else "["
     right = ")" if open_high or high == math.inf else "]"
-    return f"a finite number in {left}{low:g}, {high:g}{right}"
+    return f"a finite number in {left}{low:g}, {high:g}{right}{', or inf' * infinite}"
 
 
 def reals(

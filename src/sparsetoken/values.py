@@ -56,7 +56,8 @@ def broadcast(*values: Any) -> Grid:
         full = np.broadcast_arrays(*arrays)
     except ValueError:
         shapes = {names[-1]: a.shape for (_, names), a in zip(paths, arrays, strict=True)}
-        raise InvalidInput("arrays", "of shapes that broadcast", shapes) from None
+        remedy = "For all combinations give one an axis more, as strength[:, None]."
+        raise InvalidInput("arrays", "of shapes that broadcast", shapes, remedy) from None
     shape = full[0].shape
     coords = {
         names[-1]: a.reshape((1,) * (len(shape) - a.ndim) + a.shape)

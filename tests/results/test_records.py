@@ -617,3 +617,43 @@ def test_a_figure_of_its_own_has_the_style_and_plain_numbers(curve):
     assert axes.lines[0].get_color() == COLOURS["attention"]  # the first of the cycle
     assert not axes.spines["top"].get_visible()
     pyplot.close(axes.figure)
+
+
+def test_positions_differ_from_point_to_point_where_all_quantities_have_them():
+    readout = Readout(ridge=np.array([0.01, 0.1, 1.0])[:, None], alpha1=[1.0, 2.0])
+    found = predict(PROBLEM, Pooled(), readout)
+    best = found.test_error.argmin(axis=0)
+    least = found.isel(ridge=best - 3)  # from the end, as an integer may be
+    np.testing.assert_array_equal(least.test_error, found.test_error.min(axis=0))
+    np.testing.assert_array_equal(least.coords["ridge"], np.array([0.01, 0.1, 1.0])[best])
+    trials = st.simulate(PROBLEM, Pooled(), readout, dimension=20, trials=2).isel(ridge=best)
+    assert trials.mean.test_error.shape == (2,)
+    assert trials.trials.test_error.shape == (2, 2)
+    model = Attention(JointDescent(alpha=[1.0, 2.0], steps=2))
+    courses = st.descend(PROBLEM, model, replicas=2, tolerance=0.5)
+    with pytest.raises(InvalidInput, match=r"an integer in .-2, 1. or a slice;"):
+        courses.isel(alpha=np.zeros(3, int))  # each course has one status for all its steps
+
+
+def test_an_empty_part_is_shown_and_keeps_its_columns():
+    part = predict(PROBLEM, Pooled(), Readout(alpha1=[1.0, 2.0]))[2:]
+    assert repr(part) == "no points"
+    assert "no points" in part._repr_html_()
+    assert "test_error" in part.to_frame().columns
+
+
+def test_results_of_other_parameters_differ():
+    one, two = (
+        st.capacity(st.SparseTokenProblem(4, 1, 2.0, [pi, 0.5]), Pooled()) for pi in (0.5, 0.4)
+    )
+    assert one == one
+    assert one != two
+    assert one[1] == two[1]
+
+
+def test_a_course_that_diverged_has_no_query_at_its_end():
+    model = Attention(JointDescent(alpha=1.0, steps=40, eta_w=1e6, eta_q=1e6, start_q=1.0))
+    course = st.descend(PROBLEM, model, replicas=2, tolerance=0.9)
+    assert course.status.code is StatusCode.NO_LIMIT
+    with pytest.raises(InvalidInput, match="one before the descent diverges"):
+        course.query()

@@ -261,8 +261,8 @@ def _label_name(path: Path, names: Sequence[str], label: str | None, default: st
 
 
 def _chosen(columns: Sequence[str | int], names: Sequence[str]) -> list[str]:
-    wanted = [str(column) for column in columns]
-    if len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
+    wanted = [columns] if isinstance(columns, str) else [str(column) for column in columns]
+    if not wanted or len(set(wanted)) < len(wanted) or not set(wanted) <= set(names):
         raise InvalidInput("columns", f"different ones of {some(names)}", ", ".join(wanted))
     return wanted
 

@@ -82,7 +82,8 @@ def execute(arguments: Sequence[str]) -> int:
     try:
         code = app(arguments, exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        message(f"Error: {error} See sparsetoken {first} --help.")
+        command = f"{first} " if first in COMMANDS else ""
+        message(f"Error: {error} See sparsetoken {command}--help.")
         return 2
     return code if isinstance(code, int) else 0
 

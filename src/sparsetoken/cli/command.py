@@ -75,6 +75,7 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     options["json"] = inspect.Parameter(
         "json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_JSON
     )
+    options = {name: _exact(parameter) for name, parameter in options.items()}
     first = [p for p in options.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     rest = [p for p in options.values() if p.kind is inspect.Parameter.KEYWORD_ONLY]
     signature = inspect.Signature([*first, *rest])
@@ -145,6 +146,21 @@ def _option(declared: Parameter, panel: str, optional: bool) -> inspect.Paramete
     annotation: Any = Annotated[kind | None if default is None else kind, option]
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(declared.name, keyword, default=default, annotation=annotation)
+
+
+def _exact(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Return an option that rounds no number where an integer is asked for."""
+    if typing.get_args(parameter.annotation)[:1] not in ((int,), (int | None,)):
+        return parameter
+    return parameter.replace(annotation=Annotated[parameter.annotation, Option(converter=_whole)])
+
+
+def _whole(_: Any, tokens: Any) -> int:
+    text: str = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text[:60]!r} is no integer.") from None
 
 
 def _entry(declared: Parameter, given: Any) -> Any:

@@ -54,7 +54,7 @@ def descend(
             group=EXPERIMENT,
             help="tensors draws the tokens; reduced draws the same law without them.",
         ),
-    ] = "reduced",
+    ] = "tensors",
 ) -> Answer:
     """Follow gradient descent on readout, query and bias together, step by step.
 

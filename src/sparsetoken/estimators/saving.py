@@ -91,7 +91,7 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
         return _complete(_harmless(path), path)
     if not trust_pickle:
         legal = "a file that runs no code when it is read, as save writes"
-        remedy = "A pickle from someone you trust: trust_pickle=True, or --trust-pickle."
+        remedy = "For a pickle from someone you trust give trust_pickle=True."
         raise InvalidInput("MODEL", legal, str(path), remedy)
     import joblib
 

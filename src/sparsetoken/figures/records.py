@@ -58,7 +58,8 @@ def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[
     values = np.where(keep, columns[name], np.nan).reshape(lines, -1)
     error = columns.get(f"{name}_error")
     errors = None if error is None else error.reshape(lines, -1)
-    x_name = next((n for n, c in coords.items() if _varies(c)), "point")
+    last = record.dims[-1] if record.dims and record.dims[-1] in coords else "point"
+    x_name = next((n for n, c in coords.items() if _varies(c)), last)
     x = coords.get(x_name, np.broadcast_to(np.arange(shape[-1]), values.shape))
     floor = ax is None if floor is None else floor
     with drawing(ax) as ax:

@@ -9,6 +9,7 @@ import numpy as np
 from sparsetoken.results.record import Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
 from sparsetoken.stages import Query
+from sparsetoken.validation import InvalidInput
 
 _FLOOR = "Computes the test error of the best learner from as many samples, in some seconds."
 _NOTES = "At each point, what to know, with a remedy; `advice` sums them up."
@@ -136,11 +137,16 @@ class DescentPath(Record):
             If there is no such step, or the descent diverged before it.
         """
         there = self.isel(step=step)
+        if not np.isfinite(there.cosine).all():
+            legal = "one before the descent diverges"
+            raise InvalidInput("step", legal, step, "Lower eta_w, eta_q or eta_b.")
         return Query(np.clip(there.cosine, -1, 1), there.sharpness)
 
     @property
     def best_step(self) -> Numbers:
         """The step with the least test error."""
+        if np.isnan(self.test_error).all(axis=-1).any():
+            raise InvalidInput("test errors", "computed at one step or more", "none")
         return np.nanargmin(self.test_error, axis=-1)
 
 

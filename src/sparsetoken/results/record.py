@@ -142,17 +142,25 @@ class Record:
         for dim, position in positions.items():
             choice("dimension", dim, found.dims)
             axis, name = found.dims.index(dim), f"position along {dim}"
-            length, others = found.shape[axis], found.shape[:axis] + found.shape[axis + 1 :]
+            length = found.shape[axis]
             if np.ndim(position):
-                position = np.asarray(position)
-                known = position.dtype.kind in "iu" and position.shape == others
-                if not known or (abs(position) >= length).any():
-                    legal = f"an integer below {length}, or an array of them of shape {others}"
-                    raise InvalidInput(name, legal, position)
+                found._require_positions(dim, position := np.asarray(position))
             elif not isinstance(position, slice):
-                position = integer(name, position, -length, length - 1)
+                position = integer(name, np.asarray(position).item(), -length, length - 1)
             found = found._part(dim, position, tuple(d for d in found.dims if d != dim))
         return found
+
+    def _require_positions(self, dim: str, positions: np.ndarray) -> None:
+        """Raise `InvalidInput` unless each point of the other dimensions has a position."""
+        axis, fields = self.dims.index(dim), map(self._dims_of, dataclasses.fields(self))
+        length, shape = self.shape[axis], self.shape[:axis] + self.shape[axis + 1 :]
+        legal = f"an integer in [{-length}, {length - 1}] or a slice"
+        if all(own == self.dims or dim not in own for own in fields):
+            legal += f", or an array of such integers, of shape {shape}"
+            inside = (positions >= -length) & (positions < length)
+            if positions.dtype.kind in "iu" and positions.shape == shape and inside.all():
+                return
+        raise InvalidInput(f"position along {dim}", legal, positions)
 
     def __getitem__(self, key: Any) -> Self:
         key = key if isinstance(key, tuple) else (key,)
@@ -172,8 +180,11 @@ class Record:
             axis, kept = self.dims.index(dim), isinstance(position, slice)
             if value.shape[axis] == 1:  # the same all along the dimension
                 return value if kept else value.squeeze(axis)
-            full = np.broadcast_to(value, self.shape) if np.ndim(position) else value
-            return np.asarray(part(full, self.dims))
+            if np.ndim(position):  # it may then vary along all that the positions have
+                lengths = zip(self.dims, self.shape, value.shape, strict=True)
+                full = [n if d in (dim, *places) else own for d, n, own in lengths]
+                value = np.broadcast_to(value, full)
+            return np.asarray(part(value, self.dims))
 
         dims = self.dims if isinstance(position, slice) else tuple(d for d in self.dims if d != dim)
         changes: dict[str, Any] = {"dims": dims}
@@ -243,7 +254,8 @@ class Record:
         InvalidInput
             If pandas is not installed.
         """
-        return needed("pandas", "to make a table", "data").DataFrame(self.records())
+        rows = self.to_dict() if self.dims else self.records()
+        return needed("pandas", "to make a table", "data").DataFrame(rows)
 
     def to_xarray(self) -> Any:
         """Return an xarray Dataset with the dimensions and coordinates of the result.
@@ -300,11 +312,13 @@ class Record:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return NotImplemented
-        one, two = self.columns(), other.columns()
-        if self.dims != other.dims or one.keys() != two.keys():
-            return False
-        nan = {name: values.dtype.kind == "f" for name, values in one.items()}
-        return all(np.array_equal(one[n], two[n], equal_nan=nan[n]) for n in one)
+        pairs = ((self.columns(), other.columns()), (self.coords, other.coords))
+        same = self.dims == other.dims and all(one.keys() == two.keys() for one, two in pairs)
+        return same and all(
+            np.array_equal(one[name], two[name], equal_nan=one[name].dtype.kind == "f")
+            for one, two in pairs
+            for name in one
+        )
 
 
 def _taken(

@@ -116,7 +116,7 @@ def critical_cosine(
     ----------
     problem : SparseTokenProblem
     readout : Readout
-        Its alpha may be ``inf``.
+        Its alpha1 may be ``inf``.
     sharpness : float
         k > 0 of the query.
     tolerance : float
@@ -255,7 +255,7 @@ def check_query(
     problem : SparseTokenProblem
     steps : TwoSteps
     readout : Readout
-        Its alpha may be ``inf``.
+        Its alpha1 may be ``inf``.
     tolerance : float
         Of the test error, and of the critical cosine.
 

@@ -90,7 +90,8 @@ def _of_problem(
 
     known = np.unique(alphas)
     if len(known) > _EXACT:
-        known = np.geomspace(known[0], known[-1], _EXACT)
+        finite = known[known < LARGEST_LOAD]  # inf counts as the largest load, far from all others
+        known = np.append(np.geomspace(finite[0], finite[-1], _EXACT), known[len(finite) :])
     values = [learning_error(problem, float(a), points=_NODES).test_error for a in known]
     if len(known) == 1:
         return np.full(len(alphas), values[0])

@@ -72,7 +72,7 @@ def predict(
         those of the shortest readout that fits exactly, with margin 1 for logistic and hinges.
         The norm of the
         logistic readout diverges there: only its direction, errors and AUC have this limit.
-        Its alpha may be ``inf``, the limit of infinite data.
+        Its alpha1 may be ``inf``, the limit of infinite data.
     test_problem : SparseTokenProblem, optional
         The problem of new data, on which test error and AUC are predicted; by default the
         one trained on. For `Vectorized` it must have the same length. Its tokens have the
