@@ -131,7 +131,7 @@ def test_progress_and_tables_for_people(here):
         (("trials = 2", "trials = 20000"), [], "--yes"),
         (("", ""), ["--workers", "-1"], "workers"),
         (("", ""), ["--memory-budget", "0"], "--memory-budget"),
-        (("", ""), ["--memory-budget", "100"], "--memory-budget"),
+        (("", ""), ["--memory-budget", "100"], "memory_budget"),
         (("", ""), ["--cluster", "tcp://127.0.0.1:1"], "--cluster"),
     ],
 )

@@ -182,8 +182,9 @@ def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
 
 def _in_options(error: InvalidInput, names: Collection[str]) -> str:
     """Return the message with options for what the library calls by its keywords, as bag=."""
-    name, *rest = error.args
-    text = str(InvalidInput(option_name(name) if name in names else name, *rest))
+    name, legal, got, remedy = error.args
+    remedy = "" if "np." in remedy else remedy  # it is for Python
+    text = str(InvalidInput(option_name(name) if name in names else name, legal, got, remedy))
     for one in names:
         text = re.sub(rf"\b{one}=(True\b| )?", f"{option_name(one)} ", text)
     return text
