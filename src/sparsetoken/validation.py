@@ -32,7 +32,7 @@ LARGEST_LOAD = 1e9  # of n/d
 LARGEST_INTEGER = 2**128 - 1
 
 
-class Failure(Exception):
+class Failure(RuntimeError):
     """What stops work whose input was good; its text says what to do.
 
     The command line turns it into one message and exit code 1.

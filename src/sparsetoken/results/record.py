@@ -312,7 +312,8 @@ class Record:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return NotImplemented
-        pairs = ((self.columns(), other.columns()), (self.coords, other.coords))
+        varied = [{n: c for n, c in r.coords.items() if c.size > 1} for r in (self, other)]
+        pairs = ((self.columns(), other.columns()), varied)
         same = self.dims == other.dims and all(one.keys() == two.keys() for one, two in pairs)
         return same and all(
             np.array_equal(one[name], two[name], equal_nan=one[name].dtype.kind == "f")

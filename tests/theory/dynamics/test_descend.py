@@ -312,7 +312,7 @@ def test_steps_that_diverge_are_said_and_what_came_before_is_kept():
             assert np.isnan(values[known:]).all(), name
     assert np.isfinite(found.numerical_error)
     assert found.best_step < known
-    with pytest.raises(InvalidInput, match="cosine"):
+    with pytest.raises(InvalidInput, match="before the descent diverges"):
         found.query()
     with pytest.raises(InvalidInput, match="diverge"):
         predict(PROBLEM, Attention(wild), Readout())
