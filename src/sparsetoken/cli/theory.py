@@ -91,7 +91,7 @@ def predict(
         Option(
             "FILE",
             help="Bags (.npz or Parquet): then MODEL is a file that `fit --out` saved, and the "
-            "class of each bag is printed.",
+            "class of each bag is printed, with the probability of that class.",
         ),
     ] = None,
     *,
