@@ -312,6 +312,7 @@ class Record:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return NotImplemented
+        # A point taken out of an array equals the same point found alone, which has no coordinates.
         varied = [{n: c for n, c in r.coords.items() if c.size > 1} for r in (self, other)]
         pairs = ((self.columns(), other.columns()), varied)
         same = self.dims == other.dims and all(one.keys() == two.keys() for one, two in pairs)
