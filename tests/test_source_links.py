@@ -20,21 +20,21 @@ def links():
 
 
 def test_an_equation_leads_to_the_line_of_its_function(links):
-    from sparsetoken.theory import learned_error
+    from sparsetoken.theory import ridgeless
 
-    _, line = inspect.getsourcelines(learned_error.solve_readout)
-    found = links.linked("see `learned-readout`.", "theorists")
-    assert f'<a href="code/theory/learned_error.html#line-{line}">' in found
+    _, line = inspect.getsourcelines(ridgeless.ridgeless_stage)
+    found = links.linked("see `interpolation-threshold`.", "theorists")
+    assert f'<a href="code/theory/ridgeless.html#line-{line}">' in found
 
 
 def test_a_file_with_a_function_leads_there_and_code_blocks_stay(links):
-    text = "| `theory/potential.py`, `Potential.at` |\n```\n`capacity`\n```\n"
+    text = "| `theory/readout/means.py`, `LossMeans.at` |\n```\n`capacity`\n```\n"
     found = links.linked(text, "reference/x")
-    line, _ = links.definitions("theory/potential.py")["Potential.at"]
-    assert f'"../code/theory/potential.html#line-{line}"' in found
+    line, _ = links.definitions("theory/readout/means.py")["LossMeans.at"]
+    assert f'"../code/theory/readout/means.html#line-{line}"' in found
     assert "```\n`capacity`\n```" in found
     with pytest.raises(KeyError):
-        links.linked("`theory/potential.py`, `nothing`", "x")
+        links.linked("`theory/readout/means.py`, `nothing`", "x")
 
 
 @pytest.mark.parametrize("page", ["theorists", "equations"])

@@ -20,8 +20,10 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import StatusCode
 from sparsetoken.stages import Query, Readout
 from sparsetoken.theory import approach_to_infinite_data, capacity, feature_law, predict
-from sparsetoken.theory.learned_error import outcome, solve_readout
-from sparsetoken.theory.potential import Potential
+from sparsetoken.theory.readout.equations import IsotropicReadout, Load
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.outcome import scores_on
+from sparsetoken.theory.readout.solve import solve_readout
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 2.0, 0.3)
@@ -244,10 +246,12 @@ def test_the_rate_of_infinite_data_is_that_of_the_solutions(model):
     found = approach_to_infinite_data(PROBLEM, model)
     with jax.enable_x64(True):
         law = feature_law(model, PROBLEM, model.query, 2048)
+        nodes = FeatureNodes.from_law(law)
+        readout = IsotropicReadout(nodes, get_loss("square"))
 
         def error(alpha):
-            potential = Potential(law, get_loss("square"), alpha)
-            return outcome(potential, solve_readout(potential, 0.0), law).test_error
+            found = solve_readout(readout, Load(alpha / law.weights_per_dimension, 0.0))
+            return scores_on(nodes, found.state).test_error()
 
         limit = error(math.inf)
         near, far = (alpha * (error(alpha) - limit) for alpha in (1e3, 2e3))

@@ -9,8 +9,9 @@ from sparsetoken.models import Attention, Elementwise
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
 from sparsetoken.theory import feature_law
-from sparsetoken.theory.learned_error import solve_readout
-from sparsetoken.theory.potential import Potential
+from sparsetoken.theory.readout.equations import IsotropicReadout, Load
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.solve import solve_readout
 from sparsetoken.theory.score_grid import COARSE, FINE, MIDDLE, PLAIN, ScoreGrid, ScoreGrids
 
 SETTINGS = [
@@ -23,6 +24,20 @@ SETTINGS = [
 ]
 
 
+class NoGrid:
+    """In the place of the grids of a law: none."""
+
+    def __iter__(self):
+        return iter(())
+
+
+def means_of(law, loss):
+    """Return the means of a loss on a grid, and those over all nodes."""
+    ours, direct = (IsotropicReadout(FeatureNodes.from_law(law), loss).means for _ in range(2))
+    direct._grids = NoGrid()
+    return ours, direct
+
+
 @pytest.fixture(autouse=True)
 def _float64():
     with jax.enable_x64(True):
@@ -33,15 +48,17 @@ def _float64():
 @pytest.mark.parametrize(("letters", "query", "alpha1", "ridge"), SETTINGS)
 def test_means_agree_with_those_over_all_nodes(letters, query, alpha1, ridge, shape):
     law = feature_law(Attention(), SparseTokenProblem(*letters), query, 512)
-    potential = Potential(law, get_loss("logistic"), alpha1)
-    x = solve_readout(potential, ridge).x
+    readout = IsotropicReadout(FeatureNodes.from_law(law), get_loss("logistic"))
+    x = solve_readout(readout, Load(alpha1, ridge)).x
+    means, over_nodes = means_of(law, get_loss("logistic"))
     for at in (x, x * [0.5, 1.5, 0.8, 0.5, 2.0]):
-        grid = potential._grid_sums(ScoreGrid(law, shape), at, 0.0)
+        state = readout.state(at, alpha1)
+        grid = means._on(ScoreGrid(law, shape), state, 0.0)
         if grid is None:  # at a solution only the coarse grid, with a query that is not blunt
             assert shape == COARSE or (shape == PLAIN and at is not x)
             assert query.sharpness > 0.1
             continue
-        direct = potential._direct_sums(at, 0.0)
+        direct = over_nodes.at(state, 0.0)
         # coefficients end at 1e-6 of the largest, which leaves means far closer
         for found, expected in zip(grid, direct, strict=True):
             assert np.abs(found - expected).max() <= 1e-7 * np.abs(expected).max()
@@ -51,11 +68,11 @@ def test_nodes_without_features_are_on_the_finer_grid():
     # ReLU weights of two tokens are both 0 in a quarter of the negatives: log C is no place
     relu, problem = Elementwise(activation="relu"), SparseTokenProblem(2, 1, 3.0, 0.5)
     law = feature_law(relu, problem, Query(0.8, 1.0), 512)
-    potential = Potential(law, get_loss("logistic"), 2.0)
+    readout = IsotropicReadout(FeatureNodes.from_law(law), get_loss("logistic"))
     assert not law.C.all()
-    found = solve_readout(potential, 0.01)
+    found = solve_readout(readout, Load(2.0, 0.01))
     assert found.converged
-    grid, direct = potential._node_sums(found.x, 0.0), potential._direct_sums(found.x, 0.0)
+    grid, direct = (means.at(found.state, 0.0) for means in means_of(law, get_loss("logistic")))
     for ours, expected in zip(grid, direct, strict=True):
         assert np.abs(ours - expected).max() <= 1e-7 * np.abs(expected).max()
 
@@ -117,7 +134,7 @@ def test_what_is_not_resolved_is_summed_over_all_nodes():
     sharp = CustomLoss("sharp_bend", lambda y, z: jax.numpy.logaddexp(0.0, -300.0 * y * z) / 300.0)
     problem = SparseTokenProblem(6, 2, 2.0, 0.3)
     law = feature_law(Attention(), problem, Query(0.6, 1.5), 128)
-    potential = Potential(law, sharp, 4.0)
-    x = np.array([3.0, 3.0, -1.0, 1e-4, 1.0])
-    found, direct = potential._node_sums(x, 0.0), potential._direct_sums(x, 0.0)
+    readout = IsotropicReadout(FeatureNodes.from_law(law), sharp)
+    state = readout.state(np.array([3.0, 3.0, -1.0, 1e-4, 1.0]), 4.0)
+    found, direct = (means.at(state, 0.0) for means in means_of(law, sharp))
     np.testing.assert_array_equal(found.gradient, direct.gradient)

@@ -14,6 +14,7 @@ from sparsetoken.losses.base import Loss, Smoothed
 from sparsetoken.numerics.quadrature import RANGE, trapezoidal_step
 
 BLOCKS = (16, 128, 1024)  # points in one compiled call
+_CALL = 64  # points that take about as long as a call by itself
 _MOST_NODES = 1024  # of the trapezoidal rule; a compiled call is faster from there
 _FEW_VALUES = 2**14  # of a function at all nodes: less work than it is to compile a call
 _WIDTHS = 1e-100, 1e100  # whose squares are numbers
@@ -30,7 +31,7 @@ def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.n
     nodes = _nodes_in_g(loss, columns[2])
     if y.size * nodes <= _FEW_VALUES:
         return Smoothed(*_trapezoidal_in_g(loss, columns, int(nodes)).reshape(-1, *y.shape))
-    size = next((size for size in BLOCKS if y.size <= size), BLOCKS[-1])
+    size = min(BLOCKS, key=lambda size: math.ceil(y.size / size) * (size + _CALL))
     pad = -y.size % size
     padded = np.concatenate([columns, columns[:, :1].repeat(pad, axis=1)], axis=1)
     blocks = np.split(padded, padded.shape[1] // size, axis=1)

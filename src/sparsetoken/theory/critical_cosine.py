@@ -14,9 +14,9 @@ from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction, Status, StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.theory.curve import FIRST_POINTS
 from sparsetoken.theory.predict import predict, predict_readouts
 from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
+from sparsetoken.theory.readout.curve import FIRST_POINTS
 from sparsetoken.validation import real
 from sparsetoken.values import require_numbers
 

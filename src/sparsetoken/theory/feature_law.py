@@ -127,6 +127,8 @@ class TokenFeatures:
         Whether a separating readout needs a bias.
     infinite_cost : bool
         Whether E[1/C^2] is infinite, and with it what a bias costs the capacity.
+    up_to_factor : bool
+        Whether the weights of each sample are known up to a factor > 0 only.
 
     Examples
     --------
@@ -145,6 +147,7 @@ class TokenFeatures:
     coordinates: tuple[Coordinates, ...] = ("summed", "ordered")
     needs_bias: bool = True
     infinite_cost: bool = False
+    up_to_factor: bool = False
 
     @property
     def shared(self) -> float:

@@ -11,7 +11,7 @@ import scipy
 
 from sparsetoken.losses import Loss
 from sparsetoken.stages import Readout
-from sparsetoken.theory.learned_error import best_bias
+from sparsetoken.theory.readout.bias import best_bias
 from sparsetoken.theory.score_law import ScoreLaw
 
 USUAL_DIMENSION = 1000

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import math
 from collections.abc import Sequence
 
-import numpy as np
-
-from sparsetoken.losses import Loss
 from sparsetoken.models import Attention, Model, Pooled, entry_of
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.progress import SILENT, Progress, progress_of
-from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
-from sparsetoken.results.record import fields_of, stacked
-from sparsetoken.stages import Query, Readout, TwoSteps, require_readout
-from sparsetoken.theory.curve import FIRST_POINTS, SolvedPoint, solve_along
-from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.results import Prediction
+from sparsetoken.results.record import stacked
+from sparsetoken.stages import Readout, TwoSteps, require_readout
 from sparsetoken.theory.floor import floor_of
-from sparsetoken.theory.imbalance import imbalance_advice
-from sparsetoken.theory.laws import feature_law
-from sparsetoken.theory.learned_error import outcome_without_features
-from sparsetoken.theory.query import advice_on, loss_to_pooling, working_query
-from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
-from sparsetoken.theory.routes import on_route
-from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.tokens import isotropic_only
+from sparsetoken.theory.query import loss_to_pooling
+from sparsetoken.theory.readout.accuracy import TOLERANCE
+from sparsetoken.theory.setting import Setting
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import broadcast, require_numbers
-
-TOLERANCE = 1e-4
-"""Of twice the standard error of the test error."""
-
-_NOT_SOLVED = Status(
-    StatusCode.MAX_ITERATIONS,
-    "The saddle point was not reached; try a larger ridge or, with a query, less sharpness.",
-)
 
 
 @with_x64
@@ -78,8 +58,9 @@ def predict(
         one trained on. For `Vectorized` it must have the same length. Its tokens have the
         same law.
     tolerance : float
-        Numerical error of the test error that is acceptable, in (0, 1): nodes are
-        added until twice the standard error over scrambles is below it.
+        Numerical error of the test error that is acceptable, in (0, 1), and a hundredth of the
+        relative one, 1% by default: nodes are added until twice the standard error over
+        scrambles is below both.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
@@ -137,116 +118,10 @@ def _predictions(
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
-        setting = on_route(problem, "setting")(problem, model, test_problem)
+        setting = Setting(problem, model, test_problem)
         found |= zip(some, setting.predictions(readouts, tolerance), strict=True)
         progress(len(some))
     return [found[place] for place in range(len(points))]
-
-
-class IsotropicSetting:
-    """What predictions with the same features have in common, for isotropic tokens.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    model : Model
-    test_problem : SparseTokenProblem or None
-    nodes : int, optional
-        A fixed number of nodes for each class and scramble.
-    """
-
-    def __init__(
-        self,
-        problem: SparseTokenProblem,
-        model: Model,
-        test_problem: SparseTokenProblem | None = None,
-        nodes: int | None = None,
-    ) -> None:
-        self.problem, self.model = problem, model
-        self.tested = problem if test_problem is None else test_problem
-        self.query = working_query(problem, model)
-        self.advice = advice_on(problem, model, self.query)
-        self._nodes = nodes
-        model.check_test_problem(problem, self.tested)
-        isotropic_only(self.tested.tokens, "A test on tokens of another law")
-
-    @functools.cached_property
-    def first_law(self) -> FeatureLaw:
-        """The law of the features with the fewest nodes."""
-        return self._law_of(self.problem, FIRST_POINTS)
-
-    def _law_of(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
-        return feature_law(self.model, problem, self.query, self._nodes or points)
-
-    def _laws(self, points: int) -> FeatureLaw:
-        return self.first_law if points == FIRST_POINTS else self._law_of(self.problem, points)
-
-    def _test_laws(self, points: int) -> FeatureLaw:
-        return self._law_of(self.tested, points)
-
-    def predictions(self, readouts: Sequence[Readout], tolerance: float) -> list[Prediction]:
-        """Return the prediction with each readout, all of one loss."""
-        stages = [self._stage(readout) for readout in readouts]
-        found: dict[int, Prediction] = {}
-        together: dict[Loss, list[int]] = {}
-        for place, (readout, stage) in enumerate(zip(readouts, stages, strict=True)):
-            if self.first_law.featureless:
-                found[place] = _featureless(readout, self.problem, self.tested)
-            elif stage.status.converged:
-                together.setdefault(stage.loss, []).append(place)
-            else:
-                found[place] = without_readout(stage.status)
-        test_laws = None if self.tested == self.problem else self._test_laws
-        for loss, places in together.items():
-            pairs = [(readouts[place].alpha1, stages[place].ridge) for place in places]
-            solved = solve_along(self._laws, loss, pairs, tolerance, test_laws=test_laws)
-            for place, point in zip(places, solved, strict=True):
-                found[place] = _prediction(point, stages[place], tolerance)
-        return [
-            with_query(found[place], self.query, self._advice(found[place], readout))
-            for place, readout in enumerate(readouts)
-        ]
-
-    def _advice(self, found: Prediction, readout: Readout) -> tuple[str, ...]:
-        if not found.status.converged or self.first_law.featureless:
-            return self.advice
-        law = self.first_law if self.tested == self.problem else self._test_laws(FIRST_POINTS)
-        scores = ScoreLaw.of(law.coarse(), found.overlaps)
-        return (*self.advice, *imbalance_advice(scores, readout, self.problem.positive_rate))
-
-    def _stage(self, readout: Readout) -> Stage:
-        if readout.ridge > 0 or self.first_law.featureless:
-            return Stage(readout.loss, readout.ridge)
-        return ridgeless_stage(
-            self.problem,
-            self.model,
-            self.query,
-            readout,
-            weights=self.first_law.weights_per_dimension,
-            vanishing=bool(np.any(self.first_law.C == 0)),
-        )
-
-
-def with_query(found: Prediction, query: Query | None, notes: tuple[str, ...]) -> Prediction:
-    """Return a prediction with the query that the model worked with, and what to know of it."""
-    cosine, sharpness = (None, None) if query is None else (query.cosine, query.sharpness)
-    return dataclasses.replace(found, cosine=cosine, sharpness=sharpness, notes=notes)
-
-
-def _prediction(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction:
-    saddle, answer = point.saddle, point.outcome
-    if answer is None:
-        return without_readout(_NOT_SOLVED, saddle.residual, saddle.iterations)
-    if stage.fits_exactly:
-        answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
-    return Prediction(
-        **fields_of(answer),
-        susceptibility=math.inf if stage.fits_exactly else point.susceptibility,
-        numerical_error=point.numerical_error,
-        residual=saddle.residual,
-        iterations=saddle.iterations,
-        status=_status(point, tolerance),
-    )
 
 
 @with_x64
@@ -281,10 +156,8 @@ def predict_readouts(
     >>> [f"{p.test_error:.3f}" for p in predict_readouts(problem, st.Pooled(), readouts)]
     ['0.325', '0.258']
     """
-    accuracy = tolerance if nodes is None else math.inf
-    setting = on_route(problem, "setting")(problem, model, None, nodes)
-    found: list[Prediction] = setting.predictions(readouts, accuracy)
-    return found
+    require_problem(problem)
+    return Setting(problem, model, None, nodes).predictions(readouts, tolerance)
 
 
 def _compared_with_pooling(
@@ -303,46 +176,3 @@ def _compared_with_pooling(
     (pooled,) = _predictions([(problem, Pooled(), readout)], test_problem, 1e-4)
     text = loss_to_pooling(query, found, pooled)
     return dataclasses.replace(found, notes=(*found.notes, text)) if text else found
-
-
-def _status(point: SolvedPoint, tolerance: float) -> Status:
-    if 2 * point.numerical_error <= tolerance:
-        return Status(StatusCode.CONVERGED)
-    reached = (
-        f"Twice the standard error is {2 * point.numerical_error:.2e} with {point.nodes} nodes"
-    )
-    remedy = f"{reached}; ask for a tolerance of {2.2 * point.numerical_error:.1e}."
-    return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
-
-
-def without_readout(status: Status, residual: float = math.nan, iterations: int = 0) -> Prediction:
-    """Return the prediction where there is no solution, for the reason that the status tells."""
-    nan = math.nan
-    return Prediction(
-        test_error=nan,
-        training_loss=nan,
-        training_error=nan,
-        auc=nan,
-        overlaps=Overlaps(nan, nan, nan, nan),
-        susceptibility=nan,
-        numerical_error=nan,
-        residual=residual,
-        iterations=iterations,
-        status=status,
-    )
-
-
-def _featureless(
-    readout: Readout, problem: SparseTokenProblem, tested: SparseTokenProblem
-) -> Prediction:
-    """Return the prediction when all features are 0 and only the bias learns."""
-    answer = outcome_without_features(readout.loss, problem.positive_rate, tested.positive_rate)
-    ridge = readout.ridge
-    return Prediction(
-        **fields_of(answer),
-        susceptibility=1 / (ridge * readout.alpha1) if ridge > 0 else math.inf,
-        numerical_error=0.0,
-        residual=0.0,
-        iterations=0,
-        status=Status(StatusCode.CONVERGED),
-    )

@@ -21,8 +21,6 @@ class Route:
         ``(problem, steps) -> float``, > 0 where the query turns towards the signal.
     query : str
         ``(problem, vector) -> Query`` of a `QueryVector`.
-    setting : str
-        ``(problem, model, test_problem, nodes)``, with a method ``predictions``.
     capacity : str
         ``(problem, model, query, tolerance) -> Capacity``.
     strengths : str
@@ -35,7 +33,6 @@ class Route:
     align: str
     margin: str
     query: str
-    setting: str
     capacity: str
     strengths: str
     kept: str
@@ -49,7 +46,6 @@ ROUTES: dict[str, Route] = {
         align=f"{_STEPS}:isotropic_alignment",
         margin=f"{_STEPS}:isotropic_margin",
         query="sparsetoken.theory.query:query_without_frame",
-        setting="sparsetoken.theory.predict:IsotropicSetting",
         capacity="sparsetoken.theory.capacity:capacity_at",
         strengths="sparsetoken.theory.oracle.bayes:isotropic_strengths",
         kept="sparsetoken.theory.oracle.prior:isotropic_kept",
@@ -58,7 +54,6 @@ ROUTES: dict[str, Route] = {
         align=f"{_COVARIANCE}.query:covariance_alignment",
         margin=f"{_COVARIANCE}.query:covariance_margin",
         query=f"{_COVARIANCE}.query:described_query",
-        setting=f"{_COVARIANCE}.setting:CovarianceSetting",
         capacity=f"{_COVARIANCE}.capacity:covariance_capacity",
         strengths=f"{_COVARIANCE}.whitening:covariance_strengths",
         kept=f"{_COVARIANCE}.whitening:covariance_kept",

@@ -17,12 +17,11 @@ from sparsetoken.experiments.rows import Predicted, averaged
 from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.theory.covariance import (
-    ConvexReadout,
-    FeatureNodes,
-    covariances,
-    readout_outcome,
-)
+from sparsetoken.theory.readout.covariances import covariances
+from sparsetoken.theory.readout.equations import Load, SpectrumReadout
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.outcome import worth
+from sparsetoken.theory.readout.solve import solve_readout
 
 CLASSIFIERS = ("pooled", "attention")
 PLACES = (("digits", 5), ("digits", 20), ("digits", 50), ("textures", 20))
@@ -158,13 +157,14 @@ def predict_errors(
     G = np.array([np.cov(plus.T), np.cov(minus.T)])
     which = np.eye(2)
     nodes = FeatureNodes.of(which, which, [1, -1], [0.5, 0.5])
-    problem = ConvexReadout(nodes, covariances(G, M), get_loss(LOSS))
-    found = []
-    for solved in problem.solve_along([(float(n), RIDGE) for n in bags]):
-        error = readout_outcome(problem, solved).test_error
+    readout = SpectrumReadout(nodes, get_loss(LOSS), covariances(G, M))
+    found, solved = [], None
+    for n in bags:
+        solved = solve_readout(readout, Load(float(n), RIDGE), solved)
+        error = worth(readout, solved).test_error
         status = "converged" if solved.converged else "not solved"
         predicted = Predicted(error, 0.0, status)
-        found.append(Theory(tokens, length, classifier, int(solved.samples), predicted))
+        found.append(Theory(tokens, length, classifier, n, predicted))
     return found
 
 

@@ -12,12 +12,14 @@ from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Capacity
 from sparsetoken.stages import Query
 from sparsetoken.theory.capacity import capacity_at, capacity_status
-from sparsetoken.theory.covariance.features import QueriedFeatures
 from sparsetoken.theory.covariance.query import query_law
 from sparsetoken.theory.covariance.separation import Separation, most_separable, violations
 from sparsetoken.theory.covariance.spectrum import spectrum_of
 from sparsetoken.theory.covariance.whitening import gain, whitened
-from sparsetoken.theory.curve import FIRST_POINTS, LAST_POINTS
+from sparsetoken.theory.features import QueriedFeatures
+from sparsetoken.theory.readout.curve import FIRST_POINTS, LAST_POINTS
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.rare import drawn_nodes
 from sparsetoken.theory.separability.pilot import LABELS
 from sparsetoken.theory.separability.proposal import Proposal
 
@@ -77,7 +79,7 @@ def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capa
         if rare:
             proposals = _fitted(features, proposals, found)
             # Half as many points: drawn nodes have twice as many scrambles.
-            nodes, _ = features.drawn_nodes(proposals, points // 2, stage=1)
+            nodes, _ = _drawn(features, proposals, points // 2, stage=1)
         else:
             nodes = features.nodes(problem, points)
         near = found if found.converged else None
@@ -92,6 +94,15 @@ def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capa
     )
 
 
+def _drawn(
+    features: QueriedFeatures, proposals: dict[int, Proposal], points: int, stage: int
+) -> tuple[FeatureNodes, np.ndarray]:
+    """Return nodes that are drawn from proposals, and their leading coordinates by class."""
+    tokens = features.tokens(features.problem)
+    assert tokens is not None
+    return drawn_nodes(features, features.problem, tokens, proposals, "ordered", points, stage)
+
+
 def _effective_share(weight: np.ndarray) -> float:
     """Return the effective number of nodes over their number."""
     return float(weight.sum() ** 2 / (weight.size * np.sum(weight**2)))
@@ -101,7 +112,7 @@ def _fitted(
     features: QueriedFeatures, proposals: dict[int, Proposal], found: Separation
 ) -> dict[int, Proposal]:
     """Return proposals of nodes where margins are violated at a solution."""
-    nodes, leading = features.drawn_nodes(proposals, _PILOT, stage=0)
+    nodes, leading = _drawn(features, proposals, _PILOT, stage=0)
     shares = np.split(violations(nodes, found), len(LABELS), axis=1)
     return {
         label: Proposal.fitted(z, share.ravel())["all"]

@@ -13,14 +13,10 @@ from sparsetoken.losses import get_loss
 from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
 from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.theory.covariance.nodes import FeatureNodes
-from sparsetoken.theory.covariance.readout import (
-    ROUGH_STEP,
-    SOLUTION_STEP,
-    ConvexReadout,
-    SolvedReadout,
-)
-from sparsetoken.theory.covariance.spectra import CommutingCovariances
+from sparsetoken.theory.readout.covariances import CommutingCovariances
+from sparsetoken.theory.readout.equations import Load, SpectrumReadout
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.solve import ROUGH_STEP, SOLUTION_STEP, SaddlePoint, solve_readout
 
 _FIRST_LOAD = 0.5  # samples per dimension; where noise has all directions, 1 can be separated
 _LONG = 50.0  # times the first length; from there a margin of 0 is near
@@ -73,7 +69,7 @@ def most_separable(
     covariances : CommutingCovariances
         The first is the identity, to which the ridge adds.
     removed : array of shape (K, J, J) or None
-        As of `ConvexReadout`.
+        As of `SpectrumReadout`.
     near : Separation, optional
         That of other nodes of the law; otherwise readouts of the margin 1 are followed from
         few samples.
@@ -123,7 +119,7 @@ def _from_small_loads(way: _LengthenedReadout, limit: _LengthenedReadout) -> New
     load, start = _FIRST_LOAD, None
     while True:
         samples = load * way.covariances.dimension
-        start = way.solve(1.0, samples, start, ROUGH_STEP)
+        start = solve_readout(way, Load(samples, 1.0), start, ROUGH_STEP)
         first, length = way.described(start)
         if not start.converged:
             return first
@@ -133,7 +129,7 @@ def _from_small_loads(way: _LengthenedReadout, limit: _LengthenedReadout) -> New
         load *= 2
 
 
-class _LengthenedReadout(ConvexReadout):
+class _LengthenedReadout(SpectrumReadout):
     """The readouts of a given nu_1 that give scores a margin, and the n and ridge they belong to.
 
     The unknowns are (p, b, nu) / nu_1 with 1/n in the place of nu_1, and chi / chi_1 with the
@@ -153,21 +149,21 @@ class _LengthenedReadout(ConvexReadout):
         removed: np.ndarray | None,
         margin: float,
     ) -> None:
-        super().__init__(nodes, covariances, ExactFit(get_loss("squared_hinge"), margin), removed)
+        super().__init__(nodes, ExactFit(get_loss("squared_hinge"), margin), covariances, removed)
         self.samples_at, self._ridge_at = self.J + 1, self.J + 1 + self.K
 
-    def described(self, found: SolvedReadout) -> tuple[NewtonResult, float]:
+    def described(self, found: SaddlePoint) -> tuple[NewtonResult, float]:
         """Return a readout at the ridge 1 in these unknowns, and its nu_1."""
-        x = self._unknowns(found.state, found.samples)
+        x = found.x.copy()
         length, chi = float(x[self.samples_at]), float(x[self._ridge_at])
         x[: self._ridge_at] /= length
         x[self._ridge_at :] /= chi
-        x[self.samples_at], x[self._ridge_at] = 1 / found.samples, chi
+        x[self.samples_at], x[self._ridge_at] = 1 / found.load.samples, chi
         return NewtonResult(x, found.residual, found.iterations, found.converged), length
 
     def at_length(self, x: np.ndarray, length: float, tolerance: float) -> NewtonResult:
         """Solve at nu_1 = length."""
-        positive = [i for i in self._positive(1.0) if i != self._ridge_at]
+        positive = [i for i in self.positive(1.0) if i != self._ridge_at]
         return damped_newton(
             lambda at: self._conditions(at, length),
             x,
@@ -195,10 +191,10 @@ class _LengthenedReadout(ConvexReadout):
         scale[: self._ridge_at] = length
         known = x.copy()
         known[self.samples_at] = known[self._ridge_at] = 1.0
-        state = self._state(scale * known)
-        _, gradients, hessians = self.means().at(state, 0.0)
+        state = self.state(scale * known, n)
+        _, gradients, hessians = self.means.at(state, 0.0)
         gradient = gradients.mean(axis=0) if scramble is None else gradients[scramble]
-        residual, jacobian = self._coupled(state, gradient, hessians.mean(axis=0), ridge, n)
+        residual, jacobian = self._coupled(state, gradient, hessians.mean(axis=0), Load(n, ridge))
         jacobian *= scale
         pull = self._pull(state, gradient)
         found = self.covariances.response(pull, ridge, n)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy import linalg
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.covariance.spectra import common_basis
+from sparsetoken.theory.readout.covariances import common_basis
 from sparsetoken.tokens import TokenCovariance
 
 

@@ -9,12 +9,12 @@ from jaxtyping import Float
 from scipy import linalg
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.theory.covariance.spectra import (
+from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of
+from sparsetoken.theory.readout.covariances import (
     LEAST_EIGENVALUE,
     CommutingCovariances,
     Directions,
 )
-from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of
 from sparsetoken.validation import InvalidInput
 
 

@@ -44,7 +44,9 @@ def elementwise_law(
     law = sampled_law(features, points)
     if name in _LOG_WEIGHTS:
         log_phi = _LOG_WEIGHTS[name]
-        features = dataclasses.replace(features, weigh=lambda t: _within_range(log_phi(k * t)))
+        features = dataclasses.replace(
+            features, weigh=lambda t: _within_range(log_phi(k * t)), up_to_factor=True
+        )
     # All projections are negative at times, at every L: relu then weighs all tokens with 0.
     return dataclasses.replace(law, features=features, vanishes=name == "relu" or law.featureless)
 

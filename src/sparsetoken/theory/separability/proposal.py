@@ -26,10 +26,13 @@ class Proposal:
     ----------
     mean : array of shape (size,)
     root : array of shape (size, size)
+    plain : float
+        Share of draws from N(0, I) in its place: no ratio of densities is above one over it.
     """
 
     mean: Float[np.ndarray, " size"]
     root: Float[np.ndarray, "size size"]
+    plain: float = 0.0
 
     @classmethod
     def standard(cls, length: int) -> Proposal:
@@ -78,10 +81,19 @@ class Proposal:
 
     def draw(self, uniforms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return coordinates and the logs of N(0, I) density over the law's density."""
-        e = ndtri(uniforms)
-        z = e @ self.root.T + self.mean
-        log_ratio = 0.5 * (np.sum(e**2, axis=1) - np.sum(z**2, axis=1))
-        return z, log_ratio + float(np.log(np.abs(np.diag(self.root))).sum())
+        log_size = float(np.log(np.abs(np.diag(self.root))).sum())
+        if self.plain == 0:
+            e = ndtri(uniforms)
+            z = e @ self.root.T + self.mean
+            return z, 0.5 * (np.sum(e**2, axis=1) - np.sum(z**2, axis=1)) + log_size
+        first = uniforms[:, 0]  # chooses the law, and what is left of it is uniform again
+        own = first >= self.plain
+        rest = np.where(own, (first - self.plain) / (1 - self.plain), first / self.plain)
+        e = ndtri(np.column_stack([rest, uniforms[:, 1:]]))
+        z = np.where(own[:, None], e @ self.root.T + self.mean, e)
+        back = np.linalg.solve(self.root, (z - self.mean).T)
+        log_own = 0.5 * (np.sum(z**2, axis=1) - np.sum(back**2, axis=0)) - log_size
+        return z, -np.logaddexp(math.log(self.plain), math.log(1 - self.plain) + log_own)
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:

@@ -118,6 +118,10 @@ class Covariances(abc.ABC):
     def largest(self) -> np.ndarray:
         """The largest eigenvalue of each, or a bound on it."""
 
+    @abc.abstractmethod
+    def gram(self, J: int) -> np.ndarray:
+        """Return M^T M of the first J directions."""
+
     @property
     @abc.abstractmethod
     def inverts(self) -> bool:
@@ -225,6 +229,9 @@ class CommutingCovariances(Covariances):
                 )
         return found
 
+    def gram(self, J: int) -> np.ndarray:
+        return np.asarray(self._products[:J, :J].sum(axis=-1))
+
     @property
     def traces(self) -> np.ndarray:
         return self.eigenvalues.sum(axis=1)
@@ -329,6 +336,9 @@ class FullCovariances(Covariances):
             value += eta @ _traced(turned @ inverse, noise, eta)
             found.append(float(value))
         return np.array(found)
+
+    def gram(self, J: int) -> np.ndarray:
+        return self._form(np.eye(self.dimension), J, J)
 
     @property
     def traces(self) -> np.ndarray:

@@ -5,23 +5,28 @@ import math
 import numpy as np
 import pytest
 
-from sparsetoken.theory.nearby import Load, SolvedLoads
+from sparsetoken.theory.readout.equations import Load
+from sparsetoken.theory.readout.warm_starts import SolvedLoads
+
+
+def positive(samples):
+    return (3, 4) if math.isfinite(samples) else ()
 
 
 def smooth(load):
-    t = math.log(load.alpha) + 0.3 * math.log(load.ridge)
+    t = math.log(load.samples) + 0.3 * math.log(load.ridge)
     return np.array([math.sin(t), 1 + 0.1 * t, t**2, math.exp(t), math.exp(-0.5 * t)])
 
 
 def known(loads):
-    solved = SolvedLoads()
+    solved = SolvedLoads(positive)
     for load in loads:
         solved.add(load, smooth(load))
     return solved
 
 
 def test_nothing_is_known_at_first():
-    assert SolvedLoads().guess(Load(1.0, 0.1)) is None
+    assert SolvedLoads(positive).guess(Load(1.0, 0.1)) is None
 
 
 def test_a_solved_load_is_its_own_guess():
@@ -31,7 +36,7 @@ def test_a_solved_load_is_its_own_guess():
     np.testing.assert_allclose(guess.x, smooth(load), rtol=1e-15)
 
 
-@pytest.mark.parametrize("axis", ["alpha", "ridge"])
+@pytest.mark.parametrize("axis", ["samples", "ridge"])
 def test_polynomials_along_an_axis(axis):
     values = np.exp(0.1 * np.arange(9))
     loads = [Load(1.0, 0.1)._replace(**{axis: float(v)}) for v in values]
@@ -59,7 +64,7 @@ def test_what_is_not_on_an_axis_is_no_neighbour(load):
 
 
 def test_infinite_data_is_followed_along_the_ridge():
-    solved = SolvedLoads()
+    solved = SolvedLoads(positive)
     for ridge in (0.1, 0.2):
         solved.add(Load(math.inf, ridge), np.array([ridge, 1.0, 2.0, 0.0, 1.0]))
     guess = solved.guess(Load(math.inf, 0.3))

@@ -8,6 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from jaxtyping import Float
 
+from sparsetoken.theory.feature_law import FeatureLaw
+
+_COARSE = 64  # nodes of each class
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FeatureNodes:
@@ -62,23 +66,29 @@ class FeatureNodes:
         none = np.zeros((means.shape[2], means.shape[2]))
         return cls(means, amplitudes, labels, weights / weights.sum(), none, exact=True)
 
-    def coarse(self, most: int = 128) -> FeatureNodes:
-        """Return a law of few nodes that stands for this one, to start from."""
-        if self.y[0].size <= most:
-            return dataclasses.replace(self, **{k: getattr(self, k)[:1] for k in _COLUMNS})
-        few = []
-        for label in (-1.0, 1.0):
+    @classmethod
+    def from_law(cls, law: FeatureLaw) -> FeatureNodes:
+        """Return the nodes of features of isotropic tokens, in the directions (qhat, e_2)."""
+        a = np.stack([law.along, law.across], axis=-1)
+        spread = np.diag([law.shared, 0.0])
+        return cls(a, law.C[..., None], law.y, law.weight, spread, exact=law.exact)
+
+    def coarse(self) -> FeatureNodes:
+        """Return a law of few nodes that stands for this one, to start from.
+
+        The first points of a Sobol sequence are spread evenly themselves.
+        """
+        if self.exact:
+            return self
+        few, weights = [], []
+        for label in (1.0, -1.0):
             at = np.flatnonzero(self.y[0] == label)
-            few.append(at[np.linspace(0, len(at) - 1, min(len(at), most // 2)).astype(int)])
+            few.append(at[:_COARSE])
+            share = self.weight[0, at].sum() / self.weight[0, few[-1]].sum()
+            weights.append(share * self.weight[0, few[-1]])
         some = np.concatenate(few)
-        columns = {k: getattr(self, k)[:1, some] for k in _COLUMNS}
-        for at in few:
-            share = self.weight[0][self.y[0] == self.y[0][at[0]]].sum() if len(at) else 0.0
-            here = np.isin(some, at)
-            columns["weight"] = np.where(
-                here, columns["weight"] * share / self.weight[0][at].sum(), columns["weight"]
-            )
-        return dataclasses.replace(self, **columns)
-
-
-_COLUMNS = ("a", "C", "y", "weight")
+        return dataclasses.replace(
+            self,
+            **{name: getattr(self, name)[:1, some] for name in ("a", "C", "y")},
+            weight=np.concatenate(weights)[None],
+        )

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from sparsetoken.theory.readout.equations import Load
+
 _MOST = 6  # neighbours of a polynomial
 _LARGEST_SUM = 64.0  # of the absolute weights of these neighbours
-_POSITIVE = slice(3, 5)  # nu and r
-
-
-class Load(NamedTuple):
-    """What may vary between points of one law: alpha = n1/d, and the ridge."""
-
-    alpha: float
-    ridge: float
 
 
 class Guess(NamedTuple):
@@ -27,24 +22,31 @@ class Guess(NamedTuple):
 
 
 class SolvedLoads:
-    """Saddle points (w_1, w_2, b, nu, r) by load."""
+    """Saddle points by load.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    positive : callable
+        Maps numbers of samples to the places of unknowns > 0.
+    """
+
+    def __init__(self, positive: Callable[[float], tuple[int, ...]]) -> None:
+        self._positive = positive
         self._loads: list[Load] = []
         self._points: list[np.ndarray] = []
 
     def add(self, load: Load, x: np.ndarray) -> None:
         """Remember a saddle point."""
         logarithms = x.copy()
-        if math.isfinite(load.alpha):
-            logarithms[_POSITIVE] = np.log(x[_POSITIVE])
+        places = list(self._positive(load.samples))
+        logarithms[places] = np.log(x[places])
         self._loads.append(load)
         self._points.append(logarithms)
 
     def guess(self, load: Load) -> Guess | None:
         """Return where the saddle point of a load is, None if nothing is known nearby.
 
-        Along an axis on which alpha or the ridge alone varies a polynomial in its logarithm
+        Along an axis on which the samples or the ridge alone vary a polynomial in its logarithm
         is put through the nearest solutions, of the degree from which one more changes least.
         """
         for axis, other in ((0, 1), (1, 0)):
@@ -52,8 +54,8 @@ class SolvedLoads:
             guess = self._along([self._loads[i][axis] for i in same], same, load[axis])
             if guess is not None:
                 x = guess.x.copy()
-                if math.isfinite(load.alpha):
-                    x[_POSITIVE] = np.exp(x[_POSITIVE])
+                places = list(self._positive(load.samples))
+                x[places] = np.exp(x[places])
                 return guess._replace(x=x)
         return None
 

@@ -1,0 +1,375 @@
+"""The features of each model: nodes of their law, and the equations of a readout on them."""
+
+from __future__ import annotations
+
+import abc
+import math
+
+import numpy as np
+
+from sparsetoken.losses import Loss
+from sparsetoken.models import Model, QueriedModel
+from sparsetoken.problem import Isotropic, SparseTokenProblem
+from sparsetoken.results import Overlaps
+from sparsetoken.stages import Query
+from sparsetoken.theory.covariance.query import QueryLaw, query_law
+from sparsetoken.theory.covariance.spectrum import spectrum_of, times
+from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
+from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.readout.covariances import (
+    CommutingCovariances,
+    Covariances,
+    Directions,
+    FullCovariances,
+    covariances,
+)
+from sparsetoken.theory.readout.equations import ConvexReadout, IsotropicReadout, SpectrumReadout
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.outcome import scores_on
+from sparsetoken.theory.readout.solve import SaddlePoint
+from sparsetoken.theory.score_law import ScoreLaw
+from sparsetoken.validation import InvalidInput
+
+_FEW = 64  # nodes, to know what a law is sampled from
+
+
+class ModelFeatures(abc.ABC):
+    """The features of one model: nodes, equations, and what a readout means in them.
+
+    Attributes
+    ----------
+    weights_per_dimension : int
+        Number of trained weights divided by d: L for ``vectorized``, else 1.
+    noise : float
+        Trace of the covariance of the first noise, over d.
+    inverts : bool
+        Whether features have noise in all directions.
+    """
+
+    weights_per_dimension: int = 1
+    noise: float = 1.0
+    inverts: bool = True
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[SparseTokenProblem, int], FeatureNodes] = {}
+
+    def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        """Return nodes of the law, also of a problem with other L, R, theta or pi.
+
+        Parameters
+        ----------
+        problem : SparseTokenProblem
+        points : int
+            For each class and scramble, a power of two, unless the law is known exactly.
+        """
+        if (problem, points) not in self._known:
+            self._known[problem, points] = self._nodes(problem, points)
+        return self._known[problem, points]
+
+    @abc.abstractmethod
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        """Return what `nodes` keeps."""
+
+    def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
+        """Return what nodes of the features are sampled from, None where they are not."""
+        return None
+
+    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
+        """Return the nodes of the features for those of isotropic tokens with the same scores."""
+        return FeatureNodes.from_law(law)
+
+    @abc.abstractmethod
+    def readout(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
+        """Return the equations of a readout on features with these nodes."""
+
+    @abc.abstractmethod
+    def samples(self, alpha: float) -> float:
+        """Return the number of samples of these equations at a load n1/d."""
+
+    @abc.abstractmethod
+    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+        """Return a readout in the frame of query and signal."""
+
+    def scores(
+        self,
+        readout: ConvexReadout,
+        found: SaddlePoint,
+        problem: SparseTokenProblem,
+        nodes: FeatureNodes,
+    ) -> ScoreLaw:
+        """Return the scores of a readout on new data of a problem, whose features have nodes."""
+        return scores_on(nodes, found.state)
+
+
+class IsotropicFeatures(ModelFeatures):
+    """The features of any model of isotropic tokens, in the directions (qhat, e_2)."""
+
+    def __init__(self, model: Model, problem: SparseTokenProblem, query: Query | None) -> None:
+        super().__init__()
+        self._model, self._query = model, query
+        if model.name == "vectorized":
+            self.weights_per_dimension = problem.length
+
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        return self.of_law(problem, feature_law(self._model, problem, self._query, points))
+
+    def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
+        """Return what nodes are sampled from."""
+        return feature_law(self._model, problem, self._query, _FEW).features
+
+    def readout(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
+        """Return the potential."""
+        return IsotropicReadout(nodes, loss)
+
+    def samples(self, alpha: float) -> float:
+        """Return the samples over the number of weights."""
+        return alpha / self.weights_per_dimension
+
+    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+        """Return a readout in the frame of query and signal."""
+        w1, w2, b, nu, _ = (float(value) for value in found.x)
+        return Overlaps(query=w1, orthogonal=w2, noise=nu, bias=b)
+
+
+class CorrelatedFeatures(ModelFeatures):
+    """Features of tokens of a covariance.
+
+    Attributes
+    ----------
+    covariances : Covariances
+    removed : array of shape (K, J, J) or None
+        As of `SpectrumReadout`.
+    """
+
+    covariances: Covariances
+    removed: np.ndarray | None = None
+
+    def __init__(self, problem: SparseTokenProblem) -> None:
+        super().__init__()
+        self.problem, self.spectrum = problem, spectrum_of(problem)
+        self._dimension = len(self.spectrum.within)
+
+    def _set_covariances(self, covariances: Covariances) -> None:
+        self.covariances = covariances
+        self.inverts = covariances.inverts
+        self.noise = float(covariances.traces[0]) / self._dimension
+        self.weights_per_dimension = covariances.dimension // self._dimension
+
+    def readout(self, nodes: FeatureNodes, loss: Loss) -> SpectrumReadout:
+        """Return the equations."""
+        return SpectrumReadout(nodes, loss, self.covariances, self.removed)
+
+    def samples(self, alpha: float) -> float:
+        """Return the number of samples."""
+        return alpha * self._dimension
+
+    def _norms(self, readout: ConvexReadout, found: SaddlePoint, others: np.ndarray) -> np.ndarray:
+        """Return w^T G w for other covariances."""
+        assert isinstance(readout, SpectrumReadout)
+        pull = readout.pull(found.state, found.smoothing)
+        return self.covariances.norms(pull, found.load.ridge, found.load.samples, others)
+
+    def _length(self, readout: ConvexReadout, found: SaddlePoint) -> float:
+        """Return |w|^2."""
+        ones = np.ones((1, self.covariances.dimension))
+        return float(self._norms(readout, found, ones)[0])
+
+
+def _two_classes(pi: float, mean: float, amplitude: float = 1.0) -> FeatureNodes:
+    """Return features that are Gaussian in each class, with one direction and one amplitude."""
+    noise = [[amplitude], [amplitude]]
+    return FeatureNodes.of([[mean], [0.0]], noise, [1.0, -1.0], [pi, 1 - pi])
+
+
+class _Linear(CorrelatedFeatures):
+    """A linear model with one covariance, and the signal as its direction."""
+
+    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+        """Return a readout in the frame of query and signal."""
+        along = float(found.state.p[0])
+        rest = math.sqrt(max(self._length(readout, found) - along**2, 0.0))
+        return Overlaps(0.0, along, rest, found.state.b)
+
+
+class PooledFeatures(_Linear):
+    """The mean token: mean theta R/L xi on positives, covariance S_b + S_w/L.
+
+    As among isotropic tokens the amplitude is 1/sqrt(L), that of the covariance S_w + L S_b.
+    """
+
+    def __init__(self, problem: SparseTokenProblem, query: None = None) -> None:
+        super().__init__(problem)
+        signal = self.spectrum.signal[:, None]
+        self._set_covariances(covariances(self._covariance(problem.length), signal))
+
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        pi, theta, R, L = problem.letters
+        return _two_classes(pi, theta * R / L, 1 / math.sqrt(L))
+
+    def _covariance(self, length: int) -> np.ndarray:
+        return length * self.spectrum.mean_token(length)[None]
+
+    def scores(
+        self,
+        readout: ConvexReadout,
+        found: SaddlePoint,
+        problem: SparseTokenProblem,
+        nodes: FeatureNodes,
+    ) -> ScoreLaw:
+        """Return the scores; the mean of another number of tokens has another covariance."""
+        state = found.state
+        if problem.length != self.problem.length:
+            other = self._covariance(problem.length)
+            state = state._replace(q=self._norms(readout, found, other))
+        return scores_on(nodes, state)
+
+
+class VectorizedFeatures(_Linear):
+    """All tokens side by side, in the frame (their mean, the differences).
+
+    By symmetry the readout is the same at each position but for its noise, so that where the
+    signal is does not matter. The mean over positions, times sqrt(L), has the covariance
+    S_w + L S_b; L - 1 differences have S_w.
+    """
+
+    def __init__(self, problem: SparseTokenProblem, query: None = None) -> None:
+        super().__init__(problem)
+        if problem.position_law is not None:
+            remedy = "The theory of vectorized takes positions as uniform; simulate instead."
+            raise InvalidInput("position_law", "None", problem.position_law, remedy)
+        L, xi, S = problem.length, self.spectrum.signal, self.spectrum.within
+        first = L * self.spectrum.mean_token(L)
+        if first.ndim == 2:
+            first, basis = np.linalg.eigh(first)
+            xi = basis.T @ xi
+        values = np.concatenate([np.maximum(first, 0.0), np.tile(S, L - 1)])
+        direction = np.concatenate([xi, np.zeros((L - 1) * len(xi))])
+        self._set_covariances(CommutingCovariances(values[None], Directions(direction[:, None])))
+
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        pi, theta, R, L = problem.letters
+        return _two_classes(pi, theta * R / math.sqrt(L))
+
+
+class QueriedFeatures(CorrelatedFeatures):
+    """Features theta A xi + B u + C (S_w - u u^T)^(1/2) h + S_b^(1/2) h', u = S_w q/sigma.
+
+    Equation: covariance-feature-law. (A, B, C) have the law of isotropic tokens whose signal has
+    the projection theta <xi, q>/sigma on the query.
+    """
+
+    def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
+        super().__init__(problem)
+        assert model.query is not None
+        self._model, self._query = model, query_law(problem, model.query)
+        self._width = self._query.width(self.spectrum)
+        S, B = self.spectrum.within, self.spectrum.between
+        directions = _directions(self._query, S, self.spectrum.signal, self._width)
+        if not self.spectrum.shared:
+            self._set_covariances(CommutingCovariances(S[None], directions))
+        elif B.ndim == 1:
+            self._set_covariances(CommutingCovariances(np.array([S, B]), directions))
+        else:
+            self._set_covariances(FullCovariances(np.array([np.diag(S), B]), directions))
+        self.removed = np.zeros((self.covariances.count, 2, 2))
+        self.removed[0, 1, 1] = 1.0 if self._width > 0 else 0.0
+
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        return self.of_law(problem, self._law(problem, points))
+
+    def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
+        """Return what nodes are sampled from."""
+        return self._law(problem, _FEW).features
+
+    def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
+        """Return the nodes of the features for those of isotropic tokens with the same scores."""
+        projected = self._projected(problem)
+        B = law.along - projected * law.across
+        a = np.stack([problem.strength * law.across, B], axis=-1)
+        amplitudes = [law.C, *([np.ones_like(law.C)] if self.spectrum.shared else [])]
+        spread = np.diag([0.0, law.shared])
+        return FeatureNodes(
+            a, np.stack(amplitudes, axis=-1), law.y, law.weight, spread, exact=law.exact
+        )
+
+    def _projected(self, problem: SparseTokenProblem) -> float:
+        """Return tau, the signal of a token along the query in widths of its noise."""
+        if self._width == 0:
+            return 0.0
+        return float(problem.strength * self._query.overlap(self.spectrum) / self._width)
+
+    def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
+        """Return the law of isotropic tokens with the same scores: along = tau A + B, across = A.
+
+        Raises
+        ------
+        InvalidInput
+            If the features see what the tokens of a sample share.
+        """
+        tau = self._projected(problem)
+        theta = math.hypot(tau, 1.0)
+        pi, _, R, L = problem.letters
+        like = SparseTokenProblem(L, R, theta, pi, tokens=Isotropic())
+        query = Query(tau / theta, self._query.sharpness)
+        law = feature_law(self._model, like, query, points)
+        if self.spectrum.shared and law.features is not None and law.features.sees_mean:
+            remedy = "Its weights see what the tokens of a sample share; leave between out."
+            legal = f"without a between covariance for {self._model.name}"
+            raise InvalidInput("tokens", legal, self.problem.tokens, remedy)
+        return law
+
+    def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
+        """Return a readout in the frame of query and signal."""
+        assert isinstance(readout, SpectrumReadout)
+        pull = readout.pull(found.state, found.smoothing)
+        signal, _, w_1 = self.covariances.overlaps(pull, found.load.ridge)
+        length = self._query.norm
+        s = self._query.overlap(self.spectrum) / length if length > 0 else 0.0
+        sine = math.sqrt(max(1 - s**2, 0.0))
+        w_2 = (signal - s * w_1) / sine if sine > 1e-9 else 0.0
+        rest = math.sqrt(max(self._length(readout, found) - w_1**2 - w_2**2, 0.0))
+        return Overlaps(float(w_1), float(w_2), rest, found.state.b)
+
+
+def _directions(query: QueryLaw, S: np.ndarray, xi: np.ndarray, width: float) -> Directions:
+    """Return (xi, u, q/|q|); the last is asked for, but no feature moves along it."""
+    if width == 0:
+        return Directions(np.stack([xi, np.zeros_like(xi), np.zeros_like(xi)], axis=1))
+    q, Q, norm = query.mean, query.scatter, query.norm
+    mean = np.stack([xi, S * q / width, q / norm], axis=1)
+    if not Q.any():
+        return Directions(mean)
+    half = times(np.diag(S), Q) if Q.ndim == 2 else S * Q
+    whole = half * S
+    return Directions(mean, {(1, 1): whole / width**2, (1, 2): half / (width * norm)})
+
+
+_LINEAR: dict[str, type[PooledFeatures] | type[VectorizedFeatures]] = {
+    "pooled": PooledFeatures,
+    "vectorized": VectorizedFeatures,
+}
+
+
+def model_features(model: Model, problem: SparseTokenProblem, query: Query | None) -> ModelFeatures:
+    """Return the features of a model.
+
+    Parameters
+    ----------
+    model : Model
+    problem : SparseTokenProblem
+    query : Query or None
+        The query that the model works with among isotropic tokens.
+
+    Raises
+    ------
+    InvalidInput
+        If they are not known, or the positions of `Vectorized` are not uniform.
+    """
+    if isinstance(problem.tokens, Isotropic):
+        return IsotropicFeatures(model, problem, query)
+    if isinstance(model, QueriedModel):
+        return QueriedFeatures(problem, model)
+    if model.name in _LINEAR:
+        return _LINEAR[model.name](problem)
+    legal = "one with a query, Pooled() or Vectorized() for tokens of a covariance"
+    raise InvalidInput("model", legal, model)

@@ -1,0 +1,1 @@
+"""The readout of stage 4: one saddle point for features of any law."""

@@ -1,0 +1,49 @@
+"""When a number is known well enough."""
+
+from __future__ import annotations
+
+import math
+
+from sparsetoken.results import Status, StatusCode
+
+TOLERANCE = 1e-4
+"""By default."""
+
+_RELATIVE = 100.0  # times the tolerance: 1% by default
+
+
+def allowed_error(value: float, tolerance: float) -> float:
+    """Return the largest error of a number that a tolerance allows.
+
+    It is the tolerance itself for numbers up to 1 and relative to larger ones, but no more than
+    100 times the tolerance relative to small ones: at 1e-4 a number of 1e-3 is known to 1e-5.
+
+    Parameters
+    ----------
+    value : float
+    tolerance : float
+        In (0, 1), or inf.
+    """
+    if math.isinf(tolerance):
+        return math.inf
+    size = abs(value)
+    return tolerance * min(max(size, 1.0), _RELATIVE * size)
+
+
+def status_of(value: float, standard_error: float, tolerance: float, nodes: int) -> Status:
+    """Return whether twice a standard error is allowed.
+
+    Parameters
+    ----------
+    value, standard_error : float
+    tolerance : float
+    nodes : int
+        Nodes that the standard error belongs to.
+    """
+    error = 2 * standard_error
+    if error <= allowed_error(value, tolerance):
+        return Status(StatusCode.CONVERGED)
+    needed = 1.1 * error / allowed_error(value, 1.0) if value else 1.0
+    reached = f"Twice the standard error is {error:.2e} with {nodes} nodes"
+    remedy = f"{reached}; ask for a tolerance of {needed:.1e}." if needed < 1 else f"{reached}."
+    return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)

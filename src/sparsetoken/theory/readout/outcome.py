@@ -1,0 +1,114 @@
+"""What a readout is worth: its errors and losses, and how far they are known."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.theory.readout.equations import ConvexReadout
+from sparsetoken.theory.readout.means import ReadoutState
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.solve import SaddlePoint
+from sparsetoken.theory.score_law import ScoreLaw
+
+
+class Worth(NamedTuple):
+    """Test error, training loss, training error and AUC of a readout."""
+
+    test_error: float
+    training_loss: float
+    training_error: float
+    auc: float
+
+
+def scores_on(nodes: FeatureNodes, state: ReadoutState) -> ScoreLaw:
+    """Return the scores of a readout on data with the directions and covariances of the nodes."""
+    variance = float(state.p @ nodes.spread @ state.p) + nodes.C**2 @ state.q
+    width = np.sqrt(np.maximum(variance, 0.0))
+    return ScoreLaw(nodes.a @ state.p + state.b, width, nodes.y, nodes.weight)
+
+
+@with_x64
+def worth(readout: ConvexReadout, found: SaddlePoint, tested: ScoreLaw | None = None) -> Worth:
+    """Return test error, training loss, training error and AUC of a solution.
+
+    Equation: learned-error.
+
+    Equation: shifted-test-law. The readout stays; new data may have another law.
+
+    Parameters
+    ----------
+    readout : ConvexReadout
+    found : SaddlePoint
+    tested : ScoreLaw, optional
+        Scores on new data; by default they are like the training's.
+    """
+    nodes, state, mu = readout.nodes, found.state, found.smoothing
+    own = scores_on(nodes, state)
+    tested = own if tested is None else tested
+    value, gradient, _ = readout.means.at(state, mu)
+    # l(y, z*) is the envelope less V p^2/2, whose mean is chi times the gradient in chi.
+    chi = slice(len(state.p) + 1 + len(state.q), None)
+    training_loss = float(value.mean() + gradient.mean(axis=0)[chi] @ state.chi)
+    # y z* < 0 where the score of a new sample is beyond the point that the prox maps to 0.
+    _, _, V = readout.means.scores(state, mu)
+    turn = V * readout.loss.slope(nodes.y, 0 * nodes.y)
+    training = dataclasses.replace(own, mean=own.mean - turn)
+    return Worth(tested.test_error(), training_loss, training.test_error(), tested.auc())
+
+
+@with_x64
+def spread_of_test_error(
+    readout: ConvexReadout, found: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+) -> float:
+    """Return the standard error of the test error, from independent scrambles.
+
+    Each scramble has its own solution; to first order it is one Newton step of the common
+    equations away, and so is its test error. A test law of its own has scrambles of its own,
+    drawn from the same numbers.
+
+    Parameters
+    ----------
+    readout : ConvexReadout
+    found : SaddlePoint
+    tested : FeatureNodes
+        The law of new data.
+    scores : ScoreLaw
+        Scores on new data.
+    """
+    if max(len(readout.nodes.y), len(tested.y)) < 2:
+        return 0.0
+    return standard_error(scores.errors_by_scramble + moved_errors(readout, found, tested, scores))
+
+
+def standard_error(values: Float[np.ndarray, " n"]) -> float:
+    """Return the standard error of the mean of independent values, 0 of a single one."""
+    n = len(values)
+    return float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+
+
+@with_x64
+def moved_errors(
+    readout: ConvexReadout, found: SaddlePoint, tested: FeatureNodes, scores: ScoreLaw
+) -> Float[np.ndarray, " scrambles"]:
+    """Return what the readout of each scramble of the training changes in the test error."""
+    steps = readout.scramble_steps(found.x, found.load, found.smoothing)
+    slopes = _slopes(tested, found.state, scores)
+    return steps @ (slopes @ readout.tangent(found.x, found.load.samples)[: len(slopes)])
+
+
+def _slopes(nodes: FeatureNodes, state: ReadoutState, scores: ScoreLaw) -> np.ndarray:
+    """Return the slopes of the test error in (p, b, q)."""
+    width = np.maximum(scores.width, 1e-100)
+    ratio = scores.mean / width
+    density = nodes.weight * np.exp(-0.5 * ratio**2) / (math.sqrt(2 * math.pi) * width)
+    toward = -nodes.y * density  # change of P(error) with the mean
+    wider = nodes.y * density * ratio / width  # with half the variance
+    p = np.einsum("sn,snj->j", toward, nodes.a) + wider.sum() * (nodes.spread @ state.p)
+    q = 0.5 * np.einsum("sn,snk->k", wider, nodes.C**2)
+    return np.concatenate([p, [toward.sum()], q]) / len(nodes.y)

@@ -1,0 +1,184 @@
+"""The readout that stage 4 learns: the solution of its equations."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow, newton_length
+from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.theory.readout.equations import ConvexReadout, Load
+from sparsetoken.theory.readout.means import ReadoutState
+
+# Relative lengths of the last Newton step, of a solution and of a place on the way to one.
+# The step is taken, so that the error is of the order of its square.
+SOLUTION_STEP, ROUGH_STEP = 1e-6, 1e-2
+_FIRST_SMOOTHING, _LAST_SMOOTHING = 4.0, 1e-7
+_LAST_RIDGE = 1e-9  # below this share of the first, the next is 0
+_MANY_NODES = 2**17
+_LARGE_RIDGES = (1.0, 10.0)  # relative to the features; the second is safer and farther away
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SaddlePoint:
+    """A solution x of the equations of a readout and how it was reached.
+
+    Attributes
+    ----------
+    x : array
+        The unknowns, as of the `ConvexReadout`.
+    state : ReadoutState
+        What the scores depend on.
+    load : Load
+    smoothing : float
+        The mu of the envelope that stands for the loss: 0, or at most 1e-6 where a loss with
+        kinks has its solution on a kink (the hinge loss that gives up and always answers with
+        the larger class); the training loss then moves by less than mu.
+    residual : float
+        Relative length of the last Newton step.
+    iterations : int
+    converged : bool
+    """
+
+    x: np.ndarray
+    state: ReadoutState
+    load: Load
+    smoothing: float
+    residual: float
+    iterations: int
+    converged: bool
+
+
+@with_x64
+def solve_readout(
+    readout: ConvexReadout,
+    load: Load,
+    start: SaddlePoint | None = None,
+    tolerance: float = SOLUTION_STEP,
+) -> SaddlePoint:
+    """Solve for a readout in the limit of many samples and dimensions.
+
+    Equation: learned-readout. Without a start the solution is followed from a ridge so
+    large that it is explicit, and then, for a loss with kinks, along its smoothing.
+
+    Parameters
+    ----------
+    readout : ConvexReadout
+    load : Load
+    start : SaddlePoint, optional
+        A solution nearby, for the same smoothing.
+    tolerance : float
+        Relative length of the last Newton step; the error is of the order of its square.
+    """
+    spent = 0 if start is None else start.iterations
+    ridge, solver = load.ridge, _Solver(readout, load, tolerance, spent)
+    if start is not None and start.converged and np.all(start.x[list(solver.positive)] > 0):
+        near = solver.newton(start.x, ridge, start.smoothing)
+        # A law so rough that a start from fewer nodes fails is not worth a long way.
+        if near.converged or readout.nodes.y.size > _MANY_NODES:
+            return solver.solved(near, start.smoothing)
+    mu = 0.0 if readout.loss.smooth else _FIRST_SMOOTHING
+    for relative in _LARGE_RIDGES:
+        x, large = readout.explicit(load, mu, relative)
+        if x is None:
+            return _without_pull(readout, load)
+        first = solver.newton(x, large, mu)
+        if first.converged:
+            break
+    if not first.converged:
+        return solver.solved(first, mu)
+    enough = _LAST_RIDGE * large if ridge == 0 else None
+    way = _Way(large, first.x, list(solver.positive))
+    down, _ = follow(
+        lambda at, t: way.extended(solver.newton(way.guess(t), t, mu), t),
+        first,
+        large,
+        ridge,
+        enough=enough,
+    )
+    if mu == 0 or not down.converged:
+        return solver.solved(down, mu)
+    sharp, mu = follow(
+        lambda at, t: solver.newton(at, ridge, t),
+        down,
+        mu,
+        0.0,
+        enough=_LAST_SMOOTHING,
+    )
+    # A solution on a kink is reached only as mu -> 0: the last mu > 0 serves.
+    near_enough = sharp.converged or mu <= 10 * _LAST_SMOOTHING
+    return solver.solved(sharp._replace(converged=near_enough), mu)
+
+
+class _Solver:
+    """Newton's method at one load, with the count of its iterations."""
+
+    def __init__(self, readout: ConvexReadout, load: Load, tolerance: float, spent: int) -> None:
+        self._readout, self._load, self._tolerance = readout, load, tolerance
+        self._size, self._spent = readout.size(load.samples), spent
+        self.positive = readout.positive(load.samples)
+
+    def newton(self, x: np.ndarray, ridge: float, mu: float) -> NewtonResult:
+        """Solve at a ridge and a smoothing: roughly on the way, else to the tolerance."""
+        fixed, load = x[self._size :], self._load._replace(ridge=ridge)
+        found = damped_newton(
+            lambda at: self._readout.system(np.append(at, fixed), load, mu),
+            x[: self._size],
+            positive=self.positive,
+            cautious=(self._readout.bias_at,),
+            tolerance=self._tolerance if load == self._load else ROUGH_STEP,
+        )
+        self._spent += found.iterations
+        return found._replace(x=np.append(found.x, fixed))
+
+    def solved(self, found: NewtonResult, mu: float) -> SaddlePoint:
+        """Return a result as a saddle point."""
+        x, load = found.x, self._load
+        state = self._readout.state(x, load.samples)
+        return SaddlePoint(x, state, load, mu, found.residual, self._spent, found.converged)
+
+
+class _Way:
+    """Solutions at falling ridges, and where the next one is: powers of the ridge.
+
+    Where the data can be fitted chi grows like 1/ridge; elsewhere it tends to a limit.
+    """
+
+    def __init__(self, ridge: float, x: np.ndarray, positive: list[int]) -> None:
+        self._known, self._positive = [(ridge, x)], positive
+
+    def extended(self, found: NewtonResult, ridge: float) -> NewtonResult:
+        """Return a solution, and remember it if it is one."""
+        if found.converged:
+            self._known = [*self._known[-1:], (ridge, found.x)]
+        return found
+
+    def guess(self, ridge: float) -> np.ndarray:
+        """Return the place of the solution at a lower ridge."""
+        last, x = self._known[-1]
+        before, y = self._known[0]
+        if last == before or ridge == 0:
+            return x
+        step = math.log(ridge / last) / math.log(last / before)
+        guess = x + min(step, 1.0) * (x - y)
+        some = self._positive
+        guess[some] = x[some] * (x[some] / y[some]) ** step
+        return guess
+
+
+def _without_pull(readout: ConvexReadout, load: Load) -> SaddlePoint:
+    """Return the readout that nothing pulls: only its bias learns."""
+    x, _ = readout.explicit(load._replace(samples=1.0), 0.0, 1.0)
+    assert x is not None
+    bias, x = x[readout.bias_at], np.zeros_like(x)
+    x[readout.bias_at] = bias
+    return SaddlePoint(x, readout.state(x, load.samples), load, 0.0, 0.0, 0, True)
+
+
+def newton_distance(readout: ConvexReadout, found: SaddlePoint, load: Load) -> float:
+    """Return the relative length of the Newton step from a point to the saddle point of a load."""
+    residual, jacobian = readout.system(found.x, load, found.smoothing)
+    free = found.x[: len(residual)]
+    return newton_length(free, residual, jacobian, readout.positive(load.samples))

@@ -1,0 +1,180 @@
+"""Predictions with the same features: one problem, one model, several readouts."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+
+from sparsetoken.losses import Loss
+from sparsetoken.models import Model
+from sparsetoken.problem import Isotropic, SparseTokenProblem
+from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
+from sparsetoken.results.record import fields_of
+from sparsetoken.stages import Readout
+from sparsetoken.theory.features import model_features
+from sparsetoken.theory.imbalance import imbalance_advice
+from sparsetoken.theory.query import advice_on, working_query
+from sparsetoken.theory.readout.accuracy import status_of
+from sparsetoken.theory.readout.bias import outcome_without_features
+from sparsetoken.theory.readout.curve import FIRST_POINTS, LearningCurve, SolvedPoint
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.outcome import scores_on
+from sparsetoken.theory.ridgeless import Stage, ridgeless_stage
+from sparsetoken.validation import InvalidInput
+
+_NOT_SOLVED = Status(
+    StatusCode.MAX_ITERATIONS,
+    "The saddle point was not reached; try a larger ridge or, with a query, less sharpness.",
+)
+
+
+class Setting:
+    """What predictions with the same features have in common.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    model : Model
+    test_problem : SparseTokenProblem or None
+        Its tokens have the same law.
+    nodes : int, optional
+        A fixed number of nodes for each class and scramble.
+
+    Raises
+    ------
+    InvalidInput
+        If the model is not known among such tokens, or the test problem has others.
+    """
+
+    def __init__(
+        self,
+        problem: SparseTokenProblem,
+        model: Model,
+        test_problem: SparseTokenProblem | None = None,
+        nodes: int | None = None,
+    ) -> None:
+        self.problem, self.model = problem, model
+        self.tested = problem if test_problem is None else test_problem
+        if self.tested.tokens != problem.tokens:
+            legal = "those of the problem"
+            raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
+        model.check_test_problem(problem, self.tested)
+        self.query = working_query(problem, model)
+        self.advice = advice_on(problem, model, self.query)
+        self._features = model_features(model, problem, self.query)
+        self._fixed, self._points = nodes is not None, nodes or FIRST_POINTS
+
+    @property
+    def _first(self) -> FeatureNodes:
+        return self._features.nodes(self.problem, self._points)
+
+    @functools.cached_property
+    def _featureless(self) -> bool:
+        return not self._first.C.any() and not self._first.a.any()
+
+    def predictions(self, readouts: Sequence[Readout], tolerance: float) -> list[Prediction]:
+        """Return the prediction with each readout.
+
+        Raises
+        ------
+        InvalidInput
+            If a ridge is 0 and the features have no noise in some direction.
+        """
+        accuracy = math.inf if self._fixed else tolerance
+        curves: dict[Loss, LearningCurve] = {}
+        return [self._prediction(readout, accuracy, curves) for readout in readouts]
+
+    def _prediction(
+        self, readout: Readout, tolerance: float, curves: dict[Loss, LearningCurve]
+    ) -> Prediction:
+        if self._featureless:
+            return self._with_query(self._without_features(readout))
+        stage = self._stage(readout)
+        if not stage.status.converged:
+            return self._with_query(without_readout(stage.status))
+        loss = stage.loss
+        if loss not in curves:
+            law = self._features, self.problem, self.tested
+            curves[loss] = LearningCurve(*law, loss, tolerance, self._points)
+        point = curves[loss].solve(readout.alpha1, stage.ridge)
+        return self._with_query(_predicted(point, stage, tolerance), self._more(point, readout))
+
+    def _with_query(self, found: Prediction, more: tuple[str, ...] = ()) -> Prediction:
+        """Return a prediction with the query that the model works with, and its advice."""
+        query = self.query
+        cosine, sharpness = (None, None) if query is None else (query.cosine, query.sharpness)
+        notes = (*self.advice, *more)
+        return dataclasses.replace(found, cosine=cosine, sharpness=sharpness, notes=notes)
+
+    def _more(self, point: SolvedPoint, readout: Readout) -> tuple[str, ...]:
+        """Return advice on the readout: what it is like in tokens of any dimension."""
+        if not point.saddle.converged or not isinstance(self.problem.tokens, Isotropic):
+            return ()
+        few = self._features.nodes(self.tested, self._points).coarse()
+        scores = scores_on(few, point.saddle.state)
+        return imbalance_advice(scores, readout, self.problem.positive_rate)
+
+    def _stage(self, readout: Readout) -> Stage:
+        if readout.ridge > 0:
+            return Stage(readout.loss, readout.ridge)
+        if not self._features.inverts:
+            legal = "> 0 where features have no noise in some direction"
+            remedy = "Take 1e-6, for example, or add a little to the diagonal of the covariance."
+            raise InvalidInput("ridge (lambda)", legal, 0.0, remedy)
+        return ridgeless_stage(
+            self.problem,
+            self.model,
+            self.query,
+            readout,
+            weights=self._features.weights_per_dimension,
+            vanishing=not self._first.C.any(axis=-1).all(),
+        )
+
+    def _without_features(self, readout: Readout) -> Prediction:
+        """Return the prediction when all features are 0 and only the bias learns."""
+        pi, tested, ridge = self.problem.positive_rate, self.tested.positive_rate, readout.ridge
+        size = self._features.noise
+        return Prediction(
+            **fields_of(outcome_without_features(readout.loss, pi, tested)),
+            susceptibility=size / (ridge * readout.alpha1) if ridge > 0 else math.inf,
+            numerical_error=0.0,
+            residual=0.0,
+            iterations=0,
+            status=Status(StatusCode.CONVERGED),
+        )
+
+
+def _predicted(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction:
+    saddle = point.saddle
+    if not saddle.converged:
+        return without_readout(_NOT_SOLVED, saddle.residual, saddle.iterations)
+    answer = point.outcome()
+    if stage.fits_exactly:
+        answer = dataclasses.replace(answer, training_loss=0.0, training_error=0.0)
+    return Prediction(
+        **fields_of(answer),
+        susceptibility=math.inf if stage.fits_exactly else float(saddle.state.chi[0]),
+        numerical_error=point.numerical_error,
+        residual=saddle.residual,
+        iterations=saddle.iterations,
+        status=status_of(answer.test_error, point.numerical_error, tolerance, point.nodes),
+    )
+
+
+def without_readout(status: Status, residual: float = math.nan, iterations: int = 0) -> Prediction:
+    """Return the prediction where there is no solution, for the reason that the status tells."""
+    nan = math.nan
+    return Prediction(
+        test_error=nan,
+        training_loss=nan,
+        training_error=nan,
+        auc=nan,
+        overlaps=Overlaps(nan, nan, nan, nan),
+        susceptibility=nan,
+        numerical_error=nan,
+        residual=residual,
+        iterations=iterations,
+        status=status,
+    )

@@ -1,0 +1,164 @@
+"""The general convex readout against reference points, limits, and finite samples.
+
+Equations: general-convex-readout, stage-four-potential, population-risk.
+"""
+
+import numpy as np
+import pytest
+
+from potential_oracle import Potential
+from sparsetoken.losses import get_loss
+from sparsetoken.models import Attention
+from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query
+from sparsetoken.theory import feature_law
+from sparsetoken.theory.readout.covariances import (
+    CommutingCovariances,
+    Directions,
+    FullCovariances,
+    covariances,
+)
+from sparsetoken.theory.readout.equations import IsotropicReadout, Load, SpectrumReadout
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.outcome import worth
+from sparsetoken.theory.readout.solve import solve_readout
+
+D = 200
+J = np.arange(D)
+SPECTRUM = (J + 1) ** -0.5 / np.mean((J + 1) ** -0.5)
+BETWEEN = 0.2 * 0.9 ** np.abs(J[:, None] - J)
+SIGNAL = np.cos(1.7 * J) / np.linalg.norm(np.cos(1.7 * J))
+
+
+def pooled(L, R, theta, pi):
+    """Nodes, covariance and direction of the mean token, at the reference problem."""
+    nodes = FeatureNodes.of([[1.0], [0.0]], [[1.0], [1.0]], [1, -1], [pi, 1 - pi])
+    G = np.diag(SPECTRUM) / L + BETWEEN
+    return nodes, G, (theta * R / L * SIGNAL)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("letters", "ridge", "alpha", "expected"),
+    [
+        ((8, 1, 3, 0.5), 0.01, 2, (0.398162, 0.354360, 0.814719, -0.407360, 1.578249)),
+        ((6, 2, 3, 0.3), 0.02, 4, (0.131611, 0.239027, 2.554421, -2.037984, 1.201997)),
+    ],
+)
+def test_reference_points_of_pooling(letters, ridge, alpha, expected):
+    nodes, G, M = pooled(*letters)
+    readout = SpectrumReadout(nodes, get_loss("logistic"), covariances(G[None], M))
+    found = solve_readout(readout, Load(alpha * D, ridge))
+    assert found.converged
+    outcome, (p, b, q, _) = worth(readout, found), found.state
+    ours = (outcome.test_error, outcome.training_loss, p[0], b, np.sqrt(q[0]))
+    # All six digits that are given.
+    assert ours == pytest.approx(expected, abs=6e-7)
+
+
+def test_full_and_commuting_covariances_agree():
+    """A diagonal pair, given as such and turned by a rotation."""
+    rng = np.random.default_rng(0)
+    d = 40
+    values = rng.uniform(0.1, 2.0, (2, d))
+    M = rng.standard_normal((d, 2)) / 3
+    basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    G = np.einsum("di,ki,ei->kde", basis, values, basis)
+    nodes = FeatureNodes.of(
+        [[1.0, 0.2], [0.0, -0.3], [0.4, 1.0]],
+        [[1.0, 0.5], [0.3, 1.0], [0.8, 0.8]],
+        [1, -1, 1],
+        [0.3, 0.5, 0.2],
+    )
+    scatter = {(1, 1): rng.uniform(0.0, 0.05, d)}
+    turned = {(1, 1): basis @ np.diag(scatter[1, 1]) @ basis.T}
+    ways = [
+        CommutingCovariances(values, Directions(M, scatter)),
+        FullCovariances(G, Directions(basis @ M, turned)),
+        covariances(G, Directions(basis @ M, turned)),
+    ]
+    assert isinstance(ways[2], CommutingCovariances)
+    readouts = [SpectrumReadout(nodes, get_loss("logistic"), way) for way in ways]
+    found = [solve_readout(readout, Load(3 * d, 0.02)).state for readout in readouts]
+    pulls = [readout.pull(state, 0.0) for readout, state in zip(readouts, found, strict=True)]
+    others = np.array([np.eye(d), G[0]])
+    norms = [
+        ways[0].norms(pulls[0], 0.02, 3 * d, np.array([np.ones(d), values[0]])),
+        *(
+            way.norms(pull, 0.02, 3 * d, others)
+            for way, pull in zip(ways[1:], pulls[1:], strict=True)
+        ),
+    ]
+    assert norms[0][1] == pytest.approx(found[0].q[0], rel=1e-9)
+    for state, norm in zip(found[1:], norms[1:], strict=True):
+        assert state.vector == pytest.approx(found[0].vector, rel=1e-8)
+        assert norm == pytest.approx(norms[0], rel=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("alpha", [0.3, 2.0, 20.0, np.inf])
+@pytest.mark.parametrize("ridge", [1.0, 1e-3, 1e-6])
+def test_every_loss_is_solved_at_every_load(loss, alpha, ridge):
+    """The residual is that of the equations themselves, put in plain words once more."""
+    nodes, G, M = pooled(8, 1, 3, 0.5)
+    cov = covariances(G[None], M)
+    readout = SpectrumReadout(nodes, get_loss(loss), cov)
+    found = solve_readout(readout, Load(alpha * D, ridge))
+    assert found.converged
+    (p, _, q, chi), pull = found.state, readout.pull(found.state, found.smoothing)
+    H = ridge * np.eye(D) + pull.kappa[0] * G
+    w = np.linalg.solve(H, M @ pull.eta)
+    back = np.linalg.solve(H, G)
+    n = alpha * D
+    noise = pull.rho[0] * np.trace(G @ np.linalg.solve(H, back)) / n
+    assert M[:, 0] @ w == pytest.approx(p[0], rel=1e-5)
+    assert w @ G @ w + noise == pytest.approx(q[0], rel=1e-5)
+    assert np.trace(back) / n == pytest.approx(chi[0], rel=1e-5, abs=1e-12)
+
+
+def test_a_start_nearby_changes_nothing():
+    nodes, G, M = pooled(8, 1, 3, 0.5)
+    readout = SpectrumReadout(nodes, get_loss("logistic"), covariances(G[None], M))
+    first = solve_readout(readout, Load(100, 0.01))
+    for n in (200, 400):
+        near, alone = (solve_readout(readout, Load(n, 0.01), start) for start in (first, None))
+        assert near.converged
+        assert near.state.vector == pytest.approx(alone.state.vector, rel=1e-8)
+        assert near.iterations - first.iterations < alone.iterations
+
+
+def attention_law(points=64):
+    problem, query = SparseTokenProblem(6, 2, 3.0, 0.3), Query(0.8, 1.5)
+    return feature_law(Attention(), problem, query, points)
+
+
+@with_x64
+@pytest.mark.parametrize("loss", ["logistic", "square", "hinge", "squared_hinge"])
+@pytest.mark.parametrize("alpha", [0.3, 4.0, np.inf])
+def test_derivatives_of_the_potential(loss, alpha):
+    """Against the potential written out in its own unknowns."""
+    law, mu, ridge = attention_law(), 0.3, 0.02
+    x = np.array([0.7, -0.4, 0.3, 0.6, 0.9])
+    if np.isinf(alpha):
+        x[3:] = 0.0, 1.0
+    readout, oracle = (
+        IsotropicReadout(FeatureNodes.from_law(law), get_loss(loss)),
+        Potential(law, get_loss(loss), alpha),
+    )
+    ours, expected = readout.system(x, Load(alpha, ridge), mu), oracle.system(x, ridge, mu)
+    for mine, other in zip(ours, expected, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "square", "hinge", "squared_hinge"])
+@pytest.mark.parametrize(("alpha", "ridge"), [(0.5, 1e-3), (3.0, 0.05), (np.inf, 0.1)])
+def test_isotropic_noise_is_a_spectrum_of_one_eigenvalue(loss, alpha, ridge):
+    """The potential and the equations of any spectrum have the same solution."""
+    nodes, d = FeatureNodes.from_law(attention_law()), 50
+    removed = np.diag([1.0, 0.0])[None]
+    spectrum = CommutingCovariances(np.ones((1, d)), Directions(np.eye(d)[:, :2]))
+    one = IsotropicReadout(nodes, get_loss(loss))
+    any_spectrum = SpectrumReadout(nodes, get_loss(loss), spectrum, removed)
+    first = solve_readout(one, Load(alpha, ridge)).state
+    second = solve_readout(any_spectrum, Load(alpha * d, ridge)).state
+    np.testing.assert_allclose(first.vector, second.vector, rtol=1e-7, atol=1e-9)
