@@ -47,8 +47,7 @@ WITHOUT = {
     "best_descent",  # minutes
     "best_training",
     "BestBeta",  # what a function returns that is slow, or that shows it
-    "BestDescent",
-    "BestSplit",
+    "BestDescent",  # what a function returns that is slow, or that shows it
     "BestTraining",
     "CriticalCosine",
     "Diagnosis",

@@ -15,7 +15,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, predict
-from sparsetoken.theory.tuning import best_beta, best_split, one_number
+from sparsetoken.theory.tuning import best_beta, best_split, split_and_beta
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.5)
@@ -34,8 +34,8 @@ def _error(share: float, total: float) -> float:
 def test_no_split_of_a_scan_is_better(total):
     best = best_split(PROBLEM, ATTENTION, READOUT, total, tolerance=TOLERANCE)
     assert best.status.converged
-    assert best.alpha0 + best.alpha1 == pytest.approx(total)
-    assert best.share == pytest.approx(best.alpha0 / total)
+    assert best.steps.alpha0 + best.readout.alpha1 == pytest.approx(total)
+    assert best.share == pytest.approx(best.steps.alpha0 / total)
     assert best.prediction.test_error == pytest.approx(_error(best.share, total), abs=1e-12)
     shares = np.linspace(0.05, 0.95, 10)
     errors = [_error(share, total) for share in shares]
@@ -65,9 +65,9 @@ def test_the_best_sharpness_is_that_of_a_search_over_queries():
     found = minimize_scalar(error, bounds=(-2.5, 3.0), method="bounded", options={"xatol": 1e-3})
     assert best.prediction.test_error == pytest.approx(found.fun, abs=1e-5)
     # beta is found within 2 %, k = beta^2 c within 4 %, and the minimum is flat.
-    assert math.log(best.sharpness) == pytest.approx(found.x, abs=0.1)
-    again = dataclasses.replace(STEPS, beta=best.beta)
-    assert align(PROBLEM, again).sharpness == pytest.approx(best.sharpness, rel=1e-9)
+    assert math.log(best.prediction.sharpness) == pytest.approx(found.x, abs=0.1)
+    again = dataclasses.replace(STEPS, beta=best.steps.beta)
+    assert align(PROBLEM, again).sharpness == pytest.approx(best.prediction.sharpness, rel=1e-9)
 
 
 def test_a_step_of_the_query_four_times_as_large_halves_the_best_beta():
@@ -75,15 +75,15 @@ def test_a_step_of_the_query_four_times_as_large_halves_the_best_beta():
     longer = Attention(dataclasses.replace(STEPS, eta_q=4 * STEPS.eta_q))
     two = best_beta(PROBLEM, longer, READOUT, tolerance=TOLERANCE)
     # k = eta_q beta^2 c: the search passes the same sharpnesses.
-    assert two.beta == pytest.approx(one.beta / 2, rel=1e-6)
-    assert two.sharpness == pytest.approx(one.sharpness, rel=1e-6)
+    assert two.steps.beta == pytest.approx(one.steps.beta / 2, rel=1e-6)
+    assert two.prediction.sharpness == pytest.approx(one.prediction.sharpness, rel=1e-6)
 
 
 def test_a_range_beyond_the_best_is_said():
     ends = (1e-3, 1e-2)
     best = best_beta(PROBLEM, ATTENTION, READOUT, sharpness=ends, tolerance=TOLERANCE)
     assert best.status.code is StatusCode.NO_LIMIT
-    assert best.sharpness == pytest.approx(1e-2)
+    assert best.prediction.sharpness == pytest.approx(1e-2)
 
 
 @pytest.mark.parametrize("some", [True, False])
@@ -97,7 +97,7 @@ def test_predictions_that_fail_are_said(monkeypatch, some):
             return [dataclasses.replace(good, test_error=(readout.alpha1 - 1) ** 2)]
         return [dataclasses.replace(good, test_error=math.nan, status=stuck)]
 
-    monkeypatch.setattr(one_number, "predict_readouts", fake)
+    monkeypatch.setattr(split_and_beta, "predict_readouts", fake)
     best = best_split(PROBLEM, ATTENTION, READOUT, 2.0)
     assert best.status.code is StatusCode.MAX_ITERATIONS
     assert math.isfinite(best.prediction.test_error) == some

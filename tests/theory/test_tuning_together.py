@@ -31,6 +31,7 @@ def _error(steps, readout):
 
 
 def test_it_spends_the_load_and_says_what_it_is_worth(best):
+    assert best.prediction.status.converged
     assert best.status.converged
     assert best.steps.alpha0 + best.readout.alpha1 == pytest.approx(TOTAL)
     assert best.share == pytest.approx(best.steps.alpha0 / TOTAL)
@@ -64,7 +65,7 @@ def _beside(best):
 
 def test_nothing_beside_it_is_better(best):
     least = best.prediction.test_error
-    # The search ends within 0.02 of each logarithm, where the error is flat to second order.
+    # The search ends within 0.05 of each logarithm, where the error is flat to second order.
     assert min(_error(*stages) for stages in _beside(best)) >= least - 1e-5
 
 
@@ -78,12 +79,29 @@ def test_simulation_agrees_at_the_optimum_and_beside_it(best):
 
 
 def test_an_end_of_a_range_is_said():
-    # One evaluation leaves the simplex at the largest ridge, where it starts.
-    readout = dataclasses.replace(READOUT, ridge=1.0)
+    # One evaluation leaves the search where it starts, within its resolution of the largest ridge.
+    readout = dataclasses.replace(READOUT, ridge=0.9999)
     found = st.tuning.best_training(PROBLEM, MODEL, readout, TOTAL, evaluations=1, tolerance=1e-2)
-    assert found.readout.ridge == pytest.approx(1.0)
-    assert found.status.code is StatusCode.NO_LIMIT
-    assert "ridge" in found.status.remedy
+    assert found.readout.ridge == pytest.approx(0.9999)
+    assert found.status.code is StatusCode.MAX_ITERATIONS
+    assert "allow more" in found.status.remedy
+    assert "range of ridge" in found.status.remedy
+    assert found.prediction.status.converged
+
+
+def test_a_large_ridge_is_best_where_samples_are_few():
+    # More evaluations improve on the result of 40 by less than what the search resolves.
+    problem = st.SparseTokenProblem(length=10, strength=5.0)
+    model, readout = st.Attention(st.TwoSteps(eta_q=40.0)), st.Readout(ridge=1e-2)
+    some, all_ = (
+        st.tuning.best_training(problem, model, readout, 0.5, evaluations=n, tolerance=1e-3)
+        for n in (40, 150)
+    )
+    assert some.status.code is StatusCode.MAX_ITERATIONS
+    assert all_.status.code is StatusCode.NO_LIMIT
+    assert "range of ridge" in all_.status.remedy
+    assert all_.readout.ridge == pytest.approx(1.0, rel=0.05)
+    assert all_.prediction.test_error == pytest.approx(some.prediction.test_error, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -115,22 +133,25 @@ def searched():
 
 def _worth(problem, descent):
     course = st.theory.descend(problem, st.Attention(descent), replicas=2)
-    return descents._lasting(course.test_error)
+    return descents._lasting(course)
 
 
 def test_the_search_of_descents_improves_on_its_start(searched):
     start = family_of("constant", PROBLEM, DESCENT.query)
-    error, step = _worth(PROBLEM, start.descent(start.start))
-    assert searched.course.test_error[-1] <= math.exp(error) + 4 * searched.course.numerical_error
+    error, step, _ = _worth(PROBLEM, start.descent(tuple(start.start.values()), 8))
+    assert searched.course.test_error[-1] <= error + 4 * searched.course.numerical_error
     assert searched.descent.steps <= 8
     assert 1 <= step <= 8
-    assert searched.evaluations <= 10
+    assert searched.evaluations == 10
+    assert searched.status.code is StatusCode.MAX_ITERATIONS
+    assert "allow more" in searched.status.remedy
 
 
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_each_family_has_a_start_that_learns_and_may_be_cut_short(name):
     family = family_of(name, PROBLEM, DESCENT.query)
-    whole, cut = family.descent(family.start), family.descent(family.start, 5)
+    start = tuple(family.start.values())
+    whole, cut = family.descent(start, 8), family.descent(start, 5)
     assert (whole.steps, cut.steps) == (8, 5)
     assert whole.alpha == DESCENT.query.alpha
     for field in ("eta_w", "eta_b", "eta_q", "momentum"):
@@ -142,7 +163,7 @@ def test_each_family_has_a_start_that_learns_and_may_be_cut_short(name):
 
 def test_schedules_of_the_families():
     def sizes(name, numbers):
-        descent = family_of(name, PROBLEM, st.JointDescent(2.0, 4)).descent(numbers)
+        descent = family_of(name, PROBLEM, st.JointDescent(2.0, 4)).descent(numbers, 4)
         return descent.per_step("eta_w").tolist(), descent.per_step("eta_q").tolist()
 
     assert sizes("two_steps", (1.0, 2.0, 3.0, 4.0, 0.1)) == ([1, 0, 3, 3], [0, 2, 4, 4])
@@ -159,11 +180,12 @@ def test_a_free_search_starts_at_the_descent_and_keeps_all_else():
         2.0, 4, 1.0, 8.0, 0.5, decay_w=0.1, momentum=[0, 0.1, 0.2, 0.3], start_q=0.3
     )
     free = family_of("free", PROBLEM, given)
-    assert free.start == (1.0, 1.0, 8.0, 8.0)
+    start = tuple(free.start.values())
+    assert start == (1.0, 1.0, 8.0, 8.0)
     for name in ("eta_w", "eta_q", "eta_b", "momentum"):
-        own, same = free.descent(free.start).per_step(name), given.per_step(name)
+        own, same = free.descent(start, 4).per_step(name), given.per_step(name)
         np.testing.assert_allclose(own, same)
-    moved = free.descent((2.0, 1.0, 8.0, 4.0))
+    moved = free.descent((2.0, 1.0, 8.0, 4.0), 4)
     np.testing.assert_allclose(moved.per_step("eta_w"), [2, 0, 1, 0])
     np.testing.assert_allclose(moved.per_step("eta_b"), [1, 0, 0.5, 0])
     np.testing.assert_allclose(moved.per_step("eta_q"), [0, 8, 0, 4])
@@ -174,16 +196,14 @@ def test_a_free_search_starts_at_the_descent_and_keeps_all_else():
     "given",
     [
         st.JointDescent.alternating(2.0, 5, 1.0, 20.0, 0.5),
-        st.JointDescent(2.0, 5, 1.0, 5.0),  # so many numbers that slopes are taken
+        st.JointDescent(2.0, 5, 1.0, 5.0),
     ],
 )
 def test_a_free_search_is_better_than_its_start(given):
     found = st.tuning.best_descent(
         PROBLEM, st.Attention(given), family="free", evaluations=14, replicas=4
     )
-    start, _ = _worth(PROBLEM, given)
-    best, _ = _worth(PROBLEM, found.descent)
-    assert best < start
+    assert _worth(PROBLEM, found.descent).test_error < _worth(PROBLEM, given).test_error
     assert found.evaluations <= 14
 
 
@@ -196,10 +216,24 @@ def test_the_descent_that_is_found_is_worth_as_much_with_real_tokens(searched):
     assert found.mean.test_error[-1] == pytest.approx(expected, abs=4 * error + 10 / 300 * expected)
 
 
-def test_a_minimum_of_a_single_step_is_passed_over():
-    ringing = np.array([0.5, 0.4, 0.1, 0.4, 0.2, 0.21, 0.19, 0.3])
-    assert descents._lasting(ringing) == (math.log(0.21), 6)
-    assert descents._lasting(ringing[:2]) == (math.inf, 1)
+def test_a_minimum_of_a_single_step_is_passed_over(searched):
+    def lasting(*test_error):
+        course = dataclasses.replace(searched.course, test_error=np.array(test_error))
+        return descents._lasting(course)[:2]
+
+    assert lasting(0.5, 0.4, 0.1, 0.4, 0.2, 0.21, 0.19, 0.3) == (0.21, 6)
+    nan = math.nan
+    assert lasting(0.5, 0.4, 0.3, 0.4, nan, nan, nan) == (0.4, 3)
+    assert lasting(0.5, 0.4, nan, nan) == (math.inf, 2)
+
+
+def test_a_descent_that_diverges_is_no_candidate():
+    given = st.JointDescent(2.0, 4, 1e5, 1e5)
+    found = st.tuning.best_descent(
+        PROBLEM, st.Attention(given), family="free", evaluations=1, replicas=2
+    )
+    assert found.status.code is StatusCode.NO_LIMIT
+    assert "diverges" in found.status.remedy
 
 
 @pytest.mark.parametrize(

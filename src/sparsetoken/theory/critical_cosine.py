@@ -147,17 +147,13 @@ def critical_cosine(
     pooled = predict(problem, Pooled(), readout)
     if not pooled.status.converged:
         return _none(pooled, 0, pooled.status)
-    attention = _RoughAttention(problem, readout, sharpness)
-
-    def rough(s: float) -> float:
-        return attention.test_error(s) - pooled.test_error
-
+    rough = _RoughGap(problem, readout, sharpness, pooled.test_error)
     bracket = _bracket(rough)
     if bracket.status is not None:  # so few nodes may have missed a crossing
-        attention.fine = True
+        rough.nodes = FIRST_POINTS
         bracket = _bracket(rough)
     if bracket.status is not None:
-        return _none(pooled, attention.solved, bracket.status)
+        return _none(pooled, rough.solved, bracket.status)
     s = scipy.optimize.brentq(rough, bracket.low, bracket.high, xtol=0.1 * tolerance)
     near = (max(s - _APART, 0.0), min(s + _APART, 1.0))
     slope = (rough(near[1]) - rough(near[0])) / (near[1] - near[0])
@@ -165,7 +161,7 @@ def critical_cosine(
     accuracy = min(max(0.5 * tolerance * abs(slope), 1e-8), 0.5)
     for _ in range(_CORRECTIONS):
         fine = predict(problem, Attention(Query(s, sharpness)), readout, tolerance=accuracy)
-        attention.solved += 1
+        rough.solved += 1
         step = (fine.test_error - pooled.test_error) / slope
         if not math.isfinite(step) or abs(step) <= 0.5 * tolerance:
             break
@@ -176,30 +172,29 @@ def critical_cosine(
         wins_above=slope < 0,
         residual=fine.test_error - pooled.test_error,
         numerical_error=fine.numerical_error / abs(slope),
-        iterations=attention.solved,
+        iterations=rough.solved,
         status=_reached(fine, step, tolerance),
     )
 
 
-class _RoughAttention:
-    """Test errors of attention on the same few nodes at every cosine.
+class _RoughGap:
+    """The test error of attention less that of pooling, on the same few nodes at every cosine.
 
-    They are a smooth function of the cosine. `fine` asks for as many nodes as a first
-    prediction has.
+    It is a smooth function of the cosine, nan where the readout was not reached.
     """
 
-    def __init__(self, problem: SparseTokenProblem, readout: Readout, sharpness: float) -> None:
-        self.problem, self.sharpness = problem, sharpness
-        self.readout = dataclasses.replace(readout, ridge=max(readout.ridge, _LEAST_RIDGE))
-        self.solved, self.fine = 0, False
+    def __init__(
+        self, problem: SparseTokenProblem, readout: Readout, sharpness: float, pooled: float
+    ) -> None:
+        self._problem, self._sharpness, self._pooled = problem, sharpness, pooled
+        self._readout = dataclasses.replace(readout, ridge=max(readout.ridge, _LEAST_RIDGE))
+        self.nodes, self.solved = _FEW_POINTS, 0
 
-    def test_error(self, s: float) -> float:
-        """Return the test error at a cosine; nan if the readout was not reached."""
+    def __call__(self, s: float) -> float:
         self.solved += 1
-        model = Attention(Query(float(s), self.sharpness))
-        nodes = FIRST_POINTS if self.fine else _FEW_POINTS
-        (found,) = predict_readouts(self.problem, model, [self.readout], nodes=nodes)
-        return found.test_error
+        model = Attention(Query(float(s), self._sharpness))
+        (found,) = predict_readouts(self._problem, model, [self._readout], nodes=self.nodes)
+        return found.test_error - self._pooled
 
 
 class _Bracket(NamedTuple):
@@ -283,7 +278,7 @@ def check_query(
     critical = None
     if losing:
         critical = critical_cosine(problem, readout, sharpness=query.sharpness, tolerance=tolerance)
-    said = (*advice_on(problem, model, query), losing) if query.sharpness > 0 else ()
+    said = (*advice_on(problem, model, query), losing) if query.sharpness > 0 else ("",)
     return QueryVerdict(
         cosine=query.cosine,
         sharpness=query.sharpness,
@@ -293,9 +288,7 @@ def check_query(
             attention.test_error + 2 * attention.numerical_error + _ROUNDING < pooled.test_error
         ),
         critical=critical,
-        message=" ".join(
-            part for part in (next(filter(None, said), ""), _needed(critical)) if part
-        ),
+        message=" ".join(filter(None, (said[0], _needed(critical)))),
     )
 
 

@@ -248,11 +248,11 @@ def find_beta(alpha0: float, dimension: int, trials: int, seed: int) -> list[obj
         sharpness=SHARPNESS_RANGE,
         tolerance=MAP,
     )
-    choice = dataclasses.replace(start, beta=found.beta)
-    best = _best(choice, found.sharpness, found.prediction, str(found.status.code))
+    choice = dataclasses.replace(start, beta=found.steps.beta)
+    best = _best(choice, found.prediction.sharpness, found.prediction, str(found.status.code))
     if not trials:
         return [best]
-    betas = (found.beta / NEIGHBOUR, found.beta * NEIGHBOUR)
+    betas = (found.steps.beta / NEIGHBOUR, found.steps.beta * NEIGHBOUR)
     near = [dataclasses.replace(choice, beta=beta) for beta in betas]
     return [best, *_against(best, near, dimension, trials, seed)]
 

@@ -136,6 +136,7 @@ def pass_messages(alpha: float, dimension: int, trials: int, seed: int) -> list[
     return [MessagesPassed(alpha, error)]
 
 
+@version(2)
 def search_stages(
     alpha: float, evaluations: int, dimension: int, trials: int, seed: int
 ) -> list[Searched]:
@@ -161,7 +162,7 @@ def search_stages(
     return [Searched(alpha, STAGES, numbers, predicted_error(best.prediction), error)]
 
 
-@version(3)
+@version(4)
 def search_descent(
     family: str,
     steps: int,

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, gammaln, log_ndtr, ndtri, ndtri_exp
 
 from sparsetoken.numerics.sobol import sobol_sequence
 from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
-from sparsetoken.results import Status, StatusCode
+from sparsetoken.results import CONVERGED, Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
 from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
+MORE_POINTS = "Take more points."
 SCRAMBLES = 8
 MOST_POINTS = 2**20  # nodes of a scramble: more only take memory
-ACCURACY = 0.05  # relative; a larger numerical error is not called converged
-FLOOR = 1e-5  # absolute: smaller errors are only known to be small
+_ACCURACY = 0.05  # relative; a larger numerical error is not called converged
+_FLOOR = 1e-5  # absolute: smaller errors are only known to be small
 _SEED = 20250929
 _RESOLVED = 1e-12  # of a second moment: a smaller variance is lost in rounding
 _LARGEST_TOKENS = 64  # drawn one by one; the rest enters through its sums of powers
@@ -120,9 +123,9 @@ def error_of_whitened(problem: SparseTokenProblem, mean: float, points: int = 40
     """
     pi, theta, R, L = problem.letters
     if theta == 0:
-        return BayesError(min(pi, 1 - pi), 0.0, Status(StatusCode.CONVERGED))
+        return BayesError(min(pi, 1 - pi), 0.0, CONVERGED)
     if R == L:
-        return BayesError(_normal_test(pi, mean * math.sqrt(L)), 0.0, Status(StatusCode.CONVERGED))
+        return BayesError(normal_error(pi, mean * math.sqrt(L)), 0.0, CONVERGED)
     if R == 1 and mean == theta:
         fine, coarse = (_one_token(problem, finest) for finest in (15, 14))
         return _judged(fine, abs(fine - coarse))
@@ -136,14 +139,19 @@ def isotropic_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
 
 
 def _judged(error: float, numerical: float) -> BayesError:
-    if numerical <= ACCURACY * error + FLOOR:
-        return BayesError(error, numerical, Status(StatusCode.CONVERGED))
-    return BayesError(
-        error, numerical, Status(StatusCode.TOLERANCE_NOT_REACHED, "Take more points.")
-    )
+    return BayesError(error, numerical, accuracy_status(error, numerical))
 
 
-def _normal_test(pi: float, separation: float) -> float:
+def accuracy_status(
+    error: float, numerical: float, accuracy: float = _ACCURACY, remedy: str = MORE_POINTS
+) -> Status:
+    """Return whether a test error is known well enough."""
+    if numerical <= accuracy * error + _FLOOR:
+        return CONVERGED
+    return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
+
+
+def normal_error(pi: float, separation: float) -> float:
     """Return the least error between N(0, 1) and N(separation, 1)."""
     tilt = math.log(pi / (1 - pi)) / separation
     miss, alarm = log_ndtr(-separation / 2 - tilt), log_ndtr(-separation / 2 + tilt)
@@ -171,34 +179,30 @@ def _sampled(problem: SparseTokenProblem, points: int, mean: float) -> np.ndarra
     pi, theta, R, L = problem.letters
     less = R**2 / L * (mean**2 - theta**2)  # of the squared length of the whitened shift
     prior = math.log(pi / (1 - pi)) - (theta**2 * R + less) / 2 - _log_binomial(L, R)
-    rng = np.random.default_rng(_SEED)
     errors = []
-    for _ in range(SCRAMBLES):
-        informative, noise, rest = token_nodes(L, R, points, rng)
-        tail = rest_polynomials(noise, rest, theta, R, L - R - noise.shape[1])
-        base = symmetric(theta * noise, tail)
+    for nodes, rng in scrambles(problem, points):
+        base = noise_polynomials(nodes, theta)
         own = np.zeros(points)
         if mean != theta:
-            total = informative.sum(axis=1) + noise.sum(axis=1)
-            total += _rest_sum(noise, rest, theta, L - R - noise.shape[1], rng)
+            total = nodes.informative.sum(axis=1) + nodes.noise.sum(axis=1)
+            total += _rest_sum(nodes, theta, rng)
             own = R * (mean - theta) * total / L
         error = 0.0
         for share, shift in ((pi, theta), (1 - pi, 0.0)):
-            log_odds = symmetric(theta * (informative + shift), base)[R] + prior
+            log_odds = symmetric(theta * (nodes.informative + shift), base)[R] + prior
             log_odds += own + (less if shift else 0.0)
             error += share * float(np.mean(expit(-np.abs(log_odds))))
         errors.append(error)
     return np.array(errors)
 
 
-def _rest_sum(
-    noise: np.ndarray, normal: np.ndarray, theta: float, rest: int, rng: np.random.Generator
-) -> np.ndarray:
+def _rest_sum(nodes: TokenNodes, theta: float, rng: np.random.Generator) -> np.ndarray:
     """Return the sum of the tokens below the smallest one drawn.
 
     It is normal with the right variance and the right covariance with the sum of exp(theta t)
-    that `normal` stands for in `rest_polynomials`.
+    that `normal` stands for in `_rest_polynomials`.
     """
+    _, noise, normal, rest = nodes
     if rest == 0:
         return np.zeros(len(noise))
     a = noise[:, -1]
@@ -220,10 +224,36 @@ def _log_binomial(n: float, k: float) -> float:
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
-def token_nodes(
-    L: int, R: int, points: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw R informative tokens, the largest noise tokens in order, and one normal more."""
+class TokenNodes(NamedTuple):
+    """Noises of tokens, drawn many times: of R informative ones, and the largest of the others.
+
+    Attributes
+    ----------
+    informative, noise : arrays of shape (n, R) and (n, m)
+        The m largest noise tokens are in falling order.
+    normal : array of shape (n,)
+        It stands for the sum of the tokens below them.
+    rest : int
+        How many these are.
+    """
+
+    informative: np.ndarray
+    noise: np.ndarray
+    normal: np.ndarray
+    rest: int
+
+
+def scrambles(
+    problem: SparseTokenProblem, points: int
+) -> Iterator[tuple[TokenNodes, np.random.Generator]]:
+    """Yield the nodes of each scramble, and the generator for what else is drawn."""
+    rng = np.random.default_rng(_SEED)
+    for _ in range(SCRAMBLES):
+        yield token_nodes(problem.length, problem.informative, points, rng), rng
+
+
+def token_nodes(L: int, R: int, points: int, rng: np.random.Generator) -> TokenNodes:
+    """Draw the noises of the tokens of a sample, `points` times."""
     top = min(L - R, _LARGEST_TOKENS)
     uniforms = sobol_sequence(R + 1 + top, rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
@@ -231,19 +261,23 @@ def token_nodes(
     # The largest of n uniforms is U^(1/n); below it the others are again uniform (Renyi).
     ranks = np.arange(L - R, L - R - top, -1)
     noise = ndtri_exp(np.cumsum(np.log(uniforms[:, R + 1 :]) / ranks, axis=1))
-    return normals[:, :R], noise, normals[:, R]
+    return TokenNodes(normals[:, :R], noise, normals[:, R], L - R - top)
 
 
-def rest_polynomials(
-    noise: np.ndarray, normal: np.ndarray, theta: float, R: int, rest: int
-) -> np.ndarray:
+def noise_polynomials(nodes: TokenNodes, theta: float) -> np.ndarray:
+    """Return log e_0 .. log e_R of exp(theta t) over the tokens without signal, (R + 1, n)."""
+    return symmetric(theta * nodes.noise, _rest_polynomials(nodes, theta))
+
+
+def _rest_polynomials(nodes: TokenNodes, theta: float) -> np.ndarray:
     """Return log e_0 .. log e_R of the tokens below the smallest one drawn, (R + 1, n).
 
     Given that bound a they are independent truncated normals. Their sum of
     exp(theta t) is normal by the central limit, higher powers follow it by regression,
     and Newton's identities lead from sums of powers to e_j.
     """
-    n = len(noise)
+    informative, noise, normal, rest = nodes
+    n, R = informative.shape
     if rest == 0:
         return np.concatenate([np.zeros((1, n)), np.full((R, n), -np.inf)])
     a = noise[:, -1]

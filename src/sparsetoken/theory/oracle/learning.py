@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -14,16 +13,17 @@ from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.results import Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import (
-    ACCURACY,
-    FLOOR,
+    MORE_POINTS,
     MOST_POINTS,
     SCRAMBLES,
     BayesError,
+    TokenNodes,
+    accuracy_status,
     bayes_error,
     error_of_whitened,
-    rest_polynomials,
+    noise_polynomials,
+    scrambles,
     symmetric,
-    token_nodes,
 )
 from sparsetoken.theory.oracle.prior import SignalPrior, signal_prior
 from sparsetoken.theory.oracle.token_sums import check_length
@@ -31,7 +31,6 @@ from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import LARGEST_LOAD, integer, real
 from sparsetoken.values import require_numbers
 
-_SEED = 20250929
 _APART = 0.1  # squared cosines of scrambles that take different solutions for the likeliest
 _SCAN = 64  # values of gamma among which changes of sign are looked for
 
@@ -152,7 +151,7 @@ def learning_error(
     if problem.strength == 0:
         return LearningError(oracle.test_error, 0.0, oracle.test_error, 0.0, 0.0, oracle.status)
     prior = signal_prior(kept, share)
-    solved = [_solution(problem, alpha, prior, nodes) for nodes in _scrambles(problem, points)]
+    solved = [_solution(problem, alpha, prior, nodes) for nodes, _ in scrambles(problem, points)]
     best, reached, shares = (np.array(column) for column in zip(*solved, strict=True))
     Q, error = float(best.mean()), float(best.std(ddof=1) / math.sqrt(SCRAMBLES))
     share = float(shares.mean())
@@ -170,10 +169,10 @@ def learning_error(
 
 
 def _status(apart: float, numerical: float, *errors: BayesError) -> Status:
-    short = apart > _APART or not all(error.status.converged for error in errors)
-    if short or numerical > ACCURACY * errors[0].test_error + FLOOR:
-        return Status(StatusCode.TOLERANCE_NOT_REACHED, "Take more points.")
-    return Status(StatusCode.CONVERGED)
+    if apart > _APART:
+        return Status(StatusCode.TOLERANCE_NOT_REACHED, MORE_POINTS)
+    own = accuracy_status(errors[0].test_error, numerical)
+    return next((e.status for e in errors if not e.status.converged), own)
 
 
 def _error_at(problem: SparseTokenProblem, Q: float, share: float) -> BayesError:
@@ -183,16 +182,7 @@ def _error_at(problem: SparseTokenProblem, Q: float, share: float) -> BayesError
     return error_of_whitened(weakened, strength * math.sqrt(share))
 
 
-Nodes = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def _scrambles(problem: SparseTokenProblem, points: int) -> Iterator[Nodes]:
-    rng = np.random.default_rng(_SEED)
-    for _ in range(SCRAMBLES):
-        yield token_nodes(problem.length, problem.informative, points, rng)
-
-
-def position_overlap(problem: SparseTokenProblem, snr: float, nodes: Nodes) -> float:
+def position_overlap(problem: SparseTokenProblem, snr: float, nodes: TokenNodes) -> float:
     """Return q_v(S) = E[sum_l v_l <v_l>], the overlap of the positions and their posterior.
 
     The posterior over sets of R positions sees scores S v_l + sqrt(S) g_l, g_l ~ N(0, 1). Its
@@ -206,16 +196,12 @@ def position_overlap(problem: SparseTokenProblem, snr: float, nodes: Nodes) -> f
     problem : SparseTokenProblem
     snr : float
         S >= 0.
-    nodes : tuple of arrays
-        Of `token_nodes`.
+    nodes : TokenNodes
     """
-    L, R = problem.length, problem.informative
-    informative, noise, rest = nodes
+    R = problem.informative
     root = math.sqrt(snr)
-    tail = rest_polynomials(noise, rest, root, R, L - R - noise.shape[1])
-    others = symmetric(root * noise, tail)
-    signal = root * (informative + root)
-    others = symmetric(signal[:, 1:], others)
+    signal = root * (nodes.informative + root)
+    others = symmetric(signal[:, 1:], noise_polynomials(nodes, root))
     everything = symmetric(signal[:, :1], others)
     return R * float(np.mean(-np.expm1(others[R] - everything[R])))
 
@@ -229,7 +215,7 @@ class _Solution(NamedTuple):
 
 
 def _solution(
-    problem: SparseTokenProblem, alpha: float, prior: SignalPrior, nodes: Nodes
+    problem: SparseTokenProblem, alpha: float, prior: SignalPrior, nodes: TokenNodes
 ) -> _Solution:
     pi, theta, R, L = problem.letters
     scale = theta**2 * alpha * pi

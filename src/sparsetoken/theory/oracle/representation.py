@@ -14,7 +14,8 @@ from scipy.special import log_ndtr, ndtr
 from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.models import Attention, Elementwise, HardAttention, Model, Pooled, Vectorized
 from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import Status, StatusCode
+from sparsetoken.results import CONVERGED, Status
+from sparsetoken.theory.oracle.bayes import accuracy_status, normal_error
 from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
 from sparsetoken.theory.oracle.token_sums import chance_of_rest, check_length, mistake_chances
 from sparsetoken.tokens import isotropic_only
@@ -23,7 +24,7 @@ from sparsetoken.values import require_numbers
 
 _SEARCH, _CHECK, _FINAL = 10, 12, 13  # log2 of lattice points
 _ACCURACY = 0.01  # relative; a larger numerical error is not called converged
-_FLOOR = 1e-5  # absolute: smaller errors are only known to be small
+_NEAR = 0.05  # of the logarithm of a sharpness: the error is flat to second order
 _SPREADS = 48  # numbers of positions tried for a vectorised readout
 
 
@@ -115,10 +116,8 @@ def best_error(
         return _vectorized(problem)
     best = best_test(model, problem, sharpness)
     numerical = abs(best.error - best.check)
-    status = Status(StatusCode.CONVERGED)
-    if numerical > _ACCURACY * best.error + _FLOOR:
-        remedy = "The sum over tokens is too uneven for its lattice; take a smaller sharpness."
-        status = Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
+    remedy = "The sum over tokens is too uneven for its lattice; take a smaller sharpness."
+    status = accuracy_status(best.error, numerical, _ACCURACY, remedy)
     k = math.nan if isinstance(model, Pooled) else best.sharpness
     return Representation(best.error, k, best.threshold, problem.length, numerical, status)
 
@@ -206,10 +205,9 @@ def _mean_test(problem: SparseTokenProblem) -> Candidate:
     snr = theta * R / math.sqrt(L)
     if snr == 0:
         return _always(problem, 0.0)
-    tilt = math.log(pi / (1 - pi)) / snr
-    error = pi * ndtr(-snr / 2 - tilt) + (1 - pi) * ndtr(-snr / 2 + tilt)
-    threshold = (snr / 2 - tilt) / math.sqrt(L)
-    return Candidate(float(error), 0.0, threshold, threshold, float(error))
+    error = normal_error(pi, snr)
+    threshold = (snr / 2 - math.log(pi / (1 - pi)) / snr) / math.sqrt(L)
+    return Candidate(error, 0.0, threshold, threshold, error)
 
 
 def _largest_token_test(problem: SparseTokenProblem) -> Candidate:
@@ -221,7 +219,7 @@ def _largest_token_test(problem: SparseTokenProblem) -> Candidate:
     def error(c: float) -> float:
         return _largest_token_error(problem, c)
 
-    c = _least(error, -3.0, max(problem.strength, 6.0) + 3.0)
+    c = _least(error, np.linspace(-3.0, max(problem.strength, 6.0) + 3.0, 33))
     return Candidate(error(c), math.inf, c, c, error(c))
 
 
@@ -231,12 +229,20 @@ def _largest_token_error(problem: SparseTokenProblem, c: float) -> float:
     return float(pi * miss - (1 - pi) * np.expm1(L * log_ndtr(c)))
 
 
-def _least(error: Callable[[float], float], low: float, high: float) -> float:
+def _least(error: Callable[[float], float], grid: np.ndarray, xatol: float = 1e-5) -> float:
     """Return the minimum of a function with one valley, flat outside it."""
-    grid = np.linspace(low, high, 33)
-    at = int(np.argmin([error(float(c)) for c in grid]))
-    ends = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, 32)])
-    return float(scipy.optimize.minimize_scalar(error, bounds=ends, method="bounded").x)
+    at = int(np.argmin([error(float(x)) for x in grid]))
+    ends = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)])
+    return _least_between(error, ends, xatol)
+
+
+def _least_between(
+    error: Callable[[float], float], ends: tuple[float, float], xatol: float
+) -> float:
+    found = scipy.optimize.minimize_scalar(
+        error, bounds=ends, method="bounded", options={"xatol": xatol}
+    )
+    return float(found.x)
 
 
 def _best_level(
@@ -267,11 +273,8 @@ def _best_level(
     def error(u: float, finest: int = _SEARCH) -> float:
         return mistake_chances(tests.token(k, u), problem, finest).error(pi)
 
-    bounds = (max(low, min(medians) - gap), min(high, max(medians) + gap))
-    found = scipy.optimize.minimize_scalar(
-        error, bounds=bounds, method="bounded", options={"xatol": (2e-3 if final else 2e-2) * gap}
-    )
-    u = float(found.x)
+    ends = (max(low, min(medians) - gap), min(high, max(medians) + gap))
+    u = _least_between(error, ends, (2e-3 if final else 2e-2) * gap)
     check = error(u, _CHECK)
     if not final:
         return Candidate(check, k, u, tests.threshold(k, u), check)
@@ -288,14 +291,9 @@ def _best_sharpness(tests: OracleTests, problem: SparseTokenProblem, near: float
 
     if near is None:
         grid = np.linspace(low, high, 2 + math.ceil((high - low) / 1.1))
-        at = int(np.argmin([error(x) for x in grid]))
-        low, high = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
-    else:
-        low, high = max(low, math.log(near / 1.6)), min(high, math.log(near * 1.6))
-    found = scipy.optimize.minimize_scalar(
-        error, bounds=(low, high), method="bounded", options={"xatol": 0.05}
-    )
-    return math.exp(float(found.x))
+        return math.exp(_least(error, grid, _NEAR))
+    ends = max(low, math.log(near / 1.6)), min(high, math.log(near * 1.6))
+    return math.exp(_least_between(error, ends, _NEAR))
 
 
 def _vectorized(problem: SparseTokenProblem) -> Representation:
@@ -309,7 +307,7 @@ def _vectorized(problem: SparseTokenProblem) -> Representation:
     spreads = np.unique(np.round(np.geomspace(1, L, min(L, _SPREADS))).astype(int))
     found = [(*_spread_test(problem, int(m)), int(m)) for m in spreads]
     error, threshold, m = min([*found, (*_always(problem, 0.0)[:1], math.inf, L)])
-    return Representation(error, math.nan, threshold, m, 0.0, Status(StatusCode.CONVERGED))
+    return Representation(error, math.nan, threshold, m, 0.0, CONVERGED)
 
 
 def _spread_test(problem: SparseTokenProblem, m: int) -> tuple[float, float]:

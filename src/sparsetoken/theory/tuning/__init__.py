@@ -1,13 +1,11 @@
 """How to spend samples, how sharp to pool, and which steps to take: searches over predictions."""
 
 from sparsetoken.theory.tuning.descents import BestDescent, best_descent
-from sparsetoken.theory.tuning.one_number import BestBeta, BestSplit, best_beta, best_split
-from sparsetoken.theory.tuning.training import BestTraining, best_training
+from sparsetoken.theory.tuning.split_and_beta import BestTraining, best_beta, best_split
+from sparsetoken.theory.tuning.training import best_training
 
 __all__ = [
-    "BestBeta",
     "BestDescent",
-    "BestSplit",
     "BestTraining",
     "best_beta",
     "best_descent",

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.progress import progress_of
-from sparsetoken.results import Status, StatusCode, Trajectory
+from sparsetoken.results import CONVERGED, Status, Trajectory
 from sparsetoken.stages import JointDescent
-from sparsetoken.theory.dynamics import TOLERANCE, descend
+from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.tuning.families import family_of
+from sparsetoken.theory.tuning.search import Point, Range, search
 from sparsetoken.validation import InvalidInput, integer
 from sparsetoken.values import require_numbers
 
 _FACTOR = math.log(1e3)  # by which each number may differ from its start
-_FIRST_MOVE = 0.7  # of each coordinate, a factor of two
-_NEAR, _FLAT = 0.02, 1e-3  # of the logarithms of the numbers and of the test error
-_MOST_OF_SIMPLEX = 8  # numbers; more of them are searched along their slopes
-_SLOPE = 0.1  # over this move of a logarithm: finer ones see the noise of few replicas
-_LASTING = 3  # steps over which a least test error must last
+_LASTS = 3  # steps over which a least test error must last
 _REPLICAS = 2  # in the search; all see the same samples, so that differences are sharp
 
 
@@ -38,10 +33,12 @@ class BestDescent:
     descent : JointDescent
         It ends where its test error is least.
     course : Trajectory
+        Its own status tells how well all steps are known.
     evaluations : int
         How many descents were followed.
     status : Status
-        That of the last step.
+        Of the search: ``max_iterations`` if it ran out of evaluations, ``no_limit`` if a number
+        is best at an end of its range or every descent diverged.
     """
 
     descent: JointDescent
@@ -64,9 +61,8 @@ def best_descent(
     The bias moves as the readout. The descent stops at the end of the three steps whose largest
     test error is least: a lower one that does not last would not be met at finite dimension.
 
-    Equation: best-descent, ``argmin of E`` over the numbers of the family and the steps, by the
-    simplex of Nelder and Mead; for more than eight numbers, by L-BFGS-B with slopes from
-    differences.
+    Equation: best-descent, ``argmin of E`` over the numbers of the family and the steps, along
+    quadratic models of it (COBYQA).
 
     Parameters
     ----------
@@ -102,82 +98,44 @@ def best_descent(
     integer("steps of the search", given.steps, 3)
     integer("evaluations", evaluations, 1)
     descents = family_of(family, problem, given)
-    seen: dict[tuple[float, ...], tuple[float, int]] = {}
 
-    def error(at: np.ndarray) -> float:
-        x = tuple(float(value) for value in at)
-        if x not in seen:
-            if len(seen) == evaluations:
-                raise _Enough
-            queried = _with(model, descents.descent(_numbers(x)))
-            course = descend(problem, queried, replicas=_REPLICAS)
-            seen[x] = _lasting(course.test_error)
-            done()
-        return seen[x][0]
+    def followed(descent: JointDescent, replicas: int) -> Trajectory:
+        queried = dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
+        return descend(problem, queried, replicas=replicas)
 
-    first = np.log(descents.start)
-    bounds = [(x - _FACTOR, x + _FACTOR) for x in first.tolist()]
+    def worth(point: Point) -> _Lasting:
+        return _lasting(followed(descents.descent(np.exp(point), given.steps), _REPLICAS))
+
+    ranges = [
+        Range(name, math.log(x) - _FACTOR, math.log(x) + _FACTOR, "start from another value")
+        for name, x in descents.start.items()
+    ]
+    start = tuple(math.log(x) for x in descents.start.values())
     with progress_of("descents", evaluations + 1, progress) as done:
-        with contextlib.suppress(_Enough):
-            _minimize(error, first, bounds)
-        x = min(seen, key=lambda x: seen[x][0])
-        best = descents.descent(_numbers(x), max(seen[x][1], 1))
-        course = descend(problem, _with(model, best), replicas=replicas)
-    return BestDescent(best, course, len(seen), _status(course, x, bounds))
+        found = search(worth, ranges, [start], evaluations, done, smooth=False)
+        best = descents.descent(np.exp(found.point), found.result.step)
+        course = followed(best, replicas)
+    return BestDescent(best, course, found.evaluations, found.status)
 
 
-class _Enough(Exception):
-    """No more evaluations are allowed."""
+class _Lasting(NamedTuple):
+    """The least test error that lasts some steps, and the last of them."""
+
+    test_error: float
+    step: int
+    status: Status
 
 
-def _numbers(logarithms: tuple[float, ...]) -> tuple[float, ...]:
-    return tuple(math.exp(x) for x in logarithms)
-
-
-def _minimize(
-    error: Callable[[np.ndarray], float],
-    first: np.ndarray,
-    bounds: list[tuple[float, float]],
-) -> None:
-    if len(first) > _MOST_OF_SIMPLEX:
-
-        def finite(x: np.ndarray) -> float:
-            return min(error(x), 0.0)  # a descent that diverges is as bad as always wrong
-
-        slopes = {"eps": _SLOPE, "ftol": _FLAT}
-        scipy.optimize.minimize(finite, first, method="L-BFGS-B", bounds=bounds, options=slopes)
-        return
-    simplex = np.stack([first, *(first + _FIRST_MOVE * np.eye(len(first)))])
-    options = {"initial_simplex": simplex, "xatol": _NEAR, "fatol": _FLAT}
-    scipy.optimize.minimize(error, first, method="Nelder-Mead", bounds=bounds, options=options)
-
-
-def _lasting(test_error: np.ndarray) -> tuple[float, int]:
-    """Return the logarithm of the least test error that lasts some steps, and the last of them.
+def _lasting(course: Trajectory) -> _Lasting:
+    """Return the least of the largest test errors of some steps in a row.
 
     A single step below its neighbours is that of a descent that rings: at finite dimension
-    it rings in another phase.
+    it rings in another phase. Steps after a divergence do not count.
     """
-    if len(test_error) <= _LASTING:  # it diverged
-        return math.inf, 1
-    largest = np.lib.stride_tricks.sliding_window_view(test_error, _LASTING).max(axis=1)
-    first = int(np.argmin(largest))
-    return math.log(largest[first]), first + _LASTING - 1
-
-
-def _with(model: Model, descent: JointDescent) -> Model:
-    found: Model = dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
-    return found
-
-
-def _status(course: Trajectory, at: tuple[float, ...], bounds: list[tuple[float, float]]) -> Status:
-    ends = any(x in pair for x, pair in zip(at, bounds, strict=True))
-    if course.status.code is StatusCode.NO_LIMIT:
-        return course.status
-    error = 2 * float(course.errors.test_error[-1])
-    if error > TOLERANCE:
-        what = f"Twice the standard error of the last test error is {error:.1e}"
-        return Status(StatusCode.TOLERANCE_NOT_REACHED, f"{what}; take more replicas.")
-    if ends:
-        return Status(StatusCode.NO_LIMIT, "The test error is least at an end of a range.")
-    return Status(StatusCode.CONVERGED)
+    windows = np.lib.stride_tricks.sliding_window_view(course.test_error, _LASTS)
+    largest = windows.max(axis=1)
+    known = np.where(np.isnan(largest), math.inf, largest)
+    first = int(np.argmin(known))
+    least = float(known[first])
+    status = CONVERGED if math.isfinite(least) else course.status
+    return _Lasting(least, first + _LASTS - 1, status)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +19,9 @@ _SHARPNESS = 2.0  # of the query after two steps at the start: neither blunt nor
 _DECAY = 5e-2  # of the readout
 _MOMENTUM = 0.6  # of the first family: with it the readout nears its minimum in ten steps
 
-Numbers = tuple[float, ...]
-Fields = dict[str, Any]
-"""Schedules of a `JointDescent`: lists with a number for each step, or one number."""
+Numbers = Sequence[float] | np.ndarray
+Number = float | np.ndarray
+"""One for all steps, or one for each."""
 
 
 class Descents(NamedTuple):
@@ -29,27 +29,15 @@ class Descents(NamedTuple):
 
     Attributes
     ----------
-    start : tuple of floats
-        The numbers where a search starts.
-    fields : callable
-        Maps numbers to the schedules of all steps.
-    given : JointDescent
-        What it says of alpha, beta, the loss and the most steps is kept.
+    start : dict
+        The numbers where a search starts, by name.
+    descent : callable
+        Maps numbers in the order of `start` and a number of steps to the first steps of their
+        descent.
     """
 
-    start: Numbers
-    fields: Callable[[Numbers], Fields]
-    given: JointDescent
-
-    def descent(self, numbers: Numbers, steps: int | None = None) -> JointDescent:
-        """Return the first steps of the descent with these numbers, all by default."""
-        given = self.given
-        taken = given.steps if steps is None else steps
-        cut: Fields = {
-            name: value[:taken] if isinstance(value, list) else value
-            for name, value in self.fields(numbers).items()
-        }
-        return JointDescent(given.alpha, taken, beta=given.beta, loss=given.loss, **cut)
+    start: dict[str, float]
+    descent: Callable[[Numbers, int], JointDescent]
 
 
 def family_of(name: str, problem: SparseTokenProblem, given: JointDescent) -> Descents:
@@ -62,6 +50,7 @@ def family_of(name: str, problem: SparseTokenProblem, given: JointDescent) -> De
         from those of the given descent, whose momentum, decay and start are kept.
     problem : SparseTokenProblem
     given : JointDescent
+        What it says of alpha, beta and the loss is kept.
 
     Raises
     ------
@@ -76,77 +65,92 @@ def family_of(name: str, problem: SparseTokenProblem, given: JointDescent) -> De
     length = align(problem, unit).sharpness
     remedy = "Take more than one token, and a strength above 0."
     real("length of the query", length, 0.0, open_low=True, remedy=remedy)
-    first, fields = FAMILIES[name]
-    return Descents(first(_SHARPNESS / length), lambda x: fields(x, given.steps), given)
+    first, schedules = FAMILIES[name]
+    start = first(_SHARPNESS / length)
+
+    def descent(numbers: Numbers, steps: int) -> JointDescent:
+        named = dict(zip(start, numbers, strict=True))
+        decay = named.pop("decay")
+        found = schedules(np.arange(steps), **named)
+        w, q, momentum = (np.broadcast_to(x, steps).tolist() for x in found)
+        more = {"decay_w": decay, "momentum": momentum, "beta": given.beta, "loss": given.loss}
+        return JointDescent(given.alpha, steps, w, q, w, **more)
+
+    return Descents(start, descent)
 
 
 def _free(given: JointDescent) -> Descents:
-    sizes = np.concatenate([given.per_step("eta_w"), given.per_step("eta_q")])
+    w, q, b = given.per_step("eta_w"), given.per_step("eta_q"), given.per_step("eta_b")
+    sizes = np.concatenate([w, q])
     moving = np.flatnonzero(sizes)
     if not moving.size:
         remedy = "Give the sizes where the search starts."
         raise InvalidInput("steps of a free search", "of some size > 0", given, remedy)
-    w, b = given.per_step("eta_w"), given.per_step("eta_b")
+    names = [f"{name} of step {t}" for name in ("eta_w", "eta_q") for t in range(given.steps)]
     ratio = np.divide(b, w, out=np.zeros(given.steps), where=w > 0)
-    kept = ("momentum", "decay_w", "decay_q", "batches", "start_w", "start_q", "start_product")
 
-    def fields(numbers: Numbers) -> Fields:
+    def descent(numbers: Numbers, steps: int) -> JointDescent:
         found = np.zeros(2 * given.steps)
         found[moving] = numbers
-        w, q = np.split(found, 2)
-        bias = np.where(w > 0, ratio * w, b)
-        own = {"eta_w": w.tolist(), "eta_q": q.tolist(), "eta_b": bias.tolist()}
-        momentum = given.per_step("momentum").tolist()
-        return own | {name: getattr(given, name) for name in kept} | {"momentum": momentum}
+        eta_w, eta_q = np.split(found, 2)
+        schedules = {
+            "eta_w": eta_w,
+            "eta_q": eta_q,
+            "eta_b": np.where(eta_w > 0, ratio * eta_w, b),
+            "momentum": given.per_step("momentum"),
+        }
+        cut: dict[str, Any] = {name: all_[:steps].tolist() for name, all_ in schedules.items()}
+        return dataclasses.replace(given, steps=steps, **cut)
 
-    return Descents(tuple(sizes[moving].tolist()), fields, given)
-
-
-def _schedules(readout: list[float], query: list[float], decay: float, odds: float) -> Fields:
-    """Return schedules where the bias moves as the readout, with momentum odds / (1 + odds)."""
-    momentum = [odds / (1 + odds)] * len(readout)
-    moves = {"eta_w": readout, "eta_b": readout, "eta_q": query}
-    return moves | {"decay_w": decay, "momentum": momentum}
+    return Descents({names[place]: float(sizes[place]) for place in moving}, descent)
 
 
-def _two_steps(numbers: Numbers, steps: int) -> Fields:
-    first_w, first_q, eta_w, eta_q, decay = numbers
-    rest = steps - 2
-    readout, query = [first_w, 0.0, *[eta_w] * rest], [0.0, first_q, *[eta_q] * rest]
-    momentum = [0.0, 0.0, 0.0, *[_MOMENTUM] * (rest - 1)]
-    return _schedules(readout, query, decay, 0.0) | {"momentum": momentum}
+Schedules = tuple[Number, Number, Number]
+"""Steps of readout and query, and momentum. The bias moves as the readout."""
 
 
-def _constant(numbers: Numbers, steps: int) -> Fields:
-    eta_w, eta_q, decay, odds = numbers
-    return _schedules([eta_w] * steps, [eta_q] * steps, decay, odds)
+def _two_steps(
+    t: np.ndarray, first_w: float, first_q: float, eta_w: float, eta_q: float
+) -> Schedules:
+    readout = np.where(t == 0, first_w, eta_w * (t > 1))
+    return readout, np.where(t == 1, first_q, eta_q * (t > 1)), _MOMENTUM * (t > 2)
 
 
-def _alternating(numbers: Numbers, steps: int) -> Fields:
-    eta_w, eta_q, decay = numbers
-    readout = [eta_w * (t % 2 == 0) for t in range(steps)]
-    query = [eta_q * (t % 2 == 1) for t in range(steps)]
-    return _schedules(readout, query, decay, 0.0)
+def _alternating(t: np.ndarray, eta_w: float, eta_q: float) -> Schedules:
+    return eta_w * (t % 2 == 0), eta_q * (t % 2 == 1), 0.0
 
 
-def _warm_up(numbers: Numbers, steps: int) -> Fields:
-    eta_w, eta_q, decay, odds, length = numbers
-    query = [eta_q * min(1.0, t / length) for t in range(steps)]
-    return _schedules([eta_w] * steps, query, decay, odds)
+def _constant(t: np.ndarray, eta_w: float, eta_q: Number, odds: float) -> Schedules:
+    return eta_w, eta_q, odds / (1 + odds)
 
 
-def _fading(numbers: Numbers, steps: int) -> Fields:
-    eta_w, eta_q, decay, odds, length = numbers
-    query = [eta_q * math.exp(-t / length) for t in range(steps)]
-    return _schedules([eta_w] * steps, query, decay, odds)
+def _warm_up(t: np.ndarray, eta_w: float, eta_q: float, odds: float, length: float) -> Schedules:
+    return _constant(t, eta_w, eta_q * np.minimum(1.0, t / length), odds)
 
 
-FAMILIES: dict[str, tuple[Callable[[float], Numbers], Callable[[Numbers, int], Fields]]] = {
-    "two_steps": (lambda q: (_FIRST_W, q, 1.5, 1e-3, _DECAY), _two_steps),
-    "constant": (lambda q: (0.8, 0.01 * q, 0.7, 0.6), _constant),
-    "alternating": (lambda q: (1.0, 0.5 * q, _DECAY), _alternating),
-    "warm_up": (lambda q: (0.8, 0.015 * q, 0.7, 0.6, 4.0), _warm_up),
-    "fading": (lambda q: (0.8, 0.05 * q, 0.7, 0.6, 3.0), _fading),
+def _fading(t: np.ndarray, eta_w: float, eta_q: float, odds: float, length: float) -> Schedules:
+    return _constant(t, eta_w, eta_q * np.exp(-t / length), odds)
+
+
+def _start(eta_w: float, eta_q: float, **more: float) -> dict[str, float]:
+    return {"eta_w": eta_w, "eta_q": eta_q, "decay": 0.7, "odds": 0.6} | more
+
+
+FAMILIES: dict[str, tuple[Callable[[float], dict[str, float]], Callable[..., Schedules]]] = {
+    "two_steps": (
+        lambda q: {
+            "first_w": _FIRST_W,
+            "first_q": q,
+            "eta_w": 1.5,
+            "eta_q": 1e-3,
+            "decay": _DECAY,
+        },
+        _two_steps,
+    ),
+    "constant": (lambda q: _start(0.8, 0.01 * q), _constant),
+    "alternating": (lambda q: {"eta_w": 1.0, "eta_q": 0.5 * q, "decay": _DECAY}, _alternating),
+    "warm_up": (lambda q: _start(0.8, 0.015 * q, length=4.0), _warm_up),
+    "fading": (lambda q: _start(0.8, 0.05 * q, length=3.0), _fading),
 }
 """The start of each, from the step that gives the query its sharpness, and its schedules.
 

@@ -1,0 +1,147 @@
+"""A search for the numbers whose test error is least."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import scipy
+
+from sparsetoken.progress import SILENT, Progress
+from sparsetoken.results import CONVERGED, Status, StatusCode
+
+_STEPS, _STEPS_OF_ONE = (1.0, 0.05), (0.5, 0.02)
+"""The first and last steps of a search, by how many numbers it has; of several, each needs to be
+known less well, since the test error is flat to second order."""
+_ALWAYS_WRONG = 1.0  # the test error where none is known
+_SCAN = 9  # starts in a range: there may be more than one valley
+_MOST = 1000  # evaluations, far more than one number takes
+
+Point = tuple[float, ...]
+"""Logarithms of what is searched; of a share its logit."""
+
+
+class Worth(Protocol):
+    """What a point is worth; its status is NO_LIMIT where a descent diverges."""
+
+    @property
+    def test_error(self) -> float: ...  # noqa: D102
+    @property
+    def status(self) -> Status: ...  # noqa: D102
+
+
+Result = TypeVar("Result", bound=Worth)
+
+
+class Range(NamedTuple):
+    """Where a number is searched, in logarithms, and what to do if its best value is an end."""
+
+    name: str
+    low: float
+    high: float
+    remedy: str
+
+    def scan(self) -> list[Point]:
+        """Return starts throughout the range."""
+        return [(x,) for x in np.linspace(self.low, self.high, _SCAN).tolist()]
+
+
+class Found(NamedTuple, Generic[Result]):
+    """The best point of a search, what it is worth, and how the search ended."""
+
+    point: Point
+    result: Result
+    evaluations: int
+    status: Status
+
+
+class _OutOfEvaluations(Exception):
+    """No more points may be tried."""
+
+
+def search(
+    worth: Callable[[Point], Result],
+    ranges: Sequence[Range],
+    starts: Sequence[Point],
+    evaluations: int = _MOST,
+    done: Progress = SILENT,
+    *,
+    smooth: bool = True,
+) -> Found[Result]:
+    """Follow quadratic models of the test error from the best of some starts, by COBYQA.
+
+    Parameters
+    ----------
+    worth : callable
+    ranges : sequence of Range
+        They are widened to hold the starts.
+    starts : sequence of points
+        They are tried in any case.
+    evaluations : int
+        The most points that are tried.
+    done : Progress
+        Counts them.
+    smooth : bool
+        Whether the test error is smooth. Kinks may end a search early: it then starts again
+        from its best point until that gains nothing.
+
+    References
+    ----------
+    T. M. Ragonneau, Model-based derivative-free optimization methods and software, 2022.
+    """
+    tried: dict[Point, Result] = {}
+    most = max(evaluations, len(starts))
+
+    def error(at: Point | np.ndarray) -> float:
+        point = tuple(float(x) for x in at)
+        if point not in tried:
+            if len(tried) >= most:
+                raise _OutOfEvaluations
+            tried[point] = worth(point)
+            done()
+        found = tried[point]
+        return found.test_error if found.status.converged else _ALWAYS_WRONG
+
+    held = [
+        range_._replace(low=min(range_.low, *values), high=max(range_.high, *values))
+        for range_, *values in zip(ranges, *starts, strict=True)
+    ]
+    bounds = [(range_.low, range_.high) for range_ in held]
+    first, near = _STEPS if len(ranges) > 1 else _STEPS_OF_ONE
+    sizes = {"initial_tr_radius": first, "final_tr_radius": near}
+    finished = False
+    with contextlib.suppress(_OutOfEvaluations):
+        start, before = min(starts, key=error), math.inf
+        while error(start) < before:
+            before = error(start)
+            scipy.optimize.minimize(error, start, method="COBYQA", bounds=bounds, options=sizes)
+            finished = True
+            if smooth:
+                break
+            start = min(tried, key=error)
+    point = min(tried, key=error)
+    told = list(_told([found.status for found in tried.values()], held, point, near))
+    if not finished:
+        remedy = f"The search ran out of its {most} evaluations; allow more."
+        told.insert(0, Status(StatusCode.MAX_ITERATIONS, remedy))
+    if not tried[point].status.converged:
+        told = [tried[point].status]
+    status = Status(told[0].code, " ".join(one.remedy for one in told)) if told else CONVERGED
+    return Found(point, tried[point], len(tried), status)
+
+
+def _told(
+    statuses: Sequence[Status], ranges: Sequence[Range], point: Point, near: float
+) -> Iterator[Status]:
+    """Yield what speaks against the best point: failures on the way, and ends of ranges."""
+    known = (StatusCode.CONVERGED, StatusCode.NO_LIMIT)
+    failed = [status for status in statuses if status.code not in known]
+    if failed:
+        yield Status(failed[0].code, f"{len(failed)} predictions failed: {failed[0].remedy}")
+    for x, (name, low, high, remedy) in zip(point, ranges, strict=True):
+        if min(x - low, high - x) <= near:
+            what = f"The test error is least at the end of the range of {name}"
+            yield Status(StatusCode.NO_LIMIT, f"{what}; {remedy}.")
