@@ -170,7 +170,8 @@ class _Level:
 
     def drawn(self, found: SaddlePoint) -> DrawnError | None:
         """Return the test error over nodes that are drawn where a readout is wrong."""
-        return drawn_error(self._features, self.readout, found, self._problem)
+        points = self.readout.nodes.y.shape[1]  # as many for each class as there are for both
+        return drawn_error(self._features, self.readout, found, self._problem, points)
 
     def outcome(self, found: SaddlePoint, scores: ScoreLaw | None, test_error: float) -> Outcome:
         """Return what a solution is worth."""

@@ -22,7 +22,7 @@ from sparsetoken.theory.separability.proposal import Proposal
 from sparsetoken.theory.separability.streamed_law import ClassNodes, drawn_law
 
 _ROUNDS, _PILOT = 6, 256  # nodes for each class and scramble
-_POINTS = 1024
+_MOST_POINTS = 2**13
 _PLAIN = 0.5  # share of nodes from the law itself
 _EVENLY = 0.1  # effective share of nodes from which a proposal is where errors are
 
@@ -41,6 +41,7 @@ def drawn_error(
     readout: ConvexReadout,
     found: SaddlePoint,
     problem: SparseTokenProblem,
+    points: int,
 ) -> DrawnError | None:
     """Return the test error of a readout over nodes that are drawn where it is wrong.
 
@@ -55,6 +56,8 @@ def drawn_error(
     found : SaddlePoint
     problem : SparseTokenProblem
         Of new data.
+    points : int
+        Nodes for each class and scramble; no more than 8192 are drawn.
 
     Returns
     -------
@@ -65,7 +68,8 @@ def drawn_error(
     if tokens is None or tokens.up_to_factor:
         return None
     draw = _Draw(features, tokens, readout, found, problem)
-    return min(map(draw.estimate, tokens.coordinates), key=lambda found: found.standard_error)
+    found_by = [draw.estimate(c, min(points, _MOST_POINTS)) for c in tokens.coordinates]
+    return min(found_by, key=lambda one: one.standard_error)
 
 
 def drawn_nodes(
@@ -115,7 +119,7 @@ class _Draw:
         self._features, self._tokens, self._problem = features, tokens, problem
         self._readout, self._found = readout, found
 
-    def estimate(self, coordinates: Coordinates) -> DrawnError:
+    def estimate(self, coordinates: Coordinates, points: int) -> DrawnError:
         """Return the test error with one sort of leading coordinates."""
         proposals = dict.fromkeys(LABELS, Proposal.standard(self._problem.length))
         for stage in range(_ROUNDS):
@@ -128,7 +132,7 @@ class _Draw:
                 label: dataclasses.replace(Proposal.fitted(z, one.ravel())["all"], plain=_PLAIN)
                 for label, z, one in zip(LABELS, leading, of_classes, strict=True)
             }
-        nodes, _ = self._drawn(proposals, coordinates, _POINTS, _ROUNDS)
+        nodes, _ = self._drawn(proposals, coordinates, points, _ROUNDS)
         scores = self._scores(nodes)
         errors = scores.errors_by_scramble
         return DrawnError(nodes, scores, float(errors.mean()), standard_error(errors))
