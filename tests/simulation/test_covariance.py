@@ -227,7 +227,7 @@ def test_the_frame_has_the_covariances():
     frame, rng = frame_of(law), np.random.default_rng(0)
     q = np.array([1.0, 2.0, -1.0])
     for draws, expected in (
-        (frame.mean_noise(4, 40_000, rng), law.within / 4 + law.between),
+        (frame.mean_noise(40_000, 4, rng), law.within / 4 + law.between),
         (
             frame.beside_noise(q, 40_000, rng),
             law.within - np.outer(law.within @ q, law.within @ q) / (q @ law.within @ q),
@@ -240,9 +240,3 @@ def test_experiments_beyond_the_theory_refuse_it():
     problem = st.SparseTokenProblem(4, tokens=tokens(20))
     with pytest.raises(InvalidInput, match="isotropic tokens only"):
         start(problem, 20, 0, 0)
-
-
-def test_elementwise_weights_see_what_samples_share():
-    problem = st.SparseTokenProblem(4, tokens=tokens(20))
-    with pytest.raises(InvalidInput, match="leave between out"):
-        st.simulate(problem, st.Elementwise(st.Query(0.8, 1.0)), trials=1)

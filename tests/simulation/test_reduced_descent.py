@@ -22,7 +22,7 @@ def _course(data, model):
     """Return loss, overlaps, Gram matrix and bias at each state."""
     rows = []
     for w, q, b, loss in _followed(data, model, model.query):
-        xi = data.signal(len(w))
+        xi = data.frame(len(w)).signal
         rows.append([loss, w @ xi, q @ xi, w @ w, w @ q, q @ q, b])
     return rows
 

@@ -9,7 +9,8 @@ from concurrent.futures import Executor
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, FoundQuery, Simulation, Status
 from sparsetoken.simulation.budget import Size, query_bytes, require_memory
-from sparsetoken.simulation.engine import TrainedQuery, training_size
+from sparsetoken.simulation.designs import training_size
+from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.trial import Setting, dimension_of
 from sparsetoken.stages import TwoSteps, require_steps

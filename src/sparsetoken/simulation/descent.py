@@ -26,8 +26,9 @@ from sparsetoken.simulation.budget import (
     scalar_bytes,
 )
 from sparsetoken.simulation.descent_slopes import check_model, slopes_of
-from sparsetoken.simulation.engine import Split, TrainedQuery, training_size
+from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
+from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.reduced import ReducedEngine
@@ -74,9 +75,7 @@ class _Data(Protocol):
         turn: tuple[int, int],
     ) -> Gradient: ...
 
-    def signal(self, size: int) -> np.ndarray: ...
-
-    def describe(self, q: np.ndarray, beta: float) -> TrainedQuery: ...
+    def frame(self, size: int) -> TokenFrame: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,15 +161,15 @@ class DescentPlan:
 
     def _row(self, data: _Data, seed: int, step: int, state: State) -> tuple[float, ...]:
         w, q, b, loss = state
-        found = data.describe(q, self.descent.beta)
-        xi = data.signal(len(w))
+        frame = data.frame(len(w))
+        found = frame.described(q, self.descent.beta)
         wanted = self.at is None or step in self.at
         return (
-            self._test_error(xi, seed, found, w, b) if wanted else math.nan,
+            self._test_error(frame, seed, found, w, b) if wanted else math.nan,
             loss,
             found.query.cosine,
             found.query.sharpness,
-            float(w @ xi),
+            float(w @ frame.signal),
             found.overlap,
             float(np.linalg.norm(w)),
             found.norm,
@@ -179,14 +178,11 @@ class DescentPlan:
         )
 
     def _test_error(
-        self, xi: np.ndarray, seed: int, found: TrainedQuery, w: np.ndarray, b: float
+        self, frame: TokenFrame, seed: int, found: TrainedQuery, w: np.ndarray, b: float
     ) -> float:
         """Return the error on new samples given the weights; all steps share their draws."""
-        axes = self.sampler.axes(xi, found)
-        named = axes @ w
-        split = Split(named, float(np.linalg.norm(w - named @ axes)), dimension=self.dimension)
-        rng = stream(seed, Stream.TEST)
-        chunks = self.sampler.scores(self.problem, found.query, split, b, rng)
+        split = self.sampler.split(frame, found, w, dimension=self.dimension)
+        chunks = self.sampler.scores(self.problem, found, split, b, stream(seed, Stream.TEST))
         return expected_performance(self.problem, chunks).test_error
 
 
@@ -260,10 +256,9 @@ def last_query(
     if len(states) <= descent.steps:
         raise InvalidInput("JointDescent", "a descent that does not diverge", descent)
     w, q, *_ = states[-1]
-    found = data.describe(q, descent.beta)
-    norm = float(np.linalg.norm(w))
-    cosine = float(w @ data.signal(len(w))) / norm if norm > 0 else 0.0
-    return dataclasses.replace(found, readout_cosine=cosine)
+    frame, norm = data.frame(len(w)), float(np.linalg.norm(w))
+    cosine = float(w @ frame.signal) / norm if norm > 0 else 0.0
+    return dataclasses.replace(frame.described(q, descent.beta), readout_cosine=cosine)
 
 
 class _Tokens:
@@ -275,13 +270,9 @@ class _Tokens:
             engine, self._n, DEFAULT_BUDGET if memory_budget is None else memory_budget
         )
 
-    def signal(self, size: int) -> np.ndarray:
-        """Return xi."""
-        return self._engine.signal
-
-    def describe(self, q: np.ndarray, beta: float) -> TrainedQuery:
-        """Return a query by what the features need of it."""
-        return self._engine.describe(q, beta)
+    def frame(self, size: int) -> TokenFrame:
+        """Return the coordinates of the weights."""
+        return self._engine.frame
 
     def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]:
         """Return (w, q) with the lengths and the product that are asked for, orthogonal to xi."""

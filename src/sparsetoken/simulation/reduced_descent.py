@@ -10,9 +10,10 @@ from jaxtyping import Float
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.descent_slopes import slopes_of
-from sparsetoken.simulation.engine import TrainedQuery, training_size
+from sparsetoken.simulation.designs import training_size
+from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import JointDescent, Query
+from sparsetoken.stages import JointDescent
 
 _OWN = 3  # the signal and two directions of the start
 _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new direction
@@ -69,17 +70,9 @@ class ReducedData:
         rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
         return np.array([0.0, length, 0.0]), np.array([0.0, along, rest])
 
-    def signal(self, size: int) -> np.ndarray:
-        """Return xi in the first directions."""
-        return np.eye(1, size)[0]
-
-    def describe(self, q: Float[np.ndarray, " k"], beta: float) -> TrainedQuery:
-        """Return a query by what the features need of it."""
-        norm, overlap = float(np.linalg.norm(q)), float(q[0])
-        if norm == 0:
-            return TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction=np.eye(1, len(q), 1)[0])
-        cosine = float(np.clip(overlap / norm, -1, 1))
-        return TrainedQuery(Query(cosine, beta * norm), overlap, norm, direction=q / norm)
+    def frame(self, size: int) -> TokenFrame:
+        """Return the coordinates of weights with a size, in the directions B."""
+        return TokenFrame(np.eye(1, size)[0])
 
     def gradient(
         self,

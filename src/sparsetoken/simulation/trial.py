@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,10 +24,10 @@ from sparsetoken.simulation.budget import (
     require_memory,
     scalar_bytes,
 )
-from sparsetoken.simulation.covariance import CorrelatedEngine
 from sparsetoken.simulation.descent import last_query
-from sparsetoken.simulation.engine import Design, Split, TrainedQuery, training_size
+from sparsetoken.simulation.designs import Design, Split, training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
+from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.performance import (
     Performance,
     expected_performance,
@@ -51,13 +51,7 @@ from sparsetoken.values import require_numbers
 
 LARGEST = 10**12  # dimension, so that sizes are floats
 
-Engine = TensorEngine | ReducedEngine | CorrelatedEngine
-
-_REDUCED: dict[str, Callable[[SparseTokenProblem, int, int], Engine]] = {
-    "isotropic": ReducedEngine,
-    "covariance": CorrelatedEngine,
-}
-"""The engine that samples the law without tokens, by the law's name."""
+Engine = TensorEngine | ReducedEngine
 
 
 def dimension_of(problem: SparseTokenProblem, dimension: int | None) -> int:
@@ -122,7 +116,7 @@ class Setting:
         seed = seed_of(self.engine, self.seed, trial)
         if self.engine == "tensors":
             return TensorEngine(problem, self.dimension, seed, self.dtype)
-        return _REDUCED[problem.tokens.name](problem, self.dimension, seed)
+        return ReducedEngine(problem, self.dimension, seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,10 +145,7 @@ class TrialPlan:
         if self.tested.tokens != self.problem.tokens:
             legal = "those of the problem"
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
-        if not isinstance(self.problem.tokens, Isotropic):
-            self.sampler.check_tokens(self.problem)
-        if isinstance(self.model.query, Query):
-            self._check_query(self.model.query)
+        self._check_given_query()
         if isinstance(self.model.query, JointDescent):
             isotropic_only(self.problem.tokens, "Descent on all weights")
         if self.test_samples is not None:
@@ -178,9 +169,21 @@ class TrialPlan:
         """The problem of new data."""
         return self.problem if self.test_problem is None else self.test_problem
 
-    def _check_query(self, query: Query) -> None:
+    def _check_given_query(self) -> None:
+        query = self.model.query
+        if not isinstance(self.problem.tokens, Isotropic):
+            return  # what scores are like hangs on the direction
+        if isinstance(query, QueryVector):
+            legal = "Query(cosine, sharpness) for isotropic tokens"
+            remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
+            raise InvalidInput("query", legal, query, remedy)
+        if isinstance(query, Query):
+            k, axis = query.sharpness, np.array([1.0, 0.0])
+            self._check_query(TrainedQuery(query, k * query.cosine, k, axis))
+
+    def _check_query(self, trained: TrainedQuery) -> None:
         for problem in (self.problem, self.tested):
-            self.sampler.check_query(problem, query)
+            self.sampler.check_query(problem, trained)
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
@@ -213,21 +216,17 @@ class TrialPlan:
     def draw(self, trial: int) -> Drawn:
         """Return the engine, the query and the training set of stage 4."""
         engine = self.setting.start(self.problem, trial)
-        trained = None
-        if isinstance(self.model.query, Query):
-            trained = engine.given_query(self.model.query)
-        elif isinstance(self.model.query, QueryVector):
-            trained = engine.given_vector(self.model.query)
-        elif self.model.query is not None:
-            trained = self._trained(engine, self.model.query)
-            self._check_query(trained.query)
+        query, trained = self.model.query, None
+        if query is not None:
+            given = isinstance(query, (Query, QueryVector))
+            trained = engine.given(query) if given else self._trained(engine, query)
+            self._check_query(trained)
         n = training_size(self.readout.alpha1, self.setting.dimension)
         return Drawn(engine, trained, engine.design(self.sampler, trained, n))
 
     def _trained(self, engine: Engine, steps: TwoSteps | JointDescent) -> TrainedQuery:
         if isinstance(steps, TwoSteps):
             return engine.train_query(steps)
-        assert not isinstance(engine, CorrelatedEngine)  # descents take isotropic tokens only
         return last_query(engine, self.model, steps, self.memory_budget)
 
     @np.errstate(under="ignore")
@@ -277,9 +276,6 @@ class TrialPlan:
                 self.sampler, trained, fit.w, fit.b, self.test_samples
             )
             return measured_performance(scores, labels)
-        rng, query = stream(engine.seed, Stream.TEST), None if trained is None else trained.query
-        if split.moments is not None:
-            chunks = self.sampler.correlated_scores(self.tested, query, split.moments, fit.b, rng)
-        else:
-            chunks = self.sampler.scores(self.tested, query, split, fit.b, rng)
+        rng = stream(engine.seed, Stream.TEST)
+        chunks = self.sampler.scores(self.tested, trained, split, fit.b, rng)
         return expected_performance(self.tested, chunks)
