@@ -92,9 +92,10 @@ def test_a_given_query_has_exactly_its_cosine(cosine):
 def test_splits_rebuild_the_readout(model):
     engine = TensorEngine(PROBLEM, 6, seed=2)
     trained = engine.given(Query(0.6, 1.0))
-    design = engine.design(sampler_of(model), trained, 10)
+    sampler = sampler_of(model)
+    design = engine.design(sampler, trained, 10)
     w = np.random.default_rng(0).standard_normal(design.features.shape[1])
-    split, xi = design.split(w), engine.signal
+    split, xi = sampler.split(design.frame, design.query, w, PROBLEM.length), engine.signal
     assert np.hypot(np.linalg.norm(split.named), split.rest) == pytest.approx(np.linalg.norm(w))
     if model.query is not None:
         rebuilt = 0.6 * split.named[0] + 0.8 * split.named[1]
@@ -144,7 +145,7 @@ def test_expected_vectorized_error_enumerates_positions(scalar_bytes, monkeypatc
     problem, profile = SparseTokenProblem(3, 2, 2.0, 0.4), np.array([1.0, 0.5, -0.2])
     sampler, rng = sampler_of(Vectorized()), np.random.default_rng(0)
     w = np.concatenate([profile, [1.2]])
-    split = sampler.split(TokenFrame(np.ones(1)), None, w, positions=3)
+    split = sampler.split(TokenFrame(np.ones(1)), None, w, length=3)
     scores = sampler.scores(problem, None, split, -0.3, rng)
     found = expected_performance(problem, scores)
     width = np.sqrt(profile @ profile + 1.2**2)

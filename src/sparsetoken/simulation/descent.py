@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -25,7 +25,7 @@ from sparsetoken.simulation.budget import (
     require_memory,
     scalar_bytes,
 )
-from sparsetoken.simulation.descent_slopes import check_model, slopes_of
+from sparsetoken.simulation.descent_slopes import Gradient, Weights, check_model, gradient
 from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
@@ -34,7 +34,7 @@ from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import ReducedData, reduced_bytes
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
-from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.simulation.tensors import Chunk, TensorEngine
 from sparsetoken.stages import JointDescent
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, choice, integer
@@ -44,9 +44,6 @@ LEAST_DIMENSION = 3  # the signal, and two directions of the start
 LARGEST = 10**9
 ENGINES = ("tensors", "reduced")
 
-Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Tokens, labels and numbers of some samples."""
-
 
 class State(NamedTuple):
     """Weights, and the mean loss of the training set."""
@@ -55,10 +52,6 @@ class State(NamedTuple):
     q: Float[np.ndarray, " d"]
     b: float
     loss: float
-
-
-Gradient = tuple[float, np.ndarray, np.ndarray, float]
-"""Mean loss of all samples; gradients by w, q and b over the batch whose turn it is."""
 
 
 @runtime_checkable
@@ -71,7 +64,7 @@ class _Data(Protocol):
         self,
         model: Model,
         descent: JointDescent,
-        at: tuple[np.ndarray, np.ndarray, float],
+        at: Weights,
         turn: tuple[int, int],
     ) -> Gradient: ...
 
@@ -134,7 +127,12 @@ class DescentPlan:
     def run(self, trial: int) -> DescentPath:
         """Run one trial; its seed is a function of the seed and its number."""
         seed = seed_of("descent", self.seed, trial)
-        data = self._data(seed)
+        engine: TensorEngine | ReducedEngine = (
+            ReducedEngine(self.problem, self.dimension, seed)
+            if self.engine == "reduced"
+            else TensorEngine(self.problem, self.dimension, seed, self.dtype)
+        )
+        data = _data_of(engine, self.descent, self.memory_budget)
         states = _followed(data, self.model, self.descent)
         table = np.full((self.descent.steps + 1, len(QUANTITIES)), math.nan)
         for step, state in enumerate(states):
@@ -152,12 +150,6 @@ class DescentPlan:
             return CONVERGED
         what = f"A trial diverges at step {states}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower eta_w, eta_q, eta_b or momentum.")
-
-    def _data(self, seed: int) -> _Data:
-        if self.engine == "reduced":
-            return ReducedData(self.problem, self.dimension, seed, self.descent)
-        tokens = TensorEngine(self.problem, self.dimension, seed, self.dtype)
-        return _Tokens(tokens, self.descent.alpha, self.memory_budget)
 
     def _row(self, data: _Data, seed: int, step: int, state: State) -> tuple[float, ...]:
         w, q, b, loss = state
@@ -200,7 +192,7 @@ def descended(
     memory_budget : int, optional
         Bytes; tokens that do not fit are drawn again for each step.
     """
-    yield from _followed(_Tokens(engine, descent.alpha, memory_budget), model, descent)
+    yield from _followed(_data_of(engine, descent, memory_budget), model, descent)
 
 
 def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[State]:
@@ -247,11 +239,7 @@ def last_query(
         If the model cannot be trained by descent, or the descent diverges.
     """
     check_model(model)
-    data: _Data
-    if isinstance(engine, ReducedEngine):
-        data = ReducedData(engine.problem, engine.dimension, engine.seed, descent)
-    else:
-        data = _Tokens(engine, descent.alpha, memory_budget)
+    data = _data_of(engine, descent, memory_budget)
     states = list(_followed(data, model, descent))
     if len(states) <= descent.steps:
         raise InvalidInput("JointDescent", "a descent that does not diverge", descent)
@@ -261,14 +249,25 @@ def last_query(
     return dataclasses.replace(frame.described(q, descent.beta), readout_cosine=cosine)
 
 
+def _data_of(
+    engine: TensorEngine | ReducedEngine, descent: JointDescent, memory_budget: int | None
+) -> _Data:
+    """Return D0 of an engine."""
+    if isinstance(engine, ReducedEngine):
+        return ReducedData(engine.problem, engine.dimension, engine.seed, descent)
+    return _Tokens(engine, descent.alpha, memory_budget)
+
+
 class _Tokens:
     """Real tokens, which are kept where they fit and drawn again for each step otherwise."""
 
     def __init__(self, engine: TensorEngine, alpha: float, memory_budget: int | None) -> None:
         self._engine, self._n = engine, training_size(alpha, engine.dimension)
-        self._samples = _samples(
-            engine, self._n, DEFAULT_BUDGET if memory_budget is None else memory_budget
-        )
+        drawn = functools.partial(engine.chunks, Stream.D0, self._n)
+        budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
+        size = self._n * engine.problem.length * engine.dimension * np.dtype(engine.dtype).itemsize
+        kept = None if 2 * size + 2 * CHUNK_BYTES > budget else list(drawn())
+        self._chunks: Callable[[], Iterable[Chunk]] = drawn if kept is None else lambda: kept
 
     def frame(self, size: int) -> TokenFrame:
         """Return the coordinates of the weights."""
@@ -285,44 +284,10 @@ class _Tokens:
         return length * basis[:, 0], along * basis[:, 0] + rest * basis[:, 1]
 
     def gradient(
-        self,
-        model: Model,
-        descent: JointDescent,
-        at: tuple[np.ndarray, np.ndarray, float],
-        turn: tuple[int, int],
+        self, model: Model, descent: JointDescent, at: Weights, turn: tuple[int, int]
     ) -> Gradient:
-        """Return mean loss and gradients, chunk by chunk."""
-        w, q, b = at
-        number, batches = turn
-        loss, pull, size = 0.0, 0.0, 0
-        by_w, by_q = np.zeros_like(w), np.zeros_like(q)
-        for X, y, i in self._samples():
-            batch = i * batches // self._n == number
-            projections = X @ w.astype(X.dtype), X @ q.astype(X.dtype)
-            found = slopes_of(model, descent, projections, b, y, batch)
-            flat = X.reshape(-1, X.shape[2])
-            by_w += found.by_readout.astype(X.dtype).ravel() @ flat
-            by_q += found.by_query.astype(X.dtype).ravel() @ flat
-            loss, pull = loss + found.loss, pull + found.pull
-            size += int(batch.sum())
-        size = max(size, 1)
-        return loss / self._n, by_w / size, by_q / size, pull / size
-
-
-def _samples(engine: TensorEngine, n: int, budget: int) -> Callable[[], Iterator[Batch]]:
-    """Return what goes through the training set, which is kept if it fits."""
-
-    def drawn() -> Iterator[Batch]:
-        first = 0
-        for X, y in engine.chunks(Stream.D0, n):
-            yield X, y, np.arange(first, first + len(y))
-            first += len(y)
-
-    tokens = n * engine.problem.length * engine.dimension * np.dtype(engine.dtype).itemsize
-    if 2 * tokens + 2 * CHUNK_BYTES > budget:
-        return drawn
-    kept = list(drawn())
-    return lambda: iter(kept)
+        """Return mean loss and gradients."""
+        return gradient(self._chunks(), self._n, model, descent, at, turn)
 
 
 def descend(

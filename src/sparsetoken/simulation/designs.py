@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+
+from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,21 +46,22 @@ class Split:
     dimension: int | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Design:
-    """Features and labels of stage 4, and the way from a readout to its overlaps.
+class Design(NamedTuple):
+    """Features and labels of stage 4, in the coordinates of a frame.
 
     Attributes
     ----------
     features : array of shape (n, m)
     labels : array of shape (n,), in {-1, +1}
-    split : callable
-        Maps a readout of shape (m,) to its `Split`.
+    frame : TokenFrame
+    query : TrainedQuery or None
+        In these coordinates.
     """
 
     features: Float[np.ndarray, "n m"]
     labels: Int[np.ndarray, " n"]
-    split: Callable[[Float[np.ndarray, " m"]], Split]
+    frame: TokenFrame
+    query: TrainedQuery | None
 
 
 def training_size(alpha: float, dimension: int) -> int:

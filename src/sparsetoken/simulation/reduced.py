@@ -90,7 +90,7 @@ class ReducedEngine:
         y = self.problem.sample_labels(n, rng)
         frame, facing = self.frame.facing(trained)
         features = sampler.draw(self.problem, frame, facing, y, rng)
-        return sampler.design(self.problem, frame, facing, features, y)
+        return Design(features, y, frame, facing)
 
 
 class CentredSums(NamedTuple):

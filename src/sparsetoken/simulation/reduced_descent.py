@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.descent_slopes import slopes_of
+from sparsetoken.simulation.descent_slopes import Gradient, Weights, slopes_of
 from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.seeds import Stream, stream
@@ -78,9 +78,9 @@ class ReducedData:
         self,
         model: Model,
         descent: JointDescent,
-        at: tuple[np.ndarray, np.ndarray, float],
+        at: Weights,
         turn: tuple[int, int],
-    ) -> tuple[float, np.ndarray, np.ndarray, float]:
+    ) -> Gradient:
         """Return mean loss and gradients by w, q and b of the batch whose turn it is."""
         w, q, b = at
         number, batches = turn
@@ -88,8 +88,9 @@ class ReducedData:
         of_w, of_q = ((u @ self._projections[: len(u)]).reshape(self.n, -1) for u in (w, q))
         found = slopes_of(model, descent, (of_w, of_q), b, self._y, batch)
         g = np.stack([found.by_readout.ravel(), found.by_query.ravel()])
-        by_w, by_q = self._sums(g).T / max(int(batch.sum()), 1)
-        return found.loss / self.n, by_w, by_q, found.pull / max(int(batch.sum()), 1)
+        size = max(int(batch.sum()), 1)
+        by_w, by_q = self._sums(g).T / size
+        return Gradient(found.loss / self.n, by_w, by_q, found.pull / size)
 
     def _sums(self, g: Float[np.ndarray, "2 m"]) -> Float[np.ndarray, "k 2"]:
         """Return X^T g in the directions B, which grow by what is new in it."""

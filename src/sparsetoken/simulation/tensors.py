@@ -8,8 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
+from sparsetoken.simulation.descent_slopes import Gradient, gradient
 from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery, frame_of
@@ -63,32 +65,17 @@ class TensorEngine:
 
     def train_query(self, steps: TwoSteps) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on a fresh D0."""
-        n = training_size(steps.alpha0, self.dimension)
-        w1, b1 = self._first_readout(steps, n)
-        found = self.frame.described(self._query_step(steps, n, w1, b1), steps.beta)
+        n, zero = training_size(steps.alpha0, self.dimension), np.zeros(self.dimension)
+
+        def at(w: np.ndarray, b: float) -> Gradient:
+            return gradient(self.chunks(Stream.D0, n), n, Attention(steps), steps, (w, zero, b))
+
+        first = at(zero, 0.0)
+        w1 = -steps.eta_w * first.by_w
+        q = -steps.eta_q * at(w1, -steps.eta_b * first.by_b).by_q
         norm = float(np.linalg.norm(w1))
         cosine = float(w1 @ self.signal) / norm if norm > 0 else 0.0
-        return dataclasses.replace(found, readout_cosine=cosine)
-
-    def _first_readout(self, steps: TwoSteps, n: int) -> tuple[np.ndarray, float]:
-        """Stage 1: one gradient step on (w, b) from zero."""
-        w, b = np.zeros(self.dimension), 0.0
-        for X, y in self.chunks(Stream.D0, n):
-            h = np.asarray(steps.loss.slope(y, np.zeros(len(y))))
-            w += h.astype(X.dtype) @ X.mean(axis=1)
-            b += h.sum()
-        return -steps.eta_w / n * w, -steps.eta_b / n * b
-
-    def _query_step(self, steps: TwoSteps, n: int, w1: np.ndarray, b1: float) -> np.ndarray:
-        """Stage 3: one gradient step on q from zero, at (w1, b1)."""
-        total, L = np.zeros(self.dimension), self.problem.length
-        for X, y in self.chunks(Stream.D0, n):
-            t = X @ w1.astype(X.dtype)
-            mean = t.mean(axis=1)
-            h = np.asarray(steps.loss.slope(y, mean + b1))
-            weights = h[:, None] * (t - mean[:, None])
-            total += weights.astype(X.dtype).ravel() @ X.reshape(-1, self.dimension)
-        return -steps.eta_q * steps.beta / (n * L) * total
+        return dataclasses.replace(self.frame.described(q, steps.beta), readout_cosine=cosine)
 
     def given(self, query: Query | QueryVector) -> TrainedQuery:
         """Return a vector with exactly this cosine and sharpness, or this direction; beta = 1."""
@@ -104,7 +91,7 @@ class TensorEngine:
             features[here] = sampler.features(X, trained)
             labels[here] = y
             row += len(y)
-        return sampler.design(self.problem, self.frame, trained, features, labels)
+        return Design(features, labels, self.frame, trained)
 
     def fresh_scores(
         self, sampler: FeatureSampler, trained: TrainedQuery | None, w: np.ndarray, b: float, n: int

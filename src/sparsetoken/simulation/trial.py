@@ -235,7 +235,9 @@ class TrialPlan:
         engine, trained, design = self.draw(trial)
         readout, y = self.readout, design.labels
         fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
-        split = design.split(fit.w)
+        split = self.sampler.split(
+            design.frame, design.query, fit.w, self.problem.length, dimension=len(fit.w)
+        )
         performance = self._performance(engine, trained, split, fit)
         query = None if trained is None else trained.query
         outcome = TrialOutcome(

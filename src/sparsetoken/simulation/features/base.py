@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import functools
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from jaxtyping import Float, Int
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns
-from sparsetoken.simulation.designs import Design, Split
+from sparsetoken.simulation.designs import Split
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import ClassScores
 
@@ -65,37 +64,20 @@ class FeatureSampler(abc.ABC):
     ) -> Float[np.ndarray, "n m"]:
         """Return the features of real tokens."""
 
-    def design(
-        self,
-        problem: SparseTokenProblem,
-        frame: TokenFrame,
-        trained: TrainedQuery | None,
-        features: Float[np.ndarray, "n m"],
-        labels: Int[np.ndarray, " n"],
-    ) -> Design:
-        """Return features with the way to split their readout."""
-        split = functools.partial(self._design_split, problem.length, frame, trained)
-        return Design(features, labels, split)
-
-    def _design_split(
-        self, length: int, frame: TokenFrame, trained: TrainedQuery | None, w: np.ndarray
-    ) -> Split:
-        return self.split(frame, trained, w, self.positions(length), len(w))
-
     def split(
         self,
         frame: TokenFrame,
         trained: TrainedQuery | None,
         w: Float[np.ndarray, " m"],
-        positions: int = 1,
+        length: int = 1,
         dimension: int | None = None,
     ) -> Split:
-        """Return what the scores of a readout depend on.
+        """Return what the scores of a readout of samples of a length depend on.
 
         Its first weights belong to the coordinates of the frame, position after position. Any
         others belong to isotropic noise in other directions.
         """
-        k = len(frame.signal)
+        positions, k = self.positions(length), len(frame.signal)
         W, others = w[: positions * k].reshape(positions, k), w[positions * k :]
         axes = self.axes(frame.signal, trained)
         named, left = W @ axes.T, float(np.linalg.norm(others))

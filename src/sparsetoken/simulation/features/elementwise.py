@@ -15,7 +15,7 @@ from sparsetoken.simulation.frames import TrainedQuery
 class ElementwiseSampler(QueriedSampler):
     """Samples (1/L) X^T phi(beta X q)."""
 
-    sees_shared = True
+    sees_mean = True
 
     def check_query(self, problem: SparseTokenProblem, trained: TrainedQuery) -> None:
         """Refuse exponential weights that overflow."""

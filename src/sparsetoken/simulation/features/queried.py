@@ -54,12 +54,12 @@ class QueriedSampler(FeatureSampler):
 
     Attributes
     ----------
-    sees_shared : bool
+    sees_mean : bool
         Whether the weights depend on a shift of all scores.
     """
 
     directions = 2
-    sees_shared: ClassVar[bool] = False
+    sees_mean: ClassVar[bool] = False
 
     @abc.abstractmethod
     def weights(self, scores: Float[np.ndarray, "n L"]) -> Float[np.ndarray, "n L"]:
@@ -124,7 +124,7 @@ class QueriedSampler(FeatureSampler):
         g = rng.standard_normal((len(positive), L))
         t, zeta = g.copy(), None
         t[:, :R] += theta * trained.projected * positive[:, None]
-        if self.sees_shared and trained.shared > 0:
+        if self.sees_mean and trained.shared > 0:
             zeta = rng.standard_normal(len(positive))
             t += trained.shared * zeta[:, None]
         a = self.weights(self.sharpness(trained.query) * t)
