@@ -83,7 +83,7 @@ def test_the_budget_does_not_change_the_data():
 @pytest.mark.parametrize("cosine", [-1.0, -0.3, 0.0, 0.8, 1.0])
 def test_a_given_query_has_exactly_its_cosine(cosine):
     engine = TensorEngine(PROBLEM, 6, seed=2)
-    found = engine.given(Query(cosine, 2.0))
+    found = engine.frame.given(Query(cosine, 2.0), np.random.default_rng(0))
     assert np.linalg.norm(found.direction) == pytest.approx(1, abs=1e-14)
     assert found.direction @ engine.signal == pytest.approx(cosine, abs=1e-14)
 
@@ -91,7 +91,7 @@ def test_a_given_query_has_exactly_its_cosine(cosine):
 @pytest.mark.parametrize("model", [Attention(), HardAttention(), Pooled(), Vectorized()])
 def test_splits_rebuild_the_readout(model):
     engine = TensorEngine(PROBLEM, 6, seed=2)
-    trained = engine.given(Query(0.6, 1.0))
+    trained = engine.frame.given(Query(0.6, 1.0), np.random.default_rng(0))
     sampler = sampler_of(model)
     design = engine.design(sampler, trained, 10)
     w = np.random.default_rng(0).standard_normal(design.features.shape[1])

@@ -175,7 +175,7 @@ def reached(engine: TensorEngine, of: Classifier, beta: float) -> Reached:
 
     Classifiers of one trial share the draws, so that their differences are sharper.
     """
-    trained = engine.frame.described(of.q, beta)
+    trained = engine.frame.trained(of.q, beta, of.w)
     query = trained.query
     sampler = sampler_of(Attention(query))
     split = sampler.split(engine.frame, trained, of.w)

@@ -19,10 +19,7 @@ from sparsetoken.results.outcomes import QUANTITIES, over_steps
 from sparsetoken.simulation.budget import (
     CHUNK_BYTES,
     DEFAULT_BUDGET,
-    FLOAT,
     Size,
-    query_bytes,
-    require_memory,
     scalar_bytes,
 )
 from sparsetoken.simulation.descent_slopes import Gradient, Weights, check_model, gradient
@@ -32,17 +29,17 @@ from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.reduced import ReducedEngine
-from sparsetoken.simulation.reduced_descent import ReducedData, reduced_bytes
-from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.simulation.reduced_descent import ReducedData
+from sparsetoken.simulation.seeds import Stream, stream
+from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import Chunk, TensorEngine
 from sparsetoken.stages import JointDescent
 from sparsetoken.tokens import isotropic_only
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, choice, integer
+from sparsetoken.validation import LARGEST_VALUE, InvalidInput, integer
 from sparsetoken.values import broadcast, require_numbers
 
 LEAST_DIMENSION = 3  # the signal, and two directions of the start
 LARGEST = 10**9
-ENGINES = ("tensors", "reduced")
 
 
 class State(NamedTuple):
@@ -58,14 +55,10 @@ class State(NamedTuple):
 class _Data(Protocol):
     """A training set, and the weights in its coordinates."""
 
-    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]: ...
+    def axes(self) -> np.ndarray: ...
 
     def gradient(
-        self,
-        model: Model,
-        descent: JointDescent,
-        at: Weights,
-        turn: tuple[int, int],
+        self, model: Model, descent: JointDescent, at: Weights, turn: tuple[int, int]
     ) -> Gradient: ...
 
     def frame(self, size: int) -> TokenFrame: ...
@@ -77,11 +70,8 @@ class DescentPlan:
 
     problem: SparseTokenProblem
     model: Model
-    dimension: int
-    seed: int
-    dtype: str = "float64"
+    setting: Setting
     memory_budget: int | None = None
-    engine: str = "tensors"
     at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -93,25 +83,14 @@ class DescentPlan:
             raise InvalidInput("query of the model", "a JointDescent", self.model.query)
         check_model(self.model)
         remedy = "The signal and the start take three directions."
-        integer("dimension (d)", self.dimension, LEAST_DIMENSION, LARGEST, remedy)
-        integer("seed", self.seed, 0)
-        choice("dtype", self.dtype, ("float32", "float64"))
-        choice("engine", self.engine, ENGINES)
-        alpha, steps = self.model.query.alpha, self.model.query.steps
+        integer("dimension (d)", self.setting.dimension, LEAST_DIMENSION, LARGEST, remedy)
         for step in self.at or ():
-            integer("step in at", step, 0, steps, "The descent has no more steps.")
+            integer("step in at", step, 0, self.descent.steps, "The descent has no more steps.")
 
         def need(size: Size) -> int:
-            n = training_size(alpha, size.dimension)
-            if self.engine == "reduced":
-                return reduced_bytes(size.length, n, steps) + scalar_bytes(size.length)
-            passes = query_bytes("tensors", size.length, n, size.dimension)
-            return passes + scalar_bytes(size.length) + 8 * FLOAT * size.dimension
+            return self.setting.steps_bytes(self.descent, size) + scalar_bytes(size.length)
 
-        size = Size(self.dimension, self.problem.length)
-        least = Size(LEAST_DIMENSION, self.problem.informative)
-        remedy = "Or raise memory_budget, or lower alpha."
-        require_memory(need, size, least, self.memory_budget, remedy)
+        self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
 
     @functools.cached_property
     def sampler(self) -> FeatureSampler:
@@ -126,17 +105,12 @@ class DescentPlan:
 
     def run(self, trial: int) -> DescentPath:
         """Run one trial; its seed is a function of the seed and its number."""
-        seed = seed_of("descent", self.seed, trial)
-        engine: TensorEngine | ReducedEngine = (
-            ReducedEngine(self.problem, self.dimension, seed)
-            if self.engine == "reduced"
-            else TensorEngine(self.problem, self.dimension, seed, self.dtype)
-        )
+        engine = self.setting.start(self.problem, trial, "descent")
         data = _data_of(engine, self.descent, self.memory_budget)
         states = _followed(data, self.model, self.descent)
         table = np.full((self.descent.steps + 1, len(QUANTITIES)), math.nan)
         for step, state in enumerate(states):
-            table[step] = self._row(data, seed, step, state)
+            table[step] = self._row(data, engine.seed, step, state)
         return over_steps(table)
 
     def outcome(self, trial: DescentPath) -> DescentPath:
@@ -154,7 +128,7 @@ class DescentPlan:
     def _row(self, data: _Data, seed: int, step: int, state: State) -> tuple[float, ...]:
         w, q, b, loss = state
         frame = data.frame(len(w))
-        found = frame.described(q, self.descent.beta)
+        found = frame.trained(q, self.descent.beta, w)
         wanted = self.at is None or step in self.at
         return (
             self._test_error(frame, seed, found, w, b) if wanted else math.nan,
@@ -173,7 +147,7 @@ class DescentPlan:
         self, frame: TokenFrame, seed: int, found: TrainedQuery, w: np.ndarray, b: float
     ) -> float:
         """Return the error on new samples given the weights; all steps share their draws."""
-        split = self.sampler.split(frame, found, w, dimension=self.dimension)
+        split = self.sampler.split(frame, found, w, dimension=self.setting.dimension)
         chunks = self.sampler.scores(self.problem, found, split, b, stream(seed, Stream.TEST))
         return expected_performance(self.problem, chunks).test_error
 
@@ -200,7 +174,7 @@ def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[Stat
     eta_w, eta_q, eta_b, momentum = (
         descent.per_step(name) for name in ("eta_w", "eta_q", "eta_b", "momentum")
     )
-    w, q = data.start(descent)
+    w, q = start(descent) @ data.axes()
     b = 0.0
     last = w, q, b
     for t in range(descent.steps + 1):
@@ -220,13 +194,21 @@ def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[Stat
         last = now
 
 
+def start(descent: JointDescent) -> Float[np.ndarray, "2 2"]:
+    """Return w and q at the start, on two axes orthogonal to xi: the lengths and the product."""
+    length, product = descent.start_w, descent.start_product
+    along = product / length if length > 0 else 0.0
+    rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
+    return np.array([[length, 0.0], [along, rest]])
+
+
 def _grown(weights: np.ndarray, size: int) -> np.ndarray:
     """Return weights with 0 along directions that are new."""
     return np.pad(weights, (0, size - len(weights))) if len(weights) < size else weights
 
 
 def last_query(
-    engine: TensorEngine | ReducedEngine,
+    engine: Engine,
     model: Model,
     descent: JointDescent,
     memory_budget: int | None,
@@ -244,14 +226,10 @@ def last_query(
     if len(states) <= descent.steps:
         raise InvalidInput("JointDescent", "a descent that does not diverge", descent)
     w, q, *_ = states[-1]
-    frame, norm = data.frame(len(w)), float(np.linalg.norm(w))
-    cosine = float(w @ frame.signal) / norm if norm > 0 else 0.0
-    return dataclasses.replace(frame.described(q, descent.beta), readout_cosine=cosine)
+    return data.frame(len(w)).trained(q, descent.beta, w)
 
 
-def _data_of(
-    engine: TensorEngine | ReducedEngine, descent: JointDescent, memory_budget: int | None
-) -> _Data:
+def _data_of(engine: Engine, descent: JointDescent, memory_budget: int | None) -> _Data:
     """Return D0 of an engine."""
     if isinstance(engine, ReducedEngine):
         return ReducedData(engine.problem, engine.dimension, engine.seed, descent)
@@ -273,15 +251,11 @@ class _Tokens:
         """Return the coordinates of the weights."""
         return self._engine.frame
 
-    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]:
-        """Return (w, q) with the lengths and the product that are asked for, orthogonal to xi."""
+    def axes(self) -> np.ndarray:
+        """Return two random orthonormal rows that are orthogonal to xi."""
         engine = self._engine
         random = stream(engine.seed, Stream.QUERY).standard_normal((engine.dimension, 2))
-        basis = np.linalg.qr(np.column_stack([engine.signal, random]))[0][:, 1:]
-        length, product = descent.start_w, descent.start_product
-        along = product / length if length > 0 else 0.0
-        rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
-        return length * basis[:, 0], along * basis[:, 0] + rest * basis[:, 1]
+        return np.linalg.qr(np.column_stack([engine.signal, random]))[0][:, 1:].T
 
     def gradient(
         self, model: Model, descent: JointDescent, at: Weights, turn: tuple[int, int]
@@ -359,9 +333,9 @@ def descend(
     (2, 5)
     """
     steps = None if at is None else tuple(at)
+    setting = Setting(dimension, seed, engine, dtype)
     grid = broadcast(problem, model)
     plans = [
-        DescentPlan(problem, model, dimension, seed, dtype, memory_budget, engine, steps)
-        for problem, model in grid.points
+        DescentPlan(problem, model, setting, memory_budget, steps) for problem, model in grid.points
     ]
     return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

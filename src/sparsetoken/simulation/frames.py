@@ -137,15 +137,17 @@ class TokenFrame:
         """Draw one vector of noise that moves no projection on q."""
         return self.beside_noise(q, 1, rng)[0]
 
-    def described(self, q: np.ndarray, beta: float) -> TrainedQuery:
-        """Return a query vector by what the features need of it."""
-        norm, overlap = float(np.linalg.norm(q)), float(q @ self.signal)
-        width = self.along(q).width
+    def trained(self, q: np.ndarray, beta: float, w: np.ndarray) -> TrainedQuery:
+        """Return a query vector by what the features need of it, and the cosine of its readout."""
+        norm, width, length = float(np.linalg.norm(q)), self.along(q).width, np.linalg.norm(w)
         if norm == 0 or width == 0:
             direction = _beside(np.eye(1, len(q), int(np.argmin(np.abs(self.signal))))[0], self)
-            return TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction)
-        cosine = float(np.clip(overlap / norm, -1, 1))
-        return self._at(q / norm, Query(cosine, beta * width), norm)
+            found = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction)
+        else:
+            cosine = float(np.clip(q @ self.signal / norm, -1, 1))
+            found = self._at(q / norm, Query(cosine, beta * width), norm)
+        readout_cosine = float(w @ self.signal / length) if length > 0 else 0.0
+        return dataclasses.replace(found, readout_cosine=readout_cosine)
 
     def given(self, query: Query | QueryVector, rng: np.random.Generator) -> TrainedQuery:
         """Return a given vector, or one of a given cosine that is otherwise random; beta = 1."""

@@ -13,7 +13,7 @@ from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import IsotropicFrame, TokenFrame, TrainedQuery, frame_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import Query, QueryVector, TwoSteps
+from sparsetoken.stages import TwoSteps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,9 +55,7 @@ class ReducedEngine:
         step = -steps.eta_q * steps.beta / (n * self.problem.length)
         beside = frame.beside_vector(w1, rng)
         q = step * (self.problem.strength * va * frame.signal + za * along + noise * beside)
-        length = float(np.linalg.norm(w1))
-        cosine = overlap / length if length > 0 else 0.0
-        return dataclasses.replace(frame.described(q, steps.beta), readout_cosine=cosine)
+        return frame.trained(q, steps.beta, w1)
 
     def _first_step(
         self, steps: TwoSteps, y: np.ndarray, rng: np.random.Generator
@@ -79,10 +77,6 @@ class ReducedEngine:
         b1 = -steps.eta_b * h0.mean()
         score = theta * R / L * (w1 @ frame.signal) * (y == 1) + z + b1
         return w1, np.asarray(loss.slope(y, score), dtype=float)
-
-    def given(self, query: Query | QueryVector) -> TrainedQuery:
-        """Return a vector with exactly this cosine and sharpness, or this direction; beta = 1."""
-        return self.frame.given(query, stream(self.seed, Stream.QUERY))
 
     def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:
         """Draw the features of D1 from their law."""

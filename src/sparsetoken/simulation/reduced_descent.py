@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from jaxtyping import Float
 
@@ -63,12 +61,9 @@ class ReducedData:
         self._slopes = np.empty((rows - _OWN, tokens))  # A
         self._size, self._known = _OWN, 0
 
-    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]:
-        """Return (w, q) in the directions B, the first of which is xi."""
-        length, product = descent.start_w, descent.start_product
-        along = product / length if length > 0 else 0.0
-        rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
-        return np.array([0.0, length, 0.0]), np.array([0.0, along, rest])
+    def axes(self) -> np.ndarray:
+        """Return the two axes of the start in the directions B, the first of which is xi."""
+        return np.eye(_OWN)[1:]
 
     def frame(self, size: int) -> TokenFrame:
         """Return the coordinates of weights with a size, in the directions B."""

@@ -16,7 +16,7 @@ from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery, frame_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import Query, QueryVector, TwoSteps
+from sparsetoken.stages import TwoSteps
 
 Chunk = tuple[np.ndarray, np.ndarray]
 
@@ -73,13 +73,7 @@ class TensorEngine:
         first = at(zero, 0.0)
         w1 = -steps.eta_w * first.by_w
         q = -steps.eta_q * at(w1, -steps.eta_b * first.by_b).by_q
-        norm = float(np.linalg.norm(w1))
-        cosine = float(w1 @ self.signal) / norm if norm > 0 else 0.0
-        return dataclasses.replace(self.frame.described(q, steps.beta), readout_cosine=cosine)
-
-    def given(self, query: Query | QueryVector) -> TrainedQuery:
-        """Return a vector with exactly this cosine and sharpness, or this direction; beta = 1."""
-        return self.frame.given(query, stream(self.seed, Stream.QUERY))
+        return self.frame.trained(q, steps.beta, w1)
 
     def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:
         """Draw D1 and pool the features of real tokens, chunk by chunk."""

@@ -21,7 +21,6 @@ from sparsetoken.simulation.budget import (
     Size,
     design_bytes,
     query_bytes,
-    require_memory,
     scalar_bytes,
 )
 from sparsetoken.simulation.descent import last_query
@@ -33,9 +32,8 @@ from sparsetoken.simulation.performance import (
     expected_performance,
     measured_performance,
 )
-from sparsetoken.simulation.reduced import ReducedEngine
-from sparsetoken.simulation.reduced_descent import reduced_bytes
-from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.simulation.seeds import Stream, stream
+from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import (
     JointDescent,
@@ -46,18 +44,8 @@ from sparsetoken.stages import (
     require_readout,
 )
 from sparsetoken.tokens import Isotropic, check_dimension, isotropic_only
-from sparsetoken.validation import InvalidInput, choice, integer, real
+from sparsetoken.validation import InvalidInput, integer, real
 from sparsetoken.values import require_numbers
-
-LARGEST = 10**12  # dimension, so that sizes are floats
-
-Engine = TensorEngine | ReducedEngine
-
-
-def dimension_of(problem: SparseTokenProblem, dimension: int | None) -> int:
-    """Return the dimension that is asked for, else that of the tokens, else 1000."""
-    require_problem(problem)
-    return dimension if dimension is not None else problem.tokens.dimension or 1000
 
 
 class Trial(NamedTuple):
@@ -78,45 +66,10 @@ class Trial(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """The engine of a trial, its query and its training set of stage 4."""
+    """The engine of a trial, and its training set of stage 4."""
 
     engine: Engine
-    trained: TrainedQuery | None
     design: Design
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """How an experiment is sampled."""
-
-    dimension: int
-    seed: int
-    engine: str
-    dtype: str = "float64"
-
-    def __post_init__(self) -> None:
-        choice("engine", self.engine, ("reduced", "tensors"))
-        low = self.least_dimension
-        remedy = "Two directions are named, and a third is needed: below 3 use engine='tensors'."
-        integer("dimension (d)", self.dimension, low, LARGEST, remedy if low == 3 else "")
-        integer("seed", self.seed, 0)
-        choice("dtype", self.dtype, ("float32", "float64"))
-
-    @property
-    def least_dimension(self) -> int:
-        """The smallest dimension of the engine."""
-        return 3 if self.engine == "reduced" else 1
-
-    def start(self, problem: SparseTokenProblem, trial: int) -> Engine:
-        """Return the engine of one trial.
-
-        Its seed is made of the engine's name, the trial's number and the user's seed alone:
-        experiments that differ in anything else share their random numbers.
-        """
-        seed = seed_of(self.engine, self.seed, trial)
-        if self.engine == "tensors":
-            return TensorEngine(problem, self.dimension, seed, self.dtype)
-        return ReducedEngine(problem, self.dimension, seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -172,7 +125,7 @@ class TrialPlan:
     def _check_given_query(self) -> None:
         query = self.model.query
         if not isinstance(self.problem.tokens, Isotropic):
-            return  # what scores are like hangs on the direction
+            return  # what scores are like depends on the direction
         if isinstance(query, QueryVector):
             legal = "Query(cosine, sharpness) for isotropic tokens"
             remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
@@ -199,41 +152,35 @@ class TrialPlan:
             if engine == "tensors":
                 total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
             if isinstance(steps, (TwoSteps, JointDescent)):
-                n0 = training_size(steps.samples_per_dimension, d)
-                total = max(total, query_bytes(engine, L, n0, d))
-                if isinstance(steps, JointDescent) and engine == "reduced":
-                    total = max(total, reduced_bytes(L, n0, steps.steps))
+                total = max(total, self.setting.steps_bytes(steps, size))
             return total
 
-        require_memory(
-            need,
-            Size(self.setting.dimension, self.problem.length),
-            Size(self.setting.least_dimension, self.problem.informative),
-            self.memory_budget,
-            "Or raise memory_budget, or lower alpha1.",
-        )
+        self.setting.require_memory(need, self.problem, self.memory_budget, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
-        """Return the engine, the query and the training set of stage 4."""
+        """Return the engine and the training set of stage 4, with its query."""
         engine = self.setting.start(self.problem, trial)
-        query, trained = self.model.query, None
-        if query is not None:
-            given = isinstance(query, (Query, QueryVector))
-            trained = engine.given(query) if given else self._trained(engine, query)
+        trained = self._trained(engine)
+        if trained is not None:
             self._check_query(trained)
         n = training_size(self.readout.alpha1, self.setting.dimension)
-        return Drawn(engine, trained, engine.design(self.sampler, trained, n))
+        return Drawn(engine, engine.design(self.sampler, trained, n))
 
-    def _trained(self, engine: Engine, steps: TwoSteps | JointDescent) -> TrainedQuery:
-        if isinstance(steps, TwoSteps):
-            return engine.train_query(steps)
-        return last_query(engine, self.model, steps, self.memory_budget)
+    def _trained(self, engine: Engine) -> TrainedQuery | None:
+        query = self.model.query
+        if isinstance(query, (Query, QueryVector)):
+            return engine.frame.given(query, stream(engine.seed, Stream.QUERY))
+        if isinstance(query, TwoSteps):
+            return engine.train_query(query)
+        if isinstance(query, JointDescent):
+            return last_query(engine, self.model, query, self.memory_budget)
+        return None
 
     @np.errstate(under="ignore")
     def run(self, trial: int) -> Trial:
         """Run one trial; its seed is a function of the setting and its number."""
-        engine, trained, design = self.draw(trial)
-        readout, y = self.readout, design.labels
+        engine, design = self.draw(trial)
+        readout, y, trained = self.readout, design.labels, design.query
         fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
         split = self.sampler.split(
             design.frame, design.query, fit.w, self.problem.length, dimension=len(fit.w)

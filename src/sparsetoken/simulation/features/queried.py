@@ -110,8 +110,8 @@ class QueriedSampler(FeatureSampler):
             for i in range(0, len(positive), rows)
         ]
         *sums, zeta = zip(*drawn, strict=True)
-        joined = [np.concatenate(parts) for parts in sums]
-        return Scalars(*joined, None if zeta[0] is None else np.concatenate(zeta))
+        A, B, C, D = (np.concatenate(parts) for parts in sums)
+        return Scalars(A, B, C, D, None if zeta[0] is None else np.concatenate(zeta))
 
     def _scalar_chunk(
         self,
