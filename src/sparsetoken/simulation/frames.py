@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -101,7 +102,7 @@ class TokenFrame:
 
     def mean_width(self, w: np.ndarray, length: int) -> float:
         """Return the standard deviation of <mean token, w>."""
-        return float(np.hypot(self.along(w).width / np.sqrt(length), self.between_along(w).width))
+        return math.hypot(self.along(w).width / math.sqrt(length), self.between_along(w).width)
 
     def within_noise(self, n: int, rng: np.random.Generator, copies: int = 1) -> np.ndarray:
         """Draw rows of noise of `copies` tokens side by side, their coordinates first."""
@@ -254,7 +255,7 @@ def _beside(vector: np.ndarray, frame: TokenFrame) -> np.ndarray:
 
 def _along(S: np.ndarray, q: np.ndarray) -> Along:
     turned = S * q if S.ndim < 2 else S @ q
-    width = float(np.sqrt(max(q @ turned, 0.0)))
+    width = math.sqrt(max(q @ turned, 0.0))
     return Along(width, turned / width if width > 0 else 0 * turned)
 
 

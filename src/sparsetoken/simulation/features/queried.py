@@ -132,7 +132,7 @@ class QueriedSampler(FeatureSampler):
             A=np.where(positive, a[:, :R].sum(axis=1), 0.0),
             B=np.einsum("nl,nl->n", a, g),
             C=np.sqrt(np.einsum("nl,nl->n", a, a)),
-            D=a.sum(axis=1),
+            D=a @ np.ones(L),
             zeta=zeta,
         )
 
