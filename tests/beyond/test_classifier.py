@@ -21,7 +21,6 @@ from sparsetoken.beyond.classifier import (
 )
 from sparsetoken.models import Pooled
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.engine import Split
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.performance import expected_performance, measured_performance
 from sparsetoken.simulation.seeds import Stream
@@ -101,9 +100,9 @@ def test_the_test_error_is_that_counted_on_fresh_samples(seed):
 
 def test_without_a_query_it_is_the_pooled_classifier():
     engine, at = _engine(), _classifier(4)._replace(q=np.zeros(D))
-    along = at.w @ engine.signal
-    split = Split(np.array([along]), float(np.linalg.norm(at.w - along * engine.signal)))
-    scores = sampler_of(Pooled()).scores(PROBLEM, None, split, at.b, np.random.default_rng(0))
+    sampler = sampler_of(Pooled())
+    split = sampler.split(engine.frame, None, at.w)
+    scores = sampler.scores(PROBLEM, None, split, at.b, np.random.default_rng(0))
     pooled = expected_performance(PROBLEM, scores)
     found = reached(engine, at, 1.0)
     assert (found.cosine, found.sharpness) == (0, 0)

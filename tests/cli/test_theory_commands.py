@@ -18,7 +18,7 @@ from sparsetoken.cli.app import COMMANDS, GROUPS
 from sparsetoken.cli.cache import cache_folder, use_compilation_cache
 from sparsetoken.models import MODELS
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.simulation.trial import dimension_of
+from sparsetoken.simulation.setting import dimension_of
 
 TASK = ["--length", "4", "--informative", "1", "--strength", "2"]
 SMALL = [*TASK, "--dimension", "20", "--trials", "2", "--alpha1", "1.5"]

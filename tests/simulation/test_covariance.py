@@ -11,6 +11,7 @@ import sparsetoken as st
 from sparsetoken.beyond.classifier import start
 from sparsetoken.simulation import align, draw_training_set, is_separable
 from sparsetoken.simulation.features import queried
+from sparsetoken.simulation.features.elementwise import ElementwiseSampler
 from sparsetoken.simulation.frames import frame_of
 from sparsetoken.validation import InvalidInput
 
@@ -227,7 +228,7 @@ def test_the_frame_has_the_covariances():
     frame, rng = frame_of(law), np.random.default_rng(0)
     q = np.array([1.0, 2.0, -1.0])
     for draws, expected in (
-        (frame.mean_noise(4, 40_000, rng), law.within / 4 + law.between),
+        (frame.mean_noise(40_000, 4, rng), law.within / 4 + law.between),
         (
             frame.beside_noise(q, 40_000, rng),
             law.within - np.outer(law.within @ q, law.within @ q) / (q @ law.within @ q),
@@ -242,7 +243,48 @@ def test_experiments_beyond_the_theory_refuse_it():
         start(problem, 20, 0, 0)
 
 
-def test_elementwise_weights_see_what_samples_share():
-    problem = st.SparseTokenProblem(4, tokens=tokens(20))
-    with pytest.raises(InvalidInput, match="leave between out"):
-        st.simulate(problem, st.Elementwise(st.Query(0.8, 1.0)), trials=1)
+# activation, letters, size of the effect, loss, load
+SHARED = [
+    ("erf", (6, 2, 3.0, 0.4), 8.0, "logistic", 4.0),
+    ("exp", (5, 1, 3.0, 0.5), 2.0, "square", 3.0),
+    ("relu", (8, 2, 2.5, 0.3), 3.0, "squared_hinge", 3.0),
+]
+
+
+def shared_trials(case, engine, **options):
+    activation, letters, effect, loss, alpha = case
+    problem = st.SparseTokenProblem(*letters, tokens=tokens(20, effect=effect, turned=True))
+    model = st.Elementwise(st.Query(0.8, 0.7), activation)
+    readout = st.Readout(loss, 0.1, alpha)
+    return st.simulate(problem, model, readout, trials=100, seed=1, engine=engine, **options)
+
+
+def deviations(one, other):
+    """Return the differences of the means of test error and training loss, in standard errors."""
+    return [
+        (getattr(one.mean, name) - getattr(other.mean, name))
+        / np.hypot(getattr(one.standard_error, name), getattr(other.standard_error, name))
+        for name in ("test_error", "training_loss")
+    ]
+
+
+@pytest.mark.parametrize("case", SHARED, ids=[case[0] for case in SHARED])
+@pytest.mark.usefixtures("_few_draws")
+def test_elementwise_weights_see_what_samples_share(case, monkeypatch):
+    """The law against real tokens, with errors counted on fresh ones, within 4 standard errors.
+
+    Without the part of the effect along the query the weights are others: that is told apart.
+    """
+    law = shared_trials(case, "reduced")
+    counted = shared_trials(case, "tensors", test_samples=2000)
+    assert np.abs(deviations(law, counted)).max() < 4
+    monkeypatch.setattr(ElementwiseSampler, "sees_mean", False)
+    assert np.abs(deviations(shared_trials(case, "reduced"), counted)).max() > 5
+
+
+def test_exponential_weights_count_what_samples_share():
+    """A projection may be 7 deviations of the noise and of the effect away."""
+    problem = st.SparseTokenProblem(4, tokens=tokens(20, effect=400.0))
+    model = st.Elementwise(st.Query(0.8, 5.0), "exp")
+    with pytest.raises(InvalidInput, match="sharpness"):
+        st.simulate(problem, model, trials=1)

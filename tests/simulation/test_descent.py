@@ -72,7 +72,7 @@ def test_two_alternating_steps_are_those_of_the_stages():
     engine = TensorEngine(PROBLEM, 30, seed=5)
     expected = engine.train_query(steps)
     *_, last = module.descended(engine, Attention(descent), descent)
-    found = engine.describe(last.q, 1.3)
+    found = engine.frame.trained(last.q, 1.3, last.w)
     assert found.query.cosine == pytest.approx(expected.query.cosine)
     assert found.query.sharpness == pytest.approx(expected.query.sharpness)
 

@@ -5,7 +5,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken import simulation
-from sparsetoken.simulation.descent import _followed, _Tokens
+from sparsetoken.simulation.descent import _followed, _Tokens, start
 from sparsetoken.simulation.reduced_descent import ReducedData
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.validation import InvalidInput
@@ -22,7 +22,7 @@ def _course(data, model):
     """Return loss, overlaps, Gram matrix and bias at each state."""
     rows = []
     for w, q, b, loss in _followed(data, model, model.query):
-        xi = data.signal(len(w))
+        xi = data.frame(len(w)).signal
         rows.append([loss, w @ xi, q @ xi, w @ w, w @ q, q @ q, b])
     return rows
 
@@ -63,7 +63,7 @@ def test_projections_and_slopes_fit_a_matrix():
     # With as many trials as one: what was drawn must be the products of one noise matrix.
     descent = BATCHES
     data = ReducedData(PROBLEM, 6, 0, descent)
-    w, q = data.start(descent)
+    w, q = start(descent) @ data.axes()
     for turn in (0, 1, 0):
         _, by_w, by_q, _ = data.gradient(st.Attention(descent), descent, (w, q, 0.1), (turn, 2))
         w, q = (np.pad(u, (0, len(by_w) - len(u))) for u in (w, q))

@@ -17,8 +17,8 @@ from sparsetoken.models import (
 )
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation import budget, simulate
-from sparsetoken.simulation.engine import Split
 from sparsetoken.simulation.features import sampler_of
+from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import expected_performance, measured_performance
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
@@ -83,7 +83,7 @@ def test_the_budget_does_not_change_the_data():
 @pytest.mark.parametrize("cosine", [-1.0, -0.3, 0.0, 0.8, 1.0])
 def test_a_given_query_has_exactly_its_cosine(cosine):
     engine = TensorEngine(PROBLEM, 6, seed=2)
-    found = engine.given_query(Query(cosine, 2.0))
+    found = engine.frame.given(Query(cosine, 2.0), np.random.default_rng(0))
     assert np.linalg.norm(found.direction) == pytest.approx(1, abs=1e-14)
     assert found.direction @ engine.signal == pytest.approx(cosine, abs=1e-14)
 
@@ -91,10 +91,11 @@ def test_a_given_query_has_exactly_its_cosine(cosine):
 @pytest.mark.parametrize("model", [Attention(), HardAttention(), Pooled(), Vectorized()])
 def test_splits_rebuild_the_readout(model):
     engine = TensorEngine(PROBLEM, 6, seed=2)
-    trained = engine.given_query(Query(0.6, 1.0))
-    design = engine.design(sampler_of(model), trained, 10)
+    trained = engine.frame.given(Query(0.6, 1.0), np.random.default_rng(0))
+    sampler = sampler_of(model)
+    design = engine.design(sampler, trained, 10)
     w = np.random.default_rng(0).standard_normal(design.features.shape[1])
-    split, xi = design.split(w), engine.signal
+    split, xi = sampler.split(design.frame, design.query, w, PROBLEM.length), engine.signal
     assert np.hypot(np.linalg.norm(split.named), split.rest) == pytest.approx(np.linalg.norm(w))
     if model.query is not None:
         rebuilt = 0.6 * split.named[0] + 0.8 * split.named[1]
@@ -143,7 +144,9 @@ def test_expected_vectorized_error_enumerates_positions(scalar_bytes, monkeypatc
     monkeypatch.setattr(budget, "SCALAR_BYTES", scalar_bytes)
     problem, profile = SparseTokenProblem(3, 2, 2.0, 0.4), np.array([1.0, 0.5, -0.2])
     sampler, rng = sampler_of(Vectorized()), np.random.default_rng(0)
-    scores = sampler.scores(problem, None, Split(profile, 1.2), -0.3, rng)
+    w = np.concatenate([profile, [1.2]])
+    split = sampler.split(TokenFrame(np.ones(1)), None, w, length=3)
+    scores = sampler.scores(problem, None, split, -0.3, rng)
     found = expected_performance(problem, scores)
     width = np.sqrt(profile @ profile + 1.2**2)
     pairs = itertools.combinations(range(3), 2)
@@ -154,9 +157,8 @@ def test_expected_vectorized_error_enumerates_positions(scalar_bytes, monkeypatc
 
 
 def test_ties_count_one_half():
-    nothing, rng = Split(np.zeros(1), 0.0), np.random.default_rng(0)
-    found = expected_performance(
-        PROBLEM, sampler_of(Pooled()).scores(PROBLEM, None, nothing, 0.0, rng)
-    )
+    sampler, rng = sampler_of(Pooled()), np.random.default_rng(0)
+    nothing = sampler.split(TokenFrame(np.ones(1)), None, np.zeros(1))
+    found = expected_performance(PROBLEM, sampler.scores(PROBLEM, None, nothing, 0.0, rng))
     assert found == (0.5, 0.5)
     assert measured_performance(np.zeros(4), np.array([1, 1, -1, -1])) == (0.5, 0.5)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from sparsetoken import SparseTokenProblem, predict, simulate
-from sparsetoken.simulation.trial import dimension_of
+from sparsetoken.simulation.setting import dimension_of
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.sweep import Axis, Drawing, Grid, GridPlan, linear, listed, logarithmic, tied
 from sparsetoken.sweep.compute import _Point

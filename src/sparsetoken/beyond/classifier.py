@@ -13,7 +13,7 @@ from sparsetoken.losses import Loss
 from sparsetoken.models import Attention
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.engine import Split, training_size
+from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
@@ -175,14 +175,11 @@ def reached(engine: TensorEngine, of: Classifier, beta: float) -> Reached:
 
     Classifiers of one trial share the draws, so that their differences are sharper.
     """
-    trained = engine.describe(of.q, beta)
+    trained = engine.frame.trained(of.q, beta, of.w)
     query = trained.query
     sampler = sampler_of(Attention(query))
-    axes = sampler.axes(engine.signal, trained)
-    named = axes @ of.w
-    split = Split(named, float(np.linalg.norm(of.w - named @ axes)))
-    rng = stream(engine.seed, Stream.TEST)
-    scores = sampler.scores(engine.problem, query, split, of.b, rng)
+    split = sampler.split(engine.frame, trained, of.w)
+    scores = sampler.scores(engine.problem, trained, split, of.b, stream(engine.seed, Stream.TEST))
     error = expected_performance(engine.problem, scores).test_error
     return Reached(error, query.cosine, query.sharpness)
 

@@ -93,6 +93,7 @@ def _sizes(
 ) -> dict[str, Any]:
     """Return the sizes of the simulation that is asked for; theory may take long, so check now."""
     from sparsetoken.simulation.descent import DescentPlan
+    from sparsetoken.simulation.setting import Setting
     from sparsetoken.validation import choice, integer
 
     choice("engine", engine, ("tensors", "reduced"))
@@ -101,7 +102,7 @@ def _sizes(
     defaults = {"dimension": o.DEFAULT_DIMENSION, "trials": o.DEFAULT_TRIALS, "seed": 0}
     sizes = {name: defaults[name] if value is None else value for name, value in given.items()}
     integer("trials", sizes["trials"], 1)
-    DescentPlan(problem, model, sizes["dimension"], sizes["seed"], engine=engine)
+    DescentPlan(problem, model, Setting(sizes["dimension"], sizes["seed"], engine))
     return sizes
 
 

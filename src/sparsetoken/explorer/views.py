@@ -18,7 +18,8 @@ from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.models import Attention
 from sparsetoken.results import Prediction
 from sparsetoken.results.simulation import standard_error
-from sparsetoken.simulation.trial import Setting, TrialPlan
+from sparsetoken.simulation.setting import Setting
+from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory import capacity as capacity_of
 from sparsetoken.theory.floor import directions_alike

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, FoundQuery, Simulation, Status
-from sparsetoken.simulation.budget import Size, query_bytes, require_memory
-from sparsetoken.simulation.engine import TrainedQuery, training_size
+from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.parallel import simulated
-from sparsetoken.simulation.trial import Setting, dimension_of
+from sparsetoken.simulation.setting import Setting, dimension_of
 from sparsetoken.stages import TwoSteps, require_steps
 from sparsetoken.tokens import check_dimension
 from sparsetoken.values import broadcast
@@ -96,15 +96,5 @@ def require_query_memory(
     problem: SparseTokenProblem, steps: TwoSteps, setting: Setting, memory_budget: int | None
 ) -> None:
     """Raise `InvalidInput` if stages 1-3 need more bytes than the budget."""
-
-    def need(size: Size) -> int:
-        n = training_size(steps.alpha0, size.dimension)
-        return query_bytes(setting.engine, size.length, n, size.dimension)
-
-    require_memory(
-        need,
-        Size(setting.dimension, problem.length),
-        Size(setting.least_dimension, problem.informative),
-        memory_budget,
-        "Or raise memory_budget, or lower alpha0.",
-    )
+    need = functools.partial(setting.steps_bytes, steps)
+    setting.require_memory(need, problem, memory_budget, "alpha0")

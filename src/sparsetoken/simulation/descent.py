@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -19,32 +19,27 @@ from sparsetoken.results.outcomes import QUANTITIES, over_steps
 from sparsetoken.simulation.budget import (
     CHUNK_BYTES,
     DEFAULT_BUDGET,
-    FLOAT,
     Size,
-    query_bytes,
-    require_memory,
     scalar_bytes,
 )
-from sparsetoken.simulation.descent_slopes import check_model, slopes_of
-from sparsetoken.simulation.engine import Split, TrainedQuery, training_size
+from sparsetoken.simulation.descent_slopes import Gradient, Weights, check_model, gradient
+from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
+from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.reduced import ReducedEngine
-from sparsetoken.simulation.reduced_descent import ReducedData, reduced_bytes
-from sparsetoken.simulation.seeds import Stream, seed_of, stream
-from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.simulation.reduced_descent import ReducedData
+from sparsetoken.simulation.seeds import Stream, stream
+from sparsetoken.simulation.setting import Engine, Setting
+from sparsetoken.simulation.tensors import Chunk, TensorEngine
 from sparsetoken.stages import JointDescent
 from sparsetoken.tokens import isotropic_only
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, choice, integer
+from sparsetoken.validation import LARGEST_VALUE, InvalidInput, integer
 from sparsetoken.values import broadcast, require_numbers
 
 LEAST_DIMENSION = 3  # the signal, and two directions of the start
 LARGEST = 10**9
-ENGINES = ("tensors", "reduced")
-
-Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Tokens, labels and numbers of some samples."""
 
 
 class State(NamedTuple):
@@ -56,27 +51,17 @@ class State(NamedTuple):
     loss: float
 
 
-Gradient = tuple[float, np.ndarray, np.ndarray, float]
-"""Mean loss of all samples; gradients by w, q and b over the batch whose turn it is."""
-
-
 @runtime_checkable
 class _Data(Protocol):
     """A training set, and the weights in its coordinates."""
 
-    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]: ...
+    def axes(self) -> np.ndarray: ...
 
     def gradient(
-        self,
-        model: Model,
-        descent: JointDescent,
-        at: tuple[np.ndarray, np.ndarray, float],
-        turn: tuple[int, int],
+        self, model: Model, descent: JointDescent, at: Weights, turn: tuple[int, int]
     ) -> Gradient: ...
 
-    def signal(self, size: int) -> np.ndarray: ...
-
-    def describe(self, q: np.ndarray, beta: float) -> TrainedQuery: ...
+    def frame(self, size: int) -> TokenFrame: ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +70,8 @@ class DescentPlan:
 
     problem: SparseTokenProblem
     model: Model
-    dimension: int
-    seed: int
-    dtype: str = "float64"
+    setting: Setting
     memory_budget: int | None = None
-    engine: str = "tensors"
     at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -101,25 +83,14 @@ class DescentPlan:
             raise InvalidInput("query of the model", "a JointDescent", self.model.query)
         check_model(self.model)
         remedy = "The signal and the start take three directions."
-        integer("dimension (d)", self.dimension, LEAST_DIMENSION, LARGEST, remedy)
-        integer("seed", self.seed, 0)
-        choice("dtype", self.dtype, ("float32", "float64"))
-        choice("engine", self.engine, ENGINES)
-        alpha, steps = self.model.query.alpha, self.model.query.steps
+        integer("dimension (d)", self.setting.dimension, LEAST_DIMENSION, LARGEST, remedy)
         for step in self.at or ():
-            integer("step in at", step, 0, steps, "The descent has no more steps.")
+            integer("step in at", step, 0, self.descent.steps, "The descent has no more steps.")
 
         def need(size: Size) -> int:
-            n = training_size(alpha, size.dimension)
-            if self.engine == "reduced":
-                return reduced_bytes(size.length, n, steps) + scalar_bytes(size.length)
-            passes = query_bytes("tensors", size.length, n, size.dimension)
-            return passes + scalar_bytes(size.length) + 8 * FLOAT * size.dimension
+            return self.setting.steps_bytes(self.descent, size) + scalar_bytes(size.length)
 
-        size = Size(self.dimension, self.problem.length)
-        least = Size(LEAST_DIMENSION, self.problem.informative)
-        remedy = "Or raise memory_budget, or lower alpha."
-        require_memory(need, size, least, self.memory_budget, remedy)
+        self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
 
     @functools.cached_property
     def sampler(self) -> FeatureSampler:
@@ -134,12 +105,12 @@ class DescentPlan:
 
     def run(self, trial: int) -> DescentPath:
         """Run one trial; its seed is a function of the seed and its number."""
-        seed = seed_of("descent", self.seed, trial)
-        data = self._data(seed)
+        engine = self.setting.start(self.problem, trial, "descent")
+        data = _data_of(engine, self.descent, self.memory_budget)
         states = _followed(data, self.model, self.descent)
         table = np.full((self.descent.steps + 1, len(QUANTITIES)), math.nan)
         for step, state in enumerate(states):
-            table[step] = self._row(data, seed, step, state)
+            table[step] = self._row(data, engine.seed, step, state)
         return over_steps(table)
 
     def outcome(self, trial: DescentPath) -> DescentPath:
@@ -154,23 +125,17 @@ class DescentPlan:
         what = f"A trial diverges at step {states}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower eta_w, eta_q, eta_b or momentum.")
 
-    def _data(self, seed: int) -> _Data:
-        if self.engine == "reduced":
-            return ReducedData(self.problem, self.dimension, seed, self.descent)
-        tokens = TensorEngine(self.problem, self.dimension, seed, self.dtype)
-        return _Tokens(tokens, self.descent.alpha, self.memory_budget)
-
     def _row(self, data: _Data, seed: int, step: int, state: State) -> tuple[float, ...]:
         w, q, b, loss = state
-        found = data.describe(q, self.descent.beta)
-        xi = data.signal(len(w))
+        frame = data.frame(len(w))
+        found = frame.trained(q, self.descent.beta, w)
         wanted = self.at is None or step in self.at
         return (
-            self._test_error(xi, seed, found, w, b) if wanted else math.nan,
+            self._test_error(frame, seed, found, w, b) if wanted else math.nan,
             loss,
             found.query.cosine,
             found.query.sharpness,
-            float(w @ xi),
+            float(w @ frame.signal),
             found.overlap,
             float(np.linalg.norm(w)),
             found.norm,
@@ -179,14 +144,11 @@ class DescentPlan:
         )
 
     def _test_error(
-        self, xi: np.ndarray, seed: int, found: TrainedQuery, w: np.ndarray, b: float
+        self, frame: TokenFrame, seed: int, found: TrainedQuery, w: np.ndarray, b: float
     ) -> float:
         """Return the error on new samples given the weights; all steps share their draws."""
-        axes = self.sampler.axes(xi, found)
-        named = axes @ w
-        split = Split(named, float(np.linalg.norm(w - named @ axes)), dimension=self.dimension)
-        rng = stream(seed, Stream.TEST)
-        chunks = self.sampler.scores(self.problem, found.query, split, b, rng)
+        split = self.sampler.split(frame, found, w, dimension=self.setting.dimension)
+        chunks = self.sampler.scores(self.problem, found, split, b, stream(seed, Stream.TEST))
         return expected_performance(self.problem, chunks).test_error
 
 
@@ -204,7 +166,7 @@ def descended(
     memory_budget : int, optional
         Bytes; tokens that do not fit are drawn again for each step.
     """
-    yield from _followed(_Tokens(engine, descent.alpha, memory_budget), model, descent)
+    yield from _followed(_data_of(engine, descent, memory_budget), model, descent)
 
 
 def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[State]:
@@ -212,7 +174,7 @@ def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[Stat
     eta_w, eta_q, eta_b, momentum = (
         descent.per_step(name) for name in ("eta_w", "eta_q", "eta_b", "momentum")
     )
-    w, q = data.start(descent)
+    w, q = start(descent) @ data.axes()
     b = 0.0
     last = w, q, b
     for t in range(descent.steps + 1):
@@ -232,13 +194,21 @@ def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[Stat
         last = now
 
 
+def start(descent: JointDescent) -> Float[np.ndarray, "2 2"]:
+    """Return w and q at the start, on two axes orthogonal to xi: the lengths and the product."""
+    length, product = descent.start_w, descent.start_product
+    along = product / length if length > 0 else 0.0
+    rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
+    return np.array([[length, 0.0], [along, rest]])
+
+
 def _grown(weights: np.ndarray, size: int) -> np.ndarray:
     """Return weights with 0 along directions that are new."""
     return np.pad(weights, (0, size - len(weights))) if len(weights) < size else weights
 
 
 def last_query(
-    engine: TensorEngine | ReducedEngine,
+    engine: Engine,
     model: Model,
     descent: JointDescent,
     memory_budget: int | None,
@@ -251,19 +221,19 @@ def last_query(
         If the model cannot be trained by descent, or the descent diverges.
     """
     check_model(model)
-    data: _Data
-    if isinstance(engine, ReducedEngine):
-        data = ReducedData(engine.problem, engine.dimension, engine.seed, descent)
-    else:
-        data = _Tokens(engine, descent.alpha, memory_budget)
+    data = _data_of(engine, descent, memory_budget)
     states = list(_followed(data, model, descent))
     if len(states) <= descent.steps:
         raise InvalidInput("JointDescent", "a descent that does not diverge", descent)
     w, q, *_ = states[-1]
-    found = data.describe(q, descent.beta)
-    norm = float(np.linalg.norm(w))
-    cosine = float(w @ data.signal(len(w))) / norm if norm > 0 else 0.0
-    return dataclasses.replace(found, readout_cosine=cosine)
+    return data.frame(len(w)).trained(q, descent.beta, w)
+
+
+def _data_of(engine: Engine, descent: JointDescent, memory_budget: int | None) -> _Data:
+    """Return D0 of an engine."""
+    if isinstance(engine, ReducedEngine):
+        return ReducedData(engine.problem, engine.dimension, engine.seed, descent)
+    return _Tokens(engine, descent.alpha, memory_budget)
 
 
 class _Tokens:
@@ -271,67 +241,27 @@ class _Tokens:
 
     def __init__(self, engine: TensorEngine, alpha: float, memory_budget: int | None) -> None:
         self._engine, self._n = engine, training_size(alpha, engine.dimension)
-        self._samples = _samples(
-            engine, self._n, DEFAULT_BUDGET if memory_budget is None else memory_budget
-        )
+        drawn = functools.partial(engine.chunks, Stream.D0, self._n)
+        budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
+        size = self._n * engine.problem.length * engine.dimension * np.dtype(engine.dtype).itemsize
+        kept = None if 2 * size + 2 * CHUNK_BYTES > budget else list(drawn())
+        self._chunks: Callable[[], Iterable[Chunk]] = drawn if kept is None else lambda: kept
 
-    def signal(self, size: int) -> np.ndarray:
-        """Return xi."""
-        return self._engine.signal
+    def frame(self, size: int) -> TokenFrame:
+        """Return the coordinates of the weights."""
+        return self._engine.frame
 
-    def describe(self, q: np.ndarray, beta: float) -> TrainedQuery:
-        """Return a query by what the features need of it."""
-        return self._engine.describe(q, beta)
-
-    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]:
-        """Return (w, q) with the lengths and the product that are asked for, orthogonal to xi."""
+    def axes(self) -> np.ndarray:
+        """Return two random orthonormal rows that are orthogonal to xi."""
         engine = self._engine
         random = stream(engine.seed, Stream.QUERY).standard_normal((engine.dimension, 2))
-        basis = np.linalg.qr(np.column_stack([engine.signal, random]))[0][:, 1:]
-        length, product = descent.start_w, descent.start_product
-        along = product / length if length > 0 else 0.0
-        rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
-        return length * basis[:, 0], along * basis[:, 0] + rest * basis[:, 1]
+        return np.linalg.qr(np.column_stack([engine.signal, random]))[0][:, 1:].T
 
     def gradient(
-        self,
-        model: Model,
-        descent: JointDescent,
-        at: tuple[np.ndarray, np.ndarray, float],
-        turn: tuple[int, int],
+        self, model: Model, descent: JointDescent, at: Weights, turn: tuple[int, int]
     ) -> Gradient:
-        """Return mean loss and gradients, chunk by chunk."""
-        w, q, b = at
-        number, batches = turn
-        loss, pull, size = 0.0, 0.0, 0
-        by_w, by_q = np.zeros_like(w), np.zeros_like(q)
-        for X, y, i in self._samples():
-            batch = i * batches // self._n == number
-            projections = X @ w.astype(X.dtype), X @ q.astype(X.dtype)
-            found = slopes_of(model, descent, projections, b, y, batch)
-            flat = X.reshape(-1, X.shape[2])
-            by_w += found.by_readout.astype(X.dtype).ravel() @ flat
-            by_q += found.by_query.astype(X.dtype).ravel() @ flat
-            loss, pull = loss + found.loss, pull + found.pull
-            size += int(batch.sum())
-        size = max(size, 1)
-        return loss / self._n, by_w / size, by_q / size, pull / size
-
-
-def _samples(engine: TensorEngine, n: int, budget: int) -> Callable[[], Iterator[Batch]]:
-    """Return what goes through the training set, which is kept if it fits."""
-
-    def drawn() -> Iterator[Batch]:
-        first = 0
-        for X, y in engine.chunks(Stream.D0, n):
-            yield X, y, np.arange(first, first + len(y))
-            first += len(y)
-
-    tokens = n * engine.problem.length * engine.dimension * np.dtype(engine.dtype).itemsize
-    if 2 * tokens + 2 * CHUNK_BYTES > budget:
-        return drawn
-    kept = list(drawn())
-    return lambda: iter(kept)
+        """Return mean loss and gradients."""
+        return gradient(self._chunks(), self._n, model, descent, at, turn)
 
 
 def descend(
@@ -403,9 +333,9 @@ def descend(
     (2, 5)
     """
     steps = None if at is None else tuple(at)
+    setting = Setting(dimension, seed, engine, dtype)
     grid = broadcast(problem, model)
     plans = [
-        DescentPlan(problem, model, dimension, seed, dtype, memory_budget, engine, steps)
-        for problem, model in grid.points
+        DescentPlan(problem, model, setting, memory_budget, steps) for problem, model in grid.points
     ]
     return simulated(plans, grid, trials, executor=executor, on_trial=on_trial, progress=progress)

@@ -1,9 +1,9 @@
-"""Slopes of the losses of samples by the projections of their tokens on readout and query."""
+"""Gradients of the mean loss by readout, query and bias, from the projections of tokens."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from sparsetoken.attention import elementwise_weights, softmax_weights
 from sparsetoken.models import Attention, Elementwise, Model
-from sparsetoken.stages import JointDescent
+from sparsetoken.stages import JointDescent, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
 
 _SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -22,6 +22,19 @@ _SLOPES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "linear": np.ones_like,
     "exp": np.exp,
 }
+
+
+Weights = tuple[np.ndarray, np.ndarray, float]
+"""Readout, query and bias."""
+
+
+class Gradient(NamedTuple):
+    """Mean loss of all samples, and its gradients over the batch whose turn it is."""
+
+    loss: float
+    by_w: Float[np.ndarray, " k"]
+    by_q: Float[np.ndarray, " k"]
+    by_b: float
 
 
 class Slopes(NamedTuple):
@@ -45,7 +58,7 @@ class Slopes(NamedTuple):
 
 def slopes_of(
     model: Model,
-    descent: JointDescent,
+    steps: TwoSteps | JointDescent,
     projections: tuple[Float[np.ndarray, "n L"], Float[np.ndarray, "n L"]],
     b: float,
     y: np.ndarray,
@@ -53,12 +66,51 @@ def slopes_of(
 ) -> Slopes:
     """Return the slopes at projections on (w, q) and a bias; batch tells who takes part."""
     t, u = projections
-    weights, turns = _pooling(model, t, u, descent.beta)
+    weights, turns = _pooling(model, t, u, steps.beta)
     z = (weights * t).sum(axis=1) + b
     with np.errstate(over="ignore"):
-        loss = float(np.sum(descent.loss.value(y, z)))
-    h = np.asarray(descent.loss.slope(y, z)) * batch
+        loss = float(np.sum(steps.loss.value(y, z)))
+    h = np.asarray(steps.loss.slope(y, z)) * batch
     return Slopes(loss, h[:, None] * weights, h[:, None] * turns, float(h.sum()))
+
+
+def gradient(
+    chunks: Iterable[tuple[np.ndarray, np.ndarray]],
+    n: int,
+    model: Model,
+    steps: TwoSteps | JointDescent,
+    at: Weights,
+    turn: tuple[int, int] = (0, 1),
+) -> Gradient:
+    """Return mean loss and gradients over n samples of real tokens, chunk by chunk.
+
+    Parameters
+    ----------
+    chunks : iterable of (tokens, labels)
+    n : int
+    model : Attention or Elementwise
+    steps : TwoSteps or JointDescent
+        With the temperature and the loss.
+    at : tuple
+        Readout, query and bias.
+    turn : tuple of int
+        Number of the batch whose gradients are taken, and the number of batches.
+    """
+    w, q, b = at
+    number, batches = turn
+    loss, pull, first, size = 0.0, 0.0, 0, 0
+    by_w, by_q = np.zeros_like(w), np.zeros_like(q)
+    for X, y in chunks:
+        batch = np.arange(first, first + len(y)) * batches // n == number
+        projections = X @ w.astype(X.dtype), X @ q.astype(X.dtype)
+        found = slopes_of(model, steps, projections, b, y, batch)
+        flat = X.reshape(-1, X.shape[2])
+        by_w += found.by_readout.astype(X.dtype).ravel() @ flat
+        by_q += found.by_query.astype(X.dtype).ravel() @ flat
+        loss, pull = loss + found.loss, pull + found.pull
+        first, size = first + len(y), size + int(batch.sum())
+    size = max(size, 1)
+    return Gradient(loss / n, by_w / size, by_q / size, pull / size)
 
 
 def _pooling(

@@ -1,172 +1,281 @@
-"""Vectors and roots of the covariances of tokens."""
+"""Vectors among tokens, and the noise of tokens in their coordinates."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+import math
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.simulation.engine import ScoreMoments, TrainedQuery
 from sparsetoken.stages import Query, QueryVector
 from sparsetoken.tokens import TokenCovariance, TokenLaw
 from sparsetoken.validation import InvalidInput
 
 
+@dataclasses.dataclass(frozen=True)
+class TrainedQuery:
+    """A query of stage 3, or a given one.
+
+    Attributes
+    ----------
+    query : Query
+    overlap : float
+        <q, xi>.
+    norm : float
+        |q|.
+    direction : array of shape (k,)
+        q / |q| in the coordinates of its frame. For q = 0 it is a unit vector orthogonal to xi.
+    readout_cosine : float
+        <w1, xi> / |w1|; nan for a given query.
+    scale : float
+        What a projection on the direction is multiplied with to have noise of width 1.
+    shared : float
+        Width of what the projections of a sample's tokens share, over that of their noise.
+    """
+
+    query: Query
+    overlap: float
+    norm: float
+    direction: Float[np.ndarray, " k"]
+    readout_cosine: float = float("nan")
+    scale: float = 1.0
+    shared: float = 0.0
+
+    @property
+    def projected(self) -> float:
+        """<q, xi> over the width of the noise."""
+        return self.query.cosine * self.scale
+
+
+class Along(NamedTuple):
+    """What a covariance S has along a vector q.
+
+    Attributes
+    ----------
+    width : float
+        sqrt(q^T S q).
+    vector : array of shape (k,)
+        S q / width, which is u for the within covariance; 0 where the width is.
+    """
+
+    width: float
+    vector: Float[np.ndarray, " k"]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class TokenFrame:
-    """What sampling asks of a `TokenCovariance`.
+    """Coordinates of R^d, and the covariances of tokens in them.
 
     Parameters
     ----------
-    law : TokenCovariance
+    signal : array of shape (k,)
+        xi.
+    within : array of shape (), (k,) or (k, k)
+        S_w, of the noise of each token; a number stands for a multiple of the identity, a vector
+        for a diagonal.
+    between : array of shape (), (k,) or (k, k)
+        S_b, of what the tokens of a sample share.
     """
 
-    law: TokenCovariance
-
-    @property
-    def signal(self) -> Float[np.ndarray, " d"]:
-        """The direction of the signal."""
-        return self.law.signal
+    signal: Float[np.ndarray, " k"]
+    within: np.ndarray = dataclasses.field(default_factory=lambda: np.array(1.0))
+    between: np.ndarray = dataclasses.field(default_factory=lambda: np.array(0.0))
 
     @functools.cached_property
     def _within_root(self) -> np.ndarray:
-        return _factor(self.law.within)
+        return _factor(self.within)
 
     @functools.cached_property
-    def _between_root(self) -> np.ndarray | None:
-        return None if self.law.between is None else _factor(self.law.between)
+    def _between_root(self) -> np.ndarray:
+        return _factor(self.between)
 
-    def times_within(self, w: np.ndarray) -> np.ndarray:
-        """Return S_w w."""
-        S = self.law.within
-        return S * w if S.ndim == 1 else S @ w
+    def along(self, q: np.ndarray) -> Along:
+        """Return what the within covariance has along a vector."""
+        return _along(self.within, q)
 
-    def _between_square(self, w: np.ndarray) -> float:
-        S = self.law.between
-        if S is None:
-            return 0.0
-        return float(w @ (S * w if S.ndim == 1 else S @ w))
+    def between_along(self, q: np.ndarray) -> Along:
+        """Return what the between covariance has along a vector."""
+        return _along(self.between, q)
 
-    def within_length(self, w: np.ndarray) -> float:
-        """Return sqrt(w^T S_w w)."""
-        return float(np.sqrt(max(w @ self.times_within(w), 0.0)))
-
-    def mean_length(self, w: np.ndarray, length: int) -> float:
+    def mean_width(self, w: np.ndarray, length: int) -> float:
         """Return the standard deviation of <mean token, w>."""
-        return float(np.sqrt(w @ self.times_within(w) / length + self._between_square(w)))
+        return math.hypot(self.along(w).width / math.sqrt(length), self.between_along(w).width)
 
-    def within_noise(self, rng: np.random.Generator, *shape: int) -> np.ndarray:
-        """Draw N(0, S_w)."""
-        return _noise(self._within_root, shape, rng)
+    def within_noise(self, n: int, rng: np.random.Generator, copies: int = 1) -> np.ndarray:
+        """Draw rows of noise of `copies` tokens side by side, their coordinates first."""
+        k = len(self.signal)
+        return _mixed(rng.standard_normal((n, copies, k)), self._within_root).reshape(n, -1)
 
-    def between_noise(self, rng: np.random.Generator, *shape: int) -> np.ndarray | float:
-        """Draw N(0, S_b), or 0 where samples have no effect of their own."""
-        return 0.0 if self._between_root is None else _noise(self._between_root, shape, rng)
+    def between_noise(self, n: int, rng: np.random.Generator) -> np.ndarray | None:
+        """Draw what the tokens of n samples share; None where it is 0."""
+        if not self.between.any():
+            return None
+        return _mixed(rng.standard_normal((n, len(self.signal))), self._between_root)
 
-    def mean_noise(self, length: int, n: int, rng: np.random.Generator) -> np.ndarray:
+    def mean_noise(self, n: int, length: int, rng: np.random.Generator) -> np.ndarray:
         """Draw the noise of n mean tokens."""
-        return self.within_noise(rng, n) / np.sqrt(length) + self.between_noise(rng, n)
+        noise = self.within_noise(n, rng)
+        noise /= np.sqrt(length)
+        shared = self.between_noise(n, rng)
+        return noise if shared is None else noise + shared
 
     def beside_noise(self, q: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw N(0, S_w - u u^T), u = S_w q/sigma: the noise that moves no score."""
-        noise = self.within_noise(rng, n)
-        width = self.within_length(q)
-        noise -= np.outer(noise @ q / width**2, self.times_within(q))
+        """Draw N(0, S_w - u u^T): the noise that moves no projection on q."""
+        noise = self.within_noise(n, rng)
+        k, (width, u) = len(q), self.along(q)
+        if width > 0:
+            noise[:, :k] -= np.outer(noise[:, :k] @ q / width, u)
         return noise
 
-    def described(self, q: np.ndarray, beta: float) -> TrainedQuery:
-        """Return a query vector by what the features need of it."""
-        norm, overlap = float(np.linalg.norm(q)), float(q @ self.signal)
-        width = self.within_length(q)
+    def mean_vector(self, length: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the noise of one mean token."""
+        return self.mean_noise(1, length, rng)[0]
+
+    def beside_vector(self, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw one vector of noise that moves no projection on q."""
+        return self.beside_noise(q, 1, rng)[0]
+
+    def trained(self, q: np.ndarray, beta: float, w: np.ndarray) -> TrainedQuery:
+        """Return a query vector by what the features need of it, and the cosine of its readout."""
+        norm, width, length = float(np.linalg.norm(q)), self.along(q).width, np.linalg.norm(w)
         if norm == 0 or width == 0:
-            direction = np.zeros_like(q)
-            direction[np.argmin(np.abs(self.signal))] = 1.0
-            direction -= (direction @ self.signal) * self.signal
-            direction /= np.linalg.norm(direction)
-            return TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction=direction)
-        cosine = float(np.clip(overlap / norm, -1, 1))
-        query = Query(cosine, beta * width)
-        return TrainedQuery(query, overlap, norm, direction=q / norm, scale=norm / width)
+            direction = _beside(np.eye(1, len(q), int(np.argmin(np.abs(self.signal))))[0], self)
+            found = TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction)
+        else:
+            cosine = float(np.clip(q @ self.signal / norm, -1, 1))
+            found = self._at(q / norm, Query(cosine, beta * width), norm)
+        readout_cosine = float(w @ self.signal / length) if length > 0 else 0.0
+        return dataclasses.replace(found, readout_cosine=readout_cosine)
 
-    def given(self, query: Query, rng: np.random.Generator) -> TrainedQuery:
-        """Return a vector of a given cosine and sharpness, otherwise random, at beta = 1."""
-        s, xi = query.cosine, self.signal
-        g = rng.standard_normal(len(xi))
-        g -= (g @ xi) * xi
-        direction = s * xi + np.sqrt(1 - s**2) * g / np.linalg.norm(g)
-        return self._at_sharpness(direction, s, query.sharpness)
-
-    def along(self, query: QueryVector) -> TrainedQuery:
-        """Return a query that is given as a vector, at beta = 1."""
-        direction = np.array(query.direction)
-        if direction.shape != self.signal.shape:
-            legal = f"a vector of {len(self.signal)} numbers"
-            raise InvalidInput("direction of the query", legal, f"{len(direction)}")
-        cosine = float(np.clip(direction @ self.signal, -1, 1))
-        return self._at_sharpness(direction, cosine, query.sharpness)
-
-    def _at_sharpness(self, direction: np.ndarray, cosine: float, k: float) -> TrainedQuery:
-        width = self.within_length(direction)
+    def given(self, query: Query | QueryVector, rng: np.random.Generator) -> TrainedQuery:
+        """Return a given vector, or one of a given cosine that is otherwise random; beta = 1."""
+        xi, k = self.signal, query.sharpness
+        if isinstance(query, QueryVector):
+            direction = np.array(query.direction)
+            if direction.shape != xi.shape:
+                legal = f"a vector of {len(xi)} numbers"
+                raise InvalidInput("direction of the query", legal, f"{len(direction)}")
+            query = Query(float(np.clip(direction @ xi, -1, 1)), k)
+        else:
+            s = query.cosine
+            if len(xi) == 1 and abs(s) < 1:
+                raise InvalidInput("cosine", "-1 or 1 at dimension 1", s)
+            direction = s * xi + np.sqrt(1 - s**2) * _beside(rng.standard_normal(len(xi)), self)
+        width = self.along(direction).width
         if width == 0:
             remedy = "Add a little to the diagonal of the within covariance, or turn the query."
             legal = "a direction in which the tokens of a sample vary"
             raise InvalidInput("query", legal, "q^T S q = 0", remedy)
-        norm = k / width
-        query = Query(cosine, k)
-        return TrainedQuery(query, norm * cosine, norm, direction=direction, scale=1 / width)
+        return self._at(direction, query, k / width)
 
-    def moments(self, trained: TrainedQuery | None) -> Callable[[np.ndarray], ScoreMoments]:
-        """Return what maps a readout, a row for each position, to the law of its scores."""
-        q = None if trained is None else trained.vector
-        width = 0.0 if q is None else self.within_length(q)
-        u = 0 * self.signal if q is None or width == 0 else self.times_within(q) / width
-        projected = 0.0 if q is None or width == 0 else float(q @ self.signal) / width
+    def _at(self, direction: np.ndarray, query: Query, norm: float) -> TrainedQuery:
+        width, shared = self.along(direction).width, self.between_along(direction).width
+        overlap = norm * query.cosine
+        return TrainedQuery(query, overlap, norm, direction, scale=1 / width, shared=shared / width)
 
-        def of(W: np.ndarray) -> ScoreMoments:
-            return ScoreMoments(
-                signal=W @ self.signal,
-                along=float(W[0] @ u),
-                within=float(sum(w @ self.times_within(w) for w in W)),
-                between=self._between_square(W.sum(axis=0)),
-                projected=projected,
-            )
+    def facing(self, trained: TrainedQuery | None) -> tuple[TokenFrame, TrainedQuery | None]:
+        """Return the frame in which features are drawn, and the query in its coordinates."""
+        return self, trained
 
-        return of
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class IsotropicFrame(TokenFrame):
+    """Coordinates along a few directions of R^d, and isotropic noise in all d.
+
+    Isotropic noise looks the same in every frame: the directions that matter come first, and
+    the rest of the noise enters by its lengths and inner products alone.
+
+    Parameters
+    ----------
+    dimension : int, at least 3
+        d.
+    """
+
+    dimension: int = dataclasses.field(kw_only=True)
+
+    @classmethod
+    def of_steps(cls, dimension: int) -> IsotropicFrame:
+        """Return the frame (xi, the rest of w1, the rest) of two steps."""
+        return cls(np.array([1.0, 0.0, 0.0]), dimension=dimension)
+
+    def mean_vector(self, length: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the noise of one mean token, which turns the second axis to itself."""
+        noise = rng.standard_normal(), np.sqrt(rng.chisquare(self.dimension - 1)), 0.0
+        return np.array(noise) / np.sqrt(length)
+
+    def beside_vector(self, q: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Draw noise orthogonal to q, a vector of the first plane; it turns the third axis."""
+        length = float(np.linalg.norm(q))
+        cos, sin = (q[0] / length, q[1] / length) if length > 0 else (1.0, 0.0)
+        turn, rest = rng.standard_normal(), np.sqrt(rng.chisquare(self.dimension - 2))
+        return np.array([-turn * sin, turn * cos, rest])
+
+    def given(self, query: Query | QueryVector, rng: np.random.Generator) -> TrainedQuery:
+        """Return the query in the frame that is turned to fit it; beta = 1."""
+        assert isinstance(query, Query)
+        k = query.sharpness
+        return TrainedQuery(query, k * query.cosine, k, np.array([1.0, 0.0]))
+
+    def facing(self, trained: TrainedQuery | None) -> tuple[TokenFrame, TrainedQuery | None]:
+        """Return the frame (query, signal beside it, rest), or (signal, rest) without a query."""
+        if trained is None:
+            return IsotropicFrame(np.ones(1), dimension=self.dimension), None
+        s = trained.query.cosine
+        turned = IsotropicFrame(np.array([s, np.sqrt(1 - s**2)]), dimension=self.dimension)
+        return turned, dataclasses.replace(trained, direction=np.array([1.0, 0.0]))
+
+    def within_noise(self, n: int, rng: np.random.Generator, copies: int = 1) -> np.ndarray:
+        """Draw rows of noise of `copies` tokens, their coordinates first, then what is left.
+
+        For fewer samples than directions p of the second part that part is Bartlett's
+        lower-triangular factor, whose Gram matrix is that of n Gaussian vectors of R^p: diagonal
+        chi with p, p - 1, ... degrees of freedom, N(0, 1) below. A ridge fit does not see the
+        rotation.
+        """
+        named = copies * len(self.signal)
+        p = copies * self.dimension - named
+        if n >= p:
+            return rng.standard_normal((n, named + p))
+        rows = np.zeros((n, named + n))
+        for i, row in enumerate(rows):
+            rng.standard_normal(out=row[: named + i])
+        rows[np.arange(n), named + np.arange(n)] = np.sqrt(rng.chisquare(p - np.arange(n)))
+        return rows
+
+
+def _beside(vector: np.ndarray, frame: TokenFrame) -> np.ndarray:
+    """Return the unit vector of the part orthogonal to xi, 0 where there is none."""
+    beside = vector - (vector @ frame.signal) * frame.signal
+    norm = np.linalg.norm(beside)
+    return np.asarray(beside / norm if norm > 0 else beside)
+
+
+def _along(S: np.ndarray, q: np.ndarray) -> Along:
+    turned = S * q if S.ndim < 2 else S @ q
+    width = math.sqrt(max(q @ turned, 0.0))
+    return Along(width, turned / width if width > 0 else 0 * turned)
 
 
 def _factor(S: np.ndarray) -> np.ndarray:
     """Return a matrix (or a diagonal) whose rows mix normals into N(0, S)."""
-    if S.ndim == 1:
+    if S.ndim < 2:
         return np.sqrt(S)
     values, vectors = np.linalg.eigh(S)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)
 
 
-def _noise(factor: np.ndarray, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-    g = rng.standard_normal((*shape, len(factor)))
-    return g * factor if factor.ndim == 1 else g @ factor
-
-
-_FRAMES: dict[str, Callable[[TokenCovariance], TokenFrame]] = {"covariance": TokenFrame}
-"""By the name of the law; tokens of other laws look the same in every frame."""
+def _mixed(normals: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    return normals * factor if factor.ndim < 2 else normals @ factor
 
 
 def frame_of(law: TokenLaw) -> TokenFrame | None:
-    """Return the frame of the tokens, None for isotropic ones."""
-    return _cached(law) if law.name in _FRAMES else None
+    """Return the frame of tokens with a covariance; others look the same in every frame."""
+    return _cached(law) if isinstance(law, TokenCovariance) else None
 
 
 @functools.lru_cache(maxsize=4)
 def _cached(law: TokenCovariance) -> TokenFrame:
-    return _FRAMES[law.name](law)
-
-
-def known_frame(frame: TokenFrame | None, query: QueryVector) -> TokenFrame:
-    """Return the frame, or raise `InvalidInput` where a query is a vector without one."""
-    if frame is None:
-        remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
-        raise InvalidInput("query", "Query(cosine, sharpness) for isotropic tokens", query, remedy)
-    return frame
+    return TokenFrame(law.signal, law.within, np.array(0.0) if law.between is None else law.between)

@@ -16,7 +16,7 @@ from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.simulation.budget import FLOAT, Size, require_memory
-from sparsetoken.simulation.engine import training_size
+from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine

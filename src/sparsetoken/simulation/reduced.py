@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.designs import ReducedDesign
-from sparsetoken.simulation.engine import TrainedQuery, training_size
+from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
-from sparsetoken.simulation.frames import known_frame
+from sparsetoken.simulation.frames import IsotropicFrame, TokenFrame, TrainedQuery, frame_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import Query, QueryVector, TwoSteps
+from sparsetoken.stages import TwoSteps
 
 
 @dataclasses.dataclass(frozen=True)
 class ReducedEngine:
-    """Samples the law of the experiment in O(n0) scalars and an n1 x d Gaussian.
+    """Samples the law of the experiment without tokens, by vectors in the frame of their law.
+
+    Of isotropic tokens that is O(n0) scalars and an n1 x d Gaussian at most.
 
     Parameters
     ----------
@@ -32,87 +34,57 @@ class ReducedEngine:
     dimension: int
     seed: int
 
+    @functools.cached_property
+    def frame(self) -> TokenFrame:
+        """The coordinates of vectors."""
+        return frame_of(self.problem.tokens) or IsotropicFrame.of_steps(self.dimension)
+
     def train_query(self, steps: TwoSteps) -> TrainedQuery:
         """Run stages 1-3 on the sufficient scalars of a fresh D0.
 
-        The same law as with real tokens, for any h0(y) = l'(y, 0). Vectors live in the frame
-        (xi, the part of w1 orthogonal to xi, the rest).
+        The same law as with real tokens, for any h0(y) = l'(y, 0). The sum of the mean tokens,
+        weighted by the slopes of the first step, is one Gaussian vector; given it the scores are
+        Gaussian. The centred tokens are independent of it.
         """
-        rng = stream(self.seed, Stream.D0)
+        frame, rng = self.frame, stream(self.seed, Stream.D0)
         n = training_size(steps.alpha0, self.dimension)
         y = self.problem.sample_labels(n, rng)
-        m, across, h = self._first_step(steps, y, rng)
-        along, orthogonal, beyond = self._query_step(steps, y, m, across, h, rng)
-        norm = float(np.sqrt(along**2 + orthogonal**2 + beyond**2))
-        cosine = along / norm if norm > 0 else 0.0
-        length = np.hypot(m, across)
-        return TrainedQuery(
-            Query(float(np.clip(cosine, -1, 1)), steps.beta * norm),
-            float(along),
-            norm,
-            float(m / length) if length > 0 else 0.0,
-        )
+        w1, h = self._first_step(steps, y, rng)
+        overlap, (width, along) = float(w1 @ frame.signal), frame.along(w1)
+        va, za, noise = centred_sums(self.problem, overlap, width, y, h, rng)
+        step = -steps.eta_q * steps.beta / (n * self.problem.length)
+        beside = frame.beside_vector(w1, rng)
+        q = step * (self.problem.strength * va * frame.signal + za * along + noise * beside)
+        return frame.trained(q, steps.beta, w1)
 
     def _first_step(
         self, steps: TwoSteps, y: np.ndarray, rng: np.random.Generator
-    ) -> tuple[float, float, np.ndarray]:
-        """Return <w1, xi>, the length of the rest of w1, and h_i = l'(y_i, score).
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return w1, and h_i = l'(y_i, score).
 
-        u = sum_i h0_i zbar_i ~ N(0, S/L I), S = sum_i h0_i^2. Given u, the projections
+        u = sum_i h0_i zbar_i ~ N(0, S (S_w/L + S_b)), S = sum_i h0_i^2. Given u, the projections
         <zbar_i, w1> are Gaussian with mean h0_i <u, w1> / S.
         """
         _, theta, R, L = self.problem.letters
-        n, d, loss = len(y), self.dimension, steps.loss
+        n, loss, frame = len(y), steps.loss, self.frame
         h0 = np.asarray(loss.slope(y, np.zeros(n)), dtype=float)
         S = h0 @ h0
-        u = np.sqrt(S / L) * np.array([rng.standard_normal(), np.sqrt(rng.chisquare(d - 1))])
-        step = -steps.eta_w / n
-        w1 = step * (u + np.array([theta * R / L * h0[y == 1].sum(), 0.0]))
+        u = np.sqrt(S) * frame.mean_vector(L, rng)
+        w1 = -steps.eta_w / n * (u + theta * R / L * h0[y == 1].sum() * frame.signal)
         shares = h0 / S if S > 0 else h0
         g = rng.standard_normal(n)
-        z = shares * (u @ w1) + np.linalg.norm(w1) / np.sqrt(L) * (g - shares * (h0 @ g))
+        z = shares * (u @ w1) + frame.mean_width(w1, L) * (g - shares * (h0 @ g))
         b1 = -steps.eta_b * h0.mean()
-        score = theta * R / L * w1[0] * (y == 1) + z + b1
-        return w1[0], w1[1], np.asarray(loss.slope(y, score), dtype=float)
+        score = theta * R / L * (w1 @ frame.signal) * (y == 1) + z + b1
+        return w1, np.asarray(loss.slope(y, score), dtype=float)
 
-    def _query_step(
-        self,
-        steps: TwoSteps,
-        y: np.ndarray,
-        m: float,
-        across: float,
-        h: np.ndarray,
-        rng: np.random.Generator,
-    ) -> tuple[float, float, float]:
-        """Return q2 in the frame."""
-        theta, L = self.problem.strength, self.problem.length
-        n, length = len(y), float(np.hypot(m, across))
-        va, za, noise = centred_sums(self.problem, m, length, y, h, rng)
-        cos, sin = (m / length, across / length) if length > 0 else (1.0, 0.0)
-        turn = noise * rng.standard_normal()
-        step = -steps.eta_q * steps.beta / (n * L)
-        along = theta * va + za * cos - turn * sin
-        orthogonal = za * sin + turn * cos
-        beyond = noise * np.sqrt(rng.chisquare(self.dimension - 2))
-        return step * along, step * orthogonal, step * beyond
-
-    def given_query(self, query: Query) -> TrainedQuery:
-        """Return the query itself; a frame can be turned to fit it. Here beta = 1."""
-        k = query.sharpness
-        return TrainedQuery(query, k * query.cosine, k)
-
-    def given_vector(self, query: QueryVector) -> TrainedQuery:
-        """Refuse a query that is given as a vector: isotropic tokens have no frame."""
-        return known_frame(None, query).along(query)
-
-    def design(
-        self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int
-    ) -> ReducedDesign:
-        """Draw the features of D1 in the frame (named directions, rest)."""
+    def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:
+        """Draw the features of D1 from their law."""
         rng = stream(self.seed, Stream.D1)
         y = self.problem.sample_labels(n, rng)
-        query = None if trained is None else trained.query
-        return sampler.draw(self.problem, query, y, self.dimension, rng)
+        frame, facing = self.frame.facing(trained)
+        features = sampler.draw(self.problem, frame, facing, y, rng)
+        return Design(features, y, frame, facing)
 
 
 class CentredSums(NamedTuple):

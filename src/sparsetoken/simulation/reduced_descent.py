@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.descent_slopes import slopes_of
-from sparsetoken.simulation.engine import TrainedQuery, training_size
+from sparsetoken.simulation.descent_slopes import Gradient, Weights, slopes_of
+from sparsetoken.simulation.designs import training_size
+from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import JointDescent, Query
+from sparsetoken.stages import JointDescent
 
 _OWN = 3  # the signal and two directions of the start
 _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new direction
@@ -62,32 +61,21 @@ class ReducedData:
         self._slopes = np.empty((rows - _OWN, tokens))  # A
         self._size, self._known = _OWN, 0
 
-    def start(self, descent: JointDescent) -> tuple[np.ndarray, np.ndarray]:
-        """Return (w, q) in the directions B, the first of which is xi."""
-        length, product = descent.start_w, descent.start_product
-        along = product / length if length > 0 else 0.0
-        rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
-        return np.array([0.0, length, 0.0]), np.array([0.0, along, rest])
+    def axes(self) -> np.ndarray:
+        """Return the two axes of the start in the directions B, the first of which is xi."""
+        return np.eye(_OWN)[1:]
 
-    def signal(self, size: int) -> np.ndarray:
-        """Return xi in the first directions."""
-        return np.eye(1, size)[0]
-
-    def describe(self, q: Float[np.ndarray, " k"], beta: float) -> TrainedQuery:
-        """Return a query by what the features need of it."""
-        norm, overlap = float(np.linalg.norm(q)), float(q[0])
-        if norm == 0:
-            return TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction=np.eye(1, len(q), 1)[0])
-        cosine = float(np.clip(overlap / norm, -1, 1))
-        return TrainedQuery(Query(cosine, beta * norm), overlap, norm, direction=q / norm)
+    def frame(self, size: int) -> TokenFrame:
+        """Return the coordinates of weights with a size, in the directions B."""
+        return TokenFrame(np.eye(1, size)[0])
 
     def gradient(
         self,
         model: Model,
         descent: JointDescent,
-        at: tuple[np.ndarray, np.ndarray, float],
+        at: Weights,
         turn: tuple[int, int],
-    ) -> tuple[float, np.ndarray, np.ndarray, float]:
+    ) -> Gradient:
         """Return mean loss and gradients by w, q and b of the batch whose turn it is."""
         w, q, b = at
         number, batches = turn
@@ -95,8 +83,9 @@ class ReducedData:
         of_w, of_q = ((u @ self._projections[: len(u)]).reshape(self.n, -1) for u in (w, q))
         found = slopes_of(model, descent, (of_w, of_q), b, self._y, batch)
         g = np.stack([found.by_readout.ravel(), found.by_query.ravel()])
-        by_w, by_q = self._sums(g).T / max(int(batch.sum()), 1)
-        return found.loss / self.n, by_w, by_q, found.pull / max(int(batch.sum()), 1)
+        size = max(int(batch.sum()), 1)
+        by_w, by_q = self._sums(g).T / size
+        return Gradient(found.loss / self.n, by_w, by_q, found.pull / size)
 
     def _sums(self, g: Float[np.ndarray, "2 m"]) -> Float[np.ndarray, "k 2"]:
         """Return X^T g in the directions B, which grow by what is new in it."""

@@ -9,7 +9,8 @@ from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Simulation, TrialOutcome
 from sparsetoken.simulation.parallel import simulated
-from sparsetoken.simulation.trial import Setting, TrialPlan, dimension_of
+from sparsetoken.simulation.setting import Setting, dimension_of
+from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.stages import JointDescent, Readout
 from sparsetoken.values import broadcast
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float
 
+from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
-from sparsetoken.simulation.designs import VectorDesign
-from sparsetoken.simulation.engine import TrainedQuery, training_size
+from sparsetoken.simulation.descent_slopes import Gradient, gradient
+from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
-from sparsetoken.simulation.frames import TokenFrame, frame_of, known_frame
+from sparsetoken.simulation.frames import TokenFrame, TrainedQuery, frame_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import Query, QueryVector, TwoSteps
-from sparsetoken.validation import InvalidInput
+from sparsetoken.stages import TwoSteps
 
 Chunk = tuple[np.ndarray, np.ndarray]
 
@@ -41,17 +41,19 @@ class TensorEngine:
     seed: int
     dtype: str = "float64"
 
-    @property
-    def frame(self) -> TokenFrame | None:
-        """The frame of tokens with a covariance."""
-        return frame_of(self.problem.tokens)
+    @functools.cached_property
+    def frame(self) -> TokenFrame:
+        """The frame of the law of the tokens; an isotropic signal is uniform on the sphere."""
+        known = frame_of(self.problem.tokens)
+        if known is not None:
+            return known
+        xi = stream(self.seed, Stream.SIGNAL).standard_normal(self.dimension)
+        return TokenFrame(xi / np.linalg.norm(xi))
 
     @property
     def signal(self) -> np.ndarray:
-        """The hidden signal xi: that of the tokens' law, or uniform on the sphere."""
-        if self.frame is not None:
-            return self.frame.signal
-        return _unit(stream(self.seed, Stream.SIGNAL).standard_normal(self.dimension))
+        """The hidden signal xi."""
+        return self.frame.signal
 
     def chunks(self, source: Stream, n: int) -> Iterator[Chunk]:
         """Yield n samples as (tokens, labels), in chunks."""
@@ -63,64 +65,17 @@ class TensorEngine:
 
     def train_query(self, steps: TwoSteps) -> TrainedQuery:
         """Run stages 1-3 by the gradients as they are defined, on a fresh D0."""
-        n = training_size(steps.alpha0, self.dimension)
-        w1, b1 = self._first_readout(steps, n)
-        found = self.describe(self._query_step(steps, n, w1, b1), steps.beta)
-        return dataclasses.replace(found, readout_cosine=float(_unit(w1) @ self.signal))
+        n, zero = training_size(steps.alpha0, self.dimension), np.zeros(self.dimension)
 
-    def describe(self, q: Float[np.ndarray, " d"], beta: float) -> TrainedQuery:
-        """Return a query vector by what the features need of it."""
-        if self.frame is not None:
-            return self.frame.described(q, beta)
-        norm, overlap = float(np.linalg.norm(q)), float(q @ self.signal)
-        if norm == 0:
-            direction = self._beside(self.signal)
-            return TrainedQuery(Query(0.0, 0.0), 0.0, 0.0, direction=direction)
-        cosine = float(np.clip(overlap / norm, -1, 1))
-        return TrainedQuery(Query(cosine, beta * norm), overlap, norm, direction=q / norm)
+        def at(w: np.ndarray, b: float) -> Gradient:
+            return gradient(self.chunks(Stream.D0, n), n, Attention(steps), steps, (w, zero, b))
 
-    def _first_readout(self, steps: TwoSteps, n: int) -> tuple[np.ndarray, float]:
-        """Stage 1: one gradient step on (w, b) from zero."""
-        w, b = np.zeros(self.dimension), 0.0
-        for X, y in self.chunks(Stream.D0, n):
-            h = np.asarray(steps.loss.slope(y, np.zeros(len(y))))
-            w += h.astype(X.dtype) @ X.mean(axis=1)
-            b += h.sum()
-        return -steps.eta_w / n * w, -steps.eta_b / n * b
+        first = at(zero, 0.0)
+        w1 = -steps.eta_w * first.by_w
+        q = -steps.eta_q * at(w1, -steps.eta_b * first.by_b).by_q
+        return self.frame.trained(q, steps.beta, w1)
 
-    def _query_step(self, steps: TwoSteps, n: int, w1: np.ndarray, b1: float) -> np.ndarray:
-        """Stage 3: one gradient step on q from zero, at (w1, b1)."""
-        total, L = np.zeros(self.dimension), self.problem.length
-        for X, y in self.chunks(Stream.D0, n):
-            t = X @ w1.astype(X.dtype)
-            mean = t.mean(axis=1)
-            h = np.asarray(steps.loss.slope(y, mean + b1))
-            weights = h[:, None] * (t - mean[:, None])
-            total += weights.astype(X.dtype).ravel() @ X.reshape(-1, self.dimension)
-        return -steps.eta_q * steps.beta / (n * L) * total
-
-    def given_query(self, query: Query) -> TrainedQuery:
-        """Return a vector with exactly this cosine, for beta = 1."""
-        if self.frame is not None:
-            return self.frame.given(query, stream(self.seed, Stream.QUERY))
-        xi, s, k = self.signal, query.cosine, query.sharpness
-        if self.dimension == 1 and abs(s) < 1:
-            raise InvalidInput("cosine", "-1 or 1 at dimension 1", s)
-        direction = s * xi
-        if abs(s) < 1:
-            direction = direction + np.sqrt(1 - s**2) * self._beside(xi)
-        return TrainedQuery(query, k * s, k, direction=direction)
-
-    def given_vector(self, query: QueryVector) -> TrainedQuery:
-        """Return a query that is given as a vector, for beta = 1."""
-        return known_frame(self.frame, query).along(query)
-
-    def _beside(self, xi: np.ndarray) -> np.ndarray:
-        """Return a uniform unit vector orthogonal to xi."""
-        g = stream(self.seed, Stream.QUERY).standard_normal(len(xi))
-        return _unit(g - (g @ xi) * xi)
-
-    def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> VectorDesign:
+    def design(self, sampler: FeatureSampler, trained: TrainedQuery | None, n: int) -> Design:
         """Draw D1 and pool the features of real tokens, chunk by chunk."""
         labels = np.empty(n, dtype=int)
         width = sum(sampler.columns(self.problem.length, self.dimension))
@@ -130,8 +85,7 @@ class TensorEngine:
             features[here] = sampler.features(X, trained)
             labels[here] = y
             row += len(y)
-        moments = None if self.frame is None else self.frame.moments(trained)
-        return VectorDesign(features, labels, sampler.axes(self.signal, trained), moments)
+        return Design(features, labels, self.frame, trained)
 
     def fresh_scores(
         self, sampler: FeatureSampler, trained: TrainedQuery | None, w: np.ndarray, b: float, n: int
@@ -140,8 +94,3 @@ class TensorEngine:
         drawn = [(sampler.features(X, trained) @ w + b, y) for X, y in self.chunks(Stream.FRESH, n)]
         scores, labels = zip(*drawn, strict=True)
         return np.concatenate(scores), np.concatenate(labels)
-
-
-def _unit(vector: np.ndarray) -> np.ndarray:
-    norm = np.linalg.norm(vector)
-    return vector / norm if norm > 0 else vector

@@ -7,7 +7,8 @@ from numpy import ndarray
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.trial import Setting, TrialPlan, dimension_of
+from sparsetoken.simulation.setting import Setting, dimension_of
+from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput, integer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,21 +21,19 @@ from sparsetoken.simulation.budget import (
     Size,
     design_bytes,
     query_bytes,
-    require_memory,
     scalar_bytes,
 )
-from sparsetoken.simulation.covariance import CorrelatedEngine
 from sparsetoken.simulation.descent import last_query
-from sparsetoken.simulation.engine import Design, Split, TrainedQuery, training_size
+from sparsetoken.simulation.designs import Design, Split, training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
+from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.performance import (
     Performance,
     expected_performance,
     measured_performance,
 )
-from sparsetoken.simulation.reduced import ReducedEngine
-from sparsetoken.simulation.reduced_descent import reduced_bytes
-from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.simulation.seeds import Stream, stream
+from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import (
     JointDescent,
@@ -46,24 +44,8 @@ from sparsetoken.stages import (
     require_readout,
 )
 from sparsetoken.tokens import Isotropic, check_dimension, isotropic_only
-from sparsetoken.validation import InvalidInput, choice, integer, real
+from sparsetoken.validation import InvalidInput, integer, real
 from sparsetoken.values import require_numbers
-
-LARGEST = 10**12  # dimension, so that sizes are floats
-
-Engine = TensorEngine | ReducedEngine | CorrelatedEngine
-
-_REDUCED: dict[str, Callable[[SparseTokenProblem, int, int], Engine]] = {
-    "isotropic": ReducedEngine,
-    "covariance": CorrelatedEngine,
-}
-"""The engine that samples the law without tokens, by the law's name."""
-
-
-def dimension_of(problem: SparseTokenProblem, dimension: int | None) -> int:
-    """Return the dimension that is asked for, else that of the tokens, else 1000."""
-    require_problem(problem)
-    return dimension if dimension is not None else problem.tokens.dimension or 1000
 
 
 class Trial(NamedTuple):
@@ -84,45 +66,10 @@ class Trial(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """The engine of a trial, its query and its training set of stage 4."""
+    """The engine of a trial, and its training set of stage 4."""
 
     engine: Engine
-    trained: TrainedQuery | None
     design: Design
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """How an experiment is sampled."""
-
-    dimension: int
-    seed: int
-    engine: str
-    dtype: str = "float64"
-
-    def __post_init__(self) -> None:
-        choice("engine", self.engine, ("reduced", "tensors"))
-        low = self.least_dimension
-        remedy = "Two directions are named, and a third is needed: below 3 use engine='tensors'."
-        integer("dimension (d)", self.dimension, low, LARGEST, remedy if low == 3 else "")
-        integer("seed", self.seed, 0)
-        choice("dtype", self.dtype, ("float32", "float64"))
-
-    @property
-    def least_dimension(self) -> int:
-        """The smallest dimension of the engine."""
-        return 3 if self.engine == "reduced" else 1
-
-    def start(self, problem: SparseTokenProblem, trial: int) -> Engine:
-        """Return the engine of one trial.
-
-        Its seed is made of the engine's name, the trial's number and the user's seed alone:
-        experiments that differ in anything else share their random numbers.
-        """
-        seed = seed_of(self.engine, self.seed, trial)
-        if self.engine == "tensors":
-            return TensorEngine(problem, self.dimension, seed, self.dtype)
-        return _REDUCED[problem.tokens.name](problem, self.dimension, seed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,10 +98,7 @@ class TrialPlan:
         if self.tested.tokens != self.problem.tokens:
             legal = "those of the problem"
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
-        if not isinstance(self.problem.tokens, Isotropic):
-            self.sampler.check_tokens(self.problem)
-        if isinstance(self.model.query, Query):
-            self._check_query(self.model.query)
+        self._check_given_query()
         if isinstance(self.model.query, JointDescent):
             isotropic_only(self.problem.tokens, "Descent on all weights")
         if self.test_samples is not None:
@@ -178,9 +122,21 @@ class TrialPlan:
         """The problem of new data."""
         return self.problem if self.test_problem is None else self.test_problem
 
-    def _check_query(self, query: Query) -> None:
+    def _check_given_query(self) -> None:
+        query = self.model.query
+        if not isinstance(self.problem.tokens, Isotropic):
+            return  # what scores are like depends on the direction
+        if isinstance(query, QueryVector):
+            legal = "Query(cosine, sharpness) for isotropic tokens"
+            remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
+            raise InvalidInput("query", legal, query, remedy)
+        if isinstance(query, Query):
+            k, axis = query.sharpness, np.array([1.0, 0.0])
+            self._check_query(TrainedQuery(query, k * query.cosine, k, axis))
+
+    def _check_query(self, trained: TrainedQuery) -> None:
         for problem in (self.problem, self.tested):
-            self.sampler.check_query(problem, query)
+            self.sampler.check_query(problem, trained)
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
@@ -196,47 +152,39 @@ class TrialPlan:
             if engine == "tensors":
                 total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
             if isinstance(steps, (TwoSteps, JointDescent)):
-                n0 = training_size(steps.samples_per_dimension, d)
-                total = max(total, query_bytes(engine, L, n0, d))
-                if isinstance(steps, JointDescent) and engine == "reduced":
-                    total = max(total, reduced_bytes(L, n0, steps.steps))
+                total = max(total, self.setting.steps_bytes(steps, size))
             return total
 
-        require_memory(
-            need,
-            Size(self.setting.dimension, self.problem.length),
-            Size(self.setting.least_dimension, self.problem.informative),
-            self.memory_budget,
-            "Or raise memory_budget, or lower alpha1.",
-        )
+        self.setting.require_memory(need, self.problem, self.memory_budget, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
-        """Return the engine, the query and the training set of stage 4."""
+        """Return the engine and the training set of stage 4, with its query."""
         engine = self.setting.start(self.problem, trial)
-        trained = None
-        if isinstance(self.model.query, Query):
-            trained = engine.given_query(self.model.query)
-        elif isinstance(self.model.query, QueryVector):
-            trained = engine.given_vector(self.model.query)
-        elif self.model.query is not None:
-            trained = self._trained(engine, self.model.query)
-            self._check_query(trained.query)
+        trained = self._trained(engine)
+        if trained is not None:
+            self._check_query(trained)
         n = training_size(self.readout.alpha1, self.setting.dimension)
-        return Drawn(engine, trained, engine.design(self.sampler, trained, n))
+        return Drawn(engine, engine.design(self.sampler, trained, n))
 
-    def _trained(self, engine: Engine, steps: TwoSteps | JointDescent) -> TrainedQuery:
-        if isinstance(steps, TwoSteps):
-            return engine.train_query(steps)
-        assert not isinstance(engine, CorrelatedEngine)  # descents take isotropic tokens only
-        return last_query(engine, self.model, steps, self.memory_budget)
+    def _trained(self, engine: Engine) -> TrainedQuery | None:
+        query = self.model.query
+        if isinstance(query, (Query, QueryVector)):
+            return engine.frame.given(query, stream(engine.seed, Stream.QUERY))
+        if isinstance(query, TwoSteps):
+            return engine.train_query(query)
+        if isinstance(query, JointDescent):
+            return last_query(engine, self.model, query, self.memory_budget)
+        return None
 
     @np.errstate(under="ignore")
     def run(self, trial: int) -> Trial:
         """Run one trial; its seed is a function of the setting and its number."""
-        engine, trained, design = self.draw(trial)
-        readout, y = self.readout, design.labels
+        engine, design = self.draw(trial)
+        readout, y, trained = self.readout, design.labels, design.query
         fit = fit_readout(design.features, y, readout.loss, readout.ridge, device=self.device)
-        split = design.split(fit.w)
+        split = self.sampler.split(
+            design.frame, design.query, fit.w, self.problem.length, dimension=len(fit.w)
+        )
         performance = self._performance(engine, trained, split, fit)
         query = None if trained is None else trained.query
         outcome = TrialOutcome(
@@ -277,9 +225,6 @@ class TrialPlan:
                 self.sampler, trained, fit.w, fit.b, self.test_samples
             )
             return measured_performance(scores, labels)
-        rng, query = stream(engine.seed, Stream.TEST), None if trained is None else trained.query
-        if split.moments is not None:
-            chunks = self.sampler.correlated_scores(self.tested, query, split.moments, fit.b, rng)
-        else:
-            chunks = self.sampler.scores(self.tested, query, split, fit.b, rng)
+        rng = stream(engine.seed, Stream.TEST)
+        chunks = self.sampler.scores(self.tested, trained, split, fit.b, rng)
         return expected_performance(self.tested, chunks)

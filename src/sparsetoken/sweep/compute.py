@@ -11,7 +11,8 @@ from sparsetoken.models import MODELS, Model, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Record, StatusCode
 from sparsetoken.simulation.alignment import require_query_memory
-from sparsetoken.simulation.trial import Engine, Setting, Trial, TrialPlan
+from sparsetoken.simulation.setting import Engine, Setting
+from sparsetoken.simulation.trial import Trial, TrialPlan
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
 from sparsetoken.sweep.parameters import PROBLEM, READOUT, STEPS, defaults

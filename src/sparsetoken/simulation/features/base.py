@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,12 +12,9 @@ from jaxtyping import Float, Int
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import Columns
-from sparsetoken.simulation.designs import ReducedDesign
-from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
-from sparsetoken.simulation.frames import TokenFrame
+from sparsetoken.simulation.designs import Split
+from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import ClassScores
-from sparsetoken.stages import Query
-from sparsetoken.validation import InvalidInput
 
 
 class FeatureSampler(abc.ABC):
@@ -26,33 +23,32 @@ class FeatureSampler(abc.ABC):
     Parameters
     ----------
     model : Model
+
+    Attributes
+    ----------
+    directions : int
+        Number of directions that scores depend on, at each position that has weights of its own.
     """
+
+    directions: ClassVar[int] = 1
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    @abc.abstractmethod
+    def positions(self, length: int) -> int:
+        """Return how many positions have weights of their own."""
+        return 1
+
     def columns(self, length: int, dimension: int) -> Columns:
         """Return the numbers of named and of other columns."""
+        named = self.positions(length) * self.directions
+        return Columns(named, self.positions(length) * dimension - named)
 
-    def check_query(self, problem: SparseTokenProblem, query: Query) -> None:  # noqa: B027
+    def check_query(self, problem: SparseTokenProblem, trained: TrainedQuery) -> None:  # noqa: B027
         """Raise `InvalidInput` if the model cannot work with this query."""
 
     @abc.abstractmethod
     def draw(
-        self,
-        problem: SparseTokenProblem,
-        query: Query | None,
-        y: Int[np.ndarray, " n"],
-        dimension: int,
-        rng: np.random.Generator,
-    ) -> ReducedDesign:
-        """Draw features without tokens, in a frame whose first columns are named."""
-
-    def check_tokens(self, problem: SparseTokenProblem) -> None:  # noqa: B027
-        """Raise `InvalidInput` if the model cannot work with these tokens."""
-
-    def draw_vectors(
         self,
         problem: SparseTokenProblem,
         frame: TokenFrame,
@@ -60,22 +56,7 @@ class FeatureSampler(abc.ABC):
         y: Int[np.ndarray, " n"],
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "n m"]:
-        """Draw features of tokens of a covariance without the tokens."""
-        raise self._unknown(problem)
-
-    def correlated_scores(
-        self,
-        problem: SparseTokenProblem,
-        query: Query | None,
-        moments: ScoreMoments,
-        bias: float,
-        rng: np.random.Generator,
-    ) -> Iterator[ClassScores]:
-        """Yield the Gaussian scores of new samples among tokens of a covariance."""
-        raise self._unknown(problem)
-
-    def _unknown(self, problem: SparseTokenProblem) -> InvalidInput:
-        return InvalidInput("tokens", f"Isotropic() for {self.model.name}", problem.tokens)
+        """Draw features without tokens, in the coordinates of the frame."""
 
     @abc.abstractmethod
     def features(
@@ -83,10 +64,44 @@ class FeatureSampler(abc.ABC):
     ) -> Float[np.ndarray, "n m"]:
         """Return the features of real tokens."""
 
+    def split(
+        self,
+        frame: TokenFrame,
+        trained: TrainedQuery | None,
+        w: Float[np.ndarray, " m"],
+        length: int = 1,
+        dimension: int | None = None,
+    ) -> Split:
+        """Return what the scores of a readout of samples of a length depend on.
+
+        Its first weights belong to the coordinates of the frame, position after position. Any
+        others belong to isotropic noise in other directions.
+        """
+        positions, k = self.positions(length), len(frame.signal)
+        W, others = w[: positions * k].reshape(positions, k), w[positions * k :]
+        axes = self.axes(frame.signal, trained)
+        named, left = W @ axes.T, float(np.linalg.norm(others))
+        rest = float(np.hypot(np.linalg.norm(W - named @ axes), left))
+        q = 0 * frame.signal if trained is None else trained.direction
+        (width, u), (_, u_b) = frame.along(q), frame.between_along(q)
+        along = float(W[0] @ u)
+        beside = W - along / width * q if width > 0 else W
+        widths = [left, *(frame.along(row).width for row in beside)]
+        return Split(
+            named.ravel(),
+            rest,
+            signal=W @ frame.signal,
+            along=along,
+            beside=float(np.sum(np.square(widths))),
+            between=frame.between_along(W.sum(axis=0)).width ** 2,
+            shared=float(W[0] @ u_b),
+            dimension=dimension,
+        )
+
     @abc.abstractmethod
     def axes(
-        self, signal: Float[np.ndarray, " d"], trained: TrainedQuery | None
-    ) -> Float[np.ndarray, "k d"]:
+        self, signal: Float[np.ndarray, " k"], trained: TrainedQuery | None
+    ) -> Float[np.ndarray, "directions k"]:
         """Return the named directions, as orthonormal rows."""
 
     @abc.abstractmethod
@@ -97,7 +112,7 @@ class FeatureSampler(abc.ABC):
     def scores(
         self,
         problem: SparseTokenProblem,
-        query: Query | None,
+        trained: TrainedQuery | None,
         split: Split,
         bias: float,
         rng: np.random.Generator,

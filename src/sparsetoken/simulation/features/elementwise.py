@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sparsetoken.attention import check_exponent, elementwise_weights
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.features.queried import QueriedSampler
-from sparsetoken.stages import Query
+from sparsetoken.simulation.frames import TrainedQuery
 
 
 class ElementwiseSampler(QueriedSampler):
@@ -15,10 +17,11 @@ class ElementwiseSampler(QueriedSampler):
 
     sees_mean = True
 
-    def check_query(self, problem: SparseTokenProblem, query: Query) -> None:
+    def check_query(self, problem: SparseTokenProblem, trained: TrainedQuery) -> None:
         """Refuse exponential weights that overflow."""
-        shift = problem.strength * abs(query.cosine)
-        check_exponent(self.model.activation, query.sharpness, shift)
+        noise = math.hypot(1.0, trained.shared)
+        shift = problem.strength * abs(trained.projected) / noise
+        check_exponent(self.model.activation, trained.query.sharpness * noise, shift)
 
     def weights(self, scores: np.ndarray) -> np.ndarray:
         """Return phi(scores) / L."""

@@ -8,38 +8,16 @@ import numpy as np
 
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
-from sparsetoken.simulation.budget import Columns
-from sparsetoken.simulation.designs import ReducedDesign, noise_rows
-from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
+from sparsetoken.simulation.designs import Split
 from sparsetoken.simulation.features.base import FeatureSampler
-from sparsetoken.simulation.frames import TokenFrame
+from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import ClassScores, NormalScores
-from sparsetoken.stages import Query
 
 
 class PooledSampler(FeatureSampler):
     """Samples the mean of the tokens."""
 
-    def columns(self, length: int, dimension: int) -> Columns:
-        """Return the direction of the signal, and the rest."""
-        return Columns(1, dimension - 1)
-
     def draw(
-        self,
-        problem: SparseTokenProblem,
-        query: Query | None,
-        y: np.ndarray,
-        dimension: int,
-        rng: np.random.Generator,
-    ) -> ReducedDesign:
-        """Draw a Gaussian of width 1/sqrt(L), with the mean theta R/L on positives."""
-        _, theta, R, L = problem.letters
-        features = noise_rows(len(y), 1, dimension - 1, rng)
-        features /= np.sqrt(L)
-        features[:, 0] += theta * R / L * (y == 1)
-        return ReducedDesign(features, y, 1)
-
-    def draw_vectors(
         self,
         problem: SparseTokenProblem,
         frame: TokenFrame,
@@ -49,23 +27,9 @@ class PooledSampler(FeatureSampler):
     ) -> np.ndarray:
         """Draw N(0, S_b + S_w/L), with the mean theta R/L xi on positives."""
         _, theta, R, L = problem.letters
-        return frame.mean_noise(L, len(y), rng) + np.outer(theta * R / L * (y == 1), frame.signal)
-
-    def correlated_scores(
-        self,
-        problem: SparseTokenProblem,
-        query: Query | None,
-        moments: ScoreMoments,
-        bias: float,
-        rng: np.random.Generator,
-    ) -> Iterator[ClassScores]:
-        """Yield the scores, which are Gaussian in each class."""
-        _, theta, R, L = problem.letters
-        T = np.array([np.sqrt(moments.within / L + moments.between)])
-        yield ClassScores(
-            NormalScores(theta * R / L * moments.signal + bias, T),
-            NormalScores(np.array([float(bias)]), T),
-        )
+        features = frame.mean_noise(len(y), L, rng)
+        features[:, : len(frame.signal)] += np.outer(theta * R / L * (y == 1), frame.signal)
+        return features
 
     def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return the mean token."""
@@ -83,15 +47,15 @@ class PooledSampler(FeatureSampler):
     def scores(
         self,
         problem: SparseTokenProblem,
-        query: Query | None,
+        trained: TrainedQuery | None,
         split: Split,
         bias: float,
         rng: np.random.Generator,
     ) -> Iterator[ClassScores]:
         """Yield the scores, which are Gaussian in each class."""
         _, theta, R, L = problem.letters
-        T = np.array([np.hypot(split.named[0], split.rest) / np.sqrt(L)])
+        T = np.array([np.sqrt(split.beside / L + split.between)])
         yield ClassScores(
-            NormalScores(theta * R / L * split.named + bias, T),
+            NormalScores(theta * R / L * split.signal + bias, T),
             NormalScores(np.array([float(bias)]), T),
         )

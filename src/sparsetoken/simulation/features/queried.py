@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
-import math
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
@@ -12,25 +10,43 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sparsetoken.attention import pool
-from sparsetoken.problem import Isotropic, SparseTokenProblem
+from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
-from sparsetoken.simulation.budget import Columns, chunk_sizes, scalar_rows
-from sparsetoken.simulation.designs import ReducedDesign, noise_rows
-from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
+from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
+from sparsetoken.simulation.designs import Split
 from sparsetoken.simulation.features.base import FeatureSampler
-from sparsetoken.simulation.frames import TokenFrame
+from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores, draws_for
 from sparsetoken.stages import Query
-from sparsetoken.tokens import TokenCovariance
-from sparsetoken.validation import InvalidInput
 
 
 class Scalars(NamedTuple):
-    """The feature is theta A xi + B qhat + C h, with h ~ N(0, I - qhat qhat^T)."""
+    """What a feature takes of its sample.
+
+    It is ``theta A xi + B u + C (S_w - u u^T)^(1/2) h + D e``, with h ~ N(0, I) and what the
+    tokens of the sample share, ``e = zeta u_b + (S_b - u_b u_b^T)^(1/2) h'``. Here
+    ``u = S_w q/sigma`` and ``u_b = S_b q/sigma_b`` are what the covariances have along the query.
+
+    Attributes
+    ----------
+    A : array of shape (n,)
+        Sum of the weights at the places of the signal.
+    B : array of shape (n,)
+        Sum of the weights times the noise of the projections.
+    C : array of shape (n,)
+        Length of the weights.
+    D : array of shape (n,)
+        Sum of the weights.
+    zeta : array of shape (n,) or None
+        What the projections of the tokens share, over its width sigma_b; None where the weights
+        do not depend on it.
+    """
 
     A: Float[np.ndarray, " n"]
     B: Float[np.ndarray, " n"]
     C: Float[np.ndarray, " n"]
+    D: Float[np.ndarray, " n"]
+    zeta: Float[np.ndarray, " n"] | None = None
 
 
 class QueriedSampler(FeatureSampler):
@@ -39,81 +55,21 @@ class QueriedSampler(FeatureSampler):
     Attributes
     ----------
     sees_mean : bool
-        Whether a shift of all scores changes the features, in more than the same shift of the
-        tokens.
+        Whether the weights depend on a shift of all scores.
     """
 
+    directions = 2
     sees_mean: ClassVar[bool] = False
 
     @abc.abstractmethod
     def weights(self, scores: Float[np.ndarray, "n L"]) -> Float[np.ndarray, "n L"]:
         """Return the weights of the tokens."""
 
-    def columns(self, length: int, dimension: int) -> Columns:
-        """Return the directions of query and signal, and the rest."""
-        return Columns(2, dimension - 2)
+    def sharpness(self, query: Query) -> float:
+        """Return the factor of the projections, in widths of their noise."""
+        return float(query.sharpness)
 
     def draw(
-        self,
-        problem: SparseTokenProblem,
-        query: Query | None,
-        y: np.ndarray,
-        dimension: int,
-        rng: np.random.Generator,
-    ) -> ReducedDesign:
-        """Draw the scalars of each sample, and a Gaussian for all other directions."""
-        assert query is not None
-        theta, s = problem.strength, query.cosine
-        sine = np.sqrt(1 - s**2)
-        A, B, C = self.scalars(problem, query, y == 1, rng)
-        features = noise_rows(len(y), 2, dimension - 2, rng)
-        features *= C[:, None]
-        features[:, 0] = theta * s * A + B
-        features[:, 1] += theta * sine * A
-        return ReducedDesign(features, y, 2, parallel=bool(sine == 0))
-
-    def scalars(
-        self,
-        problem: SparseTokenProblem,
-        query: Query,
-        positive: Bool[np.ndarray, " n"],
-        rng: np.random.Generator,
-    ) -> Scalars:
-        """Draw (A, B, C) for samples whose class is given.
-
-        With t the projections of the tokens on the query direction and a their weights:
-        A = <a, v> on positives, B = <a, t> without the signal, C = |a|. Tokens enter only
-        through sums over positions, so the informative ones may come first.
-        """
-        rows = scalar_rows(problem.length)
-        chunks = [positive[i : i + rows] for i in range(0, len(positive), rows)]
-        drawn = [self._scalar_chunk(problem, query, chunk, rng) for chunk in chunks]
-        return Scalars(*(np.concatenate(parts) for parts in zip(*drawn, strict=True)))
-
-    def _scalar_chunk(
-        self,
-        problem: SparseTokenProblem,
-        query: Query,
-        positive: np.ndarray,
-        rng: np.random.Generator,
-    ) -> Scalars:
-        _, theta, R, L = problem.letters
-        g = rng.standard_normal((len(positive), L))
-        t = g.copy()
-        t[:, :R] += theta * query.cosine * positive[:, None]
-        a = self.weights(query.sharpness * t)
-        A = np.where(positive, a[:, :R].sum(axis=1), 0.0)
-        return Scalars(A, np.einsum("nl,nl->n", a, g), np.sqrt(np.einsum("nl,nl->n", a, a)))
-
-    def check_tokens(self, problem: SparseTokenProblem) -> None:
-        """Refuse weights that see what the tokens of a sample share."""
-        law = problem.tokens
-        if self.sees_mean and isinstance(law, TokenCovariance) and law.between is not None:
-            remedy = "Its weights see what the tokens of a sample share; leave between out."
-            legal = f"without a between covariance for {self.model.name}"
-            raise InvalidInput("tokens", legal, law, remedy)
-
-    def draw_vectors(
         self,
         problem: SparseTokenProblem,
         frame: TokenFrame,
@@ -121,67 +77,76 @@ class QueriedSampler(FeatureSampler):
         y: np.ndarray,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Draw theta A xi + B u + C (S_w - u u^T)^(1/2) h + S_b^(1/2) h', u = S_w q/sigma."""
+        """Draw the scalars of each sample, and the noise of all other directions."""
         assert trained is not None
-        q = trained.vector
-        width = frame.within_length(q)
-        projected = float(q @ frame.signal) / width
-        A, B, C = self._scalars_at(problem, trained.query, projected, y == 1, rng)
-        features = C[:, None] * frame.beside_noise(q, len(y), rng)
-        features += frame.between_noise(rng, len(y))
-        features += np.outer(problem.strength * A, frame.signal)
-        features += np.outer(B / width, frame.times_within(q))
+        q, k, n = trained.direction, len(frame.signal), len(y)
+        A, B, C, D, zeta = self.scalars(problem, trained, y == 1, rng)
+        features = frame.beside_noise(q, n, rng)
+        features *= C[:, None]
+        features[:, :k] += np.outer(problem.strength * A, frame.signal)
+        features[:, :k] += np.outer(B, frame.along(q).vector)
+        shared = frame.between_noise(n, rng)
+        if shared is not None:
+            if zeta is not None:  # given the part along the query, the rest keeps its law
+                width, u = frame.between_along(q)
+                shared += np.outer(zeta - shared @ q / width, u)
+            features += D[:, None] * shared
         return features
 
-    def _scalars_at(
+    def scalars(
         self,
         problem: SparseTokenProblem,
-        query: Query,
-        projected: float,
+        trained: TrainedQuery,
+        positive: Bool[np.ndarray, " n"],
+        rng: np.random.Generator,
+    ) -> Scalars:
+        """Draw the scalars of samples whose class is given.
+
+        Tokens enter only through sums over positions, so the informative ones may come first.
+        """
+        rows = scalar_rows(problem.length)
+        drawn = [
+            self._scalar_chunk(problem, trained, positive[i : i + rows], rng)
+            for i in range(0, len(positive), rows)
+        ]
+        *sums, zeta = zip(*drawn, strict=True)
+        A, B, C, D = (np.concatenate(parts) for parts in sums)
+        return Scalars(A, B, C, D, None if zeta[0] is None else np.concatenate(zeta))
+
+    def _scalar_chunk(
+        self,
+        problem: SparseTokenProblem,
+        trained: TrainedQuery,
         positive: np.ndarray,
         rng: np.random.Generator,
     ) -> Scalars:
-        """Draw (A, B, C) where the signal moves scores by theta times `projected`, in widths."""
-        shift = problem.strength * projected
-        strength = abs(shift)
-        cosine = math.copysign(1.0, shift)
-        like = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
-        turned = Query(cosine, query.sharpness)
-        return self.scalars(like, turned, positive, rng)
-
-    def correlated_scores(
-        self,
-        problem: SparseTokenProblem,
-        query: Query | None,
-        moments: ScoreMoments,
-        bias: float,
-        rng: np.random.Generator,
-    ) -> Iterator[ClassScores]:
-        """Yield N(theta A <w, xi> + B <w, u> + b, C^2 (w^T S_w w - <w, u>^2) + w^T S_b w)."""
-        assert query is not None
-        (signal,), along = moments.signal, moments.along
-        beside = max(moments.within - along**2, 0.0)
-
-        def of_class(positive: bool, n: int) -> NormalScores:
-            at = np.full(n, positive)
-            A, B, C = self._scalars_at(problem, query, moments.projected, at, rng)
-            m = problem.strength * A * signal + B * along + bias
-            return NormalScores(m, np.sqrt(C**2 * beside + moments.between))
-
-        for n in chunk_sizes(DRAWS, scalar_rows(problem.length)):
-            yield ClassScores(of_class(True, n), of_class(False, n))
+        _, theta, R, L = problem.letters
+        g = rng.standard_normal((len(positive), L))
+        t, zeta = g.copy(), None
+        t[:, :R] += theta * trained.projected * positive[:, None]
+        if self.sees_mean and trained.shared > 0:
+            zeta = rng.standard_normal(len(positive))
+            t += trained.shared * zeta[:, None]
+        a = self.weights(self.sharpness(trained.query) * t)
+        return Scalars(
+            A=np.where(positive, a[:, :R].sum(axis=1), 0.0),
+            B=np.einsum("nl,nl->n", a, g),
+            C=np.sqrt(np.einsum("nl,nl->n", a, a)),
+            D=a @ np.ones(L),
+            zeta=zeta,
+        )
 
     def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return X^T a."""
         assert trained is not None
-        sharpness = trained.query.sharpness * trained.scale
-        scores = sharpness * (X @ trained.vector.astype(X.dtype))
+        sharpness = self.sharpness(trained.query) * trained.scale
+        scores = sharpness * (X @ trained.direction.astype(X.dtype))
         return pool(X, self.weights(scores))
 
     def axes(self, signal: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return the direction of the query, and of the signal beside it."""
         assert trained is not None
-        qhat, s = trained.vector, trained.query.cosine
+        qhat, s = trained.direction, trained.query.cosine
         beside = signal - s * qhat
         norm = np.linalg.norm(beside)
         return np.stack([qhat, beside / norm if abs(s) < 1 and norm > 0 else 0 * signal])
@@ -194,19 +159,28 @@ class QueriedSampler(FeatureSampler):
     def scores(
         self,
         problem: SparseTokenProblem,
-        query: Query | None,
+        trained: TrainedQuery | None,
         split: Split,
         bias: float,
         rng: np.random.Generator,
     ) -> Iterator[ClassScores]:
-        """Yield N(w_1 (theta s A + B) + w_2 theta sqrt(1-s^2) A + b, C^2 tau^2) by draws."""
-        assert query is not None
-        (w_1, w_2), theta, s = split.named, problem.strength, query.cosine
+        """Yield the scores by draws of the scalars.
+
+        Their mean is ``theta A <w, xi> + B <w, u> + D zeta <w, u_b> + b``, their variance
+        ``C^2 w^T (S_w - u u^T) w + D^2 w^T (S_b - u_b u_b^T) w``. Where the weights do not depend
+        on zeta its part counts to the variance.
+        """
+        assert trained is not None
 
         def of_class(positive: bool, n: int) -> NormalScores:
-            A, B, C = self.scalars(problem, query, np.full(n, positive), rng)
-            m = w_1 * (theta * s * A + B) + w_2 * theta * np.sqrt(1 - s**2) * A + bias
-            return NormalScores(m, C * np.hypot(w_2, split.rest))
+            at = np.full(n, positive)
+            A, B, C, D, zeta = self.scalars(problem, trained, at, rng)
+            m = problem.strength * A * split.signal + B * split.along + bias
+            between = split.between
+            if zeta is not None:
+                m += D * zeta * split.shared
+                between = max(between - split.shared**2, 0.0)
+            return NormalScores(m, np.sqrt(C**2 * split.beside + D**2 * between))
 
         for n in chunk_sizes(draws_for(split.dimension, DRAWS), scalar_rows(problem.length)):
             yield ClassScores(of_class(True, n), of_class(False, n))

@@ -11,13 +11,11 @@ from jaxtyping import Bool
 
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
-from sparsetoken.simulation.budget import Columns, chunk_sizes, scalar_rows
-from sparsetoken.simulation.designs import ReducedDesign, noise_rows
-from sparsetoken.simulation.engine import ScoreMoments, Split, TrainedQuery
+from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
+from sparsetoken.simulation.designs import Split
 from sparsetoken.simulation.features.base import FeatureSampler
-from sparsetoken.simulation.frames import TokenFrame
+from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores
-from sparsetoken.stages import Query
 
 _ENUMERATED = 5000  # sets of positions
 
@@ -25,26 +23,11 @@ _ENUMERATED = 5000  # sets of positions
 class VectorizedSampler(FeatureSampler):
     """Samples the L d entries of the tokens."""
 
-    def columns(self, length: int, dimension: int) -> Columns:
-        """Return the direction of the signal at each position, and the rest."""
-        return Columns(length, length * (dimension - 1))
+    def positions(self, length: int) -> int:
+        """Return L: every position has weights of its own."""
+        return length
 
     def draw(
-        self,
-        problem: SparseTokenProblem,
-        query: Query | None,
-        y: np.ndarray,
-        dimension: int,
-        rng: np.random.Generator,
-    ) -> ReducedDesign:
-        """Draw a Gaussian, with the signal at the positions of each positive sample."""
-        L, n = problem.length, len(y)
-        v = np.concatenate(list(_drawn_positions(problem, n, rng))) & (y == 1)[:, None]
-        features = noise_rows(n, L, L * (dimension - 1), rng)
-        features[:, :L] += problem.strength * v
-        return ReducedDesign(features, y, L)
-
-    def draw_vectors(
         self,
         problem: SparseTokenProblem,
         frame: TokenFrame,
@@ -52,26 +35,15 @@ class VectorizedSampler(FeatureSampler):
         y: np.ndarray,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        """Draw the tokens themselves: here they are the features."""
-        v = np.concatenate(list(_drawn_positions(problem, len(y), rng))) & (y == 1)[:, None]
-        tokens = frame.within_noise(rng, *v.shape) + frame.between_noise(rng, len(y), 1)
-        tokens += problem.strength * v[..., None] * frame.signal
-        return tokens.reshape(len(y), -1)
-
-    def correlated_scores(
-        self,
-        problem: SparseTokenProblem,
-        query: Query | None,
-        moments: ScoreMoments,
-        bias: float,
-        rng: np.random.Generator,
-    ) -> Iterator[ClassScores]:
-        """Yield the scores of positives by their positions."""
-        width = np.sqrt(moments.within + moments.between)
-        for positions in _positions(problem, rng):
-            T = np.full(len(positions), width)
-            m = problem.strength * (positions @ moments.signal) + bias
-            yield ClassScores(NormalScores(m, T), NormalScores(np.full(len(T), float(bias)), T))
+        """Draw the noise of all tokens, with the signal at the positions of each positive."""
+        n, L, k = len(y), problem.length, len(frame.signal)
+        v = np.concatenate(list(_drawn_positions(problem, n, rng))) & (y == 1)[:, None]
+        features = frame.within_noise(n, rng, copies=L)
+        shared = frame.between_noise(n, rng)
+        if shared is not None:
+            features += np.tile(shared, L)
+        features[:, : L * k] += problem.strength * np.kron(v, frame.signal)
+        return features
 
     def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return the tokens side by side."""
@@ -91,16 +63,16 @@ class VectorizedSampler(FeatureSampler):
     def scores(
         self,
         problem: SparseTokenProblem,
-        query: Query | None,
+        trained: TrainedQuery | None,
         split: Split,
         bias: float,
         rng: np.random.Generator,
     ) -> Iterator[ClassScores]:
         """Yield the scores of positives by their positions."""
-        width = np.hypot(np.linalg.norm(split.named), split.rest)
+        width = np.sqrt(split.beside + split.between)
         for positions in _positions(problem, rng):
             T = np.full(len(positions), width)
-            m = problem.strength * (positions @ split.named) + bias
+            m = problem.strength * (positions @ split.signal) + bias
             yield ClassScores(NormalScores(m, T), NormalScores(np.full(len(T), float(bias)), T))
 
 

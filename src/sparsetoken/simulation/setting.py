@@ -1,0 +1,82 @@
+"""How an experiment is sampled: engine, dimension, seed, and the memory that they take."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.simulation.budget import FLOAT, Size, query_bytes, require_memory
+from sparsetoken.simulation.designs import training_size
+from sparsetoken.simulation.reduced import ReducedEngine
+from sparsetoken.simulation.reduced_descent import reduced_bytes
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.stages import JointDescent, TwoSteps
+from sparsetoken.validation import choice, integer
+
+LARGEST = 10**12  # dimension, so that sizes are floats
+
+Engine = TensorEngine | ReducedEngine
+
+
+def dimension_of(problem: SparseTokenProblem, dimension: int | None) -> int:
+    """Return the dimension that is asked for, else that of the tokens, else 1000."""
+    require_problem(problem)
+    return dimension if dimension is not None else problem.tokens.dimension or 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """How an experiment is sampled."""
+
+    dimension: int
+    seed: int
+    engine: str
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        choice("engine", self.engine, ("reduced", "tensors"))
+        low = self.least_dimension
+        remedy = "Two directions are named, and a third is needed: below 3 use engine='tensors'."
+        integer("dimension (d)", self.dimension, low, LARGEST, remedy if low == 3 else "")
+        integer("seed", self.seed, 0)
+        choice("dtype", self.dtype, ("float32", "float64"))
+
+    @property
+    def least_dimension(self) -> int:
+        """The smallest dimension of the engine."""
+        return 3 if self.engine == "reduced" else 1
+
+    def start(self, problem: SparseTokenProblem, trial: int, name: str | None = None) -> Engine:
+        """Return the engine of one trial.
+
+        Its seed is made of a name, by default the engine's, the trial's number and the user's
+        seed alone: experiments that differ in anything else share their random numbers.
+        """
+        seed = seed_of(self.engine if name is None else name, self.seed, trial)
+        if self.engine == "tensors":
+            return TensorEngine(problem, self.dimension, seed, self.dtype)
+        return ReducedEngine(problem, self.dimension, seed)
+
+    def steps_bytes(self, steps: TwoSteps | JointDescent, size: Size) -> int:
+        """Return the peak memory of the steps that find a query."""
+        d, L = size
+        n = training_size(steps.samples_per_dimension, d)
+        if isinstance(steps, TwoSteps):
+            return query_bytes(self.engine, L, n, d)
+        if self.engine == "reduced":
+            return reduced_bytes(L, n, steps.steps)
+        return query_bytes(self.engine, L, n, d) + 8 * FLOAT * d
+
+    def require_memory(
+        self,
+        need: Callable[[Size], int],
+        problem: SparseTokenProblem,
+        budget: int | None,
+        load: str,
+    ) -> None:
+        """Raise `InvalidInput` if ``need(size)`` exceeds the budget; a lower load needs less."""
+        size = Size(self.dimension, problem.length)
+        least = Size(self.least_dimension, problem.informative)
+        require_memory(need, size, least, budget, f"Or raise memory_budget, or lower {load}.")
