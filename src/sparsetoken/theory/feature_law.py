@@ -6,15 +6,16 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri_exp
+from scipy.special import ndtri, ndtri_exp
 
 from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
+from sparsetoken.theory.small_tokens import SUMS, small_sums
 from sparsetoken.validation import InvalidInput
 
 SCRAMBLES = 8
@@ -27,7 +28,9 @@ MOST_TOKENS = MOST_DIMENSIONS
 _KEPT_BYTES = 2**24
 
 Nodes = Float[np.ndarray, "scrambles nodes"]
-Tokens = tuple[np.ndarray, np.ndarray]
+
+_ONE_BY_ONE = 128  # tokens of a group, above which only the largest are drawn one by one
+_LARGEST = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +130,11 @@ class TokenFeatures:
         Whether a separating readout needs a bias.
     infinite_cost : bool
         Whether E[1/C^2] is infinite, and with it what a bias costs the capacity.
+    token_weight : callable, optional
+        Maps projections of tokens, and the projection of another one, to their weights where
+        those belong to each token by itself. Where `sees_mean` is false, it returns weights
+        relative to that of the other token, and they add up to 1 after division by their sum.
+        With it, the many small tokens of a long sample need not be drawn one by one.
 
     Examples
     --------
@@ -145,6 +153,7 @@ class TokenFeatures:
     coordinates: tuple[Coordinates, ...] = ("summed", "ordered")
     needs_bias: bool = True
     infinite_cost: bool = False
+    token_weight: Callable[[np.ndarray, np.ndarray | float], np.ndarray] | None = None
 
     @property
     def shared(self) -> float:
@@ -153,26 +162,95 @@ class TokenFeatures:
 
     def law(self, g: np.ndarray, label: int, weight: np.ndarray) -> FeatureLaw:
         """Return one scramble of the law of one class at noise g of shape (nodes, L)."""
-        informative, s = self.informative(label), self.query.cosine
-        theta = self.problem.strength
+        informative = self.informative(label)
         tokens = g.copy()
-        tokens[:, :informative] += theta * s
+        tokens[:, :informative] += self._shift
         a = self.weigh(tokens)
         A, B = a[:, :informative].sum(axis=1), np.einsum("nl,nl->n", a, g)
         if not self.sees_mean:
             B -= g.mean(axis=1)
+        return self._law(label, weight, A, B, np.sqrt(np.einsum("nl,nl->n", a, a)))
+
+    def law_of_groups(self, groups: list[Group], label: int, weight: np.ndarray) -> FeatureLaw:
+        """Return the same at the groups of tokens that carry the signal and that do not."""
+        if not any(group.small for group in groups):
+            return self.law(np.concatenate([t.largest for t in groups], axis=1), label, weight)
+        shifted = [(t, u) for t, u in zip(groups, (self._shift, 0.0), strict=True) if t.size]
+        top = np.max([t.largest[:, 0] + u for t, u in shifted], axis=0)
+        sums = [self._sums(t, u, top) for t, u in shifted]
+        a, ag, a2, g = np.sum(sums, axis=0)
+        A = sums[0][0] if label > 0 else np.zeros_like(top)
+        if self.sees_mean:
+            return self._law(label, weight, A, ag, np.sqrt(a2))
+        B = ag / a - g / self.problem.length
+        return self._law(label, weight, A / a, B, np.sqrt(a2) / a)
+
+    def _sums(self, group: Group, shift: float, top: np.ndarray) -> np.ndarray:
+        """Return the sums of (w, w g, w^2, g) over a group, w relative to a token at `top`."""
+        weigh, g = self.token_weight, group.largest
+        assert weigh is not None
+        w = weigh(g + shift, top[:, None])
+        sums = np.stack([w.sum(axis=1), *(np.einsum("nl,nl->n", w, x) for x in (g, w)), g.sum(axis=1)])
+        if group.small == 0:
+            return sums
+        cut = g[:, -1]
+        small = small_sums(
+            lambda g, u: weigh(g + shift, u + shift), -shift, group.small, cut, group.normals
+        ).T
+        small[2] = np.maximum(small[2], small[0] ** 2 / group.small)  # Cauchy and Schwarz
+        if not self.sees_mean:
+            scale = weigh(cut + shift, top)
+            small[:3] *= np.stack([scale, scale, scale**2])
+        return sums + small
+
+    def _law(
+        self, label: int, weight: np.ndarray, A: np.ndarray, B: np.ndarray, C: np.ndarray
+    ) -> FeatureLaw:
+        theta, s = self.problem.strength, self.query.cosine
         return FeatureLaw(
             along=(theta * s * A + B)[None],
             across=(theta * math.sqrt(1 - s**2) * A)[None],
-            C=np.sqrt(np.einsum("nl,nl->n", a, a))[None],
-            y=np.full((1, len(g)), float(label)),
+            C=C[None],
+            y=np.full((1, len(A)), float(label)),
             weight=weight[None],
             shared=self.shared,
         )
 
+    @property
+    def _shift(self) -> float:
+        """What the signal adds to the projection of a token."""
+        return self.problem.strength * self.query.cosine
+
     def informative(self, label: int) -> int:
         """Return how many tokens of a sample with this label carry the signal."""
         return self.problem.informative if label > 0 else 0
+
+
+class Group(NamedTuple):
+    """Exchangeable tokens of many samples.
+
+    Attributes
+    ----------
+    largest : array of shape (nodes, tokens)
+        Noise of the largest tokens, falling.
+    small : int
+        Number of the others, often 0.
+    normals : array of shape (nodes, SUMS)
+        Independent N(0, 1), from which the sums over those are drawn; empty if there are none.
+    """
+
+    largest: np.ndarray
+    small: int
+    normals: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of tokens."""
+        return self.largest.shape[1] + self.small
+
+
+Tokens = tuple[list[Group], list[Group]]
+"""The groups of positives and of negatives."""
 
 
 def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float) -> FeatureLaw:
@@ -232,58 +310,85 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
     True
     """
     pi, _, R, L = features.problem.letters
-    if L > MOST_TOKENS:
-        remedy = "Sobol sequences have no more dimensions; simulate instead."
-        raise InvalidInput("length (L) of a predicted query model", f"<= {MOST_TOKENS}", L, remedy)
+    most = _ONE_BY_ONE if features.token_weight else L
+    if features.token_weight is None:
+        refuse_many_tokens(L)
+    weight = [np.full(points, chance / points) for chance in (pi, 1 - pi)]
     scrambles = []
-    for tokens in _scrambled_tokens(R, L, points):
+    for tokens in _scrambled_tokens(R, L, points, most):
         classes = [
-            features.law(g, label, np.full(points, chance / points))
-            for g, label, chance in zip(tokens, (1, -1), (pi, 1 - pi), strict=True)
+            features.law_of_groups(groups, label, w)
+            for groups, label, w in zip(tokens, (1, -1), weight, strict=True)
         ]
         scrambles.append([np.concatenate([getattr(law, c)[0] for law in classes]) for c in COLUMNS])
     along, across, C, y, weight = (np.stack(column) for column in zip(*scrambles, strict=True))
     return FeatureLaw(along, across, C, y, weight, shared=features.shared, features=features)
 
 
-def _scrambled_tokens(R: int, L: int, points: int) -> Iterable[Tokens]:
+def refuse_many_tokens(length: int) -> None:
+    """Refuse samples whose tokens are drawn one by one if they are longer than Sobol sequences.
+
+    Raises
+    ------
+    InvalidInput
+        If they are.
+    """
+    if length > MOST_TOKENS:
+        remedy = "Sobol sequences have no more dimensions; simulate instead."
+        legal = f"<= {MOST_TOKENS}"
+        raise InvalidInput("length (L) of samples drawn token by token", legal, length, remedy)
+
+
+def _scrambled_tokens(R: int, L: int, points: int, most: int) -> Iterable[Tokens]:
     """Return the tokens of positives and of negatives, for each scramble.
 
-    They depend on nothing else, so that a grid of predictions draws them once.
+    They depend on nothing else, so that a grid of predictions draws them once. Groups of up to
+    `most` tokens are drawn one by one.
     """
-    small = SCRAMBLES * 2 * points * L * 8 <= _KEPT_BYTES
-    return _kept_tokens(R, L, points) if small else _drawn_tokens(R, L, points)
+    drawn = min(L, 2 * most)
+    small = SCRAMBLES * 2 * points * drawn * 8 <= _KEPT_BYTES
+    return (_kept_tokens if small else _drawn_tokens)(R, L, points, most)
 
 
-def _drawn_tokens(R: int, L: int, points: int) -> Iterator[Tokens]:
+def _drawn_tokens(R: int, L: int, points: int, most: int) -> Iterator[Tokens]:
     rng = np.random.default_rng(_SEED)
     for _ in range(SCRAMBLES):
-        yield _tokens(R, L - R, points, rng), _tokens(0, L, points, rng)
+        yield _groups([R, L - R], points, most, rng), _groups([0, L], points, most, rng)
 
 
 @functools.lru_cache(maxsize=8)
-def _kept_tokens(R: int, L: int, points: int) -> tuple[Tokens, ...]:
-    return tuple(_drawn_tokens(R, L, points))
+def _kept_tokens(R: int, L: int, points: int, most: int) -> tuple[Tokens, ...]:
+    return tuple(_drawn_tokens(R, L, points, most))
 
 
-def _tokens(informative: int, rest: int, points: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw normals for the tokens of two exchangeable groups, largest first in each.
+def _groups(sizes: list[int], points: int, most: int, rng: np.random.Generator) -> list[Group]:
+    """Draw normals for the tokens of exchangeable groups, largest first in each.
 
     Sharp weights depend on the few largest tokens. Drawn as order statistics, taking
     turns between the groups, those stand in the first and best dimensions of the
     Sobol sequence: its error falls 10 to 100 times against one dimension per token.
+    The sums over small tokens, which rule blunt weights, come after the largest token.
     """
-    uniforms = sobol_sequence(informative + rest, rng).random(points)
+    largest = [size if size <= most else _LARGEST for size in sizes]
+    sums = [0 if size <= most else SUMS for size in sizes]
+    owners = [
+        (rank, group, place)
+        for group, (tokens, normals) in enumerate(zip(largest, sums, strict=True))
+        for place, rank in enumerate([*range(tokens), *[0.5] * normals])
+    ]
+    column = {(group, place): i for i, (_, group, place) in enumerate(sorted(owners))}
+    uniforms = sobol_sequence(len(owners), rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
-    rank = np.concatenate([np.arange(informative), np.arange(rest)])
-    column = np.empty(len(rank), dtype=int)
-    column[np.argsort(rank, kind="stable")] = np.arange(len(rank))
-    groups = column[:informative], column[informative:]
-    return np.concatenate([_descending(uniforms[:, c]) for c in groups], axis=1)
+    groups = []
+    for group, (size, tokens, normals) in enumerate(zip(sizes, largest, sums, strict=True)):
+        own = uniforms[:, [column[group, place] for place in range(tokens + normals)]]
+        descending = _descending(own[:, :tokens], size)
+        groups.append(Group(descending, size - tokens, ndtri(own[:, tokens:])))
+    return groups
 
 
-def _descending(uniforms: np.ndarray) -> np.ndarray:
-    """Turn independent uniforms into ordered normals, by Renyi's ratios."""
+def _descending(uniforms: np.ndarray, size: int) -> np.ndarray:
+    """Turn independent uniforms into the largest of so many normals, by Renyi's ratios."""
     count = uniforms.shape[1]
-    log_chance = np.cumsum(np.log(uniforms) / np.arange(count, 0, -1), axis=1)
+    log_chance = np.cumsum(np.log(uniforms) / np.arange(size, size - count, -1), axis=1)
     return ndtri_exp(log_chance)

@@ -17,7 +17,13 @@ from jaxtyping import Float
 from scipy.special import log_ndtr, ndtri, ndtri_exp
 
 from sparsetoken.numerics.sobol import BITS, sobol_sequence
-from sparsetoken.theory.feature_law import COLUMNS, Coordinates, FeatureLaw, TokenFeatures
+from sparsetoken.theory.feature_law import (
+    COLUMNS,
+    Coordinates,
+    FeatureLaw,
+    TokenFeatures,
+    refuse_many_tokens,
+)
 from sparsetoken.theory.separability.proposal import Proposal
 
 SCRAMBLES = 16
@@ -65,6 +71,7 @@ class NodeStream:
     def __init__(self, nodes: ClassNodes) -> None:
         self._nodes = nodes
         problem = nodes.features.problem
+        refuse_many_tokens(problem.length)
         pi = problem.positive_rate
         self._chance = pi if nodes.label > 0 else 1 - pi
         self._groups = _alternating(nodes.features.informative(nodes.label), problem.length)
