@@ -15,10 +15,17 @@ from sparsetoken.results.record import stacked
 from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.routes import on_route
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
-from sparsetoken.theory.separability.violation import Expansion, expansion, least_violation
+from sparsetoken.theory.separability.violation import (
+    Expansion,
+    Penalised,
+    expansion,
+    least_violation,
+    squared_violation,
+)
 from sparsetoken.validation import real
 from sparsetoken.values import broadcast
 
@@ -93,23 +100,47 @@ def capacity_at(
         return Capacity(0.0, 0.0, 0.0, 0, Status(StatusCode.CONVERGED))
     if law.exact or law.features is None:
         return _of_exact_law(law)
+    # Beyond the second token the weights are of the order of 1/sharpness^2 on average.
+    if isinstance(model, Attention) and query is not None and query.sharpness**2 * tolerance > 1:
+        sharp = _of_two_tokens(problem, query, tolerance)
+        if sharp.converged:
+            return sharp
     found = sampled_violation(law.features, tolerance)
-    alpha = 1 / found.value
-    return Capacity(
-        capacity=alpha,
-        numerical_error=alpha * found.error,
-        residual=found.residual,
-        iterations=found.iterations,
-        status=capacity_status(found.error, tolerance),
-    )
+    return _with_error(1 / found.value, found.error, found.residual, found.iterations, tolerance)
 
 
 def _of_exact_law(law: FeatureLaw) -> Capacity:
+    solution, alpha = _solved(law)
+    status = Status(StatusCode.CONVERGED) if solution.converged else _NOT_SOLVED
+    return Capacity(alpha, 0.0, solution.residual, solution.iterations, status)
+
+
+def _of_two_tokens(problem: SparseTokenProblem, query: Query, tolerance: float) -> Capacity:
+    """Return the capacity of softmax attention among the two largest scores.
+
+    What it leaves out changes the squared violation by no more than a share of the same size: the
+    error is the mean weight of other tokens, over samples or over violations.
+    """
+    law, left_out = sharp_law(problem, query)
+    solution, alpha = _solved(law)
+    share = law.weight * squared_violation(solution.x, law)
+    error = max(float(np.sum(p * left_out) / p.sum()) for p in (law.weight, share))
+    if not solution.converged:
+        error = math.inf
+    return _with_error(alpha, error, solution.residual, solution.iterations, tolerance)
+
+
+def _solved(law: FeatureLaw) -> tuple[Penalised, float]:
     solution = least_violation(law)
     mean = Expansion.of(expansion(solution.x, law)[0]).value
-    status = Status(StatusCode.CONVERGED) if solution.converged else _NOT_SOLVED
-    alpha = law.weights_per_dimension / mean
-    return Capacity(alpha, 0.0, solution.residual, solution.iterations, status)
+    return solution, law.weights_per_dimension / mean
+
+
+def _with_error(
+    alpha: float, error: float, residual: float, iterations: int, tolerance: float
+) -> Capacity:
+    status = capacity_status(error, tolerance)
+    return Capacity(alpha, alpha * error, residual, iterations, status)
 
 
 def capacity_status(error: float, tolerance: float) -> Status:

@@ -15,7 +15,7 @@ from scipy.special import ndtri, ndtri_exp
 from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
-from sparsetoken.theory.small_tokens import SUMS, small_sums
+from sparsetoken.theory.small_tokens import SUMS, SmallSums
 from sparsetoken.validation import InvalidInput
 
 SCRAMBLES = 8
@@ -187,16 +187,14 @@ class TokenFeatures:
 
     def _sums(self, group: Group, shift: float, top: np.ndarray) -> np.ndarray:
         """Return the sums of (w, w g, w^2, g) over a group, w relative to a token at `top`."""
-        weigh, g = self.token_weight, group.largest
-        assert weigh is not None
+        weigh, g = self.weight_of_token, group.largest
         w = weigh(g + shift, top[:, None])
-        sums = np.stack([w.sum(axis=1), *(np.einsum("nl,nl->n", w, x) for x in (g, w)), g.sum(axis=1)])
+        products = [np.einsum("nl,nl->n", w, factor) for factor in (g, w)]
+        sums = np.stack([w.sum(axis=1), *products, g.sum(axis=1)])
         if group.small == 0:
             return sums
         cut = g[:, -1]
-        small = small_sums(
-            lambda g, u: weigh(g + shift, u + shift), -shift, group.small, cut, group.normals
-        ).T
+        small = _small_sums(self, shift, group.size, g.shape[1]).at(cut, group.normals).T
         small[2] = np.maximum(small[2], small[0] ** 2 / group.small)  # Cauchy and Schwarz
         if not self.sees_mean:
             scale = weigh(cut + shift, top)
@@ -217,6 +215,13 @@ class TokenFeatures:
         )
 
     @property
+    def weight_of_token(self) -> Callable[[np.ndarray, np.ndarray | float], np.ndarray]:
+        """`token_weight`, which must be there where not all tokens are drawn."""
+        if self.token_weight is None:
+            raise TypeError("Tokens that are not drawn need a `token_weight`.")
+        return self.token_weight
+
+    @property
     def _shift(self) -> float:
         """What the signal adds to the projection of a token."""
         return self.problem.strength * self.query.cosine
@@ -224,6 +229,12 @@ class TokenFeatures:
     def informative(self, label: int) -> int:
         """Return how many tokens of a sample with this label carry the signal."""
         return self.problem.informative if label > 0 else 0
+
+
+@functools.lru_cache(maxsize=8)
+def _small_sums(features: TokenFeatures, shift: float, size: int, largest: int) -> SmallSums:
+    weigh = features.weight_of_token
+    return SmallSums(lambda g, cut: weigh(g + shift, cut + shift), -shift, size, largest)
 
 
 class Group(NamedTuple):

@@ -16,13 +16,14 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import chebyshev
-from scipy.special import log_ndtr
+from scipy.special import betaincinv, log_ndtr, ndtri
 
-from sparsetoken.numerics.quadrature import legendre
+from sparsetoken.numerics.quadrature import composite_legendre
 
 SUMS = 4  # of w, w g, w^2 and g over the tokens, w being the weight of a token with noise g
 
 _CUTS = 24  # Chebyshev points at which the law of the sums is worked out
+_BEYOND = 1e-12  # chance of a cut outside of these points, on each side
 _REACH = 9.5  # of normals: P(|g| > REACH) = 2e-21
 _HALVINGS, _PER_PANEL = 24, 16  # panels shrink towards a bend, to the width of 1e-6
 _DEGENERATE = 1e-10  # share of a function that others do not explain, below which it is rounding
@@ -34,34 +35,35 @@ Weights = Callable[[np.ndarray, float], np.ndarray]
 """Maps noise g and the cut u to weights relative to a token at the cut."""
 
 
-def small_sums(
-    weights: Weights,
-    bend: float,
-    count: int,
-    cut: Float[np.ndarray, " n"],
-    normals: Float[np.ndarray, "n sums"],
-) -> Float[np.ndarray, "n sums"]:
-    """Return the sums of (w, w g, w^2, g) over tokens that are smaller than a cut.
+class SmallSums:
+    """The law of the sums of (w, w g, w^2, g) over all but the largest tokens of a group.
 
     Parameters
     ----------
     weights : callable
     bend : float
         Where weights as a function of g may have a kink.
-    count : int
-        Number of tokens in a sum.
-    cut : array of shape (n,)
-        All tokens of a sum are below it.
-    normals : array of shape (n, SUMS)
-        Independent N(0, 1).
+    size : int
+        Number of tokens of the group.
+    largest : int
+        Number of those that are known.
     """
-    low, high = float(cut.min()), float(cut.max())
-    middle, half = 0.5 * (low + high), max(0.5 * (high - low), 1e-9)
-    points = chebyshev.chebpts1(_CUTS)
-    table = np.stack([_expansion(weights, bend, count, middle + half * t) for t in points])
-    coefficients = np.linalg.solve(chebyshev.chebvander(points, _CUTS - 1), table.reshape(_CUTS, -1))
-    rows = chebyshev.chebvander((cut - middle) / half, _CUTS - 1) @ coefficients
-    return np.einsum("np,nps->ns", _polynomials(normals), rows.reshape(len(cut), -1, SUMS))
+
+    def __init__(self, weights: Weights, bend: float, size: int, largest: int) -> None:
+        low, high = -ndtri(betaincinv(largest, size - largest + 1, [1 - _BEYOND, _BEYOND]))
+        self._middle, self._half = 0.5 * (low + high), 0.5 * (high - low)
+        t = chebyshev.chebpts1(_CUTS)
+        cuts = self._middle + self._half * t
+        table = [_expansion(weights, bend, size - largest, cut).ravel() for cut in cuts]
+        self._coefficients = np.linalg.solve(chebyshev.chebvander(t, _CUTS - 1), np.stack(table))
+
+    def at(
+        self, cut: Float[np.ndarray, " n"], normals: Float[np.ndarray, "n sums"]
+    ) -> Float[np.ndarray, "n sums"]:
+        """Return the sums given the least of the known tokens, and independent N(0, 1)."""
+        t = np.clip((cut - self._middle) / self._half, -1.0, 1.0)
+        rows = chebyshev.chebvander(t, _CUTS - 1) @ self._coefficients
+        return np.einsum("np,nps->ns", _polynomials(normals), rows.reshape(len(cut), -1, SUMS))
 
 
 def _polynomials(z: np.ndarray) -> np.ndarray:
@@ -102,10 +104,8 @@ def _rule_below(cut: float, bend: float) -> tuple[np.ndarray, np.ndarray]:
     steps = 2 * _REACH * 0.5 ** np.arange(_HALVINGS)
     near = [side for b in (bend, cut) for side in (b - steps, [b], b + steps)]
     edges = np.unique(np.clip(np.concatenate(near), -_REACH, cut))
-    x, share = legendre(_PER_PANEL)
-    half = 0.5 * np.diff(edges)[:, None]
-    g = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel()
+    g, dg = composite_legendre(edges, _PER_PANEL)
     log_density = -0.5 * g**2 - 0.5 * math.log(2 * math.pi) - log_ndtr(cut)
-    chance = (half * share).ravel() * np.exp(log_density)
+    chance = dg * np.exp(log_density)
     kept = chance > _NO_CHANCE
     return g[kept], chance[kept]
