@@ -346,8 +346,8 @@ def refuse_many_tokens(length: int) -> None:
     """
     if length > MOST_TOKENS:
         remedy = "Sobol sequences have no more dimensions; simulate instead."
-        legal = f"<= {MOST_TOKENS}"
-        raise InvalidInput("length (L) of samples drawn token by token", legal, length, remedy)
+        name = "length (L) of samples whose tokens are drawn one by one"
+        raise InvalidInput(name, f"<= {MOST_TOKENS}", length, remedy)
 
 
 def _scrambled_tokens(R: int, L: int, points: int, most: int) -> Iterable[Tokens]:

@@ -83,17 +83,31 @@ def _expansion(weights: Weights, bend: float, count: int, cut: float) -> np.ndar
     w = weights(g, cut)
     functions = np.stack([w, w * g, w**2, g], axis=1)
     mean = chance @ functions
-    weighted, root = np.linalg.qr(np.sqrt(chance)[:, None] * (functions - mean))
-    sign = np.where(np.diag(root) < 0, -1.0, 1.0)  # so that all is smooth in the cut
-    known = np.diag(root) * sign > _DEGENERATE * np.linalg.norm(root, axis=0)
-    orthonormal = sign * known * weighted / np.sqrt(chance)[:, None]
-    root = sign[:, None] * root
+    weighted = np.sqrt(chance)[:, None] * (functions - mean)
+    basis = _basis(weighted)
+    root = basis.T @ weighted
+    orthonormal = basis / np.sqrt(chance)[:, None]
     K = np.einsum("n,na,nb,nc->abc", chance, *[orthonormal] * 3) / math.sqrt(count)
     size, axes = np.linalg.eigh(np.eye(SUMS) + np.einsum("ajk,bjk->ab", K, K) / 18)
     linear = math.sqrt(count) * (axes / np.sqrt(size)) @ axes.T @ root
     pairs = np.where(_FIRST == _SECOND, 1.0, 2.0)[:, None] / 6
     quadratic = pairs * (K[:, _FIRST, _SECOND].T @ linear)
     return np.concatenate([count * mean[None], linear, quadratic])
+
+
+def _basis(columns: np.ndarray) -> np.ndarray:
+    """Orthonormalise columns in their order; one that depends on those before it becomes 0.
+
+    Unlike those of a general factorisation, they are smooth in the cut.
+    """
+    basis = np.zeros_like(columns)
+    for j, column in enumerate(columns.T):
+        rest = column - basis @ (basis.T @ column)
+        rest -= basis @ (basis.T @ rest)  # what rounding left
+        size = np.linalg.norm(rest)
+        if size > _DEGENERATE * np.linalg.norm(column):
+            basis[:, j] = rest / size
+    return basis
 
 
 def _rule_below(cut: float, bend: float) -> tuple[np.ndarray, np.ndarray]:
