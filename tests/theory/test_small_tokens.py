@@ -1,4 +1,7 @@
-"""Sums over the small tokens of a long sample, against exact sums and tokens drawn one by one."""
+"""Sums over the small tokens of a long sample, against exact sums and tokens drawn one by one.
+
+Equations: small-token-sums.
+"""
 
 import itertools
 import math

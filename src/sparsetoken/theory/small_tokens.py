@@ -38,6 +38,8 @@ Weights = Callable[[np.ndarray, float], np.ndarray]
 class SmallSums:
     """The law of the sums of (w, w g, w^2, g) over all but the largest tokens of a group.
 
+    Equation: small-token-sums.
+
     Parameters
     ----------
     weights : callable
