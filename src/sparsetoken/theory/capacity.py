@@ -19,13 +19,7 @@ from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.routes import on_route
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
-from sparsetoken.theory.separability.violation import (
-    Expansion,
-    Penalised,
-    expansion,
-    least_violation,
-    squared_violation,
-)
+from sparsetoken.theory.separability.violation import LeastViolation, violation_of
 from sparsetoken.validation import real
 from sparsetoken.values import broadcast
 
@@ -98,49 +92,28 @@ def capacity_at(
     law = feature_law(model, problem, query, _FEW)
     if law.vanishes:  # a share of both classes has the same feature
         return Capacity(0.0, 0.0, 0.0, 0, Status(StatusCode.CONVERGED))
+    found = _least_violation(problem, model, query, law, tolerance)
+    alpha = law.weights_per_dimension / found.value
+    status = capacity_status(found.error, tolerance)
+    return Capacity(alpha, alpha * found.error, found.residual, found.iterations, status)
+
+
+def _least_violation(
+    problem: SparseTokenProblem,
+    model: Model,
+    query: Query | None,
+    law: FeatureLaw,
+    tolerance: float,
+) -> LeastViolation:
     if law.exact or law.features is None:
-        return _of_exact_law(law)
-    # Beyond the second token the weights are of the order of 1/sharpness^2 on average.
+        return violation_of(law)
+    # Beyond the second token the weights are of the order of 1/sharpness^2 on average, and what
+    # they change in a squared violation is a share of the same size.
     if isinstance(model, Attention) and query is not None and query.sharpness**2 * tolerance > 1:
-        sharp = _of_two_tokens(problem, query, tolerance)
-        if sharp.converged:
-            return sharp
-    found = sampled_violation(law.features, tolerance)
-    return _with_error(1 / found.value, found.error, found.residual, found.iterations, tolerance)
-
-
-def _of_exact_law(law: FeatureLaw) -> Capacity:
-    solution, alpha = _solved(law)
-    status = Status(StatusCode.CONVERGED) if solution.converged else _NOT_SOLVED
-    return Capacity(alpha, 0.0, solution.residual, solution.iterations, status)
-
-
-def _of_two_tokens(problem: SparseTokenProblem, query: Query, tolerance: float) -> Capacity:
-    """Return the capacity of softmax attention among the two largest scores.
-
-    What it leaves out changes the squared violation by no more than a share of the same size: the
-    error is the mean weight of other tokens, over samples or over violations.
-    """
-    law, left_out = sharp_law(problem, query)
-    solution, alpha = _solved(law)
-    share = law.weight * squared_violation(solution.x, law)
-    error = max(float(np.sum(p * left_out) / p.sum()) for p in (law.weight, share))
-    if not solution.converged:
-        error = math.inf
-    return _with_error(alpha, error, solution.residual, solution.iterations, tolerance)
-
-
-def _solved(law: FeatureLaw) -> tuple[Penalised, float]:
-    solution = least_violation(law)
-    mean = Expansion.of(expansion(solution.x, law)[0]).value
-    return solution, law.weights_per_dimension / mean
-
-
-def _with_error(
-    alpha: float, error: float, residual: float, iterations: int, tolerance: float
-) -> Capacity:
-    status = capacity_status(error, tolerance)
-    return Capacity(alpha, alpha * error, residual, iterations, status)
+        found = violation_of(*sharp_law(problem, query))
+        if 2 * found.error <= tolerance:
+            return found
+    return sampled_violation(law.features, tolerance)
 
 
 def capacity_status(error: float, tolerance: float) -> Status:

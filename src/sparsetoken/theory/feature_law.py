@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -382,24 +382,25 @@ def _groups(sizes: list[int], points: int, most: int, rng: np.random.Generator) 
     """
     largest = [size if size <= most else _LARGEST for size in sizes]
     sums = [0 if size <= most else SUMS for size in sizes]
-    owners = [
-        (rank, group, place)
-        for group, (tokens, normals) in enumerate(zip(largest, sums, strict=True))
-        for place, rank in enumerate([*range(tokens), *[0.5] * normals])
-    ]
-    column = {(group, place): i for i, (_, group, place) in enumerate(sorted(owners))}
-    uniforms = sobol_sequence(len(owners), rng).random(points)
+    ranks = [[*range(n), *[0.5] * m] for n, m in zip(largest, sums, strict=True)]
+    uniforms = sobol_sequence(sum(map(len, ranks)), rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
     groups = []
-    for group, (size, tokens, normals) in enumerate(zip(sizes, largest, sums, strict=True)):
-        own = uniforms[:, [column[group, place] for place in range(tokens + normals)]]
-        descending = _descending(own[:, :tokens], size)
-        groups.append(Group(descending, size - tokens, ndtri(own[:, tokens:])))
+    for columns, size, count in zip(columns_in_turn(*ranks), sizes, largest, strict=True):
+        tokens, normals = np.split(uniforms[:, columns], [count], axis=1)
+        groups.append(Group(largest_of(size, np.log(tokens)), size - count, ndtri(normals)))
     return groups
 
 
-def _descending(uniforms: np.ndarray, size: int) -> np.ndarray:
-    """Turn independent uniforms into the largest of so many normals, by Renyi's ratios."""
-    count = uniforms.shape[1]
-    log_chance = np.cumsum(np.log(uniforms) / np.arange(size, size - count, -1), axis=1)
-    return ndtri_exp(log_chance)
+def columns_in_turn(*ranks: Sequence[float]) -> list[np.ndarray]:
+    """Return the columns for the coordinates of each group; the lowest ranks come first."""
+    column = np.empty(sum(map(len, ranks)), dtype=int)
+    column[np.argsort(np.concatenate(ranks), kind="stable")] = np.arange(len(column))
+    return np.split(column, np.cumsum([len(own) for own in ranks])[:-1])
+
+
+def largest_of(size: int, log_uniforms: np.ndarray) -> np.ndarray:
+    """Return the largest of so many normals, falling, by Renyi's ratios of order statistics."""
+    count = log_uniforms.shape[1]
+    log_chance = np.cumsum(log_uniforms / np.arange(size, size - count, -1), axis=1)
+    return ndtri_exp(np.minimum(log_chance, -1e-300))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtri
 
 from sparsetoken.numerics.sobol import BITS, sobol_sequence
 from sparsetoken.theory.feature_law import (
@@ -22,6 +22,8 @@ from sparsetoken.theory.feature_law import (
     Coordinates,
     FeatureLaw,
     TokenFeatures,
+    columns_in_turn,
+    largest_of,
     refuse_many_tokens,
 )
 from sparsetoken.theory.separability.proposal import Proposal
@@ -74,7 +76,8 @@ class NodeStream:
         refuse_many_tokens(problem.length)
         pi = problem.positive_rate
         self._chance = pi if nodes.label > 0 else 1 - pi
-        self._groups = _alternating(nodes.features.informative(nodes.label), problem.length)
+        informative = nodes.features.informative(nodes.label)
+        self._groups = columns_in_turn(range(informative), range(problem.length - informative))
         self._most = 2 ** max(6, int(math.log2(_BLOCK / problem.length)))
         seeds = np.random.SeedSequence([_SEED, nodes.stage, nodes.label > 0]).spawn(SCRAMBLES)
         generators = map(np.random.default_rng, seeds)
@@ -115,25 +118,13 @@ def drawn_law(
     return law, np.stack([np.concatenate([b.leading for b in own]) for own in blocks])
 
 
-Groups = tuple[np.ndarray, ...]
-
-
-def _alternating(informative: int, length: int) -> Groups:
-    """Return the columns of each group; the groups take turns for the best columns."""
-    rank = np.concatenate([np.arange(informative), np.arange(length - informative)])
-    column = np.empty(length, dtype=int)
-    column[np.argsort(rank, kind="stable")] = np.arange(length)
-    return column[:informative], column[informative:]
+Groups = Sequence[np.ndarray]
 
 
 def _ordered(z: np.ndarray, rest: np.ndarray, groups: Groups) -> np.ndarray:
-    """Return tokens, largest first in each group, by Renyi's ratios of order statistics."""
+    """Return tokens, largest first in each group."""
     logs = np.concatenate([log_ndtr(z), np.log(rest)], axis=1)
-    columns = []
-    for group in groups:
-        log_chance = np.cumsum(logs[:, group] / np.arange(len(group), 0, -1), axis=1)
-        columns.append(ndtri_exp(np.minimum(log_chance, -1e-300)))
-    return np.concatenate(columns, axis=1)
+    return np.concatenate([largest_of(len(own), logs[:, own]) for own in groups], axis=1)
 
 
 def _summed(z: np.ndarray, rest: np.ndarray, groups: Groups) -> np.ndarray:
