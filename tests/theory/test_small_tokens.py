@@ -157,8 +157,20 @@ def test_long_samples_are_predicted():
 
 def test_tokens_that_must_be_drawn_are_refused_in_too_long_samples():
     problem = SparseTokenProblem(22_000, 1, 3.0)
-    with pytest.raises(InvalidInput, match="one by one"):
-        capacity(problem, Attention(Query(0.9, 1.0)))
     features = TokenFeatures(problem, Query(0.9, 1.0), np.abs, sees_mean=True)
     with pytest.raises(InvalidInput, match="one by one"):
         sampled_law(features, 64)
+
+
+@pytest.mark.parametrize(
+    "model", [Attention(Query(0.9, 0.5)), Attention(Query(0.8, 3.0)), Elementwise(Query(0.8, 1.0))]
+)
+@pytest.mark.parametrize("informative", [1, 60])
+def test_capacity_against_tokens_one_by_one(model, informative, monkeypatch):
+    problem = SparseTokenProblem(160, informative, 3.0, 0.3)
+    short = capacity(problem, model, tolerance=2e-3)
+    monkeypatch.setitem(sampled_law.__globals__, "_ONE_BY_ONE", 160)
+    plain = capacity(problem, model, tolerance=2e-3)
+    error = math.hypot(short.numerical_error, plain.numerical_error)
+    # Four standard errors, and what is left out: less than one part in the number of tokens.
+    assert short.capacity == pytest.approx(plain.capacity, abs=4 * error, rel=1e-3)

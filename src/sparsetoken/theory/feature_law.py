@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -215,6 +215,21 @@ class TokenFeatures:
         )
 
     @property
+    def most_drawn(self) -> int:
+        """The size of groups up to which tokens are drawn one by one."""
+        return _ONE_BY_ONE if self.token_weight else self.problem.length
+
+    @property
+    def tried(self) -> tuple[Coordinates, ...]:
+        """The coordinates worth trying; sums over small tokens are among the ordered ones."""
+        return ("ordered",) if self.problem.length > self.most_drawn else self.coordinates
+
+    def layout(self, label: int) -> Layout:
+        """Return which coordinates stand for which tokens of this class."""
+        informative = self.informative(label)
+        return Layout(informative, self.problem.length - informative, most=self.most_drawn)
+
+    @property
     def weight_of_token(self) -> Callable[[np.ndarray, np.ndarray | float], np.ndarray]:
         """`token_weight`, which must be there where not all tokens are drawn."""
         if self.token_weight is None:
@@ -243,7 +258,7 @@ class Group(NamedTuple):
     Attributes
     ----------
     largest : array of shape (nodes, tokens)
-        Noise of the largest tokens, falling.
+        Noise of tokens that are drawn; where that are not all, of the largest ones, falling.
     small : int
         Number of the others, often 0.
     normals : array of shape (nodes, SUMS)
@@ -258,6 +273,56 @@ class Group(NamedTuple):
     def size(self) -> int:
         """Number of tokens."""
         return self.largest.shape[1] + self.small
+
+
+class Layout:
+    """Which coordinates stand for which tokens, drawn largest first in each group.
+
+    Sharp weights depend on the few largest tokens. Drawn as order statistics, taking
+    turns between the groups, those stand in the first and best dimensions of a
+    Sobol sequence: its error falls 10 to 100 times against one dimension per token.
+    The sums over small tokens, which rule blunt weights, come after the largest token.
+
+    Parameters
+    ----------
+    *sizes : int
+        Tokens of each group.
+    most : int
+        All tokens of a group of so many are drawn.
+
+    Attributes
+    ----------
+    columns : list of arrays
+        Of each group: those of the tokens, then those of the sums.
+    dimensions : int
+    has_small : bool
+        Whether some tokens are not drawn.
+    """
+
+    def __init__(self, *sizes: int, most: int) -> None:
+        self._sizes = sizes
+        self._drawn = [size if size <= most else _LARGEST for size in sizes]
+        self.has_small = max(sizes) > most
+        pairs = zip(sizes, self._drawn, strict=True)
+        ranks = [[*range(drawn), *[0.5] * (SUMS if drawn < size else 0)] for size, drawn in pairs]
+        self.dimensions = sum(map(len, ranks))
+        refuse_many_tokens(self.dimensions)
+        column = np.empty(self.dimensions, dtype=int)
+        column[np.argsort(np.concatenate(ranks), kind="stable")] = np.arange(self.dimensions)
+        self.columns = np.split(column, np.cumsum([len(own) for own in ranks])[:-1])
+
+    def groups(
+        self,
+        log_uniforms: Callable[[np.ndarray], np.ndarray],
+        normals: Callable[[np.ndarray], np.ndarray],
+    ) -> list[Group]:
+        """Return the groups from coordinates, given their columns, in either form."""
+        groups = []
+        for size, drawn, columns in zip(self._sizes, self._drawn, self.columns, strict=True):
+            largest = _largest_of(size, log_uniforms(columns[:drawn]))
+            sums = normals(columns[drawn:]) if drawn < size else np.empty((len(largest), 0))
+            groups.append(Group(largest, size - drawn, sums))
+        return groups
 
 
 Tokens = tuple[list[Group], list[Group]]
@@ -321,15 +386,12 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
     True
     """
     pi, _, R, L = features.problem.letters
-    most = _ONE_BY_ONE if features.token_weight else L
-    if features.token_weight is None:
-        refuse_many_tokens(L)
-    weight = [np.full(points, chance / points) for chance in (pi, 1 - pi)]
+    shares = [np.full(points, chance / points) for chance in (pi, 1 - pi)]
     scrambles = []
-    for tokens in _scrambled_tokens(R, L, points, most):
+    for tokens in _scrambled_tokens(R, L, points, features.most_drawn):
         classes = [
-            features.law_of_groups(groups, label, w)
-            for groups, label, w in zip(tokens, (1, -1), weight, strict=True)
+            features.law_of_groups(groups, label, share)
+            for groups, label, share in zip(tokens, (1, -1), shares, strict=True)
         ]
         scrambles.append([np.concatenate([getattr(law, c)[0] for law in classes]) for c in COLUMNS])
     along, across, C, y, weight = (np.stack(column) for column in zip(*scrambles, strict=True))
@@ -363,8 +425,9 @@ def _scrambled_tokens(R: int, L: int, points: int, most: int) -> Iterable[Tokens
 
 def _drawn_tokens(R: int, L: int, points: int, most: int) -> Iterator[Tokens]:
     rng = np.random.default_rng(_SEED)
+    layouts = Layout(R, L - R, most=most), Layout(0, L, most=most)
     for _ in range(SCRAMBLES):
-        yield _groups([R, L - R], points, most, rng), _groups([0, L], points, most, rng)
+        yield _groups(layouts[0], points, rng), _groups(layouts[1], points, rng)
 
 
 @functools.lru_cache(maxsize=8)
@@ -372,34 +435,13 @@ def _kept_tokens(R: int, L: int, points: int, most: int) -> tuple[Tokens, ...]:
     return tuple(_drawn_tokens(R, L, points, most))
 
 
-def _groups(sizes: list[int], points: int, most: int, rng: np.random.Generator) -> list[Group]:
-    """Draw normals for the tokens of exchangeable groups, largest first in each.
-
-    Sharp weights depend on the few largest tokens. Drawn as order statistics, taking
-    turns between the groups, those stand in the first and best dimensions of the
-    Sobol sequence: its error falls 10 to 100 times against one dimension per token.
-    The sums over small tokens, which rule blunt weights, come after the largest token.
-    """
-    largest = [size if size <= most else _LARGEST for size in sizes]
-    sums = [0 if size <= most else SUMS for size in sizes]
-    ranks = [[*range(n), *[0.5] * m] for n, m in zip(largest, sums, strict=True)]
-    uniforms = sobol_sequence(sum(map(len, ranks)), rng).random(points)
+def _groups(layout: Layout, points: int, rng: np.random.Generator) -> list[Group]:
+    uniforms = sobol_sequence(layout.dimensions, rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
-    groups = []
-    for columns, size, count in zip(columns_in_turn(*ranks), sizes, largest, strict=True):
-        tokens, normals = np.split(uniforms[:, columns], [count], axis=1)
-        groups.append(Group(largest_of(size, np.log(tokens)), size - count, ndtri(normals)))
-    return groups
+    return layout.groups(lambda own: np.log(uniforms[:, own]), lambda own: ndtri(uniforms[:, own]))
 
 
-def columns_in_turn(*ranks: Sequence[float]) -> list[np.ndarray]:
-    """Return the columns for the coordinates of each group; the lowest ranks come first."""
-    column = np.empty(sum(map(len, ranks)), dtype=int)
-    column[np.argsort(np.concatenate(ranks), kind="stable")] = np.arange(len(column))
-    return np.split(column, np.cumsum([len(own) for own in ranks])[:-1])
-
-
-def largest_of(size: int, log_uniforms: np.ndarray) -> np.ndarray:
+def _largest_of(size: int, log_uniforms: np.ndarray) -> np.ndarray:
     """Return the largest of so many normals, falling, by Renyi's ratios of order statistics."""
     count = log_uniforms.shape[1]
     log_chance = np.cumsum(log_uniforms / np.arange(size, size - count, -1), axis=1)

@@ -69,7 +69,7 @@ def _least(
 ) -> LeastViolation:
     place = Place(features.needs_bias)
     means = _best_nodes(features, place, tolerance)
-    tokens = SCRAMBLES * features.problem.length
+    tokens = SCRAMBLES * features.layout(-1).dimensions
     drawn = sum(mean.points for mean in means) * tokens
     while True:
         estimate = _Estimate.of(means, with_bias=features.needs_bias)
@@ -90,7 +90,7 @@ def _cost_nodes(features: TokenFeatures) -> float:
     """Return the effective number of the first plain nodes in the mean of 1/C^2."""
     if features.shared > 0 or not features.needs_bias:
         return math.inf  # softmax weights have lengths in [1/sqrt(L), 1]
-    standard, coordinates = Proposal.standard(features.problem.length), features.coordinates[0]
+    standard, coordinates = Proposal.standard(features.problem.length), features.tried[0]
     law, _ = drawn_law([ClassNodes(features, y, standard, coordinates, 0) for y in LABELS], _FIRST)
     return effective_number(law.C**-2.0)
 
@@ -168,7 +168,7 @@ class _Estimate:
 
 def _best_nodes(features: TokenFeatures, place: Place, tolerance: float) -> list[_ClassMean]:
     """Return for each class the nodes on which the violation spreads least, as found by trial."""
-    pilots = {c: pilot(features, c, place) for c in features.coordinates}
+    pilots = {c: pilot(features, c, place) for c in features.tried}
     standard = Proposal.standard(features.problem.length)
 
     def trial(label: int, proposal: Proposal, coordinates: Coordinates) -> _ClassMean:
