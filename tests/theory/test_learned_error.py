@@ -317,7 +317,6 @@ def test_scores_follow_the_law():
         {"model": "transformer"},
         {"tolerance": 0.0},
         {"problem": SparseTokenProblem(2, 1, 1.0, position_law=(0.9, 0.1)), "model": Vectorized()},
-        {"problem": SparseTokenProblem(22_000, 1, 1.0)},
         {"model": Elementwise(Query(1.0, 40.0), "exp")},
     ],
 )

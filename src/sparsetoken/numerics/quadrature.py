@@ -24,6 +24,15 @@ def legendre(nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return np.polynomial.legendre.leggauss(nodes)
 
 
+def composite_legendre(
+    edges: Float[np.ndarray, " panels+1"], nodes: int
+) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return a Gauss-Legendre rule of so many nodes between each two neighbouring edges."""
+    x, w = legendre(nodes)
+    half = 0.5 * np.diff(edges)[:, None]
+    return (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel(), (half * w).ravel()
+
+
 def trapezoidal_step(width: Float[np.ndarray, "*n"], strip: float) -> Float[np.ndarray, "*n"]:
     """Return steps of the trapezoidal rule that integrate a function times a normal density.
 
@@ -44,12 +53,8 @@ def gaussian_panels() -> tuple[np.ndarray, np.ndarray]:
     Exact to rounding for smooth f; a kink inside a panel of width h costs O(h^2)
     times the jump of slope there.
     """
-    x, w = legendre(_PER_PANEL)
-    edges = np.linspace(-RANGE, RANGE, _PANELS + 1)
-    half = 0.5 * np.diff(edges)[:, None]
-    g = (0.5 * (edges[1:] + edges[:-1])[:, None] + half * x).ravel()
-    density = np.exp(-0.5 * g**2) / np.sqrt(2 * np.pi)
-    return g, (half * w).ravel() * density
+    g, w = composite_legendre(np.linspace(-RANGE, RANGE, _PANELS + 1), _PER_PANEL)
+    return g, w * normal_density(g)
 
 
 def clustered_gaussian(

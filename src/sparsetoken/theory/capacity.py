@@ -15,10 +15,11 @@ from sparsetoken.results.record import stacked
 from sparsetoken.stages import Query
 from sparsetoken.theory.feature_law import FeatureLaw
 from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.routes import on_route
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
-from sparsetoken.theory.separability.violation import Expansion, expansion, least_violation
+from sparsetoken.theory.separability.violation import LeastViolation, violation_of
 from sparsetoken.validation import real
 from sparsetoken.values import broadcast
 
@@ -91,25 +92,28 @@ def capacity_at(
     law = feature_law(model, problem, query, _FEW)
     if law.vanishes:  # a share of both classes has the same feature
         return Capacity(0.0, 0.0, 0.0, 0, Status(StatusCode.CONVERGED))
+    found = _least_violation(problem, model, query, law, tolerance)
+    alpha = law.weights_per_dimension / found.value
+    status = capacity_status(found.error, tolerance)
+    return Capacity(alpha, alpha * found.error, found.residual, found.iterations, status)
+
+
+def _least_violation(
+    problem: SparseTokenProblem,
+    model: Model,
+    query: Query | None,
+    law: FeatureLaw,
+    tolerance: float,
+) -> LeastViolation:
     if law.exact or law.features is None:
-        return _of_exact_law(law)
-    found = sampled_violation(law.features, tolerance)
-    alpha = 1 / found.value
-    return Capacity(
-        capacity=alpha,
-        numerical_error=alpha * found.error,
-        residual=found.residual,
-        iterations=found.iterations,
-        status=capacity_status(found.error, tolerance),
-    )
-
-
-def _of_exact_law(law: FeatureLaw) -> Capacity:
-    solution = least_violation(law)
-    mean = Expansion.of(expansion(solution.x, law)[0]).value
-    status = Status(StatusCode.CONVERGED) if solution.converged else _NOT_SOLVED
-    alpha = law.weights_per_dimension / mean
-    return Capacity(alpha, 0.0, solution.residual, solution.iterations, status)
+        return violation_of(law)
+    # Beyond the second token the weights are of the order of 1/sharpness^2 on average, and what
+    # they change in a squared violation is a share of the same size.
+    if isinstance(model, Attention) and query is not None and query.sharpness**2 * tolerance > 1:
+        found = violation_of(*sharp_law(problem, query))
+        if 2 * found.error <= tolerance:
+            return found
+    return sampled_violation(law.features, tolerance)
 
 
 def capacity_status(error: float, tolerance: float) -> Status:

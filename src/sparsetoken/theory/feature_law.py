@@ -6,15 +6,16 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri_exp
+from scipy.special import ndtri, ndtri_exp
 
 from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
+from sparsetoken.theory.small_tokens import SUMS, SmallSums
 from sparsetoken.validation import InvalidInput
 
 SCRAMBLES = 8
@@ -27,7 +28,9 @@ MOST_TOKENS = MOST_DIMENSIONS
 _KEPT_BYTES = 2**24
 
 Nodes = Float[np.ndarray, "scrambles nodes"]
-Tokens = tuple[np.ndarray, np.ndarray]
+
+_ONE_BY_ONE = 128  # tokens of a group, above which only the largest are drawn one by one
+_LARGEST = 32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +132,11 @@ class TokenFeatures:
         Whether E[1/C^2] is infinite, and with it what a bias costs the capacity.
     up_to_factor : bool
         Whether the weights of each sample are known up to a factor > 0 only.
+    token_weight : callable, optional
+        Maps projections of tokens, and the projection of another one, to their weights where
+        those belong to each token by itself. Where `sees_mean` is false, it returns weights
+        relative to that of the other token, and they add up to 1 after division by their sum.
+        With it, the many small tokens of a long sample need not be drawn one by one.
 
     Examples
     --------
@@ -148,6 +156,7 @@ class TokenFeatures:
     needs_bias: bool = True
     infinite_cost: bool = False
     up_to_factor: bool = False
+    token_weight: Callable[[np.ndarray, np.ndarray | float], np.ndarray] | None = None
 
     @property
     def shared(self) -> float:
@@ -156,26 +165,171 @@ class TokenFeatures:
 
     def law(self, g: np.ndarray, label: int, weight: np.ndarray) -> FeatureLaw:
         """Return one scramble of the law of one class at noise g of shape (nodes, L)."""
-        informative, s = self.informative(label), self.query.cosine
-        theta = self.problem.strength
+        informative = self.informative(label)
         tokens = g.copy()
-        tokens[:, :informative] += theta * s
+        tokens[:, :informative] += self._shift
         a = self.weigh(tokens)
         A, B = a[:, :informative].sum(axis=1), np.einsum("nl,nl->n", a, g)
         if not self.sees_mean:
             B -= g.mean(axis=1)
+        return self._law(label, weight, A, B, np.sqrt(np.einsum("nl,nl->n", a, a)))
+
+    def law_of_groups(self, groups: list[Group], label: int, weight: np.ndarray) -> FeatureLaw:
+        """Return the same at the groups of tokens that carry the signal and that do not."""
+        if not any(group.small for group in groups):
+            return self.law(np.concatenate([t.largest for t in groups], axis=1), label, weight)
+        shifted = [(t, u) for t, u in zip(groups, (self._shift, 0.0), strict=True) if t.size]
+        top = np.max([t.largest[:, 0] + u for t, u in shifted], axis=0)
+        sums = [self._sums(t, u, top) for t, u in shifted]
+        a, ag, a2, g = np.sum(sums, axis=0)
+        A = sums[0][0] if label > 0 else np.zeros_like(top)
+        if self.sees_mean:
+            return self._law(label, weight, A, ag, np.sqrt(a2))
+        B = ag / a - g / self.problem.length
+        return self._law(label, weight, A / a, B, np.sqrt(a2) / a)
+
+    def _sums(self, group: Group, shift: float, top: np.ndarray) -> np.ndarray:
+        """Return the sums of (w, w g, w^2, g) over a group, w relative to a token at `top`."""
+        weigh, g = self.weight_of_token, group.largest
+        w = weigh(g + shift, top[:, None])
+        products = [np.einsum("nl,nl->n", w, factor) for factor in (g, w)]
+        sums = np.stack([w.sum(axis=1), *products, g.sum(axis=1)])
+        if group.small == 0:
+            return sums
+        cut = g[:, -1]
+        small = _small_sums(self, shift, group.size, g.shape[1]).at(cut, group.normals).T
+        small[2] = np.maximum(small[2], small[0] ** 2 / group.small)  # Cauchy and Schwarz
+        if not self.sees_mean:
+            scale = weigh(cut + shift, top)
+            small[:3] *= np.stack([scale, scale, scale**2])
+        return sums + small
+
+    def _law(
+        self, label: int, weight: np.ndarray, A: np.ndarray, B: np.ndarray, C: np.ndarray
+    ) -> FeatureLaw:
+        theta, s = self.problem.strength, self.query.cosine
         return FeatureLaw(
             along=(theta * s * A + B)[None],
             across=(theta * math.sqrt(1 - s**2) * A)[None],
-            C=np.sqrt(np.einsum("nl,nl->n", a, a))[None],
-            y=np.full((1, len(g)), float(label)),
+            C=C[None],
+            y=np.full((1, len(A)), float(label)),
             weight=weight[None],
             shared=self.shared,
         )
 
+    @property
+    def most_drawn(self) -> int:
+        """The size of groups up to which tokens are drawn one by one."""
+        return _ONE_BY_ONE if self.token_weight else self.problem.length
+
+    @property
+    def tried(self) -> tuple[Coordinates, ...]:
+        """The coordinates worth trying; sums over small tokens are among the ordered ones."""
+        return ("ordered",) if self.problem.length > self.most_drawn else self.coordinates
+
+    def layout(self, label: int) -> Layout:
+        """Return which coordinates stand for which tokens of this class."""
+        informative = self.informative(label)
+        return Layout(informative, self.problem.length - informative, most=self.most_drawn)
+
+    @property
+    def weight_of_token(self) -> Callable[[np.ndarray, np.ndarray | float], np.ndarray]:
+        """`token_weight`, which must be there where not all tokens are drawn."""
+        if self.token_weight is None:
+            raise TypeError("Tokens that are not drawn need a `token_weight`.")
+        return self.token_weight
+
+    @property
+    def _shift(self) -> float:
+        """What the signal adds to the projection of a token."""
+        return self.problem.strength * self.query.cosine
+
     def informative(self, label: int) -> int:
         """Return how many tokens of a sample with this label carry the signal."""
         return self.problem.informative if label > 0 else 0
+
+
+@functools.lru_cache(maxsize=8)
+def _small_sums(features: TokenFeatures, shift: float, size: int, largest: int) -> SmallSums:
+    weigh = features.weight_of_token
+    return SmallSums(lambda g, cut: weigh(g + shift, cut + shift), -shift, size, largest)
+
+
+class Group(NamedTuple):
+    """Exchangeable tokens of many samples.
+
+    Attributes
+    ----------
+    largest : array of shape (nodes, tokens)
+        Noise of tokens that are drawn; where that are not all, of the largest ones, falling.
+    small : int
+        Number of the others, often 0.
+    normals : array of shape (nodes, SUMS)
+        Independent N(0, 1), from which the sums over those are drawn; empty if there are none.
+    """
+
+    largest: np.ndarray
+    small: int
+    normals: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of tokens."""
+        return self.largest.shape[1] + self.small
+
+
+class Layout:
+    """Which coordinates stand for which tokens, drawn largest first in each group.
+
+    Sharp weights depend on the few largest tokens. Drawn as order statistics, taking
+    turns between the groups, those stand in the first and best dimensions of a
+    Sobol sequence: its error falls 10 to 100 times against one dimension per token.
+    The sums over small tokens, which rule blunt weights, come after the largest token.
+
+    Parameters
+    ----------
+    *sizes : int
+        Tokens of each group.
+    most : int
+        All tokens of a group of so many are drawn.
+
+    Attributes
+    ----------
+    columns : list of arrays
+        Of each group: those of the tokens, then those of the sums.
+    dimensions : int
+    has_small : bool
+        Whether some tokens are not drawn.
+    """
+
+    def __init__(self, *sizes: int, most: int) -> None:
+        self._sizes = sizes
+        self._drawn = [size if size <= most else _LARGEST for size in sizes]
+        self.has_small = max(sizes) > most
+        pairs = zip(sizes, self._drawn, strict=True)
+        ranks = [[*range(drawn), *[0.5] * (SUMS if drawn < size else 0)] for size, drawn in pairs]
+        self.dimensions = sum(map(len, ranks))
+        refuse_many_tokens(self.dimensions)
+        column = np.empty(self.dimensions, dtype=int)
+        column[np.argsort(np.concatenate(ranks), kind="stable")] = np.arange(self.dimensions)
+        self.columns = np.split(column, np.cumsum([len(own) for own in ranks])[:-1])
+
+    def groups(
+        self,
+        log_uniforms: Callable[[np.ndarray], np.ndarray],
+        normals: Callable[[np.ndarray], np.ndarray],
+    ) -> list[Group]:
+        """Return the groups from coordinates, given their columns, in either form."""
+        groups = []
+        for size, drawn, columns in zip(self._sizes, self._drawn, self.columns, strict=True):
+            largest = _largest_of(size, log_uniforms(columns[:drawn]))
+            sums = normals(columns[drawn:]) if drawn < size else np.empty((len(largest), 0))
+            groups.append(Group(largest, size - drawn, sums))
+        return groups
+
+
+Tokens = tuple[list[Group], list[Group]]
+"""The groups of positives and of negatives."""
 
 
 def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float) -> FeatureLaw:
@@ -235,58 +389,63 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
     True
     """
     pi, _, R, L = features.problem.letters
-    if L > MOST_TOKENS:
-        remedy = "Sobol sequences have no more dimensions; simulate instead."
-        raise InvalidInput("length (L) of a predicted query model", f"<= {MOST_TOKENS}", L, remedy)
+    shares = [np.full(points, chance / points) for chance in (pi, 1 - pi)]
     scrambles = []
-    for tokens in _scrambled_tokens(R, L, points):
+    for tokens in _scrambled_tokens(R, L, points, features.most_drawn):
         classes = [
-            features.law(g, label, np.full(points, chance / points))
-            for g, label, chance in zip(tokens, (1, -1), (pi, 1 - pi), strict=True)
+            features.law_of_groups(groups, label, share)
+            for groups, label, share in zip(tokens, (1, -1), shares, strict=True)
         ]
         scrambles.append([np.concatenate([getattr(law, c)[0] for law in classes]) for c in COLUMNS])
     along, across, C, y, weight = (np.stack(column) for column in zip(*scrambles, strict=True))
     return FeatureLaw(along, across, C, y, weight, shared=features.shared, features=features)
 
 
-def _scrambled_tokens(R: int, L: int, points: int) -> Iterable[Tokens]:
+def refuse_many_tokens(length: int) -> None:
+    """Refuse samples whose tokens are drawn one by one if they are longer than Sobol sequences.
+
+    Raises
+    ------
+    InvalidInput
+        If they are.
+    """
+    if length > MOST_TOKENS:
+        remedy = "Sobol sequences have no more dimensions; simulate instead."
+        name = "length (L) of samples whose tokens are drawn one by one"
+        raise InvalidInput(name, f"<= {MOST_TOKENS}", length, remedy)
+
+
+def _scrambled_tokens(R: int, L: int, points: int, most: int) -> Iterable[Tokens]:
     """Return the tokens of positives and of negatives, for each scramble.
 
-    They depend on nothing else, so that a grid of predictions draws them once.
+    They depend on nothing else, so that a grid of predictions draws them once. Groups of up to
+    `most` tokens are drawn one by one.
     """
-    small = SCRAMBLES * 2 * points * L * 8 <= _KEPT_BYTES
-    return _kept_tokens(R, L, points) if small else _drawn_tokens(R, L, points)
+    drawn = min(L, 2 * most)
+    small = SCRAMBLES * 2 * points * drawn * 8 <= _KEPT_BYTES
+    return (_kept_tokens if small else _drawn_tokens)(R, L, points, most)
 
 
-def _drawn_tokens(R: int, L: int, points: int) -> Iterator[Tokens]:
+def _drawn_tokens(R: int, L: int, points: int, most: int) -> Iterator[Tokens]:
     rng = np.random.default_rng(_SEED)
+    layouts = Layout(R, L - R, most=most), Layout(0, L, most=most)
     for _ in range(SCRAMBLES):
-        yield _tokens(R, L - R, points, rng), _tokens(0, L, points, rng)
+        yield _groups(layouts[0], points, rng), _groups(layouts[1], points, rng)
 
 
 @functools.lru_cache(maxsize=8)
-def _kept_tokens(R: int, L: int, points: int) -> tuple[Tokens, ...]:
-    return tuple(_drawn_tokens(R, L, points))
+def _kept_tokens(R: int, L: int, points: int, most: int) -> tuple[Tokens, ...]:
+    return tuple(_drawn_tokens(R, L, points, most))
 
 
-def _tokens(informative: int, rest: int, points: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw normals for the tokens of two exchangeable groups, largest first in each.
-
-    Sharp weights depend on the few largest tokens. Drawn as order statistics, taking
-    turns between the groups, those stand in the first and best dimensions of the
-    Sobol sequence: its error falls 10 to 100 times against one dimension per token.
-    """
-    uniforms = sobol_sequence(informative + rest, rng).random(points)
+def _groups(layout: Layout, points: int, rng: np.random.Generator) -> list[Group]:
+    uniforms = sobol_sequence(layout.dimensions, rng).random(points)
     uniforms = np.clip(uniforms, 1e-300, 1 - 1e-16)
-    rank = np.concatenate([np.arange(informative), np.arange(rest)])
-    column = np.empty(len(rank), dtype=int)
-    column[np.argsort(rank, kind="stable")] = np.arange(len(rank))
-    groups = column[:informative], column[informative:]
-    return np.concatenate([_descending(uniforms[:, c]) for c in groups], axis=1)
+    return layout.groups(lambda own: np.log(uniforms[:, own]), lambda own: ndtri(uniforms[:, own]))
 
 
-def _descending(uniforms: np.ndarray) -> np.ndarray:
-    """Turn independent uniforms into ordered normals, by Renyi's ratios."""
-    count = uniforms.shape[1]
-    log_chance = np.cumsum(np.log(uniforms) / np.arange(count, 0, -1), axis=1)
-    return ndtri_exp(log_chance)
+def _largest_of(size: int, log_uniforms: np.ndarray) -> np.ndarray:
+    """Return the largest of so many normals, falling, by Renyi's ratios of order statistics."""
+    count = log_uniforms.shape[1]
+    log_chance = np.cumsum(log_uniforms / np.arange(size, size - count, -1), axis=1)
+    return ndtri_exp(np.minimum(log_chance, -1e-300))

@@ -40,6 +40,7 @@ def elementwise_law(
         sees_mean=True,
         needs_bias=not vanishing,
         infinite_cost=vanishing or (name == "erf" and 4 * k**2 >= L),
+        token_weight=lambda t, _: phi(k * t) / L,
     )
     law = sampled_law(features, points)
     if name in _LOG_WEIGHTS:

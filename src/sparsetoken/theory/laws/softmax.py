@@ -34,6 +34,7 @@ def softmax_law(model: Model, problem: SparseTokenProblem, query: Query, points:
         lambda t: _softmax(k * t),
         sees_mean=False,
         coordinates=("summed", "ordered") if blunt else ("ordered",),
+        token_weight=lambda t, other: np.exp(k * (t - other)),
     )
     return sampled_law(features, points)
 

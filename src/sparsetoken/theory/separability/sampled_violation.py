@@ -11,35 +11,20 @@ from jaxtyping import Float
 from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
 from sparsetoken.theory.separability.pilot import LABELS, LEAST_NODES, MOST_ROUNDS, Place, pilot
 from sparsetoken.theory.separability.proposal import Proposal
-from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
-from sparsetoken.theory.separability.violation import Expansion, expansion, squared_violation
+from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes, drawn_law
+from sparsetoken.theory.separability.violation import (
+    Expansion,
+    LeastViolation,
+    effective_number,
+    expansion,
+    squared_violation,
+)
 
 _FEW_NODES = 8.0  # on which the mean of a law of infinite mean rests
 _FIRST = 512
 _FINALISTS = 3  # proposals tried on more nodes, since their spread is uncertain too
 _MOST_TOKENS = 2**28
 _FLAT = 0.05  # effective share of the nodes above which no rare one rules the mean
-
-
-@dataclasses.dataclass(frozen=True)
-class LeastViolation:
-    """The least mean squared violation: one over the capacity, per weight of a dimension.
-
-    Attributes
-    ----------
-    value : float
-    error : float
-        Relative standard error of `value`.
-    residual : float
-        Length of the last Newton step on the last pilot, relative to the unknowns.
-    iterations : int
-        Newton steps in all.
-    """
-
-    value: float
-    error: float
-    residual: float
-    iterations: int
 
 
 def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolation:
@@ -84,7 +69,7 @@ def _least(
 ) -> LeastViolation:
     place = Place(features.needs_bias)
     means = _best_nodes(features, place, tolerance)
-    tokens = SCRAMBLES * features.problem.length
+    tokens = SCRAMBLES * features.layout(-1).dimensions
     drawn = sum(mean.points for mean in means) * tokens
     while True:
         estimate = _Estimate.of(means, with_bias=features.needs_bias)
@@ -105,15 +90,9 @@ def _cost_nodes(features: TokenFeatures) -> float:
     """Return the effective number of the first plain nodes in the mean of 1/C^2."""
     if features.shared > 0 or not features.needs_bias:
         return math.inf  # softmax weights have lengths in [1/sqrt(L), 1]
-    standard, coordinates = Proposal.standard(features.problem.length), features.coordinates[0]
-    lengths = [
-        block.law.C
-        for label in LABELS
-        for block in ClassNodes(features, label, standard, coordinates, 0).stream().blocks(_FIRST)
-    ]
-    C = np.concatenate(lengths, axis=1)
-    cost = (C.min() / C) ** 2
-    return float(cost.sum() ** 2 / np.sum(cost**2))
+    standard, coordinates = Proposal.standard(features.problem.length), features.tried[0]
+    law, _ = drawn_law([ClassNodes(features, y, standard, coordinates, 0) for y in LABELS], _FIRST)
+    return effective_number(law.C**-2.0)
 
 
 class _ClassMean:
@@ -189,7 +168,7 @@ class _Estimate:
 
 def _best_nodes(features: TokenFeatures, place: Place, tolerance: float) -> list[_ClassMean]:
     """Return for each class the nodes on which the violation spreads least, as found by trial."""
-    pilots = {c: pilot(features, c, place) for c in features.coordinates}
+    pilots = {c: pilot(features, c, place) for c in features.tried}
     standard = Proposal.standard(features.problem.length)
 
     def trial(label: int, proposal: Proposal, coordinates: Coordinates) -> _ClassMean:

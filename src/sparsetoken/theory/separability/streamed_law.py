@@ -14,10 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr, ndtri, ndtri_exp
+from scipy.special import log_ndtr, ndtri
 
 from sparsetoken.numerics.sobol import BITS, sobol_sequence
-from sparsetoken.theory.feature_law import COLUMNS, Coordinates, FeatureLaw, TokenFeatures
+from sparsetoken.theory.feature_law import (
+    COLUMNS,
+    Coordinates,
+    FeatureLaw,
+    Group,
+    Layout,
+    TokenFeatures,
+)
 from sparsetoken.theory.separability.proposal import Proposal
 
 SCRAMBLES = 16
@@ -64,14 +71,13 @@ class NodeStream:
 
     def __init__(self, nodes: ClassNodes) -> None:
         self._nodes = nodes
-        problem = nodes.features.problem
-        pi = problem.positive_rate
+        pi = nodes.features.problem.positive_rate
         self._chance = pi if nodes.label > 0 else 1 - pi
-        self._groups = _alternating(nodes.features.informative(nodes.label), problem.length)
-        self._most = 2 ** max(6, int(math.log2(_BLOCK / problem.length)))
+        self._layout = nodes.features.layout(nodes.label)
+        dimensions = self._layout.dimensions
+        self._most = 2 ** max(6, int(math.log2(_BLOCK / dimensions)))
         seeds = np.random.SeedSequence([_SEED, nodes.stage, nodes.label > 0]).spawn(SCRAMBLES)
-        generators = map(np.random.default_rng, seeds)
-        self._sobol = [sobol_sequence(problem.length, rng) for rng in generators]
+        self._sobol = [sobol_sequence(dimensions, np.random.default_rng(seed)) for seed in seeds]
 
     def blocks(self, points: int) -> Iterator[Block]:
         """Yield the next `points` nodes of each scramble; a weight is a chance times a ratio.
@@ -84,8 +90,9 @@ class NodeStream:
                 # Middles of the cells of the net: an end would be a normal of 37 sd.
                 uniforms = sobol.random(min(self._most, points - first)) + 0.5 ** (BITS + 1)
                 z, log_ratio = nodes.proposal.draw(uniforms[:, :size])
-                g = _TOKENS[nodes.coordinates](z, uniforms[:, size:], self._groups)
-                law = nodes.features.law(g, nodes.label, self._chance * np.exp(log_ratio))
+                groups = _TOKENS[nodes.coordinates](z, uniforms[:, size:], self._layout)
+                weight = self._chance * np.exp(log_ratio)
+                law = nodes.features.law_of_groups(groups, nodes.label, weight)
                 yield Block(scramble, law, z)
 
 
@@ -108,31 +115,19 @@ def drawn_law(
     return law, np.stack([np.concatenate([b.leading for b in own]) for own in blocks])
 
 
-Groups = tuple[np.ndarray, ...]
-
-
-def _alternating(informative: int, length: int) -> Groups:
-    """Return the columns of each group; the groups take turns for the best columns."""
-    rank = np.concatenate([np.arange(informative), np.arange(length - informative)])
-    column = np.empty(length, dtype=int)
-    column[np.argsort(rank, kind="stable")] = np.arange(length)
-    return column[:informative], column[informative:]
-
-
-def _ordered(z: np.ndarray, rest: np.ndarray, groups: Groups) -> np.ndarray:
-    """Return tokens, largest first in each group, by Renyi's ratios of order statistics."""
+def _ordered(z: np.ndarray, rest: np.ndarray, layout: Layout) -> list[Group]:
+    """Return tokens, largest first in each group."""
     logs = np.concatenate([log_ndtr(z), np.log(rest)], axis=1)
-    columns = []
-    for group in groups:
-        log_chance = np.cumsum(logs[:, group] / np.arange(len(group), 0, -1), axis=1)
-        columns.append(ndtri_exp(np.minimum(log_chance, -1e-300)))
-    return np.concatenate(columns, axis=1)
+    return layout.groups(
+        lambda own: logs[:, own], lambda own: np.concatenate([z, ndtri(rest)], axis=1)[:, own]
+    )
 
 
-def _summed(z: np.ndarray, rest: np.ndarray, groups: Groups) -> np.ndarray:
+def _summed(z: np.ndarray, rest: np.ndarray, layout: Layout) -> list[Group]:
     """Return tokens, the first coordinate of each group being their sum over sqrt(size)."""
     normals = np.concatenate([z, ndtri(rest)], axis=1)
-    return np.concatenate([_reflected(normals[:, group]) for group in groups], axis=1)
+    tokens = [_reflected(normals[:, own]) for own in layout.columns]
+    return [Group(g, 0, np.empty((len(g), 0))) for g in tokens]
 
 
 def _reflected(z: np.ndarray) -> np.ndarray:
@@ -146,7 +141,7 @@ def _reflected(z: np.ndarray) -> np.ndarray:
     return z - 2 * np.outer(z @ axis, axis)
 
 
-_TOKENS: dict[Coordinates, Callable[[np.ndarray, np.ndarray, Groups], np.ndarray]] = {
+_TOKENS: dict[Coordinates, Callable[[np.ndarray, np.ndarray, Layout], list[Group]]] = {
     "ordered": _ordered,
     "summed": _summed,
 }

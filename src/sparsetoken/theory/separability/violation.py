@@ -36,6 +36,27 @@ class Penalised:
 
 
 @dataclasses.dataclass(frozen=True)
+class LeastViolation:
+    """The least mean squared violation: one over the capacity, per weight of a dimension.
+
+    Attributes
+    ----------
+    value : float
+    error : float
+        Relative standard error of `value`, inf where it is not the minimum.
+    residual : float
+        Length of the last Newton step on the last pilot, relative to the unknowns.
+    iterations : int
+        Newton steps in all.
+    """
+
+    value: float
+    error: float
+    residual: float
+    iterations: int
+
+
+@dataclasses.dataclass(frozen=True)
 class Expansion:
     """Value, gradient and Hessian in (w_1, w_2, b) of a mean violation.
 
@@ -109,15 +130,16 @@ def expansion(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, 
     return np.stack([np.sum(law.weight * c, axis=-1) for c in columns], axis=-1)
 
 
+def effective_number(weight: Float[np.ndarray, "*n"]) -> float:
+    """Return how many equal weights a sum of weights >= 0 rests on: (sum p)^2 / sum p^2."""
+    p = weight / weight.max()
+    return float(p.sum()) ** 2 / float(np.sum(p**2))
+
+
 def effective_nodes(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> float:
-    """Return (sum p)^2 / sum p^2, p the violation of a node, for the class where it is less."""
+    """Return the effective number of violated nodes, for the class where it is less."""
     share = law.weight * squared_violation(x, law)
-    sizes = []
-    for label in (1, -1):
-        p = share[law.y == label]
-        largest = float(p.max(initial=0.0))
-        sizes.append(float(p.sum() / largest) ** 2 / float(np.sum((p / largest) ** 2)))
-    return min(sizes)
+    return min(effective_number(share[law.y == label]) for label in (1, -1))
 
 
 def least_violation(
@@ -166,6 +188,26 @@ def least_violation(
         return dataclasses.replace(start, iterations=spent, converged=False)
     down, reached = follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
     return Penalised(down.x, reached, down.residual, down.iterations, down.converged)
+
+
+def violation_of(
+    law: FeatureLaw, left_out: Float[np.ndarray, "s n"] | float = 0.0
+) -> LeastViolation:
+    """Return the least violation over a law that is known.
+
+    Parameters
+    ----------
+    law : FeatureLaw
+    left_out : array
+        Share by which the law may be wrong at each node. Its mean over samples, or over
+        violations, is the error.
+    """
+    found = least_violation(law)
+    share = law.weight * squared_violation(found.x, law)
+    means = [float(np.sum(p * left_out) / p.sum()) for p in (law.weight, share)]
+    value = Expansion.of(expansion(found.x, law)[0]).value
+    error = max(means) if found.converged else math.inf
+    return LeastViolation(value, error, found.residual, found.iterations)
 
 
 def _margin(x: np.ndarray, law: FeatureLaw) -> tuple[np.ndarray, np.ndarray]:

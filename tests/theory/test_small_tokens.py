@@ -1,0 +1,176 @@
+"""Sums over the small tokens of a long sample, against exact sums and tokens drawn one by one.
+
+Equations: small-token-sums.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import ndtr, ndtri
+
+from sparsetoken.models import Attention, Elementwise, Pooled
+from sparsetoken.numerics.sobol import sobol_sequence
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Query, Readout
+from sparsetoken.theory import TokenFeatures, capacity, feature_law, predict, sampled_law
+from sparsetoken.theory.small_tokens import SUMS, SmallSums
+from sparsetoken.validation import InvalidInput
+
+SIZE, LARGEST = 400, 32
+CUT = 1.45  # about where the 32nd largest of 400 is
+NORMALS = ndtri(sobol_sequence(SUMS, np.random.default_rng(1)).random(2**15) * (1 - 1e-12) + 5e-13)
+
+WEIGHTS = {
+    "softmax 1": lambda g, cut: np.exp(g - cut),
+    "softmax 10": lambda g, cut: np.exp(10 * (g - cut)),
+    "relu": lambda g, cut: np.maximum(g + 0.5, 0) / 7,
+    "tanh": lambda g, cut: np.tanh(2 * g),
+    "constant": lambda g, cut: np.ones_like(g),
+}
+
+
+def below(function):
+    """Return the mean of a function of a normal that is below the cut."""
+
+    def integrand(g):
+        return function(np.array([g]))[0] * math.exp(-0.5 * g * g) / math.sqrt(2 * math.pi)
+
+    edges = [-9.0, -0.5, 0.0, 1.2, CUT]
+    parts = [
+        quad(integrand, *ends, epsabs=1e-13, complex_func=True)[0]
+        for ends in itertools.pairwise(edges)
+    ]
+    mean = sum(parts) / ndtr(CUT)
+    return mean if mean.imag else mean.real
+
+
+def drawn(weights):
+    sums = SmallSums(weights, -0.5, SIZE, LARGEST)
+    return sums.at(np.full(len(NORMALS), CUT), NORMALS)
+
+
+def _product(f, h):
+    return lambda g: f(g) * h(g)
+
+
+def functions_of(weights):
+    return [
+        lambda g: weights(g, CUT),
+        lambda g: weights(g, CUT) * g,
+        lambda g: weights(g, CUT) ** 2,
+        lambda g: g,
+    ]
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_means_and_covariances_are_those_of_single_tokens(name):
+    found, functions, small = drawn(WEIGHTS[name]), functions_of(WEIGHTS[name]), SIZE - LARGEST
+    means = np.array([below(f) for f in functions])
+    products = [[_product(f, h) for h in functions] for f in functions]
+    covariance = np.array([[below(product) for product in row] for row in products])
+    covariance = small * (covariance - np.outer(means, means))
+    size = np.sqrt(np.maximum(np.diag(covariance), 1e-6))
+    # Errors of the Sobol points in a mean and in a variance, in standard deviations; the table in
+    # the cut adds less.
+    assert np.all(np.abs(found.mean(axis=0) - small * means) < 1e-3 * size)
+    apart = np.abs(np.cov(found.T) - covariance) / np.outer(size, size)
+    assert apart.max() < 5e-3
+
+
+def _wave(function, mean, scale):
+    return lambda g: np.exp(1j * scale * (function(g) - mean))
+
+
+@pytest.mark.parametrize("name", ["softmax 1", "relu", "tanh"])
+@pytest.mark.parametrize(
+    "combination", [(1, 0, 0, 0), (-1, 1, 0, 0), (0, 0, 1, 0), (0, 1, 0, -0.2)]
+)
+def test_distribution_by_the_characteristic_function(name, combination):
+    """What is left out are fourth cumulants: their share is one over the number of tokens."""
+    weights, small = WEIGHTS[name], SIZE - LARGEST
+    functions = functions_of(weights)
+
+    def one(g):
+        return sum(c * f(g) for c, f in zip(combination, functions, strict=True))
+
+    mean = below(one)
+    spread = math.sqrt(below(lambda g: (one(g) - mean) ** 2))
+    standard = (drawn(weights) @ np.array(combination) - small * mean) / spread / math.sqrt(small)
+    for t in (0.5, 1.0, 1.5, 2.0, 3.0):
+        scale = t / spread / math.sqrt(small)
+        exact = below(_wave(one, mean, scale)) ** small
+        found = np.exp(1j * t * standard).mean()
+        # and an error of the Sobol points of about 1e-4
+        assert abs(found - exact) < 0.5 / small + 3e-4
+
+
+@pytest.mark.parametrize(
+    ("model", "informative"),
+    [
+        (Attention(Query(0.9, 0.2)), 1),
+        (Attention(Query(0.9, 1.0)), 150),
+        (Attention(Query(0.9, 3.0)), 5),
+        (Attention(Query(-0.5, 10.0)), 1),
+        (Elementwise(Query(0.8, 1.0), "erf"), 1),
+        (Elementwise(Query(-0.8, 1.0), "relu"), 140),
+        (Elementwise(Query(0.8, 0.5), "exp"), 3),
+        (Elementwise(Query(0.8, 2.0), "linear"), 3),
+    ],
+)
+def test_moments_of_features_against_tokens_one_by_one(model, informative, monkeypatch):
+    problem = SparseTokenProblem(300, informative, 3.0, 0.3)
+    short = feature_law(model, problem, model.query, 2**11)
+    monkeypatch.setitem(sampled_law.__globals__, "_ONE_BY_ONE", 300)
+    plain = feature_law(model, problem, model.query, 2**11)
+
+    def moments(law):
+        a, o, C = law.along, law.across, law.C
+        for y in (1, -1):
+            weight = law.weight * (law.y == y)
+            for values in (a, o, C, a**2, a * o, a * C, C**2, a**3, np.tanh(3 * a / C)):
+                yield np.sum(weight * values, axis=1)
+
+    for ours, theirs in zip(moments(short), moments(plain), strict=True):
+        error = math.hypot(ours.std(ddof=1), theirs.std(ddof=1)) / math.sqrt(len(ours))
+        # Five standard errors of eight scrambles each: 144 comparisons.
+        assert ours.mean() == pytest.approx(theirs.mean(), rel=1e-9, abs=5 * error)
+
+
+def test_constant_weights_are_pooling():
+    problem, readout = SparseTokenProblem(5000, 50, 8.0), Readout(ridge=0.01, alpha1=2.0)
+    pooled = predict(problem, Pooled(), readout)
+    found = predict(problem, Elementwise(Query(0.6, 0.0), "linear"), readout)
+    assert found.converged
+    assert found.test_error == pytest.approx(pooled.test_error, abs=1e-4)
+    assert found.training_loss == pytest.approx(pooled.training_loss, abs=1e-4)
+
+
+def test_long_samples_are_predicted():
+    problem, readout = SparseTokenProblem(10**5, 1, 7.0), Readout(ridge=0.01, alpha1=2.0)
+    found = predict(problem, Attention(Query(0.95, 3.0)), readout)
+    assert found.converged
+    assert 0 < found.test_error < 0.5
+
+
+def test_tokens_that_must_be_drawn_are_refused_in_too_long_samples():
+    problem = SparseTokenProblem(22_000, 1, 3.0)
+    features = TokenFeatures(problem, Query(0.9, 1.0), np.abs, sees_mean=True)
+    with pytest.raises(InvalidInput, match="one by one"):
+        sampled_law(features, 64)
+
+
+@pytest.mark.parametrize(
+    "model", [Attention(Query(0.9, 0.5)), Attention(Query(0.8, 3.0)), Elementwise(Query(0.8, 1.0))]
+)
+@pytest.mark.parametrize("informative", [1, 60])
+def test_capacity_against_tokens_one_by_one(model, informative, monkeypatch):
+    problem = SparseTokenProblem(160, informative, 3.0, 0.3)
+    short = capacity(problem, model, tolerance=2e-3)
+    monkeypatch.setitem(sampled_law.__globals__, "_ONE_BY_ONE", 160)
+    plain = capacity(problem, model, tolerance=2e-3)
+    error = math.hypot(short.numerical_error, plain.numerical_error)
+    # Four standard errors, and what is left out: less than one part in the number of tokens.
+    assert short.capacity == pytest.approx(plain.capacity, abs=4 * error, rel=1e-3)
