@@ -20,7 +20,7 @@ from sparsetoken.validation import InvalidInput
 
 SCRAMBLES = 8
 _COARSE = 64
-_SEED = 20250929  # any fixed number: the same nodes in every run
+SEED = 20250929  # any fixed number: the same nodes in every run
 
 COLUMNS = ("along", "across", "C", "y", "weight")
 MOST_TOKENS = MOST_DIMENSIONS
@@ -427,7 +427,7 @@ def _scrambled_tokens(R: int, L: int, points: int, most: int) -> Iterable[Tokens
 
 
 def _drawn_tokens(R: int, L: int, points: int, most: int) -> Iterator[Tokens]:
-    rng = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(SEED)
     layouts = Layout(R, L - R, most=most), Layout(0, L, most=most)
     for _ in range(SCRAMBLES):
         yield _groups(layouts[0], points, rng), _groups(layouts[1], points, rng)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from sparsetoken.losses import Loss
-from sparsetoken.models import Model, QueriedModel
+from sparsetoken.models import Elementwise, Model, QueriedModel
 from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.stages import Query
@@ -16,6 +17,7 @@ from sparsetoken.theory.covariance.query import QueryLaw, query_law
 from sparsetoken.theory.covariance.spectrum import spectrum_of, times
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
 from sparsetoken.theory.laws import feature_law
+from sparsetoken.theory.laws.elementwise import elementwise_nodes_with_effect
 from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
     Covariances,
@@ -252,10 +254,14 @@ class VectorizedFeatures(_Linear):
 
 
 class QueriedFeatures(CorrelatedFeatures):
-    """Features theta A xi + B u + C (S_w - u u^T)^(1/2) h + S_b^(1/2) h', u = S_w q/sigma.
+    """Features of models with a query among tokens of covariances S_w and S_b.
 
-    Equation: covariance-feature-law. (A, B, C) have the law of isotropic tokens whose signal has
-    the projection theta <xi, q>/sigma on the query.
+    Equation: covariance-feature-law, that is ``theta A xi + B u + S zeta u_b`` with the noise
+    ``C (S_w - u u^T)^(1/2) h + S (S_b - u_b u_b^T)^(1/2) h'``. u = S_w q/sigma_w and
+    u_b = S_b q/sigma_b; zeta is the effect of the sample along the query and S the sum of the
+    weights. (A, B, C) have the law of isotropic tokens whose signal has the projection
+    theta <xi, q>/sigma_w on the query. Softmax and hard attention do not see zeta, and their
+    weights add up to 1: the effect is then noise of covariance S_b.
     """
 
     def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
@@ -263,23 +269,38 @@ class QueriedFeatures(CorrelatedFeatures):
         assert model.query is not None
         self._model, self._query = model, query_law(problem, model.query)
         self._width = self._query.width(self.spectrum)
+        self._effect = 0.0  # sigma_b, where the weights see the effect
+        self.sees_effect = self.spectrum.shared and isinstance(model, Elementwise)
         S, B = self.spectrum.within, self.spectrum.between
-        directions = _directions(self._query, S, self.spectrum.signal, self._width)
+        if self.sees_effect:
+            self._effect = math.sqrt(max(_quadratic(self._query, B), 0.0))
+        moved = [(S, self._width), *([(B, self._effect)] if self.sees_effect else [])]
+        directions = _directions(self._query, self.spectrum.signal, moved)
         if not self.spectrum.shared:
             self._set_covariances(CommutingCovariances(S[None], directions))
         elif B.ndim == 1:
             self._set_covariances(CommutingCovariances(np.array([S, B]), directions))
         else:
             self._set_covariances(FullCovariances(np.array([np.diag(S), B]), directions))
-        self.removed = np.zeros((self.covariances.count, 2, 2))
-        self.removed[0, 1, 1] = 1.0 if self._width > 0 else 0.0
+        J = 1 + len(moved)
+        self.removed = np.zeros((self.covariances.count, J, J))
+        for k, (_, width) in enumerate(moved):
+            self.removed[k, k + 1, k + 1] = 1.0 if width > 0 else 0.0
 
     def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
-        return self.of_law(problem, self._law(problem, points))
+        if not self.sees_effect:
+            return self.of_law(problem, self._law(problem, points))
+        assert isinstance(self._model, Elementwise)
+        shift, sharpness = self._projected(problem), self._query.sharpness
+        effect = self._effect / self._width if self._width > 0 else 0.0
+        law = elementwise_nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
+        a = np.stack([problem.strength * law.A, law.B, law.S * law.zeta], axis=-1)
+        amplitudes = np.stack([law.C, law.S], axis=-1)
+        return FeatureNodes(a, amplitudes, law.y, law.weight, np.zeros((3, 3)))
 
     def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
-        """Return what nodes are sampled from."""
-        return self._law(problem, _FEW).features
+        """Return what nodes are sampled from, None where the weights see an effect."""
+        return None if self.sees_effect else self._law(problem, _FEW).features
 
     def of_law(self, problem: SparseTokenProblem, law: FeatureLaw) -> FeatureNodes:
         """Return the nodes of the features for those of isotropic tokens with the same scores."""
@@ -299,30 +320,19 @@ class QueriedFeatures(CorrelatedFeatures):
         return float(problem.strength * self._query.overlap(self.spectrum) / self._width)
 
     def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
-        """Return the law of isotropic tokens with the same scores: along = tau A + B, across = A.
-
-        Raises
-        ------
-        InvalidInput
-            If the features see what the tokens of a sample share.
-        """
+        """Return isotropic tokens with the same scores: along = tau A + B, across = A."""
         tau = self._projected(problem)
         theta = math.hypot(tau, 1.0)
         pi, _, R, L = problem.letters
         like = SparseTokenProblem(L, R, theta, pi, tokens=Isotropic())
         query = Query(tau / theta, self._query.sharpness)
-        law = feature_law(self._model, like, query, points)
-        if self.spectrum.shared and law.features is not None and law.features.sees_mean:
-            remedy = "Its weights see what the tokens of a sample share; leave between out."
-            legal = f"without a between covariance for {self._model.name}"
-            raise InvalidInput("tokens", legal, self.problem.tokens, remedy)
-        return law
+        return feature_law(self._model, like, query, points)
 
     def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
         assert isinstance(readout, SpectrumReadout)
         pull = readout.pull(found.state, found.smoothing)
-        signal, _, w_1 = self.covariances.overlaps(pull, found.load.ridge)
+        signal, *_, w_1 = self.covariances.overlaps(pull, found.load.ridge)
         length = self._query.norm
         s = self._query.overlap(self.spectrum) / length if length > 0 else 0.0
         sine = math.sqrt(max(1 - s**2, 0.0))
@@ -331,17 +341,35 @@ class QueriedFeatures(CorrelatedFeatures):
         return Overlaps(float(w_1), float(w_2), rest, found.state.b)
 
 
-def _directions(query: QueryLaw, S: np.ndarray, xi: np.ndarray, width: float) -> Directions:
-    """Return (xi, u, q/|q|); the last is asked for, but no feature moves along it."""
-    if width == 0:
-        return Directions(np.stack([xi, np.zeros_like(xi), np.zeros_like(xi)], axis=1))
+def _quadratic(query: QueryLaw, G: np.ndarray) -> float:
+    """Return the mean of q^T G q."""
+    return float(query.mean @ times(G, query.mean)) + float(np.sum(_full(G) * _full(query.scatter)))
+
+
+def _full(G: np.ndarray) -> np.ndarray:
+    return np.diag(G) if G.ndim == 1 else G
+
+
+def _directions(
+    query: QueryLaw, xi: np.ndarray, moved: Sequence[tuple[np.ndarray, float]]
+) -> Directions:
+    """Return (xi, G q/sigma, ..., q/|q|) for pairs of G and sigma.
+
+    The last is asked for, but no feature moves along it. It is 0 where sigma is 0.
+    """
     q, Q, norm = query.mean, query.scatter, query.norm
-    mean = np.stack([xi, S * q / width, q / norm], axis=1)
-    if not Q.any():
+    maps = [(G, 1 / width if width > 0 else 0.0) for G, width in moved]
+    maps.append((np.ones_like(xi), 1 / norm if norm > 0 else 0.0))
+    mean = np.stack([xi, *(scale * times(G, q) for G, scale in maps)], axis=1)
+    if not Q.any() or norm == 0:
         return Directions(mean)
-    half = times(np.diag(S), Q) if Q.ndim == 2 else S * Q
-    whole = half * S
-    return Directions(mean, {(1, 1): whole / width**2, (1, 2): half / (width * norm)})
+    diagonal = Q.ndim == 1 and all(G.ndim == 1 for G, _ in maps)
+    scatter = {}
+    for i, (G, one) in enumerate(maps):
+        for j, (H, other) in enumerate(maps[i:], start=i):
+            product = G * Q * H if diagonal else _full(G) @ _full(Q) @ _full(H)
+            scatter[i + 1, j + 1] = one * other * product
+    return Directions(mean, scatter)
 
 
 _LINEAR: dict[str, type[PooledFeatures] | type[VectorizedFeatures]] = {

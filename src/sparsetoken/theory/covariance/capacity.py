@@ -22,6 +22,7 @@ from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.rare import drawn_nodes
 from sparsetoken.theory.separability.pilot import LABELS
 from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.validation import InvalidInput
 
 _MORE = 4  # times as many points where they are not enough
 _RARE = 0.5  # effective share of plain nodes below which drawn ones spread less
@@ -69,6 +70,10 @@ def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capa
     are drawn where the last solution has them.
     """
     features = QueriedFeatures(problem, model)
+    if features.sees_effect:
+        remedy = "Its weights see what the tokens of a sample share; leave between out."
+        legal = f"without a between covariance for the capacity of {model.name}"
+        raise InvalidInput("tokens", legal, problem.tokens, remedy)
     covariances = whitened(features.spectrum, features.covariances.directions)
     points, nodes = FIRST_POINTS, features.nodes(problem, FIRST_POINTS)
     proposals, rare = dict.fromkeys(LABELS, Proposal.standard(problem.length)), False

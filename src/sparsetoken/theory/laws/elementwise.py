@@ -5,15 +5,25 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtri
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.models import Elementwise
+from sparsetoken.numerics.sobol import sobol_sequence
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query
-from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law
+from sparsetoken.theory.feature_law import (
+    SCRAMBLES,
+    SEED,
+    FeatureLaw,
+    Layout,
+    TokenFeatures,
+    refuse_many_tokens,
+    sampled_law,
+)
 
 _LARGEST_LOG_WEIGHT = 300.0  # squares are finite
 
@@ -50,6 +60,84 @@ def elementwise_law(
         )
     # All projections are negative at times, at every L: relu then weighs all tokens with 0.
     return dataclasses.replace(law, features=features, vanishes=name == "relu" or law.featureless)
+
+
+class EffectNodes(NamedTuple):
+    """Nodes of the law of weighted tokens that share an effect, of shape (scrambles, nodes).
+
+    Attributes
+    ----------
+    A, B, C : arrays
+        Sum of the weights of informative tokens, sum of weights times own noise along the query,
+        length of the weights.
+    S : array
+        Sum of the weights.
+    zeta : array
+        The effect along the query, in its standard deviations.
+    y, weight : arrays
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    C: np.ndarray
+    S: np.ndarray
+    zeta: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray
+
+
+def elementwise_nodes_with_effect(
+    model: Elementwise,
+    problem: SparseTokenProblem,
+    shift: float,
+    effect: float,
+    sharpness: float,
+    points: int,
+) -> EffectNodes:
+    """Return nodes of ``a = phi(k (shift v + g + effect zeta)) / L`` with one zeta for all tokens.
+
+    Parameters
+    ----------
+    model : Elementwise
+    problem : SparseTokenProblem
+        With L, R and the rate of positives.
+    shift, effect : float
+        What the signal, and one standard deviation of the effect, add to projections.
+    sharpness : float
+        k.
+    points : int
+        Nodes for each class and scramble, a power of two.
+
+    Raises
+    ------
+    InvalidInput
+        If exponential weights overflow, or there are more tokens than Sobol sequences have
+        dimensions.
+    """
+    width = math.hypot(1.0, effect)
+    check_exponent(model.activation, sharpness * width, abs(shift) / width)
+    pi, _, R, L = problem.letters
+    refuse_many_tokens(L + 1)
+    phi, rng = ACTIVATIONS[model.activation], np.random.default_rng(SEED)
+    scrambles = []
+    for _ in range(SCRAMBLES):
+        classes = []
+        for label, informative, chance in ((1.0, R, pi), (-1.0, 0, 1 - pi)):
+            uniforms = np.clip(sobol_sequence(L + 1, rng).random(points), 1e-300, 1 - 1e-16)
+            zeta, logs = ndtri(uniforms[:, 0]), np.log(uniforms[:, 1:])
+            groups = Layout(informative, L - informative, most=L).groups(
+                lambda own, logs=logs: logs[:, own], lambda own, logs=logs: logs[:, own]
+            )
+            g = np.concatenate([group.largest for group in groups], axis=1)
+            projected = g + effect * zeta[:, None]
+            projected[:, :informative] += shift
+            a = phi(sharpness * projected) / L
+            B, squares = (np.einsum("nl,nl->n", a, factor) for factor in (g, a))
+            A, y = a[:, :informative].sum(axis=1), np.full(points, label)
+            weight = np.full(points, chance / points)
+            classes.append([A, B, np.sqrt(squares), a.sum(axis=1), zeta, y, weight])
+        scrambles.append([np.concatenate(parts) for parts in zip(*classes, strict=True)])
+    return EffectNodes(*(np.stack(parts) for parts in zip(*scrambles, strict=True)))
 
 
 def _within_range(log_weights: np.ndarray) -> np.ndarray:
