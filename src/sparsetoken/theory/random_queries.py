@@ -56,10 +56,11 @@ def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -
     decides, Q has the factor S^2 G or S, and SQ is as steep as G^2 or steeper.
 
     Below `LEAST_DIRECTIONS` = 50 the query is called random: the standard deviation of the
-    logarithm of the sharpness is then above 1/10, and the limit of a smooth function of it is
-    off by its curvature times half the square, 1/200. From there on what the limit leaves out
-    is below what three digits show. No limit helps where r stays bounded as d grows, as for a
-    spectrum (j + 1)^-a with a > 1; where it grows like d the limit holds.
+    logarithm of the sharpness is then above 1/10, and a smooth function of it has a mean that
+    is off the limit by its curvature times half the square, 1/200. The number tells whether
+    what the limit says is right in the mean; one query varies by the first order, more. It
+    grows like d for spectra that are flat, and stays bounded for (j + 1)^-a with a > 1/2, of
+    which the limit d -> infinity at a fixed shape does not exist.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ class DrawnQueries(NamedTuple):
     Attributes
     ----------
     vectors : array of shape (draws, d)
-        In the coordinates of the user's tokens; of TwoSteps times beta.
+        q2 of `TwoSteps`, or unit vectors, in the coordinates of the user's tokens.
     cosine, overlap, norm, sharpness, readout_cosine : arrays of shape (draws,)
         As of `Alignment`. The readout cosine is nan for a given query.
     projected : array of shape (draws,)
@@ -126,20 +127,19 @@ def drawn_queries(
     rng = np.random.default_rng(seed)
     if isinstance(query, TwoSteps):
         q, readout_cosine = trained_vectors(problem, query, draws, rng)
-        q = query.beta * q
     else:
         g = rng.standard_normal((draws, len(spectrum.signal)))
         q = _uniform_beside(spectrum.signal, query.cosine, g)
         readout_cosine = np.full(draws, math.nan)
     overlap, norm = q @ spectrum.signal, np.linalg.norm(q, axis=1)
     width = np.sqrt(q**2 @ spectrum.within)
-    sharpness = width if isinstance(query, TwoSteps) else np.full(draws, query.sharpness)
+    beta = query.beta if isinstance(query, TwoSteps) else query.sharpness / width
     return DrawnQueries(
         vectors=q if spectrum.basis is None else q @ spectrum.basis.T,
         cosine=_ratio(overlap, norm),
         overlap=overlap,
         norm=norm,
-        sharpness=sharpness,
+        sharpness=beta * width,
         readout_cosine=readout_cosine,
         projected=problem.strength * _ratio(overlap, width),
     )
@@ -336,8 +336,8 @@ def predict_over_draws(
     cubic spline through these (radial basis functions and a linear part) stands for the others.
     Readouts solved at draws taken without a choice tell what the spline leaves out, and correct
     the mean for it. More are solved, or with more nodes, until twice the numerical error of the
-    mean is below the tolerance or a tenth of the spread: one experiment has one query, and its
-    test error is off by the spread.
+    mean, and what the spline leaves out of one draw, are below the tolerance or a tenth of the
+    spread: one experiment has one query, and its test error is off by the spread.
 
     Parameters
     ----------
@@ -448,10 +448,10 @@ def _averaged(solver: _Solver, readout: int, design: _Design, tolerance: float) 
     spread = math.sqrt(varied + missing)
     nodes = float(np.mean([one.numerical_error for one in at]))  # common to all draws
     whole = math.hypot(nodes, error)
-    status = Status(StatusCode.CONVERGED)
-    if 2 * whole > max(tolerance, _SHARE * spread):
-        remedy = f"Twice the standard error of the mean over draws of D0 is {2 * whole:.1e}; "
-        remedy += f"ask for a tolerance of {2.2 * whole:.1e}."
+    status, off = Status(StatusCode.CONVERGED), max(2 * whole, 2 * math.sqrt(missing))
+    if off > max(tolerance, _SHARE * spread):
+        remedy = f"The mean over draws of the query is known to {off:.1e}; "
+        remedy += f"ask for a tolerance of {1.1 * off:.1e}."
         status = Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
     prediction = Prediction(
         **dict(zip(_FIELDS, mean[: len(_FIELDS)].tolist(), strict=True)),
