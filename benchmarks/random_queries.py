@@ -87,7 +87,7 @@ def setting(index: int) -> Setting:
     )
     between_word = "" if between is None else " + between"
     name = f"power {power:.2f}{between_word}, d {d}"
-    return Setting(name, problem, steps, readout, 24 if d == 2000 else 96)
+    return Setting(name, problem, steps, readout, 24 if d == 2000 else 64)
 
 
 def _known(index: int) -> Setting:
@@ -102,7 +102,7 @@ def _known(index: int) -> Setting:
     tokens = TokenCovariance(S, signal=_unit(xi))
     problem = SparseTokenProblem(8, 1, theta, 0.5, tokens=tokens)
     steps = TwoSteps(2.0, 0.5, 0.5, eta_q)
-    return Setting(name, problem, steps, Readout("logistic", ridge=0.01, alpha1=2.0), 512)
+    return Setting(name, problem, steps, Readout("logistic", ridge=0.01, alpha1=2.0), 256)
 
 
 def tensor_query(

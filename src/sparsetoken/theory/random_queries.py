@@ -335,9 +335,10 @@ def predict_over_draws(
     Readouts are solved at a few that are as far apart in (tau, log sharpness) as can be, and a
     cubic spline through these (radial basis functions and a linear part) stands for the others.
     Readouts solved at draws taken without a choice tell what the spline leaves out, and correct
-    the mean for it. More are solved, or with more nodes, until twice the numerical error of the
-    mean, and what the spline leaves out of one draw, are below the tolerance or a tenth of the
-    spread: one experiment has one query, and its test error is off by the spread.
+    the mean for it; the spread is that of a spline through all. More are solved, or with more
+    nodes, until twice the numerical error of the mean, and what the spline leaves out of one
+    draw, are below the tolerance or a tenth of the spread: one experiment has one query, and
+    its test error is off by the spread.
 
     Parameters
     ----------
@@ -445,10 +446,10 @@ def _averaged(solver: _Solver, readout: int, design: _Design, tolerance: float) 
     mean = fitted.mean(axis=0) + left.mean(axis=0)
     missing, varied = float(np.mean(left[:, 0] ** 2)), float(np.var(fitted[:, 0]))
     error = math.sqrt(varied / len(design.places) + missing / len(left))
-    spread = math.sqrt(varied + missing)
+    spread = float(np.std(_spline(design.places, [*design.chosen, *design.checked], values)[:, 0]))
     nodes = float(np.mean([one.numerical_error for one in at]))  # common to all draws
     whole = math.hypot(nodes, error)
-    status, off = Status(StatusCode.CONVERGED), max(2 * whole, 2 * math.sqrt(missing))
+    status, off = Status(StatusCode.CONVERGED), max(2 * whole, math.sqrt(missing))
     if off > max(tolerance, _SHARE * spread):
         remedy = f"The mean over draws of the query is known to {off:.1e}; "
         remedy += f"ask for a tolerance of {1.1 * off:.1e}."
