@@ -14,9 +14,11 @@ import sparsetoken as st
 from sparsetoken.theory import predict_readouts
 from sparsetoken.theory.random_queries import (
     LEAST_DIRECTIONS,
+    align_over_draws,
     drawn_queries,
     effective_directions,
     predict_over_draws,
+    randomness_advice,
 )
 
 
@@ -86,11 +88,14 @@ def test_vectors_are_in_the_coordinates_of_the_user():
 def test_draws_tend_to_the_limit_of_flat_spectra():
     """At d = 4000 means are off the limit by O(1/d), far below 1%, and draws by 1/sqrt(d)."""
     of, steps = problem(4000, 0.0), st.TwoSteps(2.0)
-    limit, drawn = st.align(of, steps), drawn_queries(of, steps, 200)
+    limit, drawn = st.align(of, steps), align_over_draws(of, steps, draws=200)
     for quantity in ("cosine", "overlap", "norm", "sharpness", "readout_cosine"):
-        values = getattr(drawn, quantity)
-        assert values.mean() == pytest.approx(getattr(limit, quantity), rel=1e-2), quantity
-        assert values.std() < 0.05 * values.mean()
+        mean = getattr(drawn.mean, quantity)
+        assert mean == pytest.approx(getattr(limit, quantity), rel=1e-2), quantity
+        assert drawn.spread[quantity] < 0.05 * mean
+    assert randomness_advice(of, steps) == ""
+    assert "alpha0" in randomness_advice(*LAWS["steep"])
+    assert "as a vector" in randomness_advice(LAWS["steep"][0], st.Query(0.5, 1.0))
 
 
 def test_first_draws_do_not_depend_on_their_number():

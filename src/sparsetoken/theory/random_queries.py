@@ -16,7 +16,7 @@ from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.models import QueriedModel
 from sparsetoken.numerics.quadrature import gaussian_panels
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
+from sparsetoken.results import Alignment, Overlaps, Prediction, Status, StatusCode
 from sparsetoken.stages import Query, QueryVector, Readout, TwoSteps
 from sparsetoken.theory.covariance.query import query_law
 from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of, trace
@@ -128,6 +128,7 @@ def drawn_queries(
     if isinstance(query, TwoSteps):
         q, readout_cosine = trained_vectors(problem, query, draws, rng)
     else:
+        query_law(problem, query)  # refuses one along which scores have no noise
         g = rng.standard_normal((draws, len(spectrum.signal)))
         q = _uniform_beside(spectrum.signal, query.cosine, g)
         readout_cosine = np.full(draws, math.nan)
@@ -142,6 +143,59 @@ def drawn_queries(
         sharpness=beta * width,
         readout_cosine=readout_cosine,
         projected=problem.strength * _ratio(overlap, width),
+    )
+
+
+class AlignmentOverDraws(NamedTuple):
+    """The query of two steps over draws of D0.
+
+    Attributes
+    ----------
+    mean : Alignment
+    spread : dict of float
+        Standard deviation over draws of each quantity.
+    """
+
+    mean: Alignment
+    spread: dict[str, float]
+
+
+def align_over_draws(
+    problem: SparseTokenProblem, steps: TwoSteps, *, draws: int = DRAWS, seed: int = 0
+) -> AlignmentOverDraws:
+    """Return means and standard deviations of the query at the dimension of the tokens.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        Its tokens have a covariance.
+    steps : TwoSteps
+    draws, seed : int
+    """
+    drawn = drawn_queries(problem, steps, draws, seed)
+    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
+    mean = {name: float(np.mean(getattr(drawn, name))) for name in names}
+    spread = {name: float(np.std(getattr(drawn, name))) for name in names}
+    found = Alignment(**mean, rate=math.nan, status=Status(StatusCode.CONVERGED))
+    return AlignmentOverDraws(found, spread)
+
+
+def randomness_advice(problem: SparseTokenProblem, query: TwoSteps | Query) -> str:
+    """Return what to say of a query that is random at the dimension of the tokens, "" if not."""
+    directions = effective_directions(problem, query)
+    if directions >= LEAST_DIRECTIONS:
+        return ""
+    random = f"as random as one of isotropic tokens in {max(directions, 1.0):.2g} dimensions"
+    if isinstance(query, Query):
+        return (
+            f"A query of this cosine, otherwise uniform, is {random}: few directions carry the "
+            "covariance. The prediction is a mean over such queries; one of them varies by the "
+            "spread. Give the query as a vector, or whiten the tokens first."
+        )
+    return (
+        f"The query of the two steps is {random}: few directions carry the covariance. The "
+        "prediction is a mean over draws of D0; one draw varies by the spread. Whiten the tokens "
+        "first, or raise alpha0."
     )
 
 
@@ -365,7 +419,7 @@ def predict_over_draws(
     while True:
         design = _Design(places, order[:solved], by_chance[: max(1, solved // 2)])
         found = [_averaged(solver, j, design, tolerance) for j in range(len(readouts))]
-        short = [one for one in found if one.mean.status == StatusCode.TOLERANCE_NOT_REACHED]
+        short = [one for one in found if one.mean.status.code is StatusCode.TOLERANCE_NOT_REACHED]
         nodes = any(one.mean.numerical_error > math.sqrt(2) * one.standard_error for one in short)
         if nodes and accuracy > tolerance:
             accuracy = max(tolerance, accuracy / 10)
