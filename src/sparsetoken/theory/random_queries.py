@@ -176,7 +176,15 @@ def align_over_draws(
     names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
     mean = {name: float(np.mean(getattr(drawn, name))) for name in names}
     spread = {name: float(np.std(getattr(drawn, name))) for name in names}
-    found = Alignment(**mean, rate=math.nan, status=Status(StatusCode.CONVERGED))
+    found = Alignment(
+        cosine=mean["cosine"],
+        overlap=mean["overlap"],
+        norm=mean["norm"],
+        sharpness=mean["sharpness"],
+        readout_cosine=mean["readout_cosine"],
+        rate=math.nan,
+        status=Status(StatusCode.CONVERGED),
+    )
     return AlignmentOverDraws(found, spread)
 
 
