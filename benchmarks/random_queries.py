@@ -68,17 +68,19 @@ def setting(index: int) -> Setting:
     S = (j + 1.0) ** -power
     S /= S.mean()
     xi = _unit(S ** rng.uniform(0, 0.5) * rng.standard_normal(d))
-    L, R = int(rng.integers(3, 11)), int(rng.integers(1, 3))
+    large = d == 2000  # the tokens of D0 are held in memory
+    L, R = 4 if large else int(rng.integers(3, 11)), int(rng.integers(1, 3))
     between = 0.2 * S[::-1].copy() if index % 3 == 0 else None
     if index == 9:  # with eigenvectors of its own
         between = 0.2 * 0.9 ** np.abs(j[:, None] - j)
-    # As visible as a signal of 4 to 6 widths among isotropic tokens of the leading directions
-    theta = rng.uniform(4, 6) / math.sqrt(R) * math.sqrt(xi @ (S * xi))
+    # As visible as a signal of 2.5 to 4 widths among isotropic tokens of the leading directions
+    theta = rng.uniform(2.5, 4) / math.sqrt(R) * math.sqrt(xi @ (S * xi))
     problem = SparseTokenProblem(
         L, R, theta, float(rng.uniform(0.3, 0.6)), tokens=TokenCovariance(S, between, signal=xi)
     )
     loss = ("logistic", "square", "logistic", "squared_hinge")[index % 4]
-    steps = TwoSteps(alpha0=float(rng.uniform(0.5, 3)), eta_w=0.5, eta_b=0.5, loss=loss)
+    alpha0 = 1.0 if large else float(rng.uniform(0.5, 3))
+    steps = TwoSteps(alpha0, eta_w=0.5, eta_b=0.5, loss=loss)
     # The step size that gives the median draw a sharpness of 1.5.
     usual = float(np.median(drawn_queries(problem, steps, 256, seed=1).sharpness))
     steps = TwoSteps(steps.alpha0, 0.5, 0.5, float(f"{steps.eta_q * 1.5 / usual:.2g}"), loss=loss)
@@ -87,7 +89,7 @@ def setting(index: int) -> Setting:
     )
     between_word = "" if between is None else " + between"
     name = f"power {power:.2f}{between_word}, d {d}"
-    return Setting(name, problem, steps, readout, 24 if d == 2000 else 64)
+    return Setting(name, problem, steps, readout, 24 if large else 64)
 
 
 def _known(index: int) -> Setting:

@@ -30,7 +30,8 @@ DRAWS = 2048
 """Draws of the query that means are taken over; each costs some O(d) operations."""
 
 _SOLVED, _MOST = 16, 64  # draws chosen for the spline at first, and at most; half as many beside
-_FIRST_ACCURACY = 1e-3  # of a readout; only a small spread asks for more
+_ACCURACY = 1e-3  # of a readout; where the spread is small some are solved again, better
+_BETTER = 4  # readouts solved again
 _SHARE = 0.1  # of the spread, to which the mean over draws is known
 _LABELS = np.array([[1.0], [-1.0]])  # a row for each class
 
@@ -396,7 +397,7 @@ def predict_over_draws(
     hardly on its direction else: at ridge 0, not at all. So queries are drawn in great number.
     Readouts are solved at a few that are as far apart in (tau, log sharpness) as can be, and a
     cubic spline through these (radial basis functions and a linear part) stands for the others.
-    Readouts solved at draws taken without a choice tell what the spline leaves out, and correct
+    Readouts at draws taken without a choice tell what the spline leaves out, and correct
     the mean for it; the spread is that of a spline through all. More are solved, or with more
     nodes, until twice the numerical error of the mean, and what the spline leaves out of one
     draw, are below the tolerance or a tenth of the spread: one experiment has one query, and
@@ -422,17 +423,16 @@ def predict_over_draws(
     places = _coordinates(queries)
     order = _far_apart(places, min(_MOST, draws // 2))
     by_chance = sorted(set(range(draws)) - set(order))
-    solved, accuracy = min(_SOLVED, len(order)), max(tolerance, _FIRST_ACCURACY)
-    solver = _Solver(problem, model, test_problem, readouts, accuracy, queries)
+    solved, better = min(_SOLVED, len(order)), None
+    solver = _Solver(problem, model, test_problem, readouts, max(tolerance, _ACCURACY), queries)
     while True:
         design = _Design(places, order[:solved], by_chance[: max(1, solved // 2)])
-        found = [_averaged(solver, j, design, tolerance) for j in range(len(readouts))]
+        found = [_averaged(solver, better, j, design, tolerance) for j in range(len(readouts))]
         short = [one for one in found if one.mean.status.code is StatusCode.TOLERANCE_NOT_REACHED]
         nodes = any(one.mean.numerical_error > math.sqrt(2) * one.standard_error for one in short)
-        if nodes and accuracy > tolerance:
-            accuracy = max(tolerance, accuracy / 10)
-            solver = _Solver(problem, model, test_problem, readouts, accuracy, queries)
-        elif short and solved < len(order):
+        if nodes and better is None:
+            better = _Solver(problem, model, test_problem, readouts, tolerance, queries)
+        elif short and not nodes and solved < len(order):
             solved = min(2 * solved, len(order))
         else:
             return found
@@ -494,22 +494,34 @@ def _far_apart(places: np.ndarray, number: int) -> list[int]:
     return order
 
 
-def _averaged(solver: _Solver, readout: int, design: _Design, tolerance: float) -> OverDraws:
-    """Return means over all draws of one readout that was solved at some."""
+def _averaged(
+    solver: _Solver, better: _Solver | None, readout: int, design: _Design, tolerance: float
+) -> OverDraws:
+    """Return means over all draws of one readout that was solved at some.
+
+    A better solver corrects the mean at a few draws: what nodes do is much alike at all.
+    """
     at = [solver.at(draw)[readout] for draw in (*design.chosen, *design.checked)]
-    for one in at:
+    some = design.checked[:_BETTER] if better is not None else []
+    again = [better.at(draw)[readout] for draw in some] if better is not None else []
+    for one in (*at, *again):
         if not math.isfinite(one.test_error):
             return OverDraws(one, math.nan, math.nan, len(at))
     values = np.array([_numbers(one) for one in at])
-    some, others = np.split(values, [len(design.chosen)])
-    fitted = _spline(design.places, design.chosen, some)
+    chosen, others = np.split(values, [len(design.chosen)])
+    fitted = _spline(design.places, design.chosen, chosen)
     with np.errstate(invalid="ignore"):
         left = np.nan_to_num(others - fitted[design.checked])  # inf less inf, of a susceptibility
     mean = fitted.mean(axis=0) + left.mean(axis=0)
     missing, varied = float(np.mean(left[:, 0] ** 2)), float(np.var(fitted[:, 0]))
     error = math.sqrt(varied / len(design.places) + missing / len(left))
     spread = float(np.std(_spline(design.places, [*design.chosen, *design.checked], values)[:, 0]))
-    nodes = float(np.mean([one.numerical_error for one in at]))  # common to all draws
+    nodes = float(np.mean([one.numerical_error for one in again or at]))  # alike at all draws
+    if len(again) > 1:
+        with np.errstate(invalid="ignore"):
+            apart = np.nan_to_num(np.array([_numbers(one) for one in again]) - others[: len(again)])
+        mean += apart.mean(axis=0)
+        nodes = math.hypot(nodes, float(np.std(apart[:, 0], ddof=1)) / math.sqrt(len(again)))
     whole = math.hypot(nodes, error)
     status, off = Status(StatusCode.CONVERGED), max(2 * whole, math.sqrt(missing))
     if off > max(tolerance, _SHARE * spread):
