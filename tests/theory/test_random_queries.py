@@ -50,7 +50,7 @@ LAWS = {
     "two tokens, few positives": (problem(50, 0.5, L=2, pi=0.15), st.TwoSteps(1.5)),
     "shared, of its own eigenvectors": (
         problem(50, 1.0, between=0.5 * 0.9 ** np.abs(J[:, None] - J), L=6, R=2),
-        st.TwoSteps(1.0, eta_w=5.0, eta_b=0.1, loss="squared_hinge"),
+        st.TwoSteps(1.0, eta_w=5.0, eta_b=0.1, beta=3.0, loss="squared_hinge"),
     ),
     "a loss with kinks, far steps": (
         turned(problem(50, 0.7, between=0.3 + 0 * J, L=5, R=3, pi=0.4)),

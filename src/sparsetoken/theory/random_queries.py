@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Alignment, Overlaps, Prediction, Status, StatusCode
 from sparsetoken.stages import Query, QueryVector, Readout, TwoSteps
 from sparsetoken.theory.covariance.query import query_law
-from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of, trace
+from sparsetoken.theory.covariance.spectrum import spectrum_of, trace
 from sparsetoken.theory.predict import TOLERANCE
 from sparsetoken.theory.routes import on_route
 
@@ -32,6 +33,7 @@ DRAWS = 2048
 _SOLVED, _MOST = 16, 64  # draws chosen for the spline at first, and at most; half as many beside
 _ACCURACY = 1e-3  # of a readout; where the spread is small some are solved again, better
 _BETTER = 4  # readouts solved again
+_BLOCK = 2**20  # numbers of a vector for each of the draws that are made together
 _SHARE = 0.1  # of the spread, to which the mean over draws is known
 _LABELS = np.array([[1.0], [-1.0]])  # a row for each class
 
@@ -127,7 +129,10 @@ def drawn_queries(
     spectrum = spectrum_of(problem)
     rng = np.random.default_rng(seed)
     if isinstance(query, TwoSteps):
-        q, readout_cosine = trained_vectors(problem, query, draws, rng)
+        block = max(1, _BLOCK // len(spectrum.signal))
+        sizes = [min(block, draws - first) for first in range(0, draws, block)]
+        parts = [trained_vectors(problem, query, size, rng) for size in sizes]
+        q, readout_cosine = (np.concatenate(part) for part in zip(*parts, strict=True))
     else:
         query_law(problem, query)  # refuses one along which scores have no noise
         g = rng.standard_normal((draws, len(spectrum.signal)))
@@ -250,8 +255,8 @@ def trained_vectors(
     sizes = np.stack([n_plus, n - n_plus]).astype(float)
     normal = g.standard_normal((draws, 3 * d + 3))
     plus, minus, rest = np.split(normal[:, 3:], 3, axis=1)
-    coloured = np.stack([_coloured(spectrum, L, part) for part in (plus, minus)])
-    noise = np.sqrt(sizes)[..., None] * coloured
+    root = _mean_root(problem)
+    noise = np.sqrt(sizes)[..., None] * np.stack([_times(root, plus), _times(root, minus)])
     first = np.array([[float(loss.slope(y, 0.0))] for y in (1.0, -1.0)])
     w1 = np.einsum("ck,cnd->nd", first, noise) + np.outer(sizes[0] * first[0] * R / L, mu)
     w1 *= -steps.eta_w / n
@@ -266,7 +271,8 @@ def trained_vectors(
     rest = np.sqrt(S) * rest
     rest -= along * _ratio(np.einsum("nd,nd->n", w1, rest), s)[:, None]
     q = np.outer(P, mu) + Q[:, None] * along + np.sqrt(A)[:, None] * rest
-    return -steps.eta_q / (n * L) * q, _ratio(w1 @ xi, np.linalg.norm(w1, axis=1))
+    step = -steps.eta_q * steps.beta / (n * L)
+    return step * q, _ratio(w1 @ xi, np.linalg.norm(w1, axis=1))
 
 
 class _Scores(NamedTuple):
@@ -331,7 +337,7 @@ def _sums(
 
 
 def _root(covariances: np.ndarray) -> np.ndarray:
-    """Return lower triangular roots of stacked covariances, which may be singular."""
+    """Return roots of stacked covariances, which may be singular."""
     size = np.sqrt(np.maximum(np.einsum("nii->ni", covariances), 0.0))
     scale = np.where(size > 0, size, 1.0)
     like = covariances / (scale[:, :, None] * scale[:, None])
@@ -345,13 +351,14 @@ def _times(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return rows * G if G.ndim == 1 else rows @ G
 
 
-def _coloured(spectrum: TokenSpectrum, L: int, g: np.ndarray) -> np.ndarray:
-    """Return rows of N(0, G) from rows of normals."""
-    G = spectrum.mean_token(L)
+@functools.lru_cache(maxsize=2)
+def _mean_root(problem: SparseTokenProblem) -> np.ndarray:
+    """Return the symmetric root of G, diagonal or full."""
+    G = spectrum_of(problem).mean_token(problem.length)
     if G.ndim == 1:
-        return g * np.sqrt(G)
+        return np.sqrt(G)
     values, vectors = np.linalg.eigh(G)
-    return g @ ((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 class OverDraws(NamedTuple):
