@@ -6,7 +6,8 @@
 Twenty settings from flat to steep spectra, d = 200 to 2000, the first two those of theory3.md,
 section 18. The query of each draw is found on real tokens, by the two gradients written out
 here; the readout's test error given that query is the theory's, which is exact. ``full`` runs
-the whole experiment on real tokens, readout and all, at some of the settings. A z score is the
+the whole experiment on real tokens, readout and all, at some of the settings: its spread has
+the share of D1 as well, which shows where that of D0 is small. A z score is the
 difference of means, or of logarithms of standard deviations, over its standard error.
 """
 

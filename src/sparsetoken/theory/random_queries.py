@@ -370,7 +370,8 @@ class OverDraws(NamedTuple):
         Means over draws, also of the cosine and the sharpness of the query. The numerical error
         has both the nodes' part and the standard error of the mean over draws.
     spread : float
-        Standard deviation of the test error over draws.
+        Standard deviation of the test error over draws of the query; what D1 adds to it at
+        finite dimension vanishes in the limit of the readout.
     standard_error : float
         Of the mean test error over draws.
     solved : int
