@@ -32,12 +32,11 @@ from sparsetoken import (
     simulate,
 )
 from sparsetoken.theory import predict_readouts
-from sparsetoken.theory.random_queries import (
-    OverDraws,
+from sparsetoken.theory.covariance.draws import (
     drawn_queries,
     effective_directions,
-    predict_over_draws,
 )
+from sparsetoken.theory.random_queries import OverDraws, predict_over_draws
 
 SETTINGS, SEED = 20, 18
 FULL = (0, 1, 3, 6)

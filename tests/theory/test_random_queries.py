@@ -12,13 +12,13 @@ from scipy import stats
 
 import sparsetoken as st
 from sparsetoken.theory import predict_readouts
-from sparsetoken.theory.random_queries import (
+from sparsetoken.theory.covariance.draws import (
     align_over_draws,
     drawn_queries,
     effective_directions,
-    predict_over_draws,
     randomness_advice,
 )
+from sparsetoken.theory.random_queries import predict_over_draws
 
 
 def unit(vector):
@@ -89,9 +89,10 @@ def test_draws_tend_to_the_limit_of_flat_spectra():
     of, steps = problem(4000, 0.0), st.TwoSteps(2.0)
     limit, drawn = st.align(of, steps), align_over_draws(of, steps, draws=200)
     for quantity in ("cosine", "overlap", "norm", "sharpness", "readout_cosine"):
-        mean = getattr(drawn.mean, quantity)
+        mean = getattr(drawn, quantity)
         assert mean == pytest.approx(getattr(limit, quantity), rel=1e-2), quantity
-        assert drawn.spread[quantity] < 0.05 * mean
+    assert 0 < drawn.spread < 0.05 * drawn.cosine
+    assert limit.spread is None
     assert randomness_advice(of, steps) == ""
     steep = problem(300, 1.5, 30.0)
     assert "alpha0" in randomness_advice(steep, steps)
@@ -179,7 +180,28 @@ def test_the_spread_of_steep_spectra_is_found():
     # Three standard errors of 512 real sets D0, .0083 and .004.
     assert found.mean.test_error == pytest.approx(0.28, abs=3 * 0.0083)
     assert found.spread == pytest.approx(0.19, abs=3 * 0.004)
-    assert st.predict(of, st.Attention(steps), readout).test_error > 0.35
+    (limit,) = predict_readouts(of, st.Attention(steps), [readout], nodes=512)
+    assert limit.test_error > 0.35
+    assert limit.status == "no_limit"
+
+
+def test_a_random_query_is_predicted_over_draws():
+    of, steps = problem(100, 1.5, 15.0), st.TwoSteps(2.0, eta_q=1.0)
+    loads = [1.0, 4.0]
+    found = st.predict(of, st.Attention(steps), st.Readout("square", 0.05, loads))
+    assert found.converged
+    assert (found.spread > 0.01).all()
+    assert "mean over draws of D0" in found.advice
+    assert found.cosine[0] == st.align(of, steps).cosine
+    assert st.align(of, steps).spread > 0.05
+    assert st.capacity(of, st.Attention(steps)).status == "no_limit"
+    mixed = st.predict(of, st.Attention(st.TwoSteps([2.0, 50.0], eta_w=[0.5, 0.0])))
+    assert np.isfinite(mixed.test_error).all()
+    one = st.predict(of, st.Attention(st.Query(0.5, 2.0)), st.Readout("square", 0.05, 2.0))
+    assert one.converged
+    assert "as a vector" in one.advice
+    whitened = problem(300, 0.0)
+    assert st.predict(whitened, st.Attention(steps)).spread is None
 
 
 def test_queries_that_do_not_vary_have_no_spread():
@@ -188,8 +210,8 @@ def test_queries_that_do_not_vary_have_no_spread():
     for query in (still, st.Query(1.0, 2.0)):
         of = problem(50, 1.0)
         (found,) = predict_over_draws(of, st.Attention(query), [readout])
-        expected = st.predict(of, st.Attention(query), readout)
+        (expected,) = predict_readouts(of, st.Attention(query), [readout], nodes=2048)
         assert found.spread == pytest.approx(0.0, abs=1e-9)
         assert found.mean.status.converged
-        # Twice the tolerance of either.
+        # Twice the tolerance of one, and the error of the nodes of the other.
         assert found.mean.test_error == pytest.approx(expected.test_error, abs=2e-4)

@@ -34,6 +34,11 @@ class Alignment(FoundQuery):
         "C in |s_q| = 1 - C/alpha0 + o(1/alpha0); nan where the query does not align."
     )
     status: Status = quantity("How the computation ended, at each point.")
+    spread: Numbers = quantity(
+        "Standard deviation of the cosine over draws of D0, where the query is random at the "
+        "dimension of the tokens: all else is then a mean over draws.",
+        default=None,
+    )
     notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())
 
     @property
@@ -89,6 +94,11 @@ class Prediction(Outcome):
     status: Status = quantity("How the computation ended, at each point.")
     cosine: Numbers = quantity("Of the query; None for a model without one.", default=None)
     sharpness: Numbers = quantity("Of the query; None for a model without one.", default=None)
+    spread: Numbers = quantity(
+        "Standard deviation of the test error over draws of the query, where that is random at "
+        "the dimension of the tokens: all else is then a mean over draws.",
+        default=None,
+    )
     notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())
     floor: Callable[[], np.ndarray] | None = quantity(_FLOOR, column=None, default=None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 from sparsetoken.models import Attention, Model, Pooled, entry_of
@@ -14,6 +15,7 @@ from sparsetoken.results.record import stacked
 from sparsetoken.stages import Readout, TwoSteps, require_readout
 from sparsetoken.theory.floor import floor_of
 from sparsetoken.theory.query import loss_to_pooling
+from sparsetoken.theory.random_queries import predictions_of
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 from sparsetoken.theory.setting import Setting
 from sparsetoken.validation import InvalidInput, real
@@ -94,8 +96,15 @@ def predict(
         rows = _predictions(grid.points, test_problem, tolerance, done)
     if not grid.shape:
         rows = [_compared_with_pooling(rows[0], problem, model, readout, test_problem)]
+    if any(row.spread is not None for row in rows):
+        rows = [row if row.spread is not None else _without_spread(row) for row in rows]
     floor = None if test_problem else floor_of(grid)
     return dataclasses.replace(stacked(rows, grid), floor=floor)
+
+
+def _without_spread(found: Prediction) -> Prediction:
+    """Return a prediction for an array with others whose query is random."""
+    return dataclasses.replace(found, spread=math.nan)
 
 
 Point = tuple[SparseTokenProblem, Model, Readout]
@@ -118,8 +127,8 @@ def _predictions(
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
-        setting = Setting(problem, model, test_problem)
-        found |= zip(some, setting.predictions(readouts, tolerance), strict=True)
+        solved = predictions_of(problem, model, test_problem, readouts, tolerance)
+        found |= zip(some, solved, strict=True)
         progress(len(some))
     return [found[place] for place in range(len(points))]
 
@@ -157,6 +166,8 @@ def predict_readouts(
     ['0.325', '0.258']
     """
     require_problem(problem)
+    if nodes is None:
+        return predictions_of(problem, model, None, readouts, tolerance)
     return Setting(problem, model, None, nodes).predictions(readouts, tolerance)
 
 

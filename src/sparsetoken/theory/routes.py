@@ -51,7 +51,7 @@ ROUTES: dict[str, Route] = {
         kept="sparsetoken.theory.oracle.prior:isotropic_kept",
     ),
     "covariance": Route(
-        align=f"{_COVARIANCE}.query:covariance_alignment",
+        align=f"{_COVARIANCE}.draws:covariance_alignment",
         margin=f"{_COVARIANCE}.query:covariance_margin",
         query=f"{_COVARIANCE}.query:described_query",
         capacity=f"{_COVARIANCE}.capacity:covariance_capacity",

@@ -13,6 +13,7 @@ from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
 from sparsetoken.results.record import fields_of
 from sparsetoken.stages import Readout
+from sparsetoken.theory.covariance.draws import randomness_advice
 from sparsetoken.theory.features import model_features
 from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.query import advice_on, working_query
@@ -63,6 +64,7 @@ class Setting:
         model.check_test_problem(problem, self.tested)
         self.query = working_query(problem, model)
         self.advice = advice_on(problem, model, self.query)
+        self._random = randomness_advice(problem, model.query)
         self._features = model_features(model, problem, self.query)
         self._fixed, self._points = nodes is not None, nodes or FIRST_POINTS
 
@@ -105,7 +107,9 @@ class Setting:
         """Return a prediction with the query that the model works with, and its advice."""
         query = self.query
         cosine, sharpness = (None, None) if query is None else (query.cosine, query.sharpness)
-        notes = (*self.advice, *more)
+        notes = (*self.advice, *more, *filter(None, [self._random]))
+        if self._random and found.status.converged:  # the limit is not what is asked for
+            found = dataclasses.replace(found, status=Status(StatusCode.NO_LIMIT, self._random))
         return dataclasses.replace(found, cosine=cosine, sharpness=sharpness, notes=notes)
 
     def _more(self, point: SolvedPoint, readout: Readout) -> tuple[str, ...]:

@@ -9,9 +9,10 @@ import numpy as np
 
 from sparsetoken.models import Model, QueriedModel
 from sparsetoken.problem import Isotropic, SparseTokenProblem
-from sparsetoken.results import Capacity
+from sparsetoken.results import Capacity, Status, StatusCode
 from sparsetoken.stages import Query
 from sparsetoken.theory.capacity import capacity_at, capacity_status
+from sparsetoken.theory.covariance.draws import randomness_advice
 from sparsetoken.theory.covariance.query import query_law
 from sparsetoken.theory.covariance.separation import Separation, most_separable, violations
 from sparsetoken.theory.covariance.spectrum import spectrum_of
@@ -54,13 +55,22 @@ def covariance_capacity(
             gain(spectrum.within, spectrum.signal)  # refuses: differences of tokens have S_w
         return capacity_at(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
     stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
+    random = randomness_advice(problem, model.query)
     if spectrum.shared:
-        return _of_two(problem, model, tolerance)
+        return _told_random(_of_two(problem, model, tolerance), random)
     law = query_law(problem, model.query)
     width = law.width(spectrum)
     cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
     turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
-    return capacity_at(_like(problem, stronger), model, turned, tolerance)
+    found = capacity_at(_like(problem, stronger), model, turned, tolerance)
+    return _told_random(found, random)
+
+
+def _told_random(found: Capacity, advice: str) -> Capacity:
+    """Return a capacity that is not called converged where the query is random."""
+    if not (advice and found.status.converged):
+        return found
+    return dataclasses.replace(found, status=Status(StatusCode.NO_LIMIT, advice))
 
 
 def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capacity:

@@ -102,8 +102,8 @@ def described_query(problem: SparseTokenProblem, query: QueryVector) -> Query:
 
 
 @with_x64
-def covariance_alignment(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
-    """Return the query after two gradient steps among tokens of a covariance."""
+def limit_of_alignment(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
+    """Return the query after two gradient steps where many directions carry its scatter."""
     law, readout_cosine = _trained(problem, steps)
     spectrum = spectrum_of(problem)
     overlap, norm = law.overlap(spectrum), law.norm

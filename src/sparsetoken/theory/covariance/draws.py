@@ -1,0 +1,347 @@
+"""Queries that are random at the dimension of the tokens, and their law."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.losses import Loss
+from sparsetoken.losses.compiled import smoothed_at
+from sparsetoken.numerics.quadrature import gaussian_panels
+from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.problem import Isotropic, SparseTokenProblem
+from sparsetoken.results import Alignment, Status, StatusCode
+from sparsetoken.stages import Query, TwoSteps
+from sparsetoken.theory.covariance.query import limit_of_alignment, query_law
+from sparsetoken.theory.covariance.spectrum import spectrum_of, trace
+
+LEAST_DIRECTIONS = 50.0
+"""Effective directions from which on a query may be replaced by its limit, see there."""
+
+DRAWS = 2048
+"""Draws of the query that means are taken over; each costs some O(d) operations."""
+
+_BLOCK = 2**20  # numbers of a vector for each of the draws that are made together
+_LABELS = np.array([[1.0], [-1.0]])  # a row for each class
+
+
+def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -> float:
+    """Return the dimension at which the query of isotropic tokens fluctuates as much as this one.
+
+    The limit replaces forms of the query q ~ N(m, Q) by their means, as if many directions
+    carried its scatter. The variance of q^T S q, S = S_w, is 2 tr((SQ)^2) + 4 m^T S Q S m around
+    m^T S m + tr(SQ); the first number is
+
+        r_k = 2 E[q^T S q]^2 / Var(q^T S q),
+
+    the effective rank tr(SQ)^2/tr((SQ)^2) if m = 0, and d for isotropic tokens. The standard
+    deviation of the logarithm of the sharpness is 1/sqrt(2 r_k). The second is that of the
+    signal in the scores, tau = theta <q, xi>/sigma,
+
+        r_tau = E[q^T S q] xi^T S^-1 xi / (xi^T Q xi),
+
+    which does not change under linear maps of the tokens as tau does not, and is d over the
+    squared sine for isotropic ones. It is infinite for a given cosine. The smaller one counts.
+    The width w1^T G w1 of the scores of the first readout fluctuates less: where scatter
+    decides, Q has the factor S^2 G or S, and SQ is as steep as G^2 or steeper.
+
+    Below `LEAST_DIRECTIONS` = 50 the query is called random: the standard deviation of the
+    logarithm of the sharpness is then above 1/10, and a smooth function of it has a mean that
+    is off the limit by its curvature times half the square, 1/200. The number tells whether
+    what the limit says is right in the mean; one query varies by the first order, more. It
+    grows like d for spectra that are flat, and stays bounded for (j + 1)^-a with a > 1/2, of
+    which the limit d -> infinity at a fixed shape does not exist.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        Its tokens have a covariance.
+    query : TwoSteps or Query
+    """
+    spectrum, law = spectrum_of(problem), query_law(problem, query)
+    S, xi, Q, m = spectrum.within, spectrum.signal, law.scatter, law.mean
+    root = np.sqrt(S)
+    half = root**2 * Q if Q.ndim == 1 else root[:, None] * Q * root
+    mean = float(S @ m**2) + trace(Q, S)
+    moved = Q * (S * m) if Q.ndim == 1 else Q @ (S * m)
+    variance = 2 * float(np.sum(half**2)) + 4 * float((S * m) @ moved)
+    r = 2 * mean**2 / variance if variance > 0 else math.inf
+    if isinstance(query, Query):
+        return r
+    along = float(xi @ (Q * xi if Q.ndim == 1 else Q @ xi))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = float(np.sum(np.where(xi == 0, 0.0, xi**2 / S)))
+    return min(r, mean * kept / along) if along > 0 else r
+
+
+class DrawnQueries(NamedTuple):
+    """Independent draws of a random query.
+
+    Attributes
+    ----------
+    vectors : array of shape (draws, d)
+        q2 of `TwoSteps`, or unit vectors, in the coordinates of the user's tokens.
+    cosine, overlap, norm, sharpness, readout_cosine : arrays of shape (draws,)
+        As of `Alignment`. The readout cosine is nan for a given query.
+    projected : array of shape (draws,)
+        tau = theta <q, xi>/sigma, the signal of a token along the query in widths of its noise.
+    """
+
+    vectors: Float[np.ndarray, "draws d"]
+    cosine: Float[np.ndarray, " draws"]
+    overlap: Float[np.ndarray, " draws"]
+    norm: Float[np.ndarray, " draws"]
+    sharpness: Float[np.ndarray, " draws"]
+    readout_cosine: Float[np.ndarray, " draws"]
+    projected: Float[np.ndarray, " draws"]
+
+
+def drawn_queries(
+    problem: SparseTokenProblem, query: TwoSteps | Query, draws: int, seed: int = 0
+) -> DrawnQueries:
+    """Draw the query as it is at the dimension of the tokens.
+
+    Of `TwoSteps` that is the query of independent sets D0, see `trained_vectors`; of a `Query`
+    a uniformly random direction at the given cosine, beta such that the sharpness is as given.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        Its tokens have a covariance.
+    query : TwoSteps or Query
+    draws : int
+    seed : int
+        Equal seeds draw equal numbers; the first draws are the same whatever their number.
+    """
+    spectrum = spectrum_of(problem)
+    rng = np.random.default_rng(seed)
+    if isinstance(query, TwoSteps):
+        block = max(1, _BLOCK // len(spectrum.signal))
+        sizes = [min(block, draws - first) for first in range(0, draws, block)]
+        parts = [trained_vectors(problem, query, size, rng) for size in sizes]
+        q, readout_cosine = (np.concatenate(part) for part in zip(*parts, strict=True))
+    else:
+        query_law(problem, query)  # refuses one along which scores have no noise
+        g = rng.standard_normal((draws, len(spectrum.signal)))
+        q = _uniform_beside(spectrum.signal, query.cosine, g)
+        readout_cosine = np.full(draws, math.nan)
+    overlap, norm = q @ spectrum.signal, np.linalg.norm(q, axis=1)
+    width = np.sqrt(q**2 @ spectrum.within)
+    beta = query.beta if isinstance(query, TwoSteps) else query.sharpness / width
+    return DrawnQueries(
+        vectors=q if spectrum.basis is None else q @ spectrum.basis.T,
+        cosine=_ratio(overlap, norm),
+        overlap=overlap,
+        norm=norm,
+        sharpness=beta * width,
+        readout_cosine=readout_cosine,
+        projected=problem.strength * _ratio(overlap, width),
+    )
+
+
+@with_x64
+def covariance_alignment(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
+    """Return the query after two gradient steps among tokens of a covariance.
+
+    It is that of the limit where many directions carry its scatter, otherwise a mean over draws of
+    D0, with the spread of the cosine.
+    """
+    if effective_directions(problem, steps) >= LEAST_DIRECTIONS:
+        return limit_of_alignment(problem, steps)
+    return align_over_draws(problem, steps)
+
+
+def align_over_draws(
+    problem: SparseTokenProblem, steps: TwoSteps, *, draws: int = DRAWS, seed: int = 0
+) -> Alignment:
+    """Return means over draws of D0 at the dimension of the tokens, and the spread of the cosine.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+        Its tokens have a covariance.
+    steps : TwoSteps
+    draws, seed : int
+    """
+    drawn = drawn_queries(problem, steps, draws, seed)
+    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
+    return Alignment(
+        **{name: float(np.mean(getattr(drawn, name))) for name in names},
+        rate=math.nan,
+        status=Status(StatusCode.CONVERGED),
+        spread=float(np.std(drawn.cosine)),
+        notes=(randomness_advice(problem, steps),),
+    )
+
+
+def randomness_advice(problem: SparseTokenProblem, query: object) -> str:
+    """Return what to say of a query that is random at the dimension of the tokens, "" if not."""
+    if isinstance(problem.tokens, Isotropic) or not isinstance(query, (TwoSteps, Query)):
+        return ""
+    directions = effective_directions(problem, query)
+    if directions >= LEAST_DIRECTIONS:
+        return ""
+    random = f"as random as one of isotropic tokens in {max(directions, 1.0):.2g} dimensions"
+    if isinstance(query, Query):
+        return (
+            f"A query of this cosine, otherwise uniform, is {random}: few directions carry the "
+            "covariance. The prediction is a mean over such queries; one of them varies by the "
+            "spread. Give the query as a vector, or whiten the tokens first."
+        )
+    return (
+        f"The query of the two steps is {random}: few directions carry the covariance. What is "
+        "predicted is a mean over draws of D0; one draw varies by the spread. Whiten the tokens "
+        "first, or raise alpha0."
+    )
+
+
+def _ratio(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+
+
+def _uniform_beside(xi: np.ndarray, cosine: float, g: np.ndarray) -> np.ndarray:
+    beside = g - np.outer(g @ xi, xi)
+    beside /= np.linalg.norm(beside, axis=1, keepdims=True)
+    return cosine * xi + math.sqrt(1 - cosine**2) * beside
+
+
+def trained_vectors(
+    problem: SparseTokenProblem, steps: TwoSteps, draws: int, rng: np.random.Generator
+) -> tuple[Float[np.ndarray, "draws d"], Float[np.ndarray, " draws"]]:
+    """Return queries of two gradient steps at the dimension of the tokens, and cosines of w1.
+
+    Equation: random-query. n0 = alpha0 d samples, n_y of class y. Given the numbers n_y and the
+    sums N_y ~ N(0, n_y G) of the noise of the mean tokens of each class, G = S_b + S_w/L,
+
+        w1 = -(eta_w/n0) [(n_+ c_+ R/L) mu + c_+ N_+ + c_- N_-],    c_y = l'(y, 0),
+
+    is fixed, and the scores of class y are m_y + s_1 (g_i - mean of g) with
+    m_y = <w1, N_y>/n_y + b1 + (R/L) <w1, mu> 1{+} and s_1^2 = w1^T G w1. The centred noise of
+    the tokens is independent of the mean tokens. With s^2 = w1^T S_w w1 and tokens' centred
+    scores a_i the query is
+
+        q2 = -(eta_q beta/(n0 L)) [P mu + Q S_w w1/s + sqrt(A) N(0, S_w - S_w w1 w1^T S_w/s^2)],
+
+    where P, Q and A are the sums over samples of h_i <a_i, v_i>, of h_i <a_i, x_i>, x_i being
+    the centred noise of the scores in units of s, and of h_i^2 |a_i|^2. They are drawn from
+    their joint Gaussian law given w1 and m_y, with their exact means and their covariances to
+    leading order in n_y; all else is exact, also where few directions carry the covariance.
+    """
+    pi, theta, R, L = problem.letters
+    spectrum, loss = spectrum_of(problem), steps.loss
+    S, xi = spectrum.within, spectrum.signal
+    d, mu = len(xi), theta * xi
+    n = max(1, round(steps.alpha0 * d))
+    counts, g = rng.spawn(2)
+    n_plus = counts.binomial(n, pi, draws)
+    sizes = np.stack([n_plus, n - n_plus]).astype(float)
+    normal = g.standard_normal((draws, 3 * d + 3))
+    plus, minus, rest = np.split(normal[:, 3:], 3, axis=1)
+    root = _mean_root(problem)
+    noise = np.sqrt(sizes)[..., None] * np.stack([_times(root, plus), _times(root, minus)])
+    first = np.array([[float(loss.slope(y, 0.0))] for y in (1.0, -1.0)])
+    w1 = np.einsum("ck,cnd->nd", first, noise) + np.outer(sizes[0] * first[0] * R / L, mu)
+    w1 *= -steps.eta_w / n
+    b1 = -steps.eta_b / n * (sizes * first).sum(axis=0)
+    o, s = w1 @ mu, np.sqrt(w1**2 @ S)
+    s1 = np.sqrt(np.maximum(np.einsum("nd,nd->n", w1, _times(spectrum.mean_token(L), w1)), 0.0))
+    at = b1 + _ratio(np.einsum("nd,cnd->cn", w1, noise), sizes)
+    at[0] += R / L * o
+    spread = s1 * np.sqrt(np.maximum(1 - _ratio(np.ones_like(sizes), sizes), 0.0))
+    P, Q, A = _sums(loss, _Scores(sizes, at, spread, o, s), R * (1 - R / L), L, normal[:, :3])
+    along = S * _ratio(w1.T, s).T
+    rest = np.sqrt(S) * rest
+    rest -= along * _ratio(np.einsum("nd,nd->n", w1, rest), s)[:, None]
+    q = np.outer(P, mu) + Q[:, None] * along + np.sqrt(A)[:, None] * rest
+    step = -steps.eta_q * steps.beta / (n * L)
+    return step * q, _ratio(w1 @ xi, np.linalg.norm(w1, axis=1))
+
+
+class _Scores(NamedTuple):
+    """What the scores of the first readout are, for each class (rows) and draw.
+
+    Attributes
+    ----------
+    sizes, mean, spread : arrays of shape (2, draws)
+        Numbers of samples; of their scores.
+    overlap, width : arrays of shape (draws,)
+        <w1, mu>; s, of the noise of a token's score.
+    """
+
+    sizes: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    overlap: np.ndarray
+    width: np.ndarray
+
+
+def _sums(
+    loss: Loss, scores: _Scores, V: float, L: int, normal: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return draws of P, Q and A of `trained_vectors`.
+
+    Each is a sum of powers (1, 1, 2) of h times a function of the centred noise, which is
+    independent of h. With p ~ N(0, 1) the part of x along v/sqrt(V) and |x|^2 ~ chi^2 of L - 1:
+    s sqrt(V) p + V o on positives; s |x|^2 + o sqrt(V) p on positives, s |x|^2 on others; and
+    |a|^2 = s^2 |x|^2 + (2 s o sqrt(V) p + V o^2) on positives.
+    """
+    o = np.stack([scores.overlap, 0 * scores.overlap])
+    V_of = np.array([[V], [0.0]]) * np.ones_like(o)
+    s = np.broadcast_to(scores.width, o.shape)
+    mean = np.stack([V_of * o, s * (L - 1), s**2 * (L - 1) + V_of * o**2])
+    covariance = np.empty((3, 3, *o.shape))
+    covariance[0, 0] = s**2 * V_of
+    covariance[0, 1] = s * o * V_of
+    covariance[0, 2] = 2 * s**2 * o * V_of
+    covariance[1, 1] = 2 * s**2 * (L - 1) + o**2 * V_of
+    covariance[1, 2] = 2 * s**3 * (L - 1) + 2 * s * o**2 * V_of
+    covariance[2, 2] = 2 * s**4 * (L - 1) + 4 * s**2 * o**2 * V_of
+    for i, j in ((1, 0), (2, 0), (2, 1)):
+        covariance[i, j] = covariance[j, i]
+    y = np.broadcast_to(_LABELS, o.shape)
+    exact = smoothed_at(loss, y, scores.mean, scores.spread, np.zeros_like(o))
+    total = (scores.sizes * mean * np.stack([exact.p, exact.p, exact.pp])).sum(axis=1)
+    g, weight = gaussian_panels()
+    h = loss.slope(y[..., None], scores.mean[..., None] + scores.spread[..., None] * g)
+    h = np.asarray(h, dtype=float)
+    powers = [1, 1, 2]
+    moments = [(h**k) @ weight for k in range(5)]
+    shares = [(h**k) @ (weight * g) for k in range(3)]  # what the mean score has fixed
+    varied = np.empty_like(covariance)
+    for i, a in enumerate(powers):
+        for j, b in enumerate(powers):
+            own = moments[a + b] - moments[a] * moments[b] - shares[a] * shares[b]
+            varied[i, j] = moments[a + b] * covariance[i, j] + own * mean[i] * mean[j]
+    varied = (scores.sizes * varied).sum(axis=2)
+    root = _root(np.moveaxis(varied, -1, 0))
+    drawn = total + np.einsum("nij,nj->in", root, normal)
+    return drawn[0], drawn[1], np.maximum(drawn[2], 0.0)
+
+
+def _root(covariances: np.ndarray) -> np.ndarray:
+    """Return roots of stacked covariances, which may be singular."""
+    size = np.sqrt(np.maximum(np.einsum("nii->ni", covariances), 0.0))
+    scale = np.where(size > 0, size, 1.0)
+    like = covariances / (scale[:, :, None] * scale[:, None])
+    values, vectors = np.linalg.eigh(like)
+    # The symmetric root: unlike eigenvectors it does not turn with rounding.
+    half = (vectors * np.sqrt(np.maximum(values, 0.0))[:, None]) @ np.swapaxes(vectors, 1, 2)
+    return half * scale[:, :, None]
+
+
+def _times(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return rows * G if G.ndim == 1 else rows @ G
+
+
+@functools.lru_cache(maxsize=2)
+def _mean_root(problem: SparseTokenProblem) -> np.ndarray:
+    """Return the symmetric root of G, diagonal or full."""
+    G = spectrum_of(problem).mean_token(problem.length)
+    if G.ndim == 1:
+        return np.sqrt(G)
+    values, vectors = np.linalg.eigh(G)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
