@@ -151,11 +151,3 @@ def test_check_refuses_what_compute_would():
     with pytest.raises(InvalidInput, match="tolerance"):
         check({**row, "tolerance": 0.0})
     check({**row, "alpha1": math.inf})
-
-
-def test_what_theory_has_no_nodes_for_is_found_at_the_check():
-    axes = [listed("length", [10, 30_000])]
-    with pytest.raises(InvalidInput, match="length"):
-        Grid("learning", axes, {"model": "attention"}).check_points()
-    for fixed in ({"model": "pooled"}, {"model": "attention", "cosine": 0.5, "sharpness": 0.0}):
-        Grid("learning", axes, fixed).check_points()

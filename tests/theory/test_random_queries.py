@@ -191,7 +191,7 @@ def test_a_random_query_is_predicted_over_draws():
     found = st.predict(of, st.Attention(steps), st.Readout("square", 0.05, loads))
     assert found.converged
     assert (found.spread > 0.01).all()
-    assert "mean over draws of D0" in found.advice
+    assert "mean over draws of D0" in found.advice[0]
     assert found.cosine[0] == st.align(of, steps).cosine
     assert st.align(of, steps).spread > 0.05
     assert st.capacity(of, st.Attention(steps)).status == "no_limit"
@@ -199,7 +199,7 @@ def test_a_random_query_is_predicted_over_draws():
     assert np.isfinite(mixed.test_error).all()
     one = st.predict(of, st.Attention(st.Query(0.5, 2.0)), st.Readout("square", 0.05, 2.0))
     assert one.converged
-    assert "as a vector" in one.advice
+    assert "as a vector" in one.advice[-1]
     whitened = problem(300, 0.0)
     assert st.predict(whitened, st.Attention(steps)).spread is None
 

@@ -17,7 +17,6 @@ from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
 from sparsetoken.sweep.parameters import PROBLEM, READOUT, STEPS, defaults
 from sparsetoken.sweep.records import CONVERGED, Result
-from sparsetoken.theory.feature_law import MOST_TOKENS
 from sparsetoken.validation import InvalidInput, choice, real
 
 
@@ -56,19 +55,10 @@ def check(
     if point["quantity"] == "theory":
         real("tolerance", point["tolerance"], 0.0, 1.0, open_low=True, open_high=True)
         _ = point.problem, point.model, point.readout
-        if point.problem.length > MOST_TOKENS and point["experiment"] != "alignment":
-            _require_law(point)
     elif point["experiment"] == "alignment":
         require_query_memory(point.problem, point.steps, point.setting, memory_budget)
     else:
         _ = point.plan
-
-
-def _require_law(point: _Point) -> None:
-    """Raise `InvalidInput` if theory has no nodes for so many tokens."""
-    trained = Query(0.0, 1e-3)  # in the place of any query that is not blunt
-    query = point.query if isinstance(point.query, Query) else trained
-    theory.feature_law(point.model, point.problem, query, 2)
 
 
 class _Point:

@@ -23,7 +23,6 @@ _COARSE = 64
 SEED = 20250929  # any fixed number: the same nodes in every run
 
 COLUMNS = ("along", "across", "C", "y", "weight")
-MOST_TOKENS = MOST_DIMENSIONS
 
 _KEPT_BYTES = 2**24
 
@@ -409,10 +408,10 @@ def refuse_many_tokens(length: int) -> None:
     InvalidInput
         If they are.
     """
-    if length > MOST_TOKENS:
+    if length > MOST_DIMENSIONS:
         remedy = "Sobol sequences have no more dimensions; simulate instead."
         name = "length (L) of samples whose tokens are drawn one by one"
-        raise InvalidInput(name, f"<= {MOST_TOKENS}", length, remedy)
+        raise InvalidInput(name, f"<= {MOST_DIMENSIONS}", length, remedy)
 
 
 def _scrambled_tokens(R: int, L: int, points: int, most: int) -> Iterable[Tokens]:

@@ -72,8 +72,8 @@ def test_an_effect_that_vanishes_changes_nothing(model):
         st.capacity(st.SparseTokenProblem(5, 1, 2.0, 0.4, tokens=law), model, tolerance=1e-3)
         for law in (tokens, least)
     )
-    assert one.status.converged
-    assert two.status.converged
+    random = isinstance(model.query, st.TwoSteps)  # in 30 dimensions
+    assert one.status == two.status == ("no_limit" if random else "converged")
     allowance = 4 * np.hypot(one.numerical_error, two.numerical_error) + 1e-6
     assert two.capacity == pytest.approx(one.capacity, abs=allowance)
 

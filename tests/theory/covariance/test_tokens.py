@@ -11,6 +11,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.theory import critical_cosine, oracle, sign_boundary, small_step_margin
+from sparsetoken.theory.covariance.draws import DRAWS
 from sparsetoken.theory.covariance.query import covariance_margin
 from sparsetoken.validation import InvalidInput
 
@@ -177,9 +178,15 @@ def test_a_rotation_changes_nothing(between):
         one, two = (
             st.predict(
                 st.SparseTokenProblem(5, 1, 4.0, tokens=law), model, st.Readout(alpha1=3.0)
-            ).to_dict()
+            )
             for law in laws
         )
+        if one.spread is not None:  # other draws of one law: 2048 of each
+            allowed = 3 * np.hypot(one.numerical_error, two.numerical_error)
+            assert two.test_error == pytest.approx(one.test_error, abs=allowed)
+            assert two.spread == pytest.approx(one.spread, rel=0.15)
+            continue
+        one, two = one.to_dict(), two.to_dict()
         for name in ("test_error", "training_loss", "auc", "noise_overlap", "susceptibility"):
             assert two[name] == pytest.approx(one[name], rel=1e-6), (model, name)
 
@@ -229,9 +236,8 @@ def test_another_test_problem():
 
 def test_what_is_refused():
     both, one = (st.SparseTokenProblem(5, 1, 4.0, tokens=law) for law in (TOKENS, ONE))
-    for run in (st.predict, st.capacity):
-        with pytest.raises(InvalidInput, match="leave between out"):
-            run(both, st.Elementwise(st.Query(0.8, 1.0)))
+    with pytest.raises(InvalidInput, match="leave between out"):
+        st.capacity(both, st.Elementwise(st.Query(0.8, 1.0)))
     singular = st.TokenCovariance(np.arange(4.0), signal=[0.6, 0.8, 0.0, 0.0])
     beside = st.TokenCovariance(singular.within, np.ones(4), singular.signal)
     for law, model in ((singular, st.Pooled()), (beside, st.Attention(st.Query(0.8, 1.0)))):
@@ -265,7 +271,8 @@ def test_where_the_query_turns():
     assert "turns away" in found.advice[0]
     boundary = sign_boundary(problem, st.TwoSteps(), "eta_b", 0.5, 100.0)
     turned = st.TwoSteps(eta_b=boundary.value)
-    assert abs(st.align(problem, turned).cosine) < 1e-6
+    drawn = st.align(problem, turned)  # over draws of D0
+    assert abs(drawn.cosine) < 4 * drawn.spread / np.sqrt(DRAWS)
     assert covariance_margin(problem, turned) == pytest.approx(0, abs=1e-9)
 
 

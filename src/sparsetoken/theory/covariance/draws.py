@@ -26,6 +26,7 @@ DRAWS = 2048
 """Draws of the query that means are taken over; each costs some O(d) operations."""
 
 _BLOCK = 2**20  # numbers of a vector for each of the draws that are made together
+_ROUNDING = 1e-12  # relative, of a variance
 _LABELS = np.array([[1.0], [-1.0]])  # a row for each class
 
 
@@ -38,7 +39,8 @@ def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -
 
         r_k = 2 E[q^T S q]^2 / Var(q^T S q),
 
-    the effective rank tr(SQ)^2/tr((SQ)^2) if m = 0, and d for isotropic tokens. The standard
+    the effective rank tr(SQ)^2/tr((SQ)^2) if m = 0, and d for isotropic tokens. A given cosine
+    leaves a uniform direction, of length 1: there it is infinite for isotropic tokens. The standard
     deviation of the logarithm of the sharpness is 1/sqrt(2 r_k). The second is that of the
     signal in the scores, tau = theta <q, xi>/sigma,
 
@@ -62,20 +64,40 @@ def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -
         Its tokens have a covariance.
     query : TwoSteps or Query
     """
-    spectrum, law = spectrum_of(problem), query_law(problem, query)
-    S, xi, Q, m = spectrum.within, spectrum.signal, law.scatter, law.mean
-    root = np.sqrt(S)
+    spectrum = spectrum_of(problem)
+    S, xi = spectrum.within, spectrum.signal
+    if isinstance(query, Query):
+        mean, variance = _moments_beside(S, xi, query.cosine)
+        return 2 * mean**2 / variance if variance > 0 else math.inf
+    law = query_law(problem, query)
+    Q, m, root = law.scatter, law.mean, np.sqrt(S)
     half = root**2 * Q if Q.ndim == 1 else root[:, None] * Q * root
     mean = float(S @ m**2) + trace(Q, S)
     moved = Q * (S * m) if Q.ndim == 1 else Q @ (S * m)
     variance = 2 * float(np.sum(half**2)) + 4 * float((S * m) @ moved)
     r = 2 * mean**2 / variance if variance > 0 else math.inf
-    if isinstance(query, Query):
-        return r
     along = float(xi @ (Q * xi if Q.ndim == 1 else Q @ xi))
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = float(np.sum(np.where(xi == 0, 0.0, xi**2 / S)))
     return min(r, mean * kept / along) if along > 0 else r
+
+
+def _moments_beside(S: np.ndarray, xi: np.ndarray, cosine: float) -> tuple[float, float]:
+    """Return mean and variance of q^T S q, q of a cosine and otherwise uniform beside the signal.
+
+    With P = I - xi xi^T the uniform part u has E[u^T S u] = tr(PSP)/(d - 1) and
+    Var(u^T S u) = 2 [tr((PSP)^2) - tr(PSP)^2/(d - 1)]/((d - 1)(d + 1)), and xi^T S u the variance
+    |P S xi|^2/(d - 1).
+    """
+    s2, n = cosine**2, len(xi) - 1
+    along, along_squared = float(S @ xi**2), float(S**2 @ xi**2)
+    first = float(S.sum()) - along
+    second = float(S @ S) - 2 * along_squared + along**2
+    apart = max(second - first**2 / n, 0.0)
+    mixed = max(along_squared - along**2, 0.0) / n
+    variance = (1 - s2) ** 2 * 2 * apart / (n * (n + 2)) + 4 * s2 * (1 - s2) * mixed
+    mean = s2 * along + (1 - s2) * first / n
+    return mean, variance if variance > _ROUNDING * mean**2 else 0.0
 
 
 class DrawnQueries(NamedTuple):
