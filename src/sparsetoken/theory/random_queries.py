@@ -25,7 +25,7 @@ from sparsetoken.theory.readout.accuracy import TOLERANCE
 from sparsetoken.theory.setting import Setting
 
 _SOLVED, _MOST = 16, 64  # draws chosen for the spline at first, and at most; half as many beside
-_ACCURACY = 1e-3  # of a readout; where the spread is small some are solved again, better
+_FEW, _MANY = 512, 8192  # nodes of a readout; where the spread is small some are solved again
 _BETTER = 4  # readouts solved again
 _SHARE = 0.1  # of the spread, to which the mean over draws is known
 
@@ -130,14 +130,14 @@ def predict_over_draws(
     order = _far_apart(places, min(_MOST, draws // 2))
     by_chance = sorted(set(range(draws)) - set(order))
     solved, better = min(_SOLVED, len(order)), None
-    solver = _Solver(problem, model, test_problem, readouts, max(tolerance, _ACCURACY), queries)
+    solver = _Solver(problem, model, test_problem, readouts, _FEW, queries)
     while True:
         design = _Design(places, order[:solved], by_chance[: max(1, solved // 2)])
         found = [_averaged(solver, better, j, design, tolerance) for j in range(len(readouts))]
         short = [one for one in found if one.mean.status.code is StatusCode.TOLERANCE_NOT_REACHED]
         nodes = any(one.mean.numerical_error > math.sqrt(2) * one.standard_error for one in short)
         if nodes and better is None:
-            better = _Solver(problem, model, test_problem, readouts, tolerance, queries)
+            better = _Solver(problem, model, test_problem, readouts, _MANY, queries)
         elif short and not nodes and solved < len(order):
             solved = min(2 * solved, len(order))
         else:
@@ -161,11 +161,12 @@ class _Solver:
         model: Model,
         test_problem: SparseTokenProblem | None,
         readouts: Sequence[Readout],
-        tolerance: float,
+        nodes: int,
         queries: DrawnQueries,
     ) -> None:
         self._of = problem, model, test_problem
-        self._readouts, self._tolerance, self.queries = readouts, tolerance, queries
+        self._last: Setting | None = None
+        self._readouts, self._nodes, self.queries = readouts, nodes, queries
         self._known: dict[int, list[Prediction]] = {}
 
     def at(self, draw: int) -> list[Prediction]:
@@ -174,8 +175,9 @@ class _Solver:
             problem, model, test_problem = self._of
             q, k = self.queries.vectors[draw], float(self.queries.sharpness[draw])
             given = dataclasses.replace(model, query=QueryVector(q.tolist(), k))
-            setting = Setting(problem, given, test_problem)
-            self._known[draw] = setting.predictions(self._readouts, self._tolerance)
+            setting = Setting(problem, given, test_problem, self._nodes, like=self._last)
+            self._last = setting
+            self._known[draw] = setting.predictions(self._readouts, TOLERANCE)
         return self._known[draw]
 
 

@@ -42,6 +42,8 @@ class Setting:
         Its tokens have the same law.
     nodes : int, optional
         A fixed number of nodes for each class and scramble.
+    like : Setting, optional
+        One that is much like this one and has predicted the same readouts.
 
     Raises
     ------
@@ -55,6 +57,7 @@ class Setting:
         model: Model,
         test_problem: SparseTokenProblem | None = None,
         nodes: int | None = None,
+        like: Setting | None = None,
     ) -> None:
         self.problem, self.model = problem, model
         self.tested = problem if test_problem is None else test_problem
@@ -66,6 +69,7 @@ class Setting:
         self.advice = advice_on(problem, model, self.query)
         self._random = randomness_advice(problem, model.query)
         self._features = model_features(model, problem, self.query)
+        self._like, self._curves = like, dict[Loss, LearningCurve]()
         self._fixed, self._points = nodes is not None, nodes or FIRST_POINTS
 
     @property
@@ -85,21 +89,20 @@ class Setting:
             If a ridge is 0 and the features have no noise in some direction.
         """
         accuracy = math.inf if self._fixed else tolerance
-        curves: dict[Loss, LearningCurve] = {}
-        return [self._prediction(readout, accuracy, curves) for readout in readouts]
+        self._curves = {}
+        return [self._prediction(readout, accuracy) for readout in readouts]
 
-    def _prediction(
-        self, readout: Readout, tolerance: float, curves: dict[Loss, LearningCurve]
-    ) -> Prediction:
+    def _prediction(self, readout: Readout, tolerance: float) -> Prediction:
         if self._featureless:
             return self._with_query(self._without_features(readout))
         stage = self._stage(readout)
         if not stage.status.converged:
             return self._with_query(without_readout(stage.status))
-        loss = stage.loss
+        loss, curves = stage.loss, self._curves
         if loss not in curves:
             law = self._features, self.problem, self.tested
-            curves[loss] = LearningCurve(*law, loss, tolerance, self._points)
+            like = None if self._like is None else self._like._curves.get(loss)
+            curves[loss] = LearningCurve(*law, loss, tolerance, self._points, like)
         point = curves[loss].solve(readout.alpha1, stage.ridge)
         return self._with_query(_predicted(point, stage, tolerance), self._more(point, readout))
 

@@ -74,6 +74,8 @@ class LearningCurve:
         Of the test error, as of `allowed_error`; inf for the first nodes, whatever their error.
     first_points : int
         Nodes for each class and scramble to begin with.
+    like : LearningCurve, optional
+        Of features that are much like these, whose solutions are where to start.
     """
 
     def __init__(
@@ -84,10 +86,13 @@ class LearningCurve:
         loss: Loss,
         tolerance: float,
         first_points: int = FIRST_POINTS,
+        like: LearningCurve | None = None,
     ) -> None:
         self._features, self._problem, self._tested = features, problem, tested
         self._loss, self._tolerance = loss, tolerance
         self._levels: dict[int, _Level] = {}
+        self._found: dict[Load, SaddlePoint] = {}
+        self._elsewhere = {} if like is None else like._found
         self._first = self._last = first_points  # the last is that of the point before
 
     def solve(self, alpha: float, ridge: float) -> SolvedPoint:
@@ -107,7 +112,7 @@ class LearningCurve:
                 found = attempt.solve(start)
                 done = not found.converged or attempt.enough(self._tolerance)
                 if done or attempt.enough_by_drawing(found, self._tolerance) or last:
-                    self._last = points
+                    self._last, self._found[load] = points, found
                     return attempt.complete(found)
             points *= _MORE
 
@@ -136,7 +141,7 @@ class LearningCurve:
             if away < distance:
                 state = here.readout.state(guess.x, load.samples)
                 best, distance = SaddlePoint(guess.x, state, load, 0.0, math.inf, 0, True), away
-        return here.rough(load) if best is None else best
+        return here.rough(load, self._elsewhere.get(load)) if best is None else best
 
 
 class _Level:
@@ -154,10 +159,10 @@ class _Level:
         self.exact = readout.nodes.exact and tested.exact
         self.solved = SolvedLoads(readout.positive)
 
-    def rough(self, load: Load) -> SaddlePoint:
+    def rough(self, load: Load, start: SaddlePoint | None) -> SaddlePoint:
         """Return the solution for a law of few nodes that stands for this one."""
         few = self._features.readout(self.readout.nodes.coarse(), self.readout.loss)
-        return solve_readout(few, load, tolerance=ROUGH_STEP)
+        return solve_readout(few, load, start, ROUGH_STEP)
 
     def scores(self, at: SaddlePoint) -> ScoreLaw:
         """Return the scores of a readout on new data."""
