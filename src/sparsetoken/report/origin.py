@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from sparsetoken.numerics.threads import kernels
 from sparsetoken.sweep.rows import Row
-from sparsetoken.sweep.threads import kernels
 
 COMPUTE = ("python", "numpy", "scipy", "jax")
 

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import NamedTuple
 
+from sparsetoken.numerics.threads import kernels, use_one_thread
 from sparsetoken.sweep.processes import mark_row, peak_memory
 from sparsetoken.sweep.records import FAILED, Answer, Call, Result
-from sparsetoken.sweep.threads import kernels, use_one_thread
 
 PACKAGES = ("numpy", "scipy", "jax", "jaxlib")
 LONGEST_MESSAGE = 2000

@@ -18,6 +18,7 @@ from concurrent.futures import (
 )
 from typing import Any
 
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.sweep.batch import Report, package_version, run_batch
 from sparsetoken.sweep.plan import Plan
 from sparsetoken.sweep.processes import NO_ROW, WorkerDied
@@ -33,7 +34,6 @@ from sparsetoken.sweep.records import (
 )
 from sparsetoken.sweep.repair import repair
 from sparsetoken.sweep.store import Store
-from sparsetoken.sweep.threads import one_thread
 from sparsetoken.validation import integer
 
 MOST_DEATHS = 3

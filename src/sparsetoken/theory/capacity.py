@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from sparsetoken.models import Attention, Model
+from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.progress import Progress, progress_of
 from sparsetoken.results import Capacity, Status, StatusCode
@@ -27,6 +28,7 @@ _FEW = 64  # nodes, to see whether a law is exact
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
 
 
+@on_one_thread
 def capacity(
     problem: SparseTokenProblem,
     model: Model = Attention(),

@@ -84,6 +84,10 @@ class ModelFeatures(abc.ABC):
     def readout(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
         """Return the equations of a readout on features with these nodes."""
 
+    def rough(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
+        """Return equations of less work whose solution is near, for few nodes."""
+        return self.readout(nodes.coarse(), loss)
+
     @abc.abstractmethod
     def samples(self, alpha: float) -> float:
         """Return the number of samples of these equations at a load n1/d."""
@@ -160,6 +164,10 @@ class CorrelatedFeatures(ModelFeatures):
     def readout(self, nodes: FeatureNodes, loss: Loss) -> SpectrumReadout:
         """Return the equations."""
         return SpectrumReadout(nodes, loss, self.covariances, self.removed)
+
+    def rough(self, nodes: FeatureNodes, loss: Loss) -> ConvexReadout:
+        """Return equations of less work, with covariances that commute."""
+        return SpectrumReadout(nodes.coarse(), loss, self.covariances.commuting(), self.removed)
 
     def samples(self, alpha: float) -> float:
         """Return the number of samples."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 from sparsetoken.models import Attention, Model, Pooled, entry_of
+from sparsetoken.numerics.threads import on_one_thread
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.progress import SILENT, Progress, progress_of
@@ -22,6 +23,7 @@ from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import broadcast, require_numbers
 
 
+@on_one_thread
 @with_x64
 def predict(
     problem: SparseTokenProblem,
@@ -133,6 +135,7 @@ def _predictions(
     return [found[place] for place in range(len(points))]
 
 
+@on_one_thread
 @with_x64
 def predict_readouts(
     problem: SparseTokenProblem,

@@ -176,9 +176,7 @@ def test_a_rotation_changes_nothing(between):
     steps = st.TwoSteps(2.0, eta_q=20.0)
     for model in (st.Pooled(), st.Attention(steps), st.Attention(st.Query(0.8, 1.0))):
         one, two = (
-            st.predict(
-                st.SparseTokenProblem(5, 1, 4.0, tokens=law), model, st.Readout(alpha1=3.0)
-            )
+            st.predict(st.SparseTokenProblem(5, 1, 4.0, tokens=law), model, st.Readout(alpha1=3.0))
             for law in laws
         )
         if one.spread is not None:  # other draws of one law: 2048 of each

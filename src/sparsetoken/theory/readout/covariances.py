@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -117,6 +118,10 @@ class Covariances(abc.ABC):
     @abc.abstractmethod
     def largest(self) -> np.ndarray:
         """The largest eigenvalue of each, or a bound on it."""
+
+    def commuting(self) -> Covariances:
+        """Return covariances with common eigenvectors that stand for these, to start from."""
+        return self
 
     @abc.abstractmethod
     def gram(self, J: int) -> np.ndarray:
@@ -269,8 +274,17 @@ class FullCovariances(Covariances):
             self._first, self._basis = linalg.eigh(matrices[0], check_finite=False)
         self._rest = [self._basis.T @ G @ self._basis for G in matrices[1:]]
         self.directions = directions.rotated(self._basis)
+        self._last: tuple[bytes, np.ndarray] | None = None
+        self._answer: tuple[bytes, Response] | None = None
 
     def _inverse(self, pull: Pull, ridge: float) -> np.ndarray:
+        """Return H^-1; the last one is kept, since a solution is asked about more than once."""
+        key = np.append(pull.kappa, ridge).tobytes()
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._inverse_of(pull, ridge)
+        return self._last[1]
+
+    def _inverse_of(self, pull: Pull, ridge: float) -> np.ndarray:
         H = np.diag(ridge + pull.kappa[0] * self._first)
         for kappa, G in zip(pull.kappa[1:], self._rest, strict=True):
             H += kappa * G
@@ -293,6 +307,12 @@ class FullCovariances(Covariances):
         return A
 
     def response(self, pull: Pull, ridge: float, n: float) -> Response:
+        key = np.concatenate([*pull, [ridge, n]]).tobytes()
+        if self._answer is None or self._answer[0] != key:
+            self._answer = key, self._response(pull, ridge, n)
+        return self._answer[1]
+
+    def _response(self, pull: Pull, ridge: float, n: float) -> Response:
         eta, J, K = pull.eta, len(pull.eta), self.count
         inverse = self._inverse(pull, ridge)
         R = [self._first[:, None] * inverse, *(G @ inverse for G in self._rest)]  # G_k H^-1
@@ -307,13 +327,18 @@ class FullCovariances(Covariances):
         for k in range(K):
             along[k] = pulled[k] @ moved + _traced(R[k], noise, eta)
             for m in range(k, K):
-                # tr(G_j H^-1 G_k H^-1 G_m H^-1) is the same in every order
-                product = R[k] @ R[m]
-                two[k, m] = two[m, k] = np.trace(product)
-                bent = pulled[k] @ inverse @ pulled[m] + eta @ _traced(product, noise, eta)
+                two[k, m] = two[m, k] = float(np.vdot(R[k].T, R[m]))
+                bent = pulled[k] @ inverse @ pulled[m]
+                if k == m or noise:
+                    product = R[k] @ R[m]
+                    bent += eta @ _traced(product, noise, eta)
+                    # tr(G_j H^-1 G_k H^-1 G_m H^-1) is the same in every order; with two
+                    # covariances, two of three are always equal
+                    for j in range(K):
+                        value = float(np.vdot(R[j].T, product))
+                        for place in itertools.permutations((j, k, m)):
+                            three[place] = value
                 curved[k, m] = curved[m, k] = bent
-                for j in range(K):
-                    three[j, k, m] = three[j, m, k] = float(np.vdot(R[j].T, product))
         return _assembled(pull, n, (self._form(inverse, J, J), along, curved), (one, two, three))
 
     def overlaps(self, pull: Pull, ridge: float) -> np.ndarray:
@@ -336,6 +361,10 @@ class FullCovariances(Covariances):
             value += eta @ _traced(turned @ inverse, noise, eta)
             found.append(float(value))
         return np.array(found)
+
+    def commuting(self) -> CommutingCovariances:
+        values = np.array([self._first, *(np.diagonal(G) for G in self._rest)])
+        return CommutingCovariances(np.maximum(values, 0.0), self.directions)
 
     def gram(self, J: int) -> np.ndarray:
         return self._form(np.eye(self.dimension), J, J)

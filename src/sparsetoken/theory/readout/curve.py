@@ -161,7 +161,7 @@ class _Level:
 
     def rough(self, load: Load, start: SaddlePoint | None) -> SaddlePoint:
         """Return the solution for a law of few nodes that stands for this one."""
-        few = self._features.readout(self.readout.nodes.coarse(), self.readout.loss)
+        few = self._features.rough(self.readout.nodes, self.readout.loss)
         return solve_readout(few, load, start, ROUGH_STEP)
 
     def scores(self, at: SaddlePoint) -> ScoreLaw:

@@ -1,12 +1,20 @@
-"""One BLAS thread: the last digits of a product depend on how many threads share it."""
+"""One BLAS thread.
+
+The last digits of a product depend on how many threads share it, and where other work keeps the
+cores busy, threads that wait for one another make small products many times slower.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import importlib
-from collections.abc import Iterator
-from typing import Any
+import os
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 LOADED_FIRST = ("numpy", "scipy.linalg")  # each brings a BLAS library of its own
 
@@ -22,6 +30,19 @@ def _controller() -> Any:
 def use_one_thread() -> None:
     """Limit this process to one thread until it ends, whatever the environment says."""
     _controller().limit(limits=1)
+
+
+def on_one_thread(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Run a function of many small products on one thread."""
+
+    @functools.wraps(function)
+    def wrapped(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
+            return function(*args, **kwargs)
+        with one_thread():
+            return function(*args, **kwargs)
+
+    return wrapped
 
 
 @contextlib.contextmanager
