@@ -125,7 +125,7 @@ def test_effective_directions():
     S, last = problem(400, 1.5).tokens.within, np.eye(400)[-1]
     of = st.SparseTokenProblem(tokens=st.TokenCovariance(S, signal=last))
     steep = effective_directions(of, st.Query(0.0, 1.0))
-    # but for the signal's own and the length of a uniform direction, which does not vary: 1/400 each
+    # but for the signal's own, and the length of a uniform direction, which does not vary
     rank = S.sum() ** 2 / (S @ S)
     assert steep == pytest.approx(rank / (1 - rank / 400), rel=0.02)
     # Of two steps it grows like d for flat spectra and stays bounded for steep ones.

@@ -49,7 +49,8 @@ def capacity(
     model : Model
         With its query, or the steps that find it.
     tolerance : float
-        Relative error of the capacity that is acceptable, in (0, 1).
+        Relative error of the capacity that is acceptable, in (0, 1). That is the tolerance of
+        `predict` for a number above 1.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 

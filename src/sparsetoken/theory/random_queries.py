@@ -174,7 +174,7 @@ class _Solver:
         if draw not in self._known:
             problem, model, test_problem = self._of
             q, k = self.queries.vectors[draw], float(self.queries.sharpness[draw])
-            given = dataclasses.replace(model, query=QueryVector(q.tolist(), k))
+            given = dataclasses.replace(model, query=QueryVector(q.tolist(), k))  # type: ignore[call-arg]
             setting = Setting(problem, given, test_problem, self._nodes, like=self._last)
             self._last = setting
             self._known[draw] = setting.predictions(self._readouts, TOLERANCE)

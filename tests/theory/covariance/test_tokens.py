@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.theory import critical_cosine, oracle, sign_boundary, small_step_margin
+from sparsetoken.theory import critical_cosine, features, oracle, sign_boundary, small_step_margin
 from sparsetoken.theory.covariance.draws import DRAWS
 from sparsetoken.theory.covariance.query import covariance_margin
 from sparsetoken.validation import InvalidInput
@@ -302,3 +302,48 @@ def test_the_capacity_of_vectorized_needs_noise_in_the_differences_of_tokens():
     assert st.capacity(problem, st.Pooled()).status.converged
     with pytest.raises(InvalidInput, match="with an inverse"):
         st.capacity(problem, st.Vectorized())
+
+
+# activation, letters, size of the effect, loss, load
+SEEN = [
+    ("erf", (6, 2, 3.0, 0.4), 8.0, "logistic", 4.0),
+    ("exp", (5, 1, 3.0, 0.5), 2.0, "square", 3.0),
+    ("relu", (8, 2, 2.5, 0.3), 3.0, "squared_hinge", 3.0),
+]
+
+
+@pytest.mark.parametrize("case", SEEN, ids=[case[0] for case in SEEN])
+def test_elementwise_weights_see_what_samples_share(case, monkeypatch):
+    """Against simulation within 4 standard errors and a correction of order 1/d.
+
+    Weights that do not see the effect are told apart.
+    """
+    activation, letters, effect, loss, alpha = case
+    d, rng = 160, np.random.default_rng(5)
+    basis = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    B = basis @ np.diag(0.2 * effect * rng.random(d)) @ basis.T
+    xi = rng.standard_normal(d)
+    xi /= np.linalg.norm(xi)
+    law = st.TokenCovariance(spectrum(-0.3, d), 0.5 * (B + B.T), signal=xi)
+    problem = st.SparseTokenProblem(*letters, tokens=law)
+    query = st.QueryVector(0.8 * xi * np.sqrt(d) + 0.6 * rng.standard_normal(d), 0.7)
+    model, readout = st.Elementwise(query, activation), st.Readout(loss, 0.1, alpha)
+    measured = st.simulate(problem, model, readout, trials=30, seed=3)
+
+    def apart(found):
+        return [
+            abs(getattr(found, name) - getattr(measured.mean, name))
+            / (4 * getattr(measured.standard_error, name) + 0.4 / d)
+            for name in ("test_error", "training_loss")
+        ]
+
+    found = st.predict(problem, model, readout, tolerance=1e-3)
+    assert found.converged
+    assert max(apart(found)) < 1
+    blind = features.elementwise_nodes_with_effect
+
+    def without(model, problem, shift, effect, sharpness, points):
+        return blind(model, problem, shift, 0.0, sharpness, points)
+
+    monkeypatch.setattr(features, "elementwise_nodes_with_effect", without)
+    assert max(apart(st.predict(problem, model, readout, tolerance=1e-3))) > 1.5

@@ -190,9 +190,12 @@ def align_over_draws(
     draws, seed : int
     """
     drawn = drawn_queries(problem, steps, draws, seed)
-    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
     return Alignment(
-        **{name: float(np.mean(getattr(drawn, name))) for name in names},
+        cosine=float(drawn.cosine.mean()),
+        overlap=float(drawn.overlap.mean()),
+        norm=float(drawn.norm.mean()),
+        sharpness=float(drawn.sharpness.mean()),
+        readout_cosine=float(drawn.readout_cosine.mean()),
         rate=math.nan,
         status=Status(StatusCode.CONVERGED),
         spread=float(np.std(drawn.cosine)),

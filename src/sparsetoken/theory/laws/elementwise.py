@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -125,9 +126,8 @@ def elementwise_nodes_with_effect(
         for label, informative, chance in ((1.0, R, pi), (-1.0, 0, 1 - pi)):
             uniforms = np.clip(sobol_sequence(L + 1, rng).random(points), 1e-300, 1 - 1e-16)
             zeta, logs = ndtri(uniforms[:, 0]), np.log(uniforms[:, 1:])
-            groups = Layout(informative, L - informative, most=L).groups(
-                lambda own, logs=logs: logs[:, own], lambda own, logs=logs: logs[:, own]
-            )
+            columns = functools.partial(np.take, logs, axis=1)
+            groups = Layout(informative, L - informative, most=L).groups(columns, columns)
             g = np.concatenate([group.largest for group in groups], axis=1)
             projected = g + effect * zeta[:, None]
             projected[:, :informative] += shift
