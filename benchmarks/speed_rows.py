@@ -22,6 +22,9 @@ from speed_sides import (
     bag_predict,
     cold_first,
     cold_second,
+    corner,
+    corner_of_capacity,
+    corner_of_covariance,
     curve_damped,
     curve_ours,
     diagram_ours,
@@ -93,6 +96,10 @@ def _trial(model: Model, loss: str = "logistic") -> Row:
     )
 
 
+def _corner(side: Callable[[], Action], what: str) -> Row:
+    return Row(side, None, what, rounds=1)
+
+
 ROWS = {
     "theory_point": Row(
         point_ours,
@@ -114,6 +121,20 @@ ROWS = {
         "pooled, logistic; against nested adaptive quadrature and a root finder",
         agree=same_number("test_error", 1e-6),
     ),
+    "corner_long": _corner(corner(length=1000), "attention, logistic, L = 1000"),
+    "corner_long_square": _corner(corner("square", length=1000), "the same, square"),
+    "corner_longest": _corner(corner(length=10_000), "the same, logistic, L = 10 000"),
+    "corner_weak_ridge": _corner(corner(ridge=1e-8), "attention, logistic, L = 10, ridge 1e-8"),
+    "corner_no_ridge": _corner(corner(ridge=0.0), "the same, ridge 0"),
+    "corner_no_ridge_hinge": _corner(corner("hinge", ridge=0.0), "the same, hinge"),
+    "corner_all_informative": _corner(
+        corner(length=5, informative=5), "attention, logistic, L = R = 5: a test error of 5e-4"
+    ),
+    "corner_sharp_capacity": _corner(corner_of_capacity, "capacity at sharpness 1000"),
+    "corner_covariance": _corner(corner_of_covariance(False), "a spectrum of d = 300"),
+    "corner_effect": _corner(
+        corner_of_covariance(True), "the same with an effect of bags that does not commute"
+    ),
     "learning_curve_50": Row(
         curve_ours,
         curve_damped,
@@ -133,6 +154,9 @@ ROWS = {
     ),
     "cold_predict_second": Row(
         cold_second,
+        corner,
+        corner_of_capacity,
+        corner_of_covariance,
         cold_first,
         "whole process of `sparsetoken predict`; other: with an empty cache",
         warm=False,

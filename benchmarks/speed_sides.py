@@ -22,10 +22,14 @@ from direct import State, adaptive_pooled_point, damped_point, direct_trial
 from sparsetoken import (
     Attention,
     Pooled,
+    Query,
+    QueryVector,
     Readout,
     SparseTokenProblem,
+    TokenCovariance,
     TwoSteps,
     align,
+    capacity,
     predict,
     simulate,
 )
@@ -81,6 +85,55 @@ def pooled_ours() -> Action:
 def pooled_adaptive() -> Action:
     """The same by nested adaptive quadrature."""
     return lambda i: {"test_error": adaptive_pooled_point(PROBLEM, readout_at(ALPHA1 + 0.01 * i))}
+
+
+def corner(
+    loss: str = "logistic", ridge: float = 0.01, length: int = 10, informative: int = 1
+) -> Callable[[], Action]:
+    """One prediction where it takes long: a weak ridge, a long sample, all tokens informative."""
+
+    def start() -> Action:
+        problem = SparseTokenProblem(length, informative, 5.0)
+        model = Attention(Query(0.9, 1.0))
+
+        def act(i: int) -> dict:
+            found = predict(problem, model, Readout(loss, ridge, 2.0 + 0.01 * i))
+            return {"test_error": found.test_error, "converged": found.status.converged}
+
+        return act
+
+    return start
+
+
+def corner_of_capacity() -> Action:
+    """The capacity of sharp attention."""
+    model = Attention(Query(0.9, 1000.0))
+    return lambda i: {
+        "capacity": capacity(SparseTokenProblem(10, 1, 5.0 + 0.01 * i), model).capacity
+    }
+
+
+def corner_of_covariance(between: bool) -> Callable[[], Action]:
+    """One prediction among tokens of a covariance at d = 300; an effect that does not commute."""
+
+    def start() -> Action:
+        d = 300
+        j = np.arange(d)
+        within, signal = (j + 1.0) ** -0.5, np.cos(1.7 * j)
+        effect = 0.2 * 0.9 ** np.abs(j[:, None] - j) if between else None
+        signal /= np.linalg.norm(signal)
+        tokens = TokenCovariance(within / within.mean(), effect, signal=signal)
+        problem = SparseTokenProblem(10, 1, 5.0, tokens=tokens)
+        rng = np.random.default_rng(0)
+        model = Attention(QueryVector((3 * signal + 0.1 * rng.standard_normal(d)).tolist(), 1.0))
+
+        def act(i: int) -> dict:
+            found = predict(problem, model, Readout("logistic", 0.01, 2.0 + 0.01 * i))
+            return {"test_error": found.test_error, "converged": found.status.converged}
+
+        return act
+
+    return start
 
 
 LOADS = np.geomspace(0.25, 10, 50)

@@ -201,8 +201,20 @@ def test_a_random_query_is_predicted_over_draws():
     one = st.predict(of, st.Attention(st.Query(0.5, 2.0)), st.Readout("square", 0.05, 2.0))
     assert one.converged
     assert "as a vector" in one.advice[-1]
-    whitened = problem(300, 0.0)
-    assert st.predict(whitened, st.Attention(steps)).spread is None
+    assert st.predict(st.SparseTokenProblem(), st.Attention(steps)).spread is None
+    assert st.predict(problem(300, 0.0), st.Attention(st.Query(0.5, 2.0))).spread is None
+
+
+def test_a_small_spread_is_told_beside_the_limit():
+    """Five readouts tell it as well as many do; 256 draws know it to 5%, twice."""
+    of, model = problem(300, 0.2), st.Attention(st.TwoSteps(2.0, eta_q=1.0))
+    readout = st.Readout("logistic", 0.05, 2.0)
+    limit = st.predict(of, model, readout)
+    (drawn,) = predict_over_draws(of, model, [readout])
+    assert limit.converged
+    assert limit.advice == () or "mean over draws" not in limit.advice[-1]
+    assert limit.spread == pytest.approx(drawn.spread, rel=0.2)
+    assert abs(limit.test_error - drawn.mean.test_error) < 0.3 * drawn.spread
 
 
 def test_queries_that_do_not_vary_have_no_spread():

@@ -95,8 +95,8 @@ class Prediction(Outcome):
     cosine: Numbers = quantity("Of the query; None for a model without one.", default=None)
     sharpness: Numbers = quantity("Of the query; None for a model without one.", default=None)
     spread: Numbers = quantity(
-        "Standard deviation of the test error over draws of the query, where that is random at "
-        "the dimension of the tokens: all else is then a mean over draws.",
+        "Standard deviation of the test error over draws of the query at the dimension of the "
+        "tokens; None where that does not vary, as for isotropic tokens.",
         default=None,
     )
     notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())

@@ -328,13 +328,24 @@ class QueriedFeatures(CorrelatedFeatures):
         return float(problem.strength * self._query.overlap(self.spectrum) / self._width)
 
     def _law(self, problem: SparseTokenProblem, points: int) -> FeatureLaw:
-        """Return isotropic tokens with the same scores: along = tau A + B, across = A."""
+        """Return isotropic tokens with the same scores: along = tau A + B, across = A.
+
+        Raises
+        ------
+        InvalidInput
+            If the weights see what the tokens of a sample share.
+        """
         tau = self._projected(problem)
         theta = math.hypot(tau, 1.0)
         pi, _, R, L = problem.letters
         like = SparseTokenProblem(L, R, theta, pi, tokens=Isotropic())
         query = Query(tau / theta, self._query.sharpness)
-        return feature_law(self._model, like, query, points)
+        law = feature_law(self._model, like, query, points)
+        if self.spectrum.shared and law.features is not None and law.features.sees_mean:
+            remedy = "Its weights see what the tokens of a sample share; leave between out."
+            legal = f"without a between covariance for {self._model.name}"
+            raise InvalidInput("tokens", legal, self.problem.tokens, remedy)
+        return law
 
     def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""

@@ -45,8 +45,10 @@ def predict(
     ----------
     problem : SparseTokenProblem
         Its position law plays no part but for `Vectorized`, where it must be uniform. Among
-        tokens of a covariance ridge 0 needs an inverse of it, and `Elementwise` is refused
-        where samples have an effect of their own: its features see it in their weights.
+        tokens of a covariance ridge 0 needs an inverse of it. Where few directions carry the
+        covariance the query of `TwoSteps` is random, as is one given by its cosine: all is then
+        a mean over draws of it at the dimension of the tokens, with the `spread` of the test
+        error. Everywhere else the limit is meant.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.

@@ -19,6 +19,7 @@ from sparsetoken.theory.covariance.draws import (
     DrawnQueries,
     drawn_queries,
     randomness_advice,
+    varies,
 )
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.accuracy import TOLERANCE
@@ -27,6 +28,7 @@ from sparsetoken.theory.setting import Setting
 _SOLVED, _MOST = 16, 64  # draws chosen for the spline at first, and at most; half as many beside
 _FEW, _MANY = 512, 8192  # nodes of a readout; where the spread is small some are solved again
 _BETTER = 4  # readouts solved again
+_FEW_DRAWS, _SLOPES = 256, 5  # of a small spread: draws, and those that are solved
 _SHARE = 0.1  # of the spread, to which the mean over draws is known
 
 
@@ -38,6 +40,8 @@ def predictions_of(
     tolerance: float,
 ) -> list[Prediction]:
     """Return predictions of readouts, over draws of the query where that is random.
+
+    Where the limit holds the spread over draws is told beside it.
 
     Parameters
     ----------
@@ -51,12 +55,35 @@ def predictions_of(
     """
     advice = randomness_advice(problem, model.query)
     if not advice:
-        return Setting(problem, model, test_problem).predictions(readouts, tolerance)
+        limit = Setting(problem, model, test_problem).predictions(readouts, tolerance)
+        if not varies(problem, model.query):
+            return limit
+        spreads = _spreads(problem, model, test_problem, readouts)
+        pairs = zip(limit, spreads, strict=True)
+        return [dataclasses.replace(one, spread=spread) for one, spread in pairs]
     found = predict_over_draws(
         problem, model, readouts, tolerance=tolerance, test_problem=test_problem
     )
     notes = (*advice_on(problem, model, working_query(problem, model)), advice)
     return [dataclasses.replace(one.mean, spread=one.spread, notes=notes) for one in found]
+
+
+def _spreads(
+    problem: SparseTokenProblem,
+    model: Model,
+    test_problem: SparseTokenProblem | None,
+    readouts: Sequence[Readout],
+) -> list[float]:
+    """Return the spread with each readout where it is small: a few solved draws tell slopes."""
+    assert isinstance(model.query, (TwoSteps, Query))
+    queries = drawn_queries(problem, model.query, _FEW_DRAWS)
+    if not queries.sharpness.any():  # no step was made
+        return [0.0] * len(readouts)
+    places = _coordinates(queries)
+    chosen = _far_apart(places, _SLOPES)
+    solver = _Solver(problem, model, test_problem, readouts, _FEW, queries)
+    errors = np.array([[found.test_error for found in solver.at(draw)] for draw in chosen])
+    return [float(x) for x in np.std(_spline(places, chosen, errors), axis=0)]
 
 
 class OverDraws(NamedTuple):

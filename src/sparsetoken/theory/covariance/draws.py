@@ -203,6 +203,13 @@ def align_over_draws(
     )
 
 
+def varies(problem: SparseTokenProblem, query: object) -> bool:
+    """Return whether a query varies at the dimension of the tokens, be it by little."""
+    if isinstance(problem.tokens, Isotropic) or not isinstance(query, (TwoSteps, Query)):
+        return False
+    return math.isfinite(effective_directions(problem, query))
+
+
 def randomness_advice(problem: SparseTokenProblem, query: object) -> str:
     """Return what to say of a query that is random at the dimension of the tokens, "" if not."""
     if isinstance(problem.tokens, Isotropic) or not isinstance(query, (TwoSteps, Query)):
