@@ -46,7 +46,6 @@ PUBLIC = (
 WITHOUT = {
     "best_descent",  # minutes
     "best_training",
-    "BestBeta",  # what a function returns that is slow, or that shows it
     "BestDescent",  # what a function returns that is slow, or that shows it
     "BestTraining",
     "CriticalCosine",

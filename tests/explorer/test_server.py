@@ -140,11 +140,11 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
     values = {"bag_effect": 1.0, "alpha1": 0.25, "length": 4}
     found = events(client.post("/api/view/curves", json={"settings": values}))
     refused = {event["model"] for event in found if event["kind"] == "refused"}
-    assert refused == {"elementwise"}
+    assert refused == set()
     steep = events(client.post("/api/view/curves", json={"settings": values | {"spectrum": 1.0}}))
-    assert {e["model"] for e in steep if e["kind"] == "refused"} == {"elementwise", "floor"}
+    assert {e["model"] for e in steep if e["kind"] == "refused"} == {"floor"}
     found = events(client.post("/api/view/capacity", json={"settings": values}))
-    assert [event["status"] for event in found] == ["converged"] * 4
+    assert [event["status"] for event in found if "status" in event] == ["converged"] * 4
 
 
 def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):

@@ -139,8 +139,10 @@ def test_rows_of_a_series_are_what_they_are_alone():
             # How a solution was reached depends on the start, and the solution to rounding;
             # the numerical error is a small difference of numbers like the test error.
             for name in alone.values.keys() - {"residual", "iterations"}:
+                # A standard error is of the place before the last Newton step, 1e-6 away.
+                near = 1e-5 if name == "numerical_error" else 1e-8
                 assert found.values[name] == pytest.approx(
-                    alone.values[name], rel=1e-8, abs=1e-10, nan_ok=True
+                    alone.values[name], rel=near, abs=1e-10, nan_ok=True
                 ), name
 
 

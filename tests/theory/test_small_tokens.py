@@ -163,9 +163,14 @@ def test_tokens_that_must_be_drawn_are_refused_in_too_long_samples():
 
 
 @pytest.mark.parametrize(
-    "model", [Attention(Query(0.9, 0.5)), Attention(Query(0.8, 3.0)), Elementwise(Query(0.8, 1.0))]
+    ("model", "informative"),
+    [
+        (Attention(Query(0.9, 0.5)), 1),
+        (Attention(Query(0.8, 3.0)), 1),
+        (Attention(Query(0.8, 3.0)), 60),
+        (Elementwise(Query(0.8, 1.0)), 1),
+    ],
 )
-@pytest.mark.parametrize("informative", [1, 60])
 def test_capacity_against_tokens_one_by_one(model, informative, monkeypatch):
     problem = SparseTokenProblem(160, informative, 3.0, 0.3)
     short = capacity(problem, model, tolerance=2e-3)

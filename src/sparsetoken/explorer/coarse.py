@@ -14,7 +14,7 @@ from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_read
 
 MODELS = ("attention", "pooled", "vectorized")
 LOADS = tuple(float(alpha) for alpha in np.geomspace(0.25, 10, 7))
-NODES = 16  # for each class and scramble
+NODES = 32  # for each class and scramble
 FEW_LOADS = LOADS[::3]  # of tokens with a covariance, whose points take longer
 
 
