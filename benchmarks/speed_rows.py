@@ -154,9 +154,6 @@ ROWS = {
     ),
     "cold_predict_second": Row(
         cold_second,
-        corner,
-        corner_of_capacity,
-        corner_of_covariance,
         cold_first,
         "whole process of `sparsetoken predict`; other: with an empty cache",
         warm=False,

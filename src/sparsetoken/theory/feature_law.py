@@ -19,7 +19,6 @@ from sparsetoken.theory.small_tokens import SUMS, SmallSums
 from sparsetoken.validation import InvalidInput
 
 SCRAMBLES = 8
-_COARSE = 64
 SEED = 20250929  # any fixed number: the same nodes in every run
 
 COLUMNS = ("along", "across", "C", "y", "weight")
@@ -87,19 +86,6 @@ class FeatureLaw:
     def featureless(self) -> bool:
         """Whether all features vanish."""
         return not self.C.any()
-
-    def coarse(self) -> FeatureLaw:
-        """Return a law of few nodes that stands for this one, to start from.
-
-        The first points of a Sobol sequence are spread evenly themselves.
-        """
-        if self.exact:
-            return self
-        points = self.C.shape[1] // 2  # positives first, then negatives
-        few = [*range(_COARSE), *range(points, points + _COARSE)]
-        columns = {f: getattr(self, f)[:1, few] for f in COLUMNS}
-        columns["weight"] = columns["weight"] * (points / _COARSE)
-        return dataclasses.replace(self, **columns)
 
 
 Coordinates = Literal["ordered", "summed"]

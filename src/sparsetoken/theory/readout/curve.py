@@ -181,7 +181,8 @@ class _Level:
     def outcome(self, found: SaddlePoint, scores: ScoreLaw | None, test_error: float) -> Outcome:
         """Return what a solution is worth."""
         overlaps = self._features.overlaps(self.readout, found)
-        here = worth(self.readout, found, scores)._replace(test_error=test_error)
+        own = scores if self.tested is self.readout.nodes else None
+        here = worth(self.readout, found, scores, own)._replace(test_error=test_error)
         return Outcome(**here._asdict(), overlaps=overlaps)
 
 

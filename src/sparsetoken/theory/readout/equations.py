@@ -45,7 +45,15 @@ class ConvexReadout(abc.ABC):
     ----------
     nodes : FeatureNodes
     loss : Loss
+
+    Attributes
+    ----------
+    extrapolates : bool
+        Whether powers of the ridge through two solutions are nearer to the next one than the
+        last solution is: they are to chi, which grows like 1/ridge where the data can be fitted.
     """
+
+    extrapolates: bool = False
 
     def __init__(self, nodes: FeatureNodes, loss: Loss) -> None:
         self.nodes, self.loss, self.means = nodes, loss, LossMeans(nodes, loss)
@@ -202,6 +210,8 @@ class SpectrumReadout(ConvexReadout):
         The covariances of the features are ``G_k - M removed_k M^T``. A few directions change
         quadratic forms, but no trace in the limit.
     """
+
+    extrapolates = True
 
     def __init__(
         self,

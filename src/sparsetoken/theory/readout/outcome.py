@@ -34,7 +34,12 @@ def scores_on(nodes: FeatureNodes, state: ReadoutState) -> ScoreLaw:
 
 
 @with_x64
-def worth(readout: ConvexReadout, found: SaddlePoint, tested: ScoreLaw | None = None) -> Worth:
+def worth(
+    readout: ConvexReadout,
+    found: SaddlePoint,
+    tested: ScoreLaw | None = None,
+    own: ScoreLaw | None = None,
+) -> Worth:
     """Return test error, training loss, training error and AUC of a solution.
 
     Equation: learned-error.
@@ -47,9 +52,11 @@ def worth(readout: ConvexReadout, found: SaddlePoint, tested: ScoreLaw | None = 
     found : SaddlePoint
     tested : ScoreLaw, optional
         Scores on new data; by default they are like the training's.
+    own : ScoreLaw, optional
+        Scores on data like the training's, if they are known.
     """
     nodes, state, mu = readout.nodes, found.state, found.smoothing
-    own = scores_on(nodes, state)
+    own = scores_on(nodes, state) if own is None else own
     tested = own if tested is None else tested
     value, gradient, _ = readout.means.at(state, mu)
     # l(y, z*) is the envelope less V p^2/2, whose mean is chi times the gradient in chi.

@@ -90,7 +90,7 @@ def solve_readout(
     if not first.converged:
         return solver.solved(first, mu)
     enough = _LAST_RIDGE * large if ridge == 0 else None
-    way = _Way(large, first.x, list(solver.positive))
+    way = _Way(large, first.x, list(solver.positive), extrapolates=readout.extrapolates)
     down, _ = follow(
         lambda at, t: way.extended(solver.newton(way.guess(t), t, mu), t),
         first,
@@ -146,8 +146,10 @@ class _Way:
     Where the data can be fitted chi grows like 1/ridge; elsewhere it tends to a limit.
     """
 
-    def __init__(self, ridge: float, x: np.ndarray, positive: list[int]) -> None:
-        self._known, self._positive = [(ridge, x)], positive
+    def __init__(
+        self, ridge: float, x: np.ndarray, positive: list[int], *, extrapolates: bool
+    ) -> None:
+        self._known, self._positive, self._extrapolates = [(ridge, x)], positive, extrapolates
 
     def extended(self, found: NewtonResult, ridge: float) -> NewtonResult:
         """Return a solution, and remember it if it is one."""
@@ -159,7 +161,7 @@ class _Way:
         """Return the place of the solution at a lower ridge."""
         last, x = self._known[-1]
         before, y = self._known[0]
-        if last == before or ridge == 0:
+        if last == before or ridge == 0 or not self._extrapolates:
             return x
         step = math.log(ridge / last) / math.log(last / before)
         guess = x + min(step, 1.0) * (x - y)
