@@ -202,7 +202,7 @@ def test_a_random_query_is_predicted_over_draws():
     assert one.converged
     assert "as a vector" in one.advice[-1]
     assert st.predict(st.SparseTokenProblem(), st.Attention(steps)).spread is None
-    assert st.predict(problem(300, 0.0), st.Attention(st.Query(0.5, 2.0))).spread is None
+    assert st.predict(problem(300, 0.0), st.Attention(st.Query(0.5, 2.0))).spread == 0
 
 
 def test_a_small_spread_is_told_beside_the_limit():
@@ -228,3 +228,31 @@ def test_queries_that_do_not_vary_have_no_spread():
         assert found.mean.status.converged
         # Twice the tolerance of one, and the error of the nodes of the other.
         assert found.mean.test_error == pytest.approx(expected.test_error, abs=2e-4)
+
+
+def test_a_sharpness_of_zero():
+    """Softmax is the mean token whatever the query; hard attention does not use the sharpness."""
+    of, readout = problem(60, 2.5), st.Readout("square", 0.05, 2.0)
+    found = st.predict(of, st.Attention(st.Query(0.5, 0.0)), readout)
+    assert found.converged
+    assert found.spread == pytest.approx(0, abs=1e-12)
+    assert found.test_error == pytest.approx(st.predict(of, st.Pooled(), readout).test_error)
+    hard = [st.predict(of, st.HardAttention(st.Query(0.5, k)), readout) for k in (0.0, 1.0)]
+    assert hard[0].test_error == pytest.approx(hard[1].test_error, rel=1e-6)
+    assert hard[0].spread == pytest.approx(hard[1].spread, rel=1e-6)
+
+
+def test_some_draws_can_be_fitted_exactly():
+    """Their susceptibility is infinite, and so is the mean."""
+    of, steps = problem(100, 1.5, 15.0), st.TwoSteps(2.0, eta_q=1.0)
+    found = st.predict(of, st.Attention(steps), st.Readout("logistic", 0.0, 4.0), tolerance=1e-2)
+    assert found.susceptibility == math.inf
+    assert 0 < found.test_error < 0.5
+
+
+def test_queries_that_cannot_vary_among_others():
+    of = problem(100, 1.0)
+    readout = st.Readout("square", 0.05, 2.0)
+    found = st.predict(of, st.Attention(st.Query([0.3, 1.0], 2.0)), readout)
+    assert found.spread[0] > 1e-3
+    assert found.spread[1] == 0

@@ -38,7 +38,7 @@ class CoarseCurves:
         features = model_features(model, problem, working_query(problem, model))
         readout = features.readout(features.nodes(problem, NODES), settings.readout(1.0).loss)
         known: dict[str, list[float]] = {"alpha": [], "test_error": []}
-        if not readout.nodes.C.any():
+        if readout.nodes.featureless:
             return known
         last = None
         for alpha in LOADS if settings.isotropic else FEW_LOADS:

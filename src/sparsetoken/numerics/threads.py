@@ -10,6 +10,7 @@ import contextlib
 import functools
 import importlib
 import os
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
@@ -47,9 +48,31 @@ def on_one_thread(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit this process to one thread within the block."""
-    with _controller().limit(limits=1):
+    """Limit the linear algebra of this process to one thread within the block.
+
+    Blocks of several threads may overlap: the limit holds until the last of them ends.
+    """
+    with _LIMIT.lock:
+        _LIMIT.users += 1
+        if _LIMIT.users == 1:
+            _LIMIT.limiter = _controller().limit(limits=1, user_api="blas")
+    try:
         yield
+    finally:
+        with _LIMIT.lock:
+            _LIMIT.users -= 1
+            if _LIMIT.users == 0:
+                _LIMIT.limiter.restore_original_limits()
+
+
+class _Limit:
+    """Who needs the limit, over all threads."""
+
+    def __init__(self) -> None:
+        self.lock, self.users, self.limiter = threading.Lock(), 0, None
+
+
+_LIMIT: Any = _Limit()
 
 
 def kernels() -> str:

@@ -96,7 +96,8 @@ class Prediction(Outcome):
     sharpness: Numbers = quantity("Of the query; None for a model without one.", default=None)
     spread: Numbers = quantity(
         "Standard deviation of the test error over draws of the query at the dimension of the "
-        "tokens; None where that does not vary, as for isotropic tokens.",
+        "tokens; None for isotropic tokens, for a query that is given as a vector, and for a "
+        "model without one.",
         default=None,
     )
     notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())

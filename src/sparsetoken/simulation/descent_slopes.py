@@ -116,7 +116,7 @@ def gradient(
 def _pooling(
     model: Model, t: np.ndarray, u: np.ndarray, beta: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of the tokens, and the derivative of the score by beta-free scores u."""
+    """Return the weights of the tokens, and derivatives of the score by projections u on q."""
     if isinstance(model, Elementwise):
         slope = _SLOPES[model.activation](beta * u) / t.shape[1]
         return elementwise_weights(beta * u, model.activation), beta * slope * t

@@ -207,7 +207,7 @@ class PooledFeatures(_Linear):
     As among isotropic tokens the amplitude is 1/sqrt(L), that of the covariance S_w + L S_b.
     """
 
-    def __init__(self, problem: SparseTokenProblem, query: None = None) -> None:
+    def __init__(self, problem: SparseTokenProblem) -> None:
         super().__init__(problem)
         signal = self.spectrum.signal[:, None]
         self._set_covariances(covariances(self._covariance(problem.length), signal))
@@ -242,7 +242,7 @@ class VectorizedFeatures(_Linear):
     S_w + L S_b; L - 1 differences have S_w.
     """
 
-    def __init__(self, problem: SparseTokenProblem, query: None = None) -> None:
+    def __init__(self, problem: SparseTokenProblem) -> None:
         super().__init__(problem)
         if problem.position_law is not None:
             remedy = "The theory of vectorized takes positions as uniform; simulate instead."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 
 from sparsetoken.models import Attention, Model, Pooled, entry_of
@@ -47,8 +46,8 @@ def predict(
         Its position law plays no part but for `Vectorized`, where it must be uniform. Among
         tokens of a covariance ridge 0 needs an inverse of it. Where few directions carry the
         covariance the query of `TwoSteps` is random, as is one given by its cosine: all is then
-        a mean over draws of it at the dimension of the tokens, with the `spread` of the test
-        error. Everywhere else the limit is meant.
+        a mean over draws of it at the dimension of the tokens. Everywhere else the limit is
+        meant, and the `spread` says by how much one draw at that dimension varies.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.
@@ -100,15 +99,8 @@ def predict(
         rows = _predictions(grid.points, test_problem, tolerance, done)
     if not grid.shape:
         rows = [_compared_with_pooling(rows[0], problem, model, readout, test_problem)]
-    if any(row.spread is not None for row in rows):
-        rows = [row if row.spread is not None else _without_spread(row) for row in rows]
     floor = None if test_problem else floor_of(grid)
     return dataclasses.replace(stacked(rows, grid), floor=floor)
-
-
-def _without_spread(found: Prediction) -> Prediction:
-    """Return a prediction for an array with others whose query is random."""
-    return dataclasses.replace(found, spread=math.nan)
 
 
 Point = tuple[SparseTokenProblem, Model, Readout]
@@ -131,7 +123,7 @@ def _predictions(
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
-        solved = predictions_of(problem, model, test_problem, readouts, tolerance)
+        solved = predictions_of(problem, model, test_problem, readouts, tolerance, spread=True)
         found |= zip(some, solved, strict=True)
         progress(len(some))
     return [found[place] for place in range(len(points))]
@@ -159,7 +151,8 @@ def predict_readouts(
     nodes : int, optional
         A fixed number of nodes for each class and scramble, a power of two, whatever the
         tolerance. The differences between the predictions are then exact, far below the
-        error of the nodes themselves.
+        error of the nodes themselves. The query is then that of the limit, also where it is
+        random: the status is NO_LIMIT there.
 
     Examples
     --------
@@ -172,7 +165,7 @@ def predict_readouts(
     """
     require_problem(problem)
     if nodes is None:
-        return predictions_of(problem, model, None, readouts, tolerance)
+        return predictions_of(problem, model, None, readouts, tolerance, spread=False)
     return Setting(problem, model, None, nodes).predictions(readouts, tolerance)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from sparsetoken.models import Model
+from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
 from sparsetoken.stages import Query, QueryVector, Readout, TwoSteps
@@ -18,8 +18,9 @@ from sparsetoken.theory.covariance.draws import (
     DRAWS,
     DrawnQueries,
     drawn_queries,
+    effective_directions,
+    may_vary,
     randomness_advice,
-    varies,
 )
 from sparsetoken.theory.query import advice_on, working_query
 from sparsetoken.theory.readout.accuracy import TOLERANCE
@@ -38,10 +39,10 @@ def predictions_of(
     test_problem: SparseTokenProblem | None,
     readouts: Sequence[Readout],
     tolerance: float,
+    *,
+    spread: bool,
 ) -> list[Prediction]:
     """Return predictions of readouts, over draws of the query where that is random.
-
-    Where the limit holds the spread over draws is told beside it.
 
     Parameters
     ----------
@@ -52,15 +53,19 @@ def predictions_of(
         Of one loss.
     tolerance : float
         As of `predict`.
+    spread : bool
+        Whether to tell the spread over draws also where the limit holds.
     """
     advice = randomness_advice(problem, model.query)
     if not advice:
         limit = Setting(problem, model, test_problem).predictions(readouts, tolerance)
-        if not varies(problem, model.query):
+        if not spread or not may_vary(model.query, problem):
             return limit
-        spreads = _spreads(problem, model, test_problem, readouts)
+        spreads = [0.0] * len(readouts)
+        if math.isfinite(effective_directions(problem, model.query)):
+            spreads = _spreads(problem, model, test_problem, readouts)
         pairs = zip(limit, spreads, strict=True)
-        return [dataclasses.replace(one, spread=spread) for one, spread in pairs]
+        return [dataclasses.replace(one, spread=size) for one, size in pairs]
     found = predict_over_draws(
         problem, model, readouts, tolerance=tolerance, test_problem=test_problem
     )
@@ -77,13 +82,12 @@ def _spreads(
     """Return the spread with each readout where it is small: a few solved draws tell slopes."""
     assert isinstance(model.query, (TwoSteps, Query))
     queries = drawn_queries(problem, model.query, _FEW_DRAWS)
-    if not queries.sharpness.any():  # no step was made
-        return [0.0] * len(readouts)
     places = _coordinates(queries)
     chosen = _far_apart(places, _SLOPES)
     solver = _Solver(problem, model, test_problem, readouts, _FEW, queries)
     errors = np.array([[found.test_error for found in solver.at(draw)] for draw in chosen])
-    return [float(x) for x in np.std(_spline(places, chosen, errors), axis=0)]
+    spreads = np.std(_spline(places, chosen, np.nan_to_num(errors)), axis=0)
+    return np.where(np.isfinite(errors).all(axis=0), spreads, math.nan).tolist()
 
 
 class OverDraws(NamedTuple):
@@ -127,13 +131,13 @@ def predict_over_draws(
 
     Given the query the theory is exact. What a readout is worth depends on a query through
     tau = theta <q, xi>/sigma and the sharpness, which fix the law of the scores of tokens, and
-    hardly on its direction else: at ridge 0, not at all. So queries are drawn in great number.
+    only weakly on the rest of its direction. So queries are drawn in great number.
     Readouts are solved at a few that are as far apart in (tau, log sharpness) as can be, and a
     cubic spline through these (radial basis functions and a linear part) stands for the others.
     Readouts at draws taken without a choice tell what the spline leaves out, and correct
     the mean for it; the spread is that of a spline through all. More are solved, or with more
-    nodes, until twice the numerical error of the mean, and what the spline leaves out of one
-    draw, are below the tolerance or a tenth of the spread: one experiment has one query, and
+    nodes, until twice the numerical error of the mean, and the interpolation error at a
+    single draw, are below the tolerance or a tenth of the spread: one experiment has one query, and
     its test error is off by the spread.
 
     Parameters
@@ -150,9 +154,12 @@ def predict_over_draws(
     """
     assert isinstance(model.query, (TwoSteps, Query))
     queries = drawn_queries(problem, model.query, draws, seed)
-    if not queries.sharpness.any():  # no step was made
+    if not queries.norm.any():  # no step was made
         setting = Setting(problem, model, test_problem)
         return [OverDraws(p, 0.0, 0.0, 1) for p in setting.predictions(readouts, tolerance)]
+    if not queries.sharpness.any() and isinstance(model, Attention):  # the mean token, exactly
+        one = _Solver(problem, model, test_problem, readouts, _FEW, queries).at(0)
+        return [OverDraws(found, 0.0, 0.0, 1) for found in one]
     places = _coordinates(queries)
     order = _far_apart(places, min(_MOST, draws // 2))
     by_chance = sorted(set(range(draws)) - set(order))
@@ -234,7 +241,7 @@ def _averaged(
 ) -> OverDraws:
     """Return means over all draws of one readout that was solved at some.
 
-    A better solver corrects the mean at a few draws: what nodes do is much alike at all.
+    A better solver corrects the mean at a few draws: nodes have nearly the same error at all.
     """
     at = [solver.at(draw)[readout] for draw in (*design.chosen, *design.checked)]
     some = design.checked[:_BETTER] if better is not None else []
@@ -243,20 +250,23 @@ def _averaged(
         if not math.isfinite(one.test_error):
             return OverDraws(one, math.nan, math.nan, len(at))
     values = np.array([_numbers(one) for one in at])
+    infinite = ~np.isfinite(values).all(axis=0)  # the susceptibility, where data can be fitted
+    values[:, infinite] = 0.0
     chosen, others = np.split(values, [len(design.chosen)])
     fitted = _spline(design.places, design.chosen, chosen)
-    with np.errstate(invalid="ignore"):
-        left = np.nan_to_num(others - fitted[design.checked])  # inf less inf, of a susceptibility
+    left = others - fitted[design.checked]
     mean = fitted.mean(axis=0) + left.mean(axis=0)
     missing, varied = float(np.mean(left[:, 0] ** 2)), float(np.var(fitted[:, 0]))
     error = math.sqrt(varied / len(design.places) + missing / len(left))
     spread = float(np.std(_spline(design.places, [*design.chosen, *design.checked], values)[:, 0]))
     nodes = float(np.mean([one.numerical_error for one in again or at]))  # alike at all draws
     if len(again) > 1:
-        with np.errstate(invalid="ignore"):
-            apart = np.nan_to_num(np.array([_numbers(one) for one in again]) - others[: len(again)])
+        apart = np.array([_numbers(one) for one in again])
+        apart[:, infinite] = 0.0
+        apart -= others[: len(again)]
         mean += apart.mean(axis=0)
         nodes = math.hypot(nodes, float(np.std(apart[:, 0], ddof=1)) / math.sqrt(len(again)))
+    mean[infinite] = math.inf
     whole = math.hypot(nodes, error)
     status, off = Status(StatusCode.CONVERGED), max(2 * whole, math.sqrt(missing))
     if off > max(tolerance, _SHARE * spread):
@@ -286,8 +296,6 @@ def _spline(places: np.ndarray, chosen: list[int], values: np.ndarray) -> np.nda
     """Return values at all places from those at some."""
     if not places.shape[1]:
         return np.repeat(values[:1], len(places), axis=0)
-    finite = np.isfinite(values).all(axis=0)  # the susceptibility is infinite where data are fitted
-    found = np.repeat(values[:1], len(places), axis=0)
     spline = scipy.interpolate.RBFInterpolator  # imported here, on first use
-    found[:, finite] = spline(places[chosen], values[:, finite], kernel="cubic")(places)
+    found: np.ndarray = spline(places[chosen], values, kernel="cubic")(places)
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Sequence
 
@@ -76,10 +75,6 @@ class Setting:
     def _first(self) -> FeatureNodes:
         return self._features.nodes(self.problem, self._points)
 
-    @functools.cached_property
-    def _featureless(self) -> bool:
-        return not self._first.C.any() and not self._first.a.any()
-
     def predictions(self, readouts: Sequence[Readout], tolerance: float) -> list[Prediction]:
         """Return the prediction with each readout.
 
@@ -90,10 +85,12 @@ class Setting:
         """
         accuracy = math.inf if self._fixed else tolerance
         self._curves = {}
-        return [self._prediction(readout, accuracy) for readout in readouts]
+        found = [self._prediction(readout, accuracy) for readout in readouts]
+        self._like = None  # a chain of settings would keep them all
+        return found
 
     def _prediction(self, readout: Readout, tolerance: float) -> Prediction:
-        if self._featureless:
+        if self._first.featureless:
             return self._with_query(self._without_features(readout))
         stage = self._stage(readout)
         if not stage.status.converged:

@@ -8,9 +8,10 @@ import pytest
 from scipy.special import ndtr
 
 from sparsetoken.losses import get_loss
-from sparsetoken.models import make_model
+from sparsetoken.models import Attention, Elementwise, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.stages import Query, Readout
+from sparsetoken.theory import predict, predict_readouts
 from sparsetoken.theory.features import IsotropicFeatures
 from sparsetoken.theory.readout.accuracy import allowed_error
 from sparsetoken.theory.readout.curve import LearningCurve
@@ -155,3 +156,18 @@ def test_small_errors_are_known_relatively(letters, query, load):
     assert abs(point.test_error - error) <= 3 * math.hypot(point.numerical_error, noise)
     # plain draws see a small error, too
     assert noise < 0.3 * error
+
+
+def test_drawn_nodes_of_long_samples_have_all_tokens():
+    """The many small tokens of a long sample are not drawn one by one: the law has their sums."""
+    problem, model = SparseTokenProblem(160, 20, 4.0, 0.5), Elementwise(Query(0.9, 1.0), "relu")
+    found = predict(problem, model, Readout("logistic", 1e-2, 4.0), tolerance=1e-3)
+    (plain,) = predict_readouts(problem, model, [Readout("logistic", 1e-2, 4.0)], nodes=4096)
+    assert found.test_error == pytest.approx(plain.test_error, abs=4 * plain.numerical_error)
+    assert plain.numerical_error < 1e-4
+
+
+def test_the_smallest_test_errors():
+    problem, model = SparseTokenProblem(4, 4, 40.0, 0.5), Attention(Query(0.9, 1.0))
+    found = predict(problem, model, Readout("square", 1e-3, 50.0))
+    assert found.test_error < 1e-100

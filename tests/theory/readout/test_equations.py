@@ -17,6 +17,7 @@ from sparsetoken.theory.readout.covariances import (
     CommutingCovariances,
     Directions,
     FullCovariances,
+    Pull,
     covariances,
 )
 from sparsetoken.theory.readout.equations import IsotropicReadout, Load, SpectrumReadout
@@ -162,3 +163,36 @@ def test_isotropic_noise_is_a_spectrum_of_one_eigenvalue(loss, alpha, ridge):
     first = solve_readout(one, Load(alpha, ridge)).state
     second = solve_readout(any_spectrum, Load(alpha * d, ridge)).state
     np.testing.assert_allclose(first.vector, second.vector, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(("K", "random"), [(1, True), (2, True), (3, True), (3, False)])
+@pytest.mark.parametrize("full", [False, True])
+def test_the_derivatives_of_the_response(K, random, full):
+    """Against differences, with directions whose scatter is not symmetric."""
+    rng, d, J, step = np.random.default_rng(0), 12, 3, 1e-5
+    roots = rng.standard_normal((K, d, d))
+    G = roots @ np.swapaxes(roots, 1, 2) / d
+    Q = [rng.standard_normal((d, d)) for _ in range(2)]
+    symmetric = [one @ one.T / d for one in Q]
+    if not full:
+        G, Q = np.einsum("kii->ki", G), [np.diagonal(one) for one in Q]
+        symmetric = [np.abs(one) for one in Q]
+    scatter = {(1, 1): symmetric[0], (1, 2): 0.1 * Q[1], (2, 2): symmetric[1]} if random else {}
+    directions = Directions(rng.standard_normal((d, J)), scatter)
+    way = (FullCovariances if full else CommutingCovariances)(G, directions)
+    at = np.concatenate([rng.standard_normal(J), rng.random(K) + 0.5, rng.random(K) + 0.5])
+
+    def value(x):
+        return way.response(Pull(x[:J], x[J : J + K], x[J + K :]), 0.3, 7.0)
+
+    moved = step * np.eye(len(at))
+    expected = np.array([(value(at + h).value - value(at - h).value) / (2 * step) for h in moved]).T
+    np.testing.assert_allclose(value(at).jacobian, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_readout_that_nothing_pulls_is_zero():
+    nodes, G, M = pooled(8, 1, 0.0, 0.5)
+    readout = SpectrumReadout(nodes, get_loss("logistic"), covariances(G[None], M))
+    found = solve_readout(readout, Load(np.inf, 0.01))
+    assert found.converged
+    assert not found.state.vector.any()

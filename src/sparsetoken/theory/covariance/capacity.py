@@ -20,7 +20,7 @@ from sparsetoken.theory.covariance.whitening import gain, whitened
 from sparsetoken.theory.features import QueriedFeatures
 from sparsetoken.theory.readout.curve import FIRST_POINTS, LAST_POINTS
 from sparsetoken.theory.readout.nodes import FeatureNodes
-from sparsetoken.theory.readout.rare import drawn_nodes
+from sparsetoken.theory.readout.rare import drawn_nodes, effective_share
 from sparsetoken.theory.separability.pilot import LABELS
 from sparsetoken.theory.separability.proposal import Proposal
 from sparsetoken.validation import InvalidInput
@@ -57,16 +57,16 @@ def covariance_capacity(
     stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
     random = randomness_advice(problem, model.query)
     if spectrum.shared:
-        return _told_random(_of_two(problem, model, tolerance), random)
+        return _marked_random(_of_two(problem, model, tolerance), random)
     law = query_law(problem, model.query)
     width = law.width(spectrum)
     cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
     turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
     found = capacity_at(_like(problem, stronger), model, turned, tolerance)
-    return _told_random(found, random)
+    return _marked_random(found, random)
 
 
-def _told_random(found: Capacity, advice: str) -> Capacity:
+def _marked_random(found: Capacity, advice: str) -> Capacity:
     """Return a capacity that is not called converged where the query is random."""
     if not (advice and found.status.converged):
         return found
@@ -89,7 +89,7 @@ def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capa
     proposals, rare = dict.fromkeys(LABELS, Proposal.standard(problem.length)), False
     found = most_separable(nodes, covariances, features.removed)
     while not (nodes.exact or points >= LAST_POINTS or 2 * found.error <= tolerance):
-        rare = found.converged and (rare or _effective_share(violations(nodes, found)) < _RARE)
+        rare = found.converged and (rare or effective_share(violations(nodes, found)) < _RARE)
         points *= _MORE
         if rare:
             proposals = _fitted(features, proposals, found)
@@ -116,11 +116,6 @@ def _drawn(
     tokens = features.tokens(features.problem)
     assert tokens is not None
     return drawn_nodes(features, features.problem, tokens, proposals, "ordered", points, stage)
-
-
-def _effective_share(weight: np.ndarray) -> float:
-    """Return the effective number of nodes over their number."""
-    return float(weight.sum() ** 2 / (weight.size * np.sum(weight**2)))
 
 
 def _fitted(

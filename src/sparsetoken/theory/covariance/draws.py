@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from jaxtyping import Float
@@ -203,16 +203,15 @@ def align_over_draws(
     )
 
 
-def varies(problem: SparseTokenProblem, query: object) -> bool:
-    """Return whether a query varies at the dimension of the tokens, be it by little."""
-    if isinstance(problem.tokens, Isotropic) or not isinstance(query, (TwoSteps, Query)):
-        return False
-    return math.isfinite(effective_directions(problem, query))
+def may_vary(query: object, problem: SparseTokenProblem) -> TypeGuard[TwoSteps | Query]:
+    """Return whether a query is a random one of tokens that have a dimension."""
+    known = isinstance(problem.tokens, Isotropic)
+    return not known and isinstance(query, (TwoSteps, Query))
 
 
 def randomness_advice(problem: SparseTokenProblem, query: object) -> str:
     """Return what to say of a query that is random at the dimension of the tokens, "" if not."""
-    if isinstance(problem.tokens, Isotropic) or not isinstance(query, (TwoSteps, Query)):
+    if not may_vary(query, problem):
         return ""
     directions = effective_directions(problem, query)
     if directions >= LEAST_DIRECTIONS:

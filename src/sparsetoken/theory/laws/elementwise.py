@@ -118,7 +118,7 @@ def elementwise_nodes_with_effect(
     width = math.hypot(1.0, effect)
     check_exponent(model.activation, sharpness * width, abs(shift) / width)
     pi, _, R, L = problem.letters
-    refuse_many_tokens(L + 1)
+    refuse_many_tokens(L)
     phi, rng = ACTIVATIONS[model.activation], np.random.default_rng(SEED)
     scrambles = []
     for _ in range(SCRAMBLES):

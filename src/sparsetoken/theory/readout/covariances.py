@@ -323,13 +323,13 @@ class FullCovariances(Covariances):
         moved = inverse @ M
         pulled = [r @ (M @ eta) for r in R]  # G_k H^-1 M eta
         some = self.directions.scatter.items()
-        noise = {pair: inverse @ Q.T for pair, Q in some if max(pair) < J}
+        noise = {p: (inverse @ Q.T, inverse @ Q) for p, Q in some if max(p) < J}
         for k in range(K):
             along[k] = pulled[k] @ moved + _traced(R[k], noise, eta)
             for m in range(k, K):
                 two[k, m] = two[m, k] = float(np.vdot(R[k].T, R[m]))
                 bent = pulled[k] @ inverse @ pulled[m]
-                if k == m or noise:
+                if k == m or noise or K > 2:
                     product = R[k] @ R[m]
                     bent += eta @ _traced(product, noise, eta)
                     # tr(G_j H^-1 G_k H^-1 G_m H^-1) is the same in every order; with two
@@ -353,7 +353,7 @@ class FullCovariances(Covariances):
             spread += rho * G
         spread = inverse @ spread @ inverse / n
         some = self.directions.scatter.items()
-        noise = {pair: inverse @ Q.T for pair, Q in some if max(pair) < len(eta)}
+        noise = {p: (inverse @ Q.T, inverse @ Q) for p, Q in some if max(p) < len(eta)}
         found = []
         for G in others:
             turned = _turned(G, self._basis)
@@ -389,15 +389,16 @@ def _positive(eigenvalues: np.ndarray) -> bool:
 
 
 def _traced(
-    F: np.ndarray, noise: Mapping[tuple[int, int], np.ndarray], eta: np.ndarray
+    F: np.ndarray,
+    noise: Mapping[tuple[int, int], tuple[np.ndarray, np.ndarray]],
+    eta: np.ndarray,
 ) -> np.ndarray:
-    """Return what random columns add to M^T H^-1 F M eta, for ``H^-1 Q^T`` of their pairs."""
+    """Return what random columns add to M^T H^-1 F M eta, from H^-1 Q^T and H^-1 Q of pairs."""
     found = np.zeros_like(eta)
-    for (i, j), moved in noise.items():
-        value = float(np.vdot(F, moved))
-        found[i] += value * eta[j]
+    for (i, j), (turned, plain) in noise.items():
+        found[i] += float(np.vdot(F, turned)) * eta[j]
         if i != j:
-            found[j] += value * eta[i]
+            found[j] += float(np.vdot(F, plain)) * eta[i]
     return found
 
 

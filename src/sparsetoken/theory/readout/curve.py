@@ -7,6 +7,8 @@ import functools
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from sparsetoken.losses import Loss
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Outcome
@@ -214,7 +216,8 @@ class _Attempt:
         found = solve_readout(self._level.readout, self._load, start)
         if not found.converged:
             return found
-        if found.smoothing == 0:
+        places = list(self._level.readout.positive(self._load.samples))
+        if found.smoothing == 0 and np.all(found.x[places] > 0):
             self._level.solved.add(self._load, found.x)
         self._scores = scores = self._level.scores(found)
         self.test_error = scores.test_error()

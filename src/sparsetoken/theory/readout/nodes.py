@@ -73,6 +73,11 @@ class FeatureNodes:
         spread = np.diag([law.shared, 0.0])
         return cls(a, law.C[..., None], law.y, law.weight, spread, exact=law.exact)
 
+    @property
+    def featureless(self) -> bool:
+        """Whether all features vanish."""
+        return not self.C.any() and not self.a.any()
+
     def coarse(self) -> FeatureNodes:
         """Return a law of few nodes that stands for this one, to start from.
 

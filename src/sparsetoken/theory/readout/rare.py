@@ -57,7 +57,7 @@ def drawn_error(
     problem : SparseTokenProblem
         Of new data.
     points : int
-        Nodes for each class and scramble; no more than 8192 are drawn.
+        Nodes for each class and each of 16 scrambles; no more than 8192 are drawn.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def drawn_error(
     if tokens is None or tokens.up_to_factor:
         return None
     draw = _Draw(features, tokens, readout, found, problem)
-    found_by = [draw.estimate(c, min(points, _MOST_POINTS)) for c in tokens.coordinates]
+    found_by = [draw.estimate(c, min(points, _MOST_POINTS)) for c in tokens.tried]
     return min(found_by, key=lambda one: one.standard_error)
 
 
@@ -126,7 +126,7 @@ class _Draw:
             nodes, leading = self._drawn(proposals, coordinates, _PILOT, stage)
             share = nodes.weight * self._scores(nodes).errors
             of_classes = np.split(share, len(LABELS), axis=1)
-            if all(_effective_share(one) > _EVENLY for one in of_classes):
+            if all(effective_share(one) > _EVENLY for one in of_classes):
                 break
             proposals = {
                 label: dataclasses.replace(Proposal.fitted(z, one.ravel())["all"], plain=_PLAIN)
@@ -147,7 +147,7 @@ class _Draw:
         return self._features.scores(self._readout, self._found, self._problem, nodes)
 
 
-def _effective_share(share: np.ndarray) -> float:
+def effective_share(share: np.ndarray) -> float:
     """Return the effective number of nodes over their number."""
     total = float(np.sum(share))
-    return total**2 / (share.size * float(np.sum(share**2))) if total > 0 else 0.0
+    return 1 / (share.size * float(np.sum((share / total) ** 2))) if total > 0 else 0.0

@@ -76,7 +76,7 @@ def solve_readout(
     ridge, solver = load.ridge, _Solver(readout, load, tolerance, spent)
     if start is not None and start.converged and np.all(start.x[list(solver.positive)] > 0):
         near = solver.newton(start.x, ridge, start.smoothing)
-        # A law so rough that a start from fewer nodes fails is not worth a long way.
+        # With so many nodes the full continuation would be too slow where a warm start fails.
         if near.converged or readout.nodes.y.size > _MANY_NODES:
             return solver.solved(near, start.smoothing)
     mu = 0.0 if readout.loss.smooth else _FIRST_SMOOTHING

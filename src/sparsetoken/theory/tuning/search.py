@@ -116,24 +116,26 @@ def search(
     with contextlib.suppress(_OutOfEvaluations):
         start, before = min(starts, key=error), math.inf
         while error(start) < before:
-            before = error(start)
+            before, finished = error(start), False
             scipy.optimize.minimize(error, start, method="COBYQA", bounds=bounds, options=sizes)
             finished = True
             if smooth:
                 break
             start = min(tried, key=error)
     point = min(tried, key=error)
-    told = list(_told([found.status for found in tried.values()], held, point, near))
+    objections = list(_objections([found.status for found in tried.values()], held, point, near))
     if not finished:
         remedy = f"The search ran out of its {most} evaluations; allow more."
-        told.insert(0, Status(StatusCode.MAX_ITERATIONS, remedy))
+        objections.insert(0, Status(StatusCode.MAX_ITERATIONS, remedy))
     if not tried[point].status.converged:
-        told = [tried[point].status]
-    status = Status(told[0].code, " ".join(one.remedy for one in told)) if told else CONVERGED
+        objections = [tried[point].status]
+    status = CONVERGED
+    if objections:
+        status = Status(objections[0].code, " ".join(one.remedy for one in objections))
     return Found(point, tried[point], len(tried), status)
 
 
-def _told(
+def _objections(
     statuses: Sequence[Status], ranges: Sequence[Range], point: Point, near: float
 ) -> Iterator[Status]:
     """Yield what speaks against the best point: failures on the way, and ends of ranges."""
