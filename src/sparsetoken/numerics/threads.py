@@ -1,4 +1,4 @@
-"""One BLAS thread.
+"""One thread for the numerical libraries.
 
 The last digits of a product depend on how many threads share it, and where other work keeps the
 cores busy, threads that wait for one another make small products many times slower.
@@ -48,14 +48,14 @@ def on_one_thread(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit the linear algebra of this process to one thread within the block.
+    """Limit the numerical libraries of this process to one thread within the block.
 
     Blocks of several threads may overlap: the limit holds until the last of them ends.
     """
     with _LIMIT.lock:
         _LIMIT.users += 1
         if _LIMIT.users == 1:
-            _LIMIT.limiter = _controller().limit(limits=1, user_api="blas")
+            _LIMIT.limiter = _controller().limit(limits=1)
     try:
         yield
     finally:

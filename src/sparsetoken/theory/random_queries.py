@@ -29,7 +29,8 @@ from sparsetoken.theory.setting import Setting
 _SOLVED, _MOST = 16, 64  # draws chosen for the spline at first, and at most; half as many beside
 _FEW, _MANY = 512, 8192  # nodes of a readout; where the spread is small some are solved again
 _BETTER = 4  # readouts solved again
-_FEW_DRAWS, _SLOPES = 256, 5  # of a small spread: draws, and those that are solved
+_FEW_DRAWS, _SLOPES = 1024, 5  # of a small spread: draws, and those that are solved
+_SMOOTHING = (0.0, 1e-3, 1e-2, 0.1, 1.0, 10.0)
 _SHARE = 0.1  # of the spread, to which the mean over draws is known
 
 
@@ -133,9 +134,9 @@ def predict_over_draws(
     tau = theta <q, xi>/sigma and the sharpness, which fix the law of the scores of tokens, and
     only weakly on the rest of its direction. So queries are drawn in great number.
     Readouts are solved at a few that are as far apart in (tau, log sharpness) as can be, and a
-    cubic spline through these (radial basis functions and a linear part) stands for the others.
+    thin-plate spline through these stands for the others.
     Readouts at draws taken without a choice tell what the spline leaves out, and correct
-    the mean for it; the spread is that of a spline through all. More are solved, or with more
+    the mean and the variance for it. More are solved, or with more
     nodes, until twice the numerical error of the mean, and the interpolation error at a
     single draw, are below the tolerance or a tenth of the spread: one experiment has one query, and
     its test error is off by the spread.
@@ -258,7 +259,7 @@ def _averaged(
     mean = fitted.mean(axis=0) + left.mean(axis=0)
     missing, varied = float(np.mean(left[:, 0] ** 2)), float(np.var(fitted[:, 0]))
     error = math.sqrt(varied / len(design.places) + missing / len(left))
-    spread = float(np.std(_spline(design.places, [*design.chosen, *design.checked], values)[:, 0]))
+    spread = math.sqrt(varied + missing)
     nodes = float(np.mean([one.numerical_error for one in again or at]))  # alike at all draws
     if len(again) > 1:
         apart = np.array([_numbers(one) for one in again])
@@ -293,9 +294,25 @@ def _numbers(found: Prediction) -> list[float]:
 
 
 def _spline(places: np.ndarray, chosen: list[int], values: np.ndarray) -> np.ndarray:
-    """Return values at all places from those at some."""
+    """Return values at all places from those at some.
+
+    A thin-plate spline, as smooth as leaves least squares of the first column where one place is
+    left out: test errors depend a little on more than the places.
+    """
     if not places.shape[1]:
         return np.repeat(values[:1], len(places), axis=0)
-    spline = scipy.interpolate.RBFInterpolator  # imported here, on first use
-    found: np.ndarray = spline(places[chosen], values, kernel="cubic")(places)
+    at = places[chosen]
+
+    def fit(some: np.ndarray, smoothing: float) -> scipy.interpolate.RBFInterpolator:
+        return scipy.interpolate.RBFInterpolator(
+            at[some], values[some], smoothing=smoothing, kernel="thin_plate_spline"
+        )
+
+    def left_out(smoothing: float) -> float:
+        every = np.arange(len(at))
+        misses = [fit(every != i, smoothing)(at[i : i + 1])[0, 0] - values[i, 0] for i in every]
+        return float(np.sum(np.square(misses)))
+
+    best = min(_SMOOTHING, key=left_out) if len(at) > _SLOPES else 0.0
+    found: np.ndarray = fit(np.full(len(at), True), best)(places)
     return found
