@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.rows import averaged, measured, predicted_error
 from sparsetoken.experiments.sensitivity.rows import Best, Choice, Floor, Neighbour, OnMap, Spot
 from sparsetoken.models import Attention
@@ -226,6 +226,7 @@ def _spot(choice: Choice, found: Simulation[TrialOutcome], dimension: int) -> Sp
     )
 
 
+@version(2)
 def find_split(total: float, dimension: int, trials: int, seed: int) -> list[object]:
     """Search the best split of a total, and simulate it and its neighbours."""
     start = Choice("split")
@@ -238,6 +239,7 @@ def find_split(total: float, dimension: int, trials: int, seed: int) -> list[obj
     return [best, *_against(best, near, dimension, trials, seed)]
 
 
+@version(2)
 def find_beta(alpha0: float, dimension: int, trials: int, seed: int) -> list[object]:
     """Search the best beta at an alpha0; with any trials, simulate it and its neighbours."""
     start = Choice("sharpness", alpha0=alpha0)

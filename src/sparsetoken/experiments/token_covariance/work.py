@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.experiment import Job, version
 from sparsetoken.experiments.rows import measured, predicted_error
 from sparsetoken.experiments.token_covariance.rows import Simulated, Theory
 from sparsetoken.models import Attention, Model, Pooled
@@ -103,6 +103,7 @@ def model_of(change: str, classifier: str) -> Model:
     return Attention(QUERY if change == "between" else STEPS)
 
 
+@version(2)
 def predict_error(change: str, value: float, classifier: str, dimension: int) -> list[Theory]:
     """Predict at one place."""
     problem = problem_at(change, value, classifier, dimension)
@@ -111,6 +112,7 @@ def predict_error(change: str, value: float, classifier: str, dimension: int) ->
     return [Theory(change, value, classifier, error)]
 
 
+@version(2)
 def simulate_error(
     change: str, value: float, classifier: str, dimension: int, trials: int, seed: int
 ) -> list[Simulated]:
