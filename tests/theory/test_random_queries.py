@@ -12,6 +12,7 @@ from scipy import stats
 
 import sparsetoken as st
 from sparsetoken.theory import predict_readouts
+from sparsetoken.theory.covariance import draws
 from sparsetoken.theory.covariance.draws import (
     align_over_draws,
     drawn_queries,
@@ -256,3 +257,21 @@ def test_queries_that_cannot_vary_among_others():
     found = st.predict(of, st.Attention(st.Query([0.3, 1.0], 2.0)), readout)
     assert found.spread[0] > 1e-3
     assert found.spread[1] == 0
+
+
+@pytest.mark.parametrize("query", [st.TwoSteps(2.0), st.Query(0.5, 2.0)])
+def test_signs_of_eigenvectors_do_not_matter(query, monkeypatch):
+    of = turned(problem(50, 1.0, between=0.3 * np.cos(J) ** 2))
+    plain, spectrum = drawn_queries(of, query, 4), draws.spectrum_of(of)
+    signs = np.where(J % 3 == 0, -1.0, 1.0)
+    between = spectrum.between
+    if between.ndim == 2:
+        between = signs[:, None] * between * signs
+    other = dataclasses.replace(
+        spectrum, between=between, signal=signs * spectrum.signal, basis=spectrum.basis * signs
+    )
+    monkeypatch.setattr(draws, "spectrum_of", lambda _: other)
+    draws._mean_root.cache_clear()
+    flipped = drawn_queries(of, query, 4)
+    draws._mean_root.cache_clear()
+    assert flipped.vectors == pytest.approx(plain.vectors, rel=1e-9, abs=1e-12)

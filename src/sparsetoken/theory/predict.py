@@ -65,7 +65,8 @@ def predict(
     tolerance : float
         Numerical error of the test error that is acceptable, in (0, 1), and a hundredth of the
         relative one, 1% by default: nodes are added until twice the standard error over
-        scrambles is below both.
+        scrambles is below both. A mean over draws of a random query is known to a tenth of the
+        spread instead, where that is more.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 

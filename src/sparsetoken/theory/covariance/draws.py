@@ -17,7 +17,7 @@ from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Alignment, Status, StatusCode
 from sparsetoken.stages import Query, TwoSteps
 from sparsetoken.theory.covariance.query import limit_of_alignment, query_law
-from sparsetoken.theory.covariance.spectrum import spectrum_of, trace
+from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of, trace
 
 LEAST_DIRECTIONS = 50.0
 """Effective directions from which on a query may be replaced by its limit, see there."""
@@ -148,7 +148,7 @@ def drawn_queries(
         q, readout_cosine = (np.concatenate(part) for part in zip(*parts, strict=True))
     else:
         query_law(problem, query)  # refuses one along which scores have no noise
-        g = rng.standard_normal((draws, len(spectrum.signal)))
+        g = rng.standard_normal((draws, len(spectrum.signal))) * _signs(spectrum)
         q = _uniform_beside(spectrum.signal, query.cosine, g)
         readout_cosine = np.full(draws, math.nan)
     overlap, norm = q @ spectrum.signal, np.linalg.norm(q, axis=1)
@@ -230,6 +230,14 @@ def randomness_advice(problem: SparseTokenProblem, query: object) -> str:
     )
 
 
+def _signs(spectrum: TokenSpectrum) -> np.ndarray | float:
+    """Return signs of the signal along eigenvectors, which have no sign of their own.
+
+    With them draws are the same whichever sign a machine gives to an eigenvector.
+    """
+    return 1.0 if spectrum.basis is None else np.where(spectrum.signal < 0, -1.0, 1.0)
+
+
 def _ratio(top: np.ndarray, bottom: np.ndarray) -> np.ndarray:
     return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
@@ -271,7 +279,7 @@ def trained_vectors(
     n_plus = counts.binomial(n, pi, draws)
     sizes = np.stack([n_plus, n - n_plus]).astype(float)
     normal = g.standard_normal((draws, 3 * d + 3))
-    plus, minus, rest = np.split(normal[:, 3:], 3, axis=1)
+    plus, minus, rest = (part * _signs(spectrum) for part in np.split(normal[:, 3:], 3, axis=1))
     root = _mean_root(problem)
     noise = np.sqrt(sizes)[..., None] * np.stack([_times(root, plus), _times(root, minus)])
     first = np.array([[float(loss.slope(y, 0.0))] for y in (1.0, -1.0)])
