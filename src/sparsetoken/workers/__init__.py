@@ -1,0 +1,52 @@
+"""Workers: processes of this machine or of a cluster, and calls that survive their deaths."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from concurrent.futures import Executor
+
+from sparsetoken.workers.cluster import connected
+from sparsetoken.workers.completed import RunStopped, WorkerDied, completed, require_executor
+from sparsetoken.workers.environment import environment, package_version
+from sparsetoken.workers.pool import (
+    WorkerPool,
+    end_workers,
+    memory_share,
+    one_thread_each,
+    peak_memory,
+)
+
+__all__ = [
+    "RunStopped",
+    "WorkerDied",
+    "WorkerPool",
+    "completed",
+    "connected",
+    "end_workers",
+    "environment",
+    "executor_of",
+    "memory_share",
+    "one_thread_each",
+    "package_version",
+    "peak_memory",
+    "require_executor",
+]
+
+
+@contextlib.contextmanager
+def executor_of(workers: int, address: str = "") -> Iterator[tuple[Executor, int]]:
+    """Return an executor, and the number of calls that it runs at once.
+
+    The calls go to the cluster at the address, or else to so many processes of this machine,
+    which end with the block.
+    """
+    if address:
+        with connected(address) as cluster:
+            yield cluster
+        return
+    pool = WorkerPool(workers)
+    try:
+        yield pool, workers
+    finally:
+        pool.shutdown(wait=False)

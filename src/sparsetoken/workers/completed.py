@@ -1,0 +1,136 @@
+"""Calls in an executor, of which each ends or is given up."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+import queue
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from typing import Any, Generic, TypeVar
+
+from sparsetoken.numerics.threads import one_thread
+from sparsetoken.validation import Failure, InvalidInput
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+MOST_DEATHS = 3
+
+
+class RunStopped(Failure):
+    """A run that cannot go on, and whose finished work is kept."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} The next run goes on from here."
+
+
+class WorkerDied(Failure):
+    """A call that was given up, since worker processes died of it again and again."""
+
+
+@dataclasses.dataclass
+class _Call(Generic[Task]):
+    task: Task
+    deaths: int = 0
+
+
+def require_executor(executor: Any) -> Executor:
+    """Return an executor, or raise `InvalidInput` if it is none."""
+    if not isinstance(executor, Executor):
+        remedy = "Write ThreadPoolExecutor(2), for example, or client.get_executor() of Dask."
+        raise InvalidInput("executor", "a concurrent.futures.Executor", executor, remedy)
+    return executor
+
+
+def completed(
+    function: Callable[[Task], Result],
+    tasks: Iterable[Task],
+    executor: Executor | None = None,
+    width: int = 1,
+) -> Iterator[tuple[Task, Result | WorkerDied]]:
+    """Yield each task with ``function(task)`` as it ends.
+
+    If a worker dies, all tasks in flight are suspects, and run again one by one. A task is
+    given up, and yielded with `WorkerDied`, after the third death of a worker that had it
+    alone or with others, the last time alone: so it is never given up for what another did.
+    When the generator is left, tasks that have not begun are cancelled.
+
+    Parameters
+    ----------
+    function : callable
+        What it raises is raised here.
+    tasks : iterable
+        Drawn as there is room.
+    executor : concurrent.futures.Executor, optional
+        By default tasks run in this thread, with one BLAS thread.
+    width : int
+        Calls that the executor runs at once; twice as many are in flight.
+
+    Raises
+    ------
+    RunStopped
+        If the executor takes no more work, or has cancelled a call.
+    """
+    if executor is None:
+        for task in tasks:
+            with one_thread():
+                result = function(task)
+            yield task, result
+        return
+    left, suspects = iter(tasks), collections.deque[_Call[Task]]()
+    in_flight: dict[Future[Result], _Call[Task]] = {}
+    ended: queue.SimpleQueue[Future[Result]] = queue.SimpleQueue()
+    try:
+        while True:
+            alone = bool(suspects) and not in_flight
+            room = 0 if suspects else 2 * width - len(in_flight)
+            calls = [suspects.popleft()] if alone else map(_Call, itertools.islice(left, room))
+            for call in calls:
+                future = _submitted(executor, function, call.task)
+                in_flight[future] = call
+                future.add_done_callback(ended.put)
+            if not in_flight:
+                return
+            future = ended.get()
+            call = in_flight.pop(future)
+            if future.cancelled():
+                raise RunStopped("The executor was shut down, or lost its scheduler.")
+            error = future.exception()
+            if error is None:
+                yield call.task, future.result()
+            elif not _is_death(error):
+                raise error
+            elif alone and _is_last(error, call):
+                text = f"Its worker process died {MOST_DEATHS} times or more. Is memory short?"
+                yield call.task, WorkerDied(text)
+            else:
+                call.deaths += 1
+                suspects.append(call)
+    finally:
+        for future in in_flight:
+            future.cancel()
+
+
+def _submitted(
+    executor: Executor, function: Callable[[Task], Result], task: Task
+) -> Future[Result]:
+    try:
+        return executor.submit(function, task)
+    except RunStopped:
+        raise
+    except (BrokenExecutor, RuntimeError) as error:
+        raise RunStopped(f"The executor takes no more work: {error}.") from error
+
+
+def _is_death(error: BaseException) -> bool:
+    return isinstance(error, BrokenExecutor) or _is_killed(error)
+
+
+def _is_killed(error: BaseException) -> bool:
+    """Return whether dask gave a call up, which it does when several workers have died."""
+    return type(error).__name__ == "KilledWorker"
+
+
+def _is_last(error: BaseException, call: _Call) -> bool:
+    return _is_killed(error) or call.deaths + 1 >= MOST_DEATHS
