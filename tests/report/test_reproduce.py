@@ -6,21 +6,21 @@ import html.parser
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from command_line import invoke
-from sparsetoken import sweep
 from sparsetoken.experiments import EXPERIMENTS, rules
 from sparsetoken.experiments.alignment.rows import Simulated, Theory
 from sparsetoken.experiments.experiment import Job
 from sparsetoken.experiments.finite_dimension import Shift
 from sparsetoken.experiments.rows import Measured, Predicted, one
 from sparsetoken.report import reproduce
+from sparsetoken.report.kept import Piece
 from sparsetoken.report.origin import computed_with
 from sparsetoken.report.text import change, maths, number, plus_minus, shifted, words
-from sparsetoken.sweep.rows import Row
 from sparsetoken.validation import InvalidInput
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
@@ -49,9 +49,8 @@ class _Page(html.parser.HTMLParser):
 
 
 def _written(folder):
-    """Return the content of the folder but for the store of finished work."""
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    return {path: path.read_bytes() for path in paths if path.name != "reproduce.sqlite"}
+    """Return the content of the folder."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _messages(found):
@@ -72,10 +71,11 @@ def test_files(written):
     found, _ = written
     folder = found.report.parent
     names = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert names == {
+    kept = {name for name in names if name.startswith("work/")}
+    assert len(kept) == 2
+    assert names - kept == {
         "report.html",
         "claims.json",
-        "reproduce.sqlite",
         "alignment.png",
         "capacity.png",
         "z_values.png",
@@ -197,7 +197,7 @@ def test_a_stopped_run_goes_on_where_it_was(fake_experiments, tmp_path, monkeypa
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
     with pytest.raises(KeyboardInterrupt):
         reproduce(["alignment"], out=tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["reproduce.sqlite"]
+    assert [path.name for path in tmp_path.iterdir()] == ["work"]
     steps = []
     found = reproduce(["alignment"], out=tmp_path, progress=lambda *step: steps.append(step))
     assert ran == ["first", "second", "second"]
@@ -221,8 +221,8 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
     jobs = [Job(fails, (), 2.0), Job(lambda: ran.append("other") or [], (), 1.0)]
     fake = dataclasses.replace(EXPERIMENTS["alignment"], jobs=lambda *_: jobs)
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
-    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
-    found = invoke("reproduce", "alignment", "--out", tmp_path)
+    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
+    found = invoke("reproduce", "alignment", "--out", tmp_path, "--workers", "1")
     assert found.exit_code == 1
     (message,) = _messages(found)
     assert "fails() has no result. FileNotFoundError" in message
@@ -232,12 +232,34 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
     assert ran == ["fails", "other", "fails"]
 
 
-def test_a_damaged_store_is_one_message(fake_experiments, tmp_path):
-    (tmp_path / "reproduce.sqlite").write_bytes(b"not a store at all" * 1000)
+def _cut(path, other):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def _another_number(path, other):
+    text = path.read_text()
+    path.write_text(text.replace('"status": "converged"', '"status": "convergex"', 1))
+    assert path.read_text() != text
+
+
+def _swapped(path, other):
+    path.write_bytes(other.read_bytes())
+
+
+def _no_object(path, other):
+    path.write_text("5")
+
+
+@pytest.mark.parametrize("damage", [_cut, _another_number, _swapped, _no_object])
+def test_a_damaged_piece_runs_again(fake_experiments, tmp_path, monkeypatch, damage):
+    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
+    before = reproduce(out=tmp_path)
+    damage(*sorted((tmp_path / "work").iterdir()))
     found = invoke("reproduce", "--out", tmp_path)
-    assert found.exit_code == 1
-    assert "damaged, or not a store" in found.stderr
-    assert len(found.stderr.splitlines()) == 1
+    assert "1 kept pieces of work were damaged and ran again." in found.stderr
+    after = reproduce(out=tmp_path)
+    assert (after.resumed, after.damaged) == (2, 0)
+    assert after.comparisons == before.comparisons
 
 
 @pytest.mark.parametrize(
@@ -274,7 +296,7 @@ def test_the_current_folder_needs_a_name(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["report.html", "claims.json", "capacity.png", "reproduce.sqlite"])
+@pytest.mark.parametrize("name", ["report.html", "claims.json", "capacity.png"])
 def test_a_folder_in_the_place_of_a_file_is_found_before_any_work(fake_experiments, tmp_path, name):
     (tmp_path / name).mkdir()
     steps = []
@@ -288,6 +310,21 @@ def test_a_folder_in_the_place_of_a_file_is_found_before_any_work(fake_experimen
     assert len(found.stderr.splitlines()) == 1
 
 
+def test_a_file_in_the_place_of_the_kept_work_is_one_message(fake_experiments, tmp_path):
+    (tmp_path / "work").write_text("")
+    found = invoke("reproduce", "--out", tmp_path)
+    assert found.exit_code == 2
+    assert "work is a folder" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes anywhere")
+def test_kept_work_without_the_right_to_write(fake_experiments, tmp_path):
+    (tmp_path / "work").mkdir(mode=0o500)
+    with pytest.raises(InvalidInput, match="work"):
+        reproduce(out=tmp_path)
+
+
 def test_a_folder_in_the_place_of_a_file_that_is_not_written_may_stay(fake_experiments, tmp_path):
     (tmp_path / "capacity.png").mkdir()
     assert reproduce(["alignment"], out=tmp_path).report.exists()
@@ -296,7 +333,7 @@ def test_a_folder_in_the_place_of_a_file_that_is_not_written_may_stay(fake_exper
 def test_a_full_disk_keeps_the_old_report_and_is_one_message(
     fake_experiments, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
+    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
     reproduce(["alignment"], out=tmp_path)
     before = _written(tmp_path)
     write = Path.write_bytes
@@ -329,7 +366,7 @@ def test_an_interrupt_while_writing_keeps_the_old_report(fake_experiments, tmp_p
 
 
 def test_the_command(fake_experiments, tmp_path, monkeypatch):
-    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
+    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
     found = invoke("reproduce", "--out", tmp_path, "--json")
     values = json.loads(found.stdout)
     assert list(values) == ["claims", "statements", "report", "status", "skipped"]
@@ -388,7 +425,7 @@ def lacking(fake_experiments, monkeypatch):
 def test_an_experiment_whose_packages_are_missing_is_left_out_and_said(
     lacking, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
+    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
     found = invoke("reproduce", "--out", tmp_path, "--json")
     assert found.exit_code == 0
     assert "pip install 'sparsetoken[architectures]'" in found.stderr
@@ -429,7 +466,7 @@ def test_another_version_of_the_work_runs_again(fake_experiments, tmp_path, monk
 def test_rows_whose_columns_changed_without_a_version_are_one_message(
     fake_experiments, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(sweep, "WorkerPool", lambda workers: sweep.InProcess())
+    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
     reproduce(["alignment"], out=tmp_path)
     fake = dataclasses.replace(EXPERIMENTS["alignment"], rows=(Theory, Simulated))
     monkeypatch.setitem(EXPERIMENTS, "alignment", fake)
@@ -458,11 +495,10 @@ def test_a_tiny_shift_is_no_row_of_zeros(scale, text):
     assert shifted(comparison) == text
 
 
-def test_the_report_says_what_its_stored_rows_were_computed_with():
+def test_the_report_says_what_its_kept_pieces_were_computed_with():
     facts = {"python": "3.11.7", "numpy": "2.4.6", "system": "Linux", "machine": "x86_64"}
-    rows = [Row(i, {}, "converged", {}, "", None, 30.0, facts) for i in range(4)]
-    rows.append(Row(4, {}, "converged", {}, "", None, 6.0, {}))
-    assert computed_with(rows) == (
+    pieces = [Piece([], 30.0, facts)] * 4 + [Piece([], 6.0, {})]
+    assert computed_with(pieces) == (
         "4 pieces of work, 2.0 min one after another: python 3.11.7, numpy 2.4.6, Linux x86_64; "
         "1 piece of work, 0.1 min one after another: not known"
     )

@@ -1,17 +1,14 @@
 """Trials in executors whose workers die."""
 
 import os
-from concurrent.futures import Executor, Future
+from concurrent.futures import ThreadPoolExecutor
 
 import cloudpickle
 import pytest
 
 from sparsetoken.simulation.parallel import WorkersDied, run_all
-from sparsetoken.sweep.processes import WorkerDied, WorkerPool
-
-
-def square(number):
-    return number * number
+from sparsetoken.validation import InvalidInput
+from sparsetoken.workers import WorkerPool
 
 
 class Sent:
@@ -48,36 +45,16 @@ def test_the_death_of_a_worker_loses_no_trial(tmp_path):
 
 
 def test_a_trial_that_kills_its_workers_is_given_up():
-    with WorkerPool(1) as pool, pytest.raises(WorkersDied, match="trial 0 died 3 times"):
+    text = "Trial 0 has no result. Its worker process died 3 times"
+    with WorkerPool(1) as pool, pytest.raises(WorkersDied, match=text):
         run_all(os._exit, 1, pool, ignore)
 
 
-class Dying(Executor):
-    """Loses the second trial to the death of the worker at the first."""
-
-    def __init__(self):
-        self.calls = []
-
-    def submit(self, fn, /, *args, **kwargs):
-        self.calls.append(args[0])
-        future = Future()
-        if self.calls.count(args[0]) < 3:
-            future.set_exception(WorkerDied(-1 if args[0] == 0 else None))
-        else:
-            future.set_result(fn(*args))
-        return future
-
-
-def test_trials_that_waited_for_a_worker_that_died_are_not_counted_against():
-    executor = Dying()
-    assert run_all(square, 2, executor, ignore) == [0, 1]
-    assert sorted(executor.calls) == [0] * 3 + [1] * 3
-
-
-def test_an_executor_that_is_broken():
-    class Broken(Executor):
-        def submit(self, fn, /, *args, **kwargs):
-            raise WorkerDied(None)
-
-    with pytest.raises(WorkersDied, match="takes no more trials"):
-        run_all(square, 2, Broken(), ignore)
+def test_an_executor_that_has_ended_or_is_none():
+    threads = ThreadPoolExecutor(1)
+    threads.shutdown()
+    with pytest.raises(WorkersDied, match="takes no more work") as error:
+        run_all(abs, 2, threads, ignore)
+    assert "next run" not in str(error.value)
+    with pytest.raises(InvalidInput, match="executor must be"):
+        run_all(abs, 2, "threads", ignore)

@@ -38,7 +38,7 @@ def _stopped(number: int, _: object) -> None:
     if "multiprocessing.resource_tracker" in sys.modules:
         # An import that the signal interrupts may fail here, and must not swallow the signal.
         with contextlib.suppress(BaseException):
-            from sparsetoken.cli.workers import end_workers
+            from sparsetoken.workers import end_workers
 
             end_workers()
     show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""

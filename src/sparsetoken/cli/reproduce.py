@@ -12,9 +12,9 @@ from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, message, table
 from sparsetoken.cli.progress import ProgressLines
-from sparsetoken.cli.workers import executor_of
 from sparsetoken.progress import progress_of, showing
 from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.workers import executor_of
 
 if TYPE_CHECKING:
     from sparsetoken.report import Reproduction
@@ -49,8 +49,8 @@ def reproduce(
 ) -> Answer:
     """Run the experiments against the theory and write report.html.
 
-    Finished work is kept in reproduce.sqlite in that folder: the same command goes on after
-    any interruption. Ends with exit code 1 if a claim fails or did not converge. Experiments
+    Finished work is kept in work/ in that folder: the same command goes on after any
+    interruption. Ends with exit code 1 if a claim fails or did not converge. Experiments
     whose optional packages are not installed are left out, unless they are named.
 
     Example: sparsetoken reproduce alignment --out results
@@ -117,7 +117,7 @@ def _advice(found: Reproduction) -> list[str]:
     if found.resumed:
         advice.append(f"{found.resumed} of {found.pieces} pieces of work came from earlier runs.")
     if found.damaged:
-        advice.append(f"{found.damaged} of them were damaged in the file and ran again.")
+        advice.append(f"{found.damaged} kept pieces of work were damaged and ran again.")
     for experiment in found.skipped:
         extra = f"pip install 'sparsetoken[{experiment.extra}]'"
         advice.append(f"Left out: {experiment.name}, which needs optional packages: {extra}.")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Annotated, Any
+from contextlib import nullcontext
+from typing import Annotated, Any
 
 from cyclopts import Parameter as Option
 
@@ -15,9 +15,6 @@ from sparsetoken.cli.theory import on_device, record_values, with_options
 from sparsetoken.models import Elementwise
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query, Readout, TwoSteps
-
-if TYPE_CHECKING:
-    from concurrent.futures import Executor
 
 EXPERIMENT = "Experiment"
 QUANTITIES = (
@@ -69,13 +66,12 @@ def simulate(
     """
     classifier = o.model_of(model, query, steps, elementwise)
     from sparsetoken import simulation
-    from sparsetoken.sweep.processes import worker_pool
     from sparsetoken.theory.query import advice_on, working_query
     from sparsetoken.validation import integer
+    from sparsetoken.workers import WorkerPool
 
-    pool: AbstractContextManager[Executor | None]
-    pool = worker_pool(workers) if integer("workers", workers, 1) > 1 else nullcontext()
-    with pool as executor:
+    several = integer("workers", workers, 1) > 1
+    with WorkerPool(workers) if several else nullcontext() as executor:
         found = simulation.simulate(
             problem,
             classifier,

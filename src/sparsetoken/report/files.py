@@ -10,7 +10,9 @@ from pathlib import Path
 
 from sparsetoken.validation import InvalidInput
 
-STORE = "reproduce.sqlite"
+WORK = "work"
+"""The folder of the kept pieces of work."""
+
 REMEDY = "Choose another with --out."
 
 
@@ -26,27 +28,31 @@ def writable_folder(out: str | os.PathLike[str], files: Iterable[str]) -> Path:
     Raises
     ------
     InvalidInput
-        If it cannot be made or written, or a folder has the name of a file.
+        If it or work/ in it cannot be made or written, or a folder has the name of a file.
     """
     if not os.fspath(out):
         raise InvalidInput("out", "the name of a folder", "", "Give one with --out; . is this one.")
     folder = Path(out)
-    with _explained(out):
+    with explained(out):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-    for name in (*files, STORE):
+    for name in files:
         if (folder / name).is_dir():
             raise InvalidInput("out", f"a folder where {name} is no folder", str(out), REMEDY)
-    if (folder / STORE).exists() and not os.access(folder / STORE, os.W_OK):
-        raise InvalidInput("out", f"a folder where {STORE} can be written", str(out), REMEDY)
+    if (folder / WORK).exists() and not (folder / WORK).is_dir():
+        raise InvalidInput("out", f"a folder where {WORK} is a folder", str(out), REMEDY)
+    with explained(folder / WORK):
+        (folder / WORK).mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder / WORK):
+            pass
     return folder
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write all files aside, then move them: a full disk leaves the old report whole."""
     with (
-        _explained(folder),
+        explained(folder),
         tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside,
     ):
         for name, content in files.items():
@@ -58,7 +64,7 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 @contextlib.contextmanager
-def _explained(out: str | os.PathLike[str]) -> Iterator[None]:
+def explained(out: str | os.PathLike[str]) -> Iterator[None]:
     """Turn the refusal of the system to write into `InvalidInput`."""
     try:
         yield

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sparsetoken.numerics.threads import kernels
-from sparsetoken.sweep.rows import Row
+from sparsetoken.report.kept import Piece
 
 COMPUTE = ("python", "numpy", "scipy", "jax")
 
@@ -42,11 +42,11 @@ def _git(folder: Path, *arguments: str) -> str:
     return found.stdout.strip()
 
 
-def computed_with(rows: Iterable[Row]) -> str:
-    """Return what stored pieces of work were computed with, as the store says, and how long."""
+def computed_with(pieces: Iterable[Piece]) -> str:
+    """Return what kept pieces of work were computed with, as their files say, and how long."""
     seconds: dict[str, list[float]] = {}
-    for row in rows:
-        seconds.setdefault(_told(row.environment), []).append(row.seconds)
+    for piece in pieces:
+        seconds.setdefault(_told(piece.environment), []).append(piece.seconds)
     return "; ".join(
         f"{len(some)} piece{'s' * (len(some) != 1)} of work, "
         f"{sum(some) / 60:.1f} min one after another: {told}"
@@ -55,7 +55,7 @@ def computed_with(rows: Iterable[Row]) -> str:
 
 
 def _told(environment: Mapping[str, str]) -> str:
-    """Return versions, kernels and machine; older stores do not know all of them."""
+    """Return versions, kernels and machine; older files do not know all of them."""
     known = [f"{name} {environment[name]}" for name in COMPUTE if name in environment]
     known += [environment[name] for name in ("linear algebra", "system") if name in environment]
     return " ".join([", ".join(known), environment.get("machine", "")]).strip() or "not known"

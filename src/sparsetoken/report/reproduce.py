@@ -18,19 +18,17 @@ from sparsetoken.experiments.claims import HOLDS, VERDICTS, Comparison, Finding,
 from sparsetoken.experiments.experiment import Experiment, Job
 from sparsetoken.experiments.forecasts.rows import LeftOut
 from sparsetoken.experiments.forecasts.sets import BagSet
-from sparsetoken.experiments.rows import from_json, to_json
+from sparsetoken.experiments.rows import from_json
 from sparsetoken.experiments.sources import source_of
 from sparsetoken.report.figure_data import table
-from sparsetoken.report.files import STORE, writable_folder, write_files
+from sparsetoken.report.files import WORK, writable_folder, write_files
+from sparsetoken.report.kept import finish
 from sparsetoken.report.origin import computed_with, origin
 from sparsetoken.report.page import SCATTER, Section, page, scatter_picture, section
 from sparsetoken.report.pictures import Picture, pictures_of
 from sparsetoken.report.tables import row_tables, trial_table
-from sparsetoken.sweep import JobPlan, Store, run
-from sparsetoken.sweep.batch import package_version
-from sparsetoken.sweep.repair import repair
-from sparsetoken.sweep.schema import StoreError
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.validation import Failure, InvalidInput, choice, integer
+from sparsetoken.workers import package_version
 
 PROFILES = ("quick", "paper")
 PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib", "equinox", "optax")
@@ -52,7 +50,7 @@ class Reproduction:
     skipped : tuple of Experiment
         Those whose optional packages are not installed.
     damaged : int
-        Pieces of work whose results in the file were damaged, and which ran again.
+        Pieces of work whose files were damaged, and which ran again.
     """
 
     findings: tuple[Finding, ...]
@@ -136,8 +134,8 @@ def reproduce(
     In data/ are tables of comma-separated values: what each figure shows, all rows by
     experiment and class, and the values of single trials.
 
-    What has ended is kept in reproduce.sqlite, a store as sweeps have. A run that is stopped
-    goes on from there, and one with the same work and seed computes nothing anew.
+    Each piece of work that has ended is kept as a file in work/. A run that is stopped goes
+    on from there, and one with the same work and seed computes nothing anew.
 
     Parameters
     ----------
@@ -168,8 +166,8 @@ def reproduce(
         If a name or profile is unknown, the packages of an experiment that is named are
         not installed, sets are given that no experiment of the run takes or two of one name,
         or the folder cannot be written.
-    StoreError
-        If reproduce.sqlite is damaged or cannot be written.
+    Failure
+        If kept rows have other columns than now.
     RunStopped
         If a piece of work fails. The others are done; a new run tries it again.
     """
@@ -207,34 +205,20 @@ def _rows(
 ) -> tuple[dict[str, list[Any]], str, int, int]:
     """Return rows by experiment, what computed them, and how many were known and damaged."""
     every = [job for some in jobs.values() for job in some]
-    plan, tell = JobPlan(every, to_json), _Progress(jobs, progress)
-    with Store(folder / STORE) as store:
-        damaged = repair(store)  # what is damaged is not known
-        known = plan.known(store)
-        tell(known)
-        run(
-            store,
-            plan,
-            executor,
-            workers=workers,
-            retry_failed=True,
-            on_rows=lambda rows: tell(row.configuration["job"] for row in rows),
-        )
-        finished = plan.finished(store)
-    results = iter(finished)
+    found = finish(folder / WORK, every, executor, workers, _Progress(jobs, progress))
+    pieces = iter(found.pieces)
     stored = {
-        name: [row for _ in some for row in next(results).values["result"]]
-        for name, some in jobs.items()
+        name: [row for _ in some for row in next(pieces).result] for name, some in jobs.items()
     }
     rows = {name: _read(name, some, folder) for name, some in stored.items()}
-    return rows, computed_with(finished), len(known), damaged
+    return rows, computed_with(found.pieces), found.resumed, found.damaged
 
 
 def _read(name: str, stored: Sequence[Any], folder: Path) -> list[Any]:
     try:
         return from_json(EXPERIMENTS[name].rows, stored)
     except LookupError as error:
-        raise StoreError(f"{error} Remove {folder / STORE} and run again.") from None
+        raise Failure(f"{error} Remove {folder / WORK} and run again.") from None
 
 
 class _Progress:

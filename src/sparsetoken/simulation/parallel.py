@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import Executor
 from typing import Any, Protocol, TypeVar
 
 from sparsetoken.progress import progress_of
 from sparsetoken.results import Record, Simulation, Status
 from sparsetoken.results.record import stacked
 from sparsetoken.results.simulation import of_trials
-from sparsetoken.validation import Failure, InvalidInput, integer
+from sparsetoken.validation import Failure, integer
 from sparsetoken.values import Grid
+from sparsetoken.workers import RunStopped, WorkerDied, completed, require_executor
 
 Result = TypeVar("Result")
 Of = TypeVar("Of", bound=Record, covariant=True)
-MOST_DEATHS = 3
 
 
 class WorkersDied(Failure):
@@ -80,8 +79,8 @@ def run_all(
 ) -> list[Result]:
     """Return [run(0), run(1), ...]; call ``report(number, result)`` as each ends.
 
-    A trial whose worker process died runs again, as long as the executor takes it. On an error
-    or an interrupt the trials that have not begun are cancelled.
+    If a worker process dies, the trials in flight run again. On an error or an interrupt the
+    trials that have not begun are cancelled.
 
     Raises
     ------
@@ -92,43 +91,17 @@ def run_all(
     """
     if executor is None:
         return [_reported(i, run(i), report) for i in range(trials)]
-    if not isinstance(executor, Executor):
-        remedy = "Write ThreadPoolExecutor(2), for example, or client.get_executor() of Dask."
-        raise InvalidInput("executor", "a concurrent.futures.Executor", executor, remedy)
+    width = getattr(require_executor(executor), "_max_workers", trials)  # dask has its own queue
     results: dict[int, Result] = {}
-    deaths: collections.Counter[int] = collections.Counter()
-    futures = {_submitted(executor, run, i): i for i in range(trials)}
     try:
-        while futures:
-            done, _ = wait(futures, return_when=FIRST_COMPLETED)
-            for future in done:
-                number = futures.pop(future)
-                try:
-                    results[number] = _reported(number, future.result(), report)
-                except BrokenExecutor as error:
-                    # A worker that died at an earlier call says nothing against this trial.
-                    deaths[number] += getattr(error, "row", 0) is not None
-                    if deaths[number] >= MOST_DEATHS:
-                        raise WorkersDied(_text(number)) from error
-                    futures[_submitted(executor, run, number)] = number
-    finally:
-        for future in futures:
-            future.cancel()
+        for number, result in completed(run, range(trials), executor, width):
+            if isinstance(result, WorkerDied):
+                remedy = "Fewer workers or a smaller dimension need less."
+                raise WorkersDied(f"Trial {number} has no result. {result} {remedy}")
+            results[number] = _reported(number, result, report)
+    except RunStopped as error:
+        raise WorkersDied(*error.args) from error  # no trial is kept: the next run begins anew
     return [results[number] for number in range(trials)]
-
-
-def _submitted(executor: Executor, run: Callable[[int], Result], number: int) -> Future[Result]:
-    try:
-        return executor.submit(run, number)
-    except BrokenExecutor as error:
-        raise WorkersDied(f"The executor takes no more trials: {error}") from error
-
-
-def _text(number: int) -> str:
-    return (
-        f"The worker process of trial {number} died {MOST_DEATHS} times. Is memory short? "
-        "Fewer workers or a smaller dimension need less."
-    )
 
 
 def _reported(number: int, result: Result, report: Callable[[int, Result], None]) -> Result:
