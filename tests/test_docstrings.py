@@ -59,9 +59,6 @@ WITHOUT = {
     "AttentionDisplay",  # pictures: the gallery shows them
     "BagLearningCurveDisplay",
     "ScoreDisplay",
-    "InProcess",  # docs/sweeps.md shows where sweeps run
-    "JobPlan",
-    "WorkerPool",
 }
 
 

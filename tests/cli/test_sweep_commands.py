@@ -4,17 +4,19 @@ import contextlib
 import csv
 import json
 import os
+import random
+import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from command_line import invoke
-from sparsetoken.sweep import RunStopped, WorkerPool, runner
+from sparsetoken.workers import RunStopped, WorkerPool
 
 SPEC = """\
 experiment = "alignment"
@@ -37,15 +39,11 @@ curves = "informative"
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A folder with a spec; rows run in this process."""
+    """A folder with a spec; the work runs in threads of this process."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.toml").write_text(SPEC)
 
-    class Lanes(runner.InProcess):
-        def __init__(self, workers):
-            super().__init__()
-
-    monkeypatch.setattr("sparsetoken.sweep.WorkerPool", Lanes)
+    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
     return tmp_path
 
 
@@ -63,21 +61,21 @@ def values(found):
 
 
 def test_a_sweep_runs_once(here):
-    found = run("sweep", "spec.toml", "--store", "s.sqlite", "--json")
+    found = run("sweep", "spec.toml", "--store", "s.zarr", "--json")
     assert found.exit_code == 0
-    counts = {"done": 30, "failed": 0, "left": 0, "not_converged": 0, "store": "s.sqlite"}
-    assert values(found) == counts
-    before = run("results", "s.sqlite", "--export", "a.csv", "--json")
+    counts = {"done": 30, "failed": 0, "left": 0, "not_converged": 0, "damaged": 0}
+    assert values(found) == counts | {"store": "s.zarr"}
+    before = run("results", "s.zarr", "--export", "a.csv", "--json")
     assert values(before)["done"] == 30
-    assert run("sweep", "spec.toml", "--store", "s.sqlite").exit_code == 0
-    run("results", "s.sqlite", "--export", "b.csv")
+    assert run("sweep", "spec.toml", "--store", "s.zarr").exit_code == 0
+    run("results", "s.zarr", "--export", "b.csv")
     assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
-    assert table(here / "a.csv")[0]["experiment"] == "alignment"
+    assert table(here / "a.csv")[0]["quantity"] == "theory"
 
 
 def test_the_store_is_named_after_the_spec(here):
     run("sweep", "spec.toml")
-    assert (here / "spec.sqlite").exists()
+    assert (here / "spec.zarr" / "zarr.json").exists()
 
 
 def test_raising_trials_adds_the_missing_ones(here):
@@ -115,7 +113,7 @@ def test_a_dry_run_writes_nothing(here):
 def test_progress_and_tables_for_people(here):
     found = run("sweep", "spec.toml")
     assert "done" in found.stdout
-    found = run("results", "spec.sqlite")
+    found = run("results", "spec.zarr")
     assert found.exit_code == 0
     assert "status converged" in found.stdout
 
@@ -138,7 +136,7 @@ def test_progress_and_tables_for_people(here):
 def test_bad_input_is_one_message_and_nothing_is_written(
     here, monkeypatch, change, arguments, words
 ):
-    monkeypatch.setattr("sparsetoken.sweep.cluster.TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("sparsetoken.workers.cluster.TIMEOUT_SECONDS", 0.5)
     if "--cluster" in arguments:
         pytest.importorskip("distributed", reason="dask.distributed is not installed")
     (here / "spec.toml").write_text(SPEC.replace(*change, 1))
@@ -167,8 +165,8 @@ def test_failed_rows_are_told_and_retried_on_request(here, monkeypatch):
     found = run("sweep", "spec.toml", "--json")
     assert found.exit_code == 1
     assert values(found)["failed"] == 2
-    assert "2 rows failed" in found.stderr
-    shown = run("results", "spec.sqlite", "--export", "t.csv")
+    assert "2 failed" in found.stderr
+    shown = run("results", "spec.zarr", "--export", "t.csv")
     assert shown.exit_code == 0
     assert "failed: InvalidInput" in shown.stderr
     assert {row["status"] for row in table(here / "t.csv")} == {"failed"}
@@ -188,9 +186,10 @@ def test_rows_that_did_not_converge_end_with_exit_code_1(here):
 
 
 def test_a_store_that_cannot_be_made_is_one_message(here):
-    found = run("sweep", "spec.toml", "--store", "no/s.sqlite")
+    (here / "file").touch()
+    found = run("sweep", "spec.toml", "--store", "file/s.zarr")
     assert found.exit_code == 1
-    assert "cannot be opened or created" in found.stderr
+    assert "file/s.zarr cannot be read or written" in found.stderr
     assert len(found.stderr.splitlines()) == 1
 
 
@@ -205,40 +204,91 @@ def test_an_executor_that_breaks_is_one_message(here, monkeypatch):
 
 
 def test_results_of_what_is_no_store(here):
-    assert run("results", "no.sqlite").exit_code == 2
-    assert run("results", "spec.toml").exit_code == 1
+    for name in ("no.zarr", "spec.toml", "."):
+        found = run("results", name)
+        assert found.exit_code == 2
+        assert len(found.stderr.splitlines()) == 1
     found = run("results", "spec.toml", "--export", "t.txt")
     assert found.exit_code == 2
-    assert ".csv, .parquet or .sqlite" in found.stderr
+    assert ".csv, .parquet, .nc, .zarr.zip" in found.stderr
+    (here / "t.csv").write_text("mine")
+    assert run("results", "no.zarr", "--export", "t.csv").exit_code == 2
+    assert (here / "t.csv").read_text() == "mine"
 
 
-def test_a_damaged_store_is_told_and_exported_as_far_as_it_can_be_read(here):
+def test_another_sweep_on_a_store_is_refused_with_the_difference(here):
     run("sweep", "spec.toml")
-    with sqlite3.connect("spec.sqlite") as connection:
-        connection.execute("UPDATE results SET content = '[1, 2, 3, 4, 5]' WHERE id = 7")
-    connection.close()
-    found = run("results", "spec.sqlite", "--export", "t.csv", "--json")
-    assert found.exit_code == 1
-    assert values(found)["damage"] == "1 finished rows cannot be read"
-    assert "1 finished rows cannot be read" in found.stderr
-    assert len(table(here / "t.csv")) == 29
-
-
-def test_a_sweep_on_a_damaged_store_is_refused(here):
-    run("sweep", "spec.toml")
-    data = bytearray((here / "spec.sqlite").read_bytes())
-    data[8192:12288] = bytes(4096)  # the third page of the file
-    (here / "spec.sqlite").write_bytes(data)
+    (here / "spec.toml").write_text(SPEC.replace("length = 4", "length = 5"))
     found = run("sweep", "spec.toml")
+    assert found.exit_code == 2
+    assert "'length': 4" in found.stderr
+    assert "'length': 5" in found.stderr
+    assert run("sweep", "spec.toml", "--store", "new.zarr").exit_code == 0
+
+
+def damage(store):
+    """Flip a bit of a chunk of 20 trials."""
+    (chunk,) = (path for path in (store / "simulation" / "c").rglob("*") if path.is_file())
+    content = bytearray(chunk.read_bytes())
+    rng = random.Random(0)
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    chunk.write_bytes(content)
+
+
+def test_what_is_damaged_is_told_left_out_and_run_again(here):
+    run("sweep", "spec.toml")
+    run("results", "spec.zarr", "--export", "whole.csv")
+    damage(here / "spec.zarr")
+    found = run("results", "spec.zarr", "--export", "t.csv", "--json")
     assert found.exit_code == 1
-    assert "is damaged" in found.stderr
-    assert len(found.stderr.splitlines()) == 1
-    assert (here / "spec.sqlite").read_bytes()[8192:12288] == bytes(4096)
+    assert (values(found)["damaged"], values(found)["left"]) == (20, 20)
+    assert "20 results are damaged" in found.stderr
+    lines = table(here / "t.csv")
+    assert [line["status"] for line in lines] == ["converged"] * 10 + ["missing"] * 20
+    assert {line["cosine"] for line in lines[10:]} == {""}
+    assert run("plot", "spec.zarr").exit_code == 1
+    assert not (here / "spec.svg").exists()
+    found = run("sweep", "spec.toml")
+    assert found.exit_code == 0
+    assert "20 results are damaged and written anew" in found.stderr
+    run("results", "spec.zarr", "--export", "again.csv")
+    assert (here / "again.csv").read_bytes() == (here / "whole.csv").read_bytes()
+
+
+def test_damaged_metadata_are_told_and_written_anew(here):
+    run("sweep", "spec.toml")
+    root = here / "spec.zarr" / "zarr.json"
+    content = root.read_bytes()
+    root.write_bytes(content.replace(b"alignment", b"alignmenu"))
+    found = run("results", "spec.zarr", "--export", "t.csv")
+    assert found.exit_code == 1
+    assert "Run the same sweep again" in found.stderr
+    assert not (here / "t.csv").exists()
+    found = run("sweep", "spec.toml")
+    assert found.exit_code == 0
+    assert "its metadata are damaged and written anew" in found.stderr
+    assert root.read_bytes() == content
+
+
+def test_a_store_that_vanishes_while_its_sweep_runs_is_one_message(here, monkeypatch):
+    from sparsetoken.sweep import compute
+
+    tried = compute._tried
+
+    def vanish(*arguments):
+        shutil.rmtree(here / "spec.zarr", ignore_errors=True)
+        return tried(*arguments)
+
+    monkeypatch.setattr(compute, "_tried", vanish)
+    found = run("sweep", "spec.toml", "--json")
+    assert found.exit_code == 1
+    assert found.stdout == ""
+    assert "spec.zarr is gone while the sweep ran" in found.stderr
 
 
 def test_plot_draws_what_the_spec_says(here):
     run("sweep", "spec.toml")
-    found = run("plot", "spec.sqlite", "--json")
+    found = run("plot", "spec.zarr", "--json")
     assert found.exit_code == 0
     assert values(found) == {
         "figure": "spec.svg",
@@ -248,11 +298,11 @@ def test_plot_draws_what_the_spec_says(here):
     }
     first = (here / "spec.svg").read_bytes()
     assert b"<svg" in first
-    run("plot", "spec.sqlite", "--out", "again.svg")
+    run("plot", "spec.zarr", "--out", "again.svg")
     assert (here / "again.svg").read_bytes() == first
-    run("plot", "spec.sqlite", "--out", "a.pdf")
+    run("plot", "spec.zarr", "--out", "a.pdf")
     assert b"CreationDate" not in (here / "a.pdf").read_bytes()
-    found = run("plot", "spec.sqlite", "--x", "strength", "--y", "informative", "--out", "m.png")
+    found = run("plot", "spec.zarr", "--x", "strength", "--y", "informative", "--out", "m.png")
     assert found.exit_code == 0
     assert (here / "m.png").read_bytes()[1:4] == b"PNG"
 
@@ -264,12 +314,11 @@ def test_plot_draws_what_the_spec_says(here):
         (["--value", "beauty"], "plot.value"),
         (["--out", "a.txt"], ".svg"),
         (["--out", "no/a.svg"], "can be written"),
-        (["--sweep", "5"], "one of 1"),
     ],
 )
 def test_plots_that_are_refused(here, arguments, words):
     run("sweep", "spec.toml")
-    found = run("plot", "spec.sqlite", *arguments)
+    found = run("plot", "spec.zarr", *arguments)
     assert found.exit_code == 2
     assert words in found.stderr
 
@@ -290,7 +339,7 @@ def test_ctrl_c_ends_at_once_and_the_store_resumes(tmp_path):
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 240  # on a busy machine the workers take long to start
-    while time.monotonic() < deadline and _done(tmp_path / "spec.sqlite") < 20:
+    while time.monotonic() < deadline and _done(tmp_path / "spec.zarr") < 4:
         time.sleep(0.02)
     start = time.monotonic()
     process.send_signal(signal.SIGINT)
@@ -298,7 +347,7 @@ def test_ctrl_c_ends_at_once_and_the_store_resumes(tmp_path):
     assert time.monotonic() - start < 30
     assert process.returncode == 130
     assert "Interrupted" in said
-    assert 20 <= _done(tmp_path / "spec.sqlite") < 16000
+    assert 4 <= _done(tmp_path / "spec.zarr") < 267
 
 
 # Ctrl-C also where the tests themselves were started with it ignored.
@@ -309,26 +358,18 @@ RESTORED = (
 
 
 def _done(path):
-    if not path.exists():
-        return 0
-    connection = sqlite3.connect(path)
-    try:
-        return connection.execute("SELECT count(*) FROM tasks WHERE state > 1").fetchone()[0]
-    except sqlite3.Error:
-        return 0
-    finally:
-        connection.close()
+    """Return the number of chunks that have been written."""
+    return sum(p.is_file() and p.name.isdecimal() for p in (path / "simulation" / "c").rglob("*"))
 
 
 def test_an_export_does_not_replace_the_store(here):
-    run("sweep", "spec.toml", "--store", "s.csv")
-    before = (here / "s.csv").read_bytes()
+    for name in ("s.csv", "s.svg"):
+        run("sweep", "spec.toml", "--store", name)
     found = run("results", "s.csv", "--export", "s.csv")
     assert found.exit_code == 2
     assert "another file than the input" in found.stderr
-    (here / "s.svg").write_bytes(before)
     assert run("plot", "s.svg").exit_code == 2
-    assert (here / "s.csv").read_bytes() == (here / "s.svg").read_bytes() == before
+    assert run("results", "s.csv").exit_code == run("results", "s.svg").exit_code == 0
 
 
 def full(*_, **__):
@@ -336,38 +377,47 @@ def full(*_, **__):
 
 
 def files(folder):
-    """Return what lies in a folder, but for what SQLite leaves beside a store."""
-    return sorted(p.name for p in folder.iterdir() if not p.name.endswith(("-wal", "-shm")))
+    return sorted(p.name for p in folder.iterdir())
 
 
-@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_a_table_on_a_full_disk_leaves_nothing(name, here, monkeypatch):
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.nc", "t.zarr.zip"])
+def test_an_export_on_a_full_disk_leaves_nothing(name, here, monkeypatch):
     if name == "t.parquet":
         pytest.importorskip("pyarrow")
     run("sweep", "spec.toml")
     known = files(here)
     monkeypatch.setattr("sparsetoken.files.os.fsync", full)
-    found = run("results", "spec.sqlite", "--export", name)
+    found = run("results", "spec.zarr", "--export", name)
     assert found.exit_code == 1
     assert "No space left on device" in found.stderr
     assert files(here) == known
 
 
-def test_a_store_on_a_full_disk_leaves_nothing(here, monkeypatch):
-    run("sweep", "spec.toml")
-    known = files(here)
-    monkeypatch.setattr("sparsetoken.sweep.store.Store.add_finished", full)
-    found = run("results", "spec.sqlite", "--export", "t.sqlite")
+def test_a_sweep_on_a_full_disk_is_one_message_and_goes_on(here, monkeypatch):
+    from zarr.storage import LocalStore
+
+    put = LocalStore.set
+
+    async def limited(self, key, value, *rest):
+        if "/c/0" in key and key.startswith("simulation"):
+            raise OSError(28, "No space left on device")
+        await put(self, key, value, *rest)
+
+    monkeypatch.setattr(LocalStore, "set", limited)
+    found = run("sweep", "spec.toml")
     assert found.exit_code == 1
+    assert found.stderr.count("\n") == 1
     assert "No space left on device" in found.stderr
-    assert files(here) == known
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    assert run("sweep", "spec.toml", "--workers", "1").exit_code == 0
 
 
 def test_a_picture_on_a_full_disk_leaves_nothing(here, monkeypatch):
     run("sweep", "spec.toml")
     known = files(here)
     monkeypatch.setattr("sparsetoken.files.os.fsync", full)
-    found = run("plot", "spec.sqlite", "--out", "s.png")
+    found = run("plot", "spec.zarr", "--out", "s.png")
     assert found.exit_code == 1
     assert "No space left on device" in found.stderr
     assert files(here) == known
@@ -378,47 +428,15 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_picture_is_one_message(here, mo
     run("sweep", "spec.toml")
     device = contextlib.nullcontext(Path("/dev/full"))
     monkeypatch.setattr("sparsetoken.cli.sweeps.written_whole", lambda path: device)
-    found = run("plot", "spec.sqlite", "--out", "s.pdf")
+    found = run("plot", "spec.zarr", "--out", "s.pdf")
     assert found.exit_code == 1
     assert found.stderr.count("\n") == 1
     assert "No space left on device" in found.stderr
 
 
-def test_damaged_rows_are_told_and_run_again(here):
-    run("sweep", "spec.toml")
-    run("results", "spec.sqlite", "--export", "whole.csv")
-    with sqlite3.connect("spec.sqlite") as connection:
-        connection.execute("UPDATE configurations SET content = '[]' WHERE id < 4")
-    connection.close()
-    found = run("sweep", "spec.toml")
-    assert found.exit_code == 0
-    assert "3 rows are damaged and run again" in found.stderr
-    run("results", "spec.sqlite", "--export", "again.csv")
-    assert (here / "again.csv").read_bytes() == (here / "whole.csv").read_bytes()
-
-
-def test_a_store_whose_creation_was_interrupted_is_run_on(here):
-    connection = sqlite3.connect("spec.sqlite")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.close()
-    assert run("sweep", "spec.toml", "--dry-run").exit_code == 0
-    assert run("sweep", "spec.toml").exit_code == 0
-
-
-def test_what_is_wrong_with_a_store_is_not_said_of_the_spec(here):
-    (here / "[").mkdir()
-    with sqlite3.connect("[/x].sqlite") as connection:
-        connection.execute("CREATE TABLE mine (x)")
-    connection.close()
-    found = run("sweep", "spec.toml", "--store", "[/x].sqlite")
-    assert found.exit_code == 2
-    assert "[/x].sqlite, another SQLite file" in found.stderr
-    assert "spec.toml" not in found.stderr
-
-
 def test_the_name_of_a_store_is_no_markup(here):
     (here / "[").mkdir()
-    name = "[/x][b].sqlite"
+    name = "[/x][b].zarr"
     assert run("sweep", "spec.toml", "--store", name).exit_code == 0
     found = run("results", name)
     assert found.exit_code == 0
@@ -426,9 +444,17 @@ def test_the_name_of_a_store_is_no_markup(here):
     assert run("plot", name, "--out", "[/x].svg").exit_code == 0
 
 
-def test_a_store_named_memory_is_a_file(here):
-    assert run("sweep", "spec.toml", "--store", ":memory:").exit_code == 0
-    assert (here / ":memory:").stat().st_size > 0
+def test_a_sweep_in_a_zip_file_is_read(here):
+    run("sweep", "spec.toml")
+    assert run("results", "spec.zarr", "--export", "s.zarr.zip").exit_code == 0
+    assert run("plot", "s.zarr.zip").exit_code == 0
+    assert (here / "s.svg").exists()
+    run("results", "s.zarr.zip", "--export", "a.csv")
+    run("results", "spec.zarr", "--export", "b.csv")
+    assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
+    found = run("sweep", "spec.toml", "--store", "s.zarr.zip")
+    assert found.exit_code == 2
+    assert "no .zarr.zip" in found.stderr
 
 
 def test_a_large_grid_is_counted_before_its_points_are_checked(here, monkeypatch):

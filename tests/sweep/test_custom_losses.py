@@ -5,17 +5,9 @@ import pytest
 
 from sparsetoken import Pooled, Readout, SparseTokenProblem, predict
 from sparsetoken.losses import CustomLoss, SquareLoss
-from sparsetoken.sweep import (
-    Grid,
-    GridPlan,
-    Store,
-    WorkerPool,
-    listed,
-    run,
-    summaries,
-    to_pandas,
-)
+from sparsetoken.sweep import Grid, Store, listed, run, to_xarray
 from sparsetoken.validation import InvalidInput
+from sparsetoken.workers import WorkerPool
 
 FIXED = {"model": "pooled", "length": 4, "ridge": 0.1, "tolerance": 1e-2, "dimension": 20}
 
@@ -29,12 +21,10 @@ def grid(*losses, quantities=("theory",)):
     return Grid("learning", [listed("loss", list(losses))], FIXED, quantities=quantities)
 
 
-def errors(path, plan, executor=None):
+def errors(path, grid, executor=None):
     """Run a sweep and return the test errors of its points."""
-    with Store(path) as store:
-        run(store, plan, executor)
-        assert store.counts().failed == 0
-        return [found.values["test_error"] for found in summaries(store)]
+    assert run(grid, path, executor).failed == 0
+    return to_xarray(path)["theory_test_error"].values.tolist()
 
 
 def predicted(loss):
@@ -44,19 +34,14 @@ def predicted(loss):
 
 def test_a_loss_that_is_defined_again_is_another_loss(tmp_path):
     first, second = own(0.5), own(8.0)
-    found = [errors(tmp_path / "s.sqlite", GridPlan(grid(loss))) for loss in (first, second)]
-    assert found == [[predicted(first)], [predicted(second)]]
-    assert found[0] != found[1]
-    with Store(tmp_path / "s.sqlite", write=False) as store:
-        assert store.counts().done == 2  # a row of one loss is not reused for the other
-        assert set(to_pandas(store)["loss"]) == {first.label, second.label}
-
-
-def test_a_loss_of_equal_content_shares_its_rows(tmp_path):
-    for _ in range(2):
-        errors(tmp_path / "s.sqlite", GridPlan(grid(own(8.0), "square")))
-    with Store(tmp_path / "s.sqlite", write=False) as store:
-        assert store.counts().total == 2
+    assert errors(tmp_path / "first", grid(first)) == [predicted(first)]
+    assert predicted(first) != predicted(second)
+    with pytest.raises(InvalidInput, match=r"axes\.loss must be that of the store"):
+        errors(tmp_path / "first", grid(second))
+    assert errors(tmp_path / "first", grid(own(0.5), second)) == [
+        predicted(first),
+        predicted(second),
+    ]
 
 
 def test_built_in_losses_may_be_objects_or_names():
@@ -65,28 +50,26 @@ def test_built_in_losses_may_be_objects_or_names():
 
 
 def test_worker_processes_compute_the_same(tmp_path):
-    plan = GridPlan(grid(own(0.5), own(8.0), quantities=("theory", "simulation")))
-    expected = errors(tmp_path / "here.sqlite", plan)
+    sweep = grid(own(0.5), own(8.0), quantities=("theory", "simulation"))
+    expected = errors(tmp_path / "here", sweep)
     with WorkerPool(1) as pool:
-        assert errors(tmp_path / "there.sqlite", plan, pool) == expected
+        assert errors(tmp_path / "there", sweep, pool) == expected
 
 
 def test_a_loss_that_cannot_be_sent_is_refused_before_anything_is_written(tmp_path):
     generator = (n for n in range(3))
     bound = CustomLoss("bound", lambda y, z: (y - z) ** 2 + (0.0 if generator else 1.0))
-    plan = GridPlan(grid("square", bound))
-    with Store(tmp_path / "s.sqlite") as store, WorkerPool(1) as pool:
-        with pytest.raises(InvalidInput, match="can be pickled"):
-            run(store, plan, pool)
-        assert store.sweeps() == {}
-        assert run(store, plan).done == 2  # in this process it need not be sent
+    sweep = grid("square", bound)
+    with WorkerPool(1) as pool, pytest.raises(InvalidInput, match="can be pickled"):
+        run(sweep, tmp_path / "s.zarr", pool)
+    assert not (tmp_path / "s.zarr").exists()
+    assert run(sweep, tmp_path / "s.zarr").done == 2  # in this process it need not be sent
 
 
 def test_a_sweep_is_read_without_its_loss_and_runs_only_with_it(tmp_path):
     loss = own(8.0)
-    errors(tmp_path / "s.sqlite", GridPlan(grid(loss)))
-    with Store(tmp_path / "s.sqlite", write=False) as store:
-        read = Grid.from_text(store.sweeps()[1])
+    errors(tmp_path / "s.zarr", grid(loss))
+    read = Store(tmp_path / "s.zarr").grid
     assert read == grid(loss)
     assert read.losses == {}
     with pytest.raises(InvalidInput, match="given as an object"):

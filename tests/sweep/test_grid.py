@@ -1,7 +1,6 @@
 """Grids: axes, the rows of points, what is refused."""
 
 import inspect
-import itertools
 import math
 
 import pytest
@@ -9,9 +8,9 @@ import pytest
 from sparsetoken import SparseTokenProblem, predict, simulate
 from sparsetoken.simulation.setting import dimension_of
 from sparsetoken.stages import Readout, TwoSteps
-from sparsetoken.sweep import Axis, Drawing, Grid, GridPlan, linear, listed, logarithmic, tied
+from sparsetoken.sweep import Axis, Drawing, Grid, linear, listed, logarithmic, tied
 from sparsetoken.sweep.compute import _Point
-from sparsetoken.sweep.keys import key_of
+from sparsetoken.sweep.layout import Layout
 from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, VERSIONS, uses
 from sparsetoken.theory.predict import TOLERANCE
 from sparsetoken.validation import InvalidInput
@@ -20,7 +19,10 @@ STRENGTHS = listed("strength", [1.0, 2.0])
 
 
 def keys(grid):
-    return [key_of(row) for row in grid.rows()]
+    layouts = (Layout(grid, quantity) for quantity in grid.quantities)
+    return [
+        key for layout in layouts for p in layout.places() for key in layout.keys(layout.rows(p))
+    ]
 
 
 def test_linear_steps_are_even_and_include_the_ends():
@@ -99,19 +101,10 @@ def test_defaults_are_those_of_the_functions_and_classes():
     assert values["alpha1"] == Readout().alpha1
     assert values["loss"] == Readout().loss.name == TwoSteps().loss.name
     assert values["model"] == signatures[0]["model"].default.name
-    (row,) = grid.rows_of({"strength": 5.0}, "theory")
+    row = grid.row({"strength": 5.0}, "theory")
     assert _Point(row, {}, None).problem == SparseTokenProblem()
     assert _Point(row, {}, None).model == signatures[0]["model"].default
     assert _Point(row, {}, None).readout == Readout()
-
-
-def test_rows_of_one_shape_lie_together():
-    axes = [listed("strength", [1.0, 2.0]), listed("length", [2, 4]), listed("model", ["pooled"])]
-    grid = Grid("learning", axes, quantities=QUANTITIES)
-    plan = GridPlan(grid)
-    shapes = [plan.shape(row) for row in plan.rows()]
-    changes = sum(a != b for a, b in itertools.pairwise(shapes))
-    assert changes + 1 == len(set(shapes)) == 4
 
 
 def test_text_brings_the_grid_back():

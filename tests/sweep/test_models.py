@@ -9,19 +9,10 @@ from sparsetoken.models import ModelEntry, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.features.softmax import SoftmaxSampler
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.sweep import (
-    Grid,
-    GridPlan,
-    Store,
-    WorkerPool,
-    export_table,
-    linear,
-    listed,
-    run,
-    summaries,
-)
+from sparsetoken.sweep import Grid, linear, listed, run, to_frame
 from sparsetoken.theory.laws.softmax import softmax_law
 from sparsetoken.validation import InvalidInput
+from sparsetoken.workers import WorkerPool
 
 COSINES = [0.2, 0.9]
 FIXED = {"sharpness": 1.0, "length": 4, "dimension": 12, "tolerance": 1e-2}
@@ -66,10 +57,9 @@ def entry(monkeypatch):
 
 def errors(path, grid, executor=None):
     grid.check_points()
-    with Store(path) as store:
-        run(store, GridPlan(grid), executor)
-        assert store.counts().failed == 0
-        return [found.values["test_error"] for found in summaries(store)]
+    assert run(grid, path, executor).failed == 0
+    table = to_frame(path)
+    return table[table["quantity"] == grid.quantities[0]]["test_error"].tolist()
 
 
 def grid(*axes, quantities=("theory",), **fixed):
@@ -83,28 +73,24 @@ def predicted(entry, query, **options):
 
 
 def test_its_query_is_swept(entry, tmp_path):
-    found = errors(tmp_path / "s.sqlite", grid(listed("cosine", COSINES)))
+    found = errors(tmp_path / "s.zarr", grid(listed("cosine", COSINES)))
     assert found == [predicted(entry, Query(cosine, 1.0)) for cosine in COSINES]
     assert found[0] > found[1] + 0.01
 
 
 def test_its_fields_are_parameters_with_their_own_defaults(entry, tmp_path):
     found = errors(
-        tmp_path / "s.sqlite", grid(listed("factor", [0.5, 2]), linear("cosine", 0.2, 0.9, 2))
+        tmp_path / "s.zarr", grid(listed("factor", [0.5, 2]), linear("cosine", 0.2, 0.9, 2))
     )
     queries = [Query(cosine, 1.0) for cosine in COSINES]
     assert found == [predicted(entry, q, factor=f) for f in (0.5, 2.0) for q in queries]
-    assert errors(tmp_path / "s.sqlite", grid(listed("cosine", [0.9]))) == found[3:]
-    with Store(tmp_path / "s.sqlite", write=False) as store:
-        assert store.counts().total == 4  # the default is the value 2, whose row is there
-        export_table(store, tmp_path / "t.csv")
-    assert "factor" in (tmp_path / "t.csv").read_text().splitlines()[0]
+    # without the factor it has its default, the value 2
+    assert errors(tmp_path / "default", grid(listed("cosine", [0.9]))) == found[3:]
+    assert set(to_frame(tmp_path / "s.zarr")["factor"]) == {0.5, 2.0}
 
 
 def test_simulations_are_those_of_simulate(entry, tmp_path):
-    found = errors(
-        tmp_path / "s.sqlite", grid(listed("cosine", COSINES), quantities=("simulation",))
-    )
+    found = errors(tmp_path / "s.zarr", grid(listed("cosine", COSINES), quantities=("simulation",)))
     expected = [
         simulate(PROBLEM, make_model(entry.name, Query(s, 1.0)), Readout(), dimension=12, trials=1)
         for s in COSINES
@@ -114,17 +100,16 @@ def test_simulations_are_those_of_simulate(entry, tmp_path):
 
 def test_worker_processes_need_not_know_it(entry, tmp_path):
     sweep = grid(listed("cosine", COSINES), quantities=("theory", "simulation"))
-    expected = errors(tmp_path / "here.sqlite", sweep)
+    expected = errors(tmp_path / "here", sweep)
     with WorkerPool(1) as pool:
-        assert errors(tmp_path / "there.sqlite", sweep, pool) == expected
+        assert errors(tmp_path / "there", sweep, pool) == expected
 
 
-def test_a_model_of_another_version_shares_no_rows(entry, tmp_path):
-    for version in (1, 2):
-        models.MODELS[entry.name] = dataclasses.replace(entry, version=version)
-        errors(tmp_path / "s.sqlite", grid(listed("cosine", COSINES)))
-    with Store(tmp_path / "s.sqlite", write=False) as store:
-        assert store.counts().total == 4
+def test_a_model_of_another_version_shares_no_results(entry, tmp_path):
+    errors(tmp_path / "s.zarr", grid(listed("cosine", COSINES)))
+    models.MODELS[entry.name] = dataclasses.replace(entry, version=2)
+    with pytest.raises(InvalidInput, match="versions must be that of the store"):
+        errors(tmp_path / "s.zarr", grid(listed("cosine", COSINES)))
 
 
 def test_a_model_that_is_not_registered_is_refused():

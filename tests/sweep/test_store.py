@@ -1,360 +1,326 @@
-"""The store: leases, results, two processes, other versions, no room."""
+"""Stores: what is read is what was written, and nothing else is taken for a store."""
 
-import os
+import dataclasses
+import json
+import random
+import shutil
 import sqlite3
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
+import xarray as xr
 
 from sparsetoken.sweep import (
+    Drawing,
     Grid,
-    GridPlan,
-    JobPlan,
     Store,
     StoreError,
-    export_table,
     linear,
+    listed,
     run,
-    summaries,
-    to_pandas,
+    tied,
+    to_frame,
     to_xarray,
 )
-from sparsetoken.sweep import leases as leases_module
-from sparsetoken.sweep.estimate import estimate
-from sparsetoken.sweep.leases import started_at
-from sparsetoken.sweep.records import Answer, Counts, Result
-from sparsetoken.sweep.schema import SCHEMA_VERSION, EmptyStore
+from sparsetoken.sweep.layout import MOST_TRIALS, Layout
+from sparsetoken.sweep.runs import count
 from sparsetoken.validation import InvalidInput
 
-ROWS = [{"n": n} for n in range(20)]
-GRID = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+GRID = Grid(
+    "alignment",
+    [linear("strength", 1, 4, 4), tied(length=[4, 10], informative=[1, 3])],
+    {"dimension": 12},
+    quantities=("theory", "simulation"),
+    trials=3,
+)
+TOTAL = GRID.size * 4
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "s.zarr"
+    assert run(GRID, path).done == TOTAL
+    return path
 
 
 @pytest.fixture
-def path(tmp_path):
-    return tmp_path / "store.sqlite"
+def path(whole, tmp_path):
+    return shutil.copytree(whole, tmp_path / "s.zarr")
 
 
-def opened(path, version="1", rows=ROWS, text="sweep"):
-    store = Store(path)
-    store.begin(version)
-    return store, store.add_sweep(text, rows)
+def files(path):
+    """Return the contents of the files of results and of metadata, by name."""
+    found = {str(p.relative_to(path)): p for p in path.rglob("*") if p.is_file()}
+    return {name: p.read_bytes() for name, p in found.items() if "computed_with/c" not in name}
 
 
-def answers(leases, value=1.0):
-    return [Answer(lease.id, Result({"value": value})) for lease in leases]
+def extended(**changes):
+    return dataclasses.replace(GRID, **changes)
 
 
-def test_every_row_is_leased_once_and_in_order(path):
-    store, sweep = opened(path)
-    first = store.lease(sweep, 0, 8)
-    second = store.lease(sweep, first[-1].id, 100)
-    assert [lease.configuration for lease in first + second] == ROWS
-    assert store.lease(sweep, 0, 100) == []
-    store.finish(answers(first))
-    assert store.counts(sweep) == Counts(done=8, failed=0, left=12, not_converged=0)
+def test_anyone_can_open_it(whole):
+    found = xr.open_zarr(whole)
+    assert found["simulation"].dims == ("strength", "length+informative", "trial", "result")
+    assert found["length"].values.tolist() == [4, 10]
+    cosines = found["simulation"].sel(result="cosine", strength=4.0, trial=1).values
+    expected = to_xarray(whole)["simulation_cosine"].sel(strength=4.0, trial=1).values
+    assert cosines.tolist() == expected.tolist()
+    assert found.attrs["status"]["0"] == "converged"
+    told = json.loads(found["theory_computed_with"].values.flat[0])
+    assert told["seconds"] > 0
+    assert "numpy" in told["computed_with"]
 
 
-def test_a_batch_has_one_shape(path):
-    store = Store(path)
-    store.begin("1")
-    sweep = store.add_sweep("sweep", ROWS, lambda row: row["n"] // 3)
-    assert [lease.configuration["n"] for lease in store.lease(sweep, 0, 10)] == [0, 1, 2]
-
-
-def series_of_leases(path, rows, limits, grouping):
-    """Return the series of the rows of successive batches."""
-    store = Store(path)
-    store.begin("1")
-    sweep = store.add_sweep("sweep", [{"n": n} for n in range(rows)], series=grouping)
-    batches = []
-    while batch := store.lease(sweep, 0, *limits):
-        batches.append([lease.series for lease in batch])
-    return batches
-
-
-def test_a_batch_ends_with_a_series_where_it_is_short(path):
-    batches = series_of_leases(path, 20, (4, 8), lambda row: row["n"] // 6)
-    assert batches == [[0] * 6, [1] * 6, [2] * 6, [3] * 2]
-
-
-def test_a_long_series_is_cut_and_does_not_lengthen_the_batch_before(path):
-    batches = series_of_leases(path, 20, (4, 8), lambda row: int(row["n"] > 2))
-    assert batches == [[0] * 3, [1] * 8, [1] * 8, [1]]
-
-
-def test_the_same_sweep_adds_nothing_and_another_shares_rows(path):
-    store, sweep = opened(path)
-    assert store.add_sweep("sweep", []) == sweep
-    store.finish(answers(store.lease(sweep, 0, 100)))
-    more = store.add_sweep("more", [*ROWS, {"n": 20}])
-    assert more != sweep
-    assert store.counts(more) == Counts(20, 0, 1, 0)
-    assert store.counts().total == 21
-
-
-def test_a_sweep_that_was_cut_while_it_was_written_down_is_completed(path):
-    store = Store(path)
-
-    def cut():
-        yield from ROWS[:5]
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        store.add_sweep("sweep", cut())
-    sweep = store.add_sweep("sweep", ROWS)
-    assert store.counts(sweep).total == 20
-
-
-def test_a_row_keeps_its_first_result(path):
-    store, sweep = opened(path)
-    (lease,) = store.lease(sweep, 0, 1)
-    store.finish(answers([lease], 1.0))
-    store.finish(answers([lease], 2.0))
-    (row,) = store.rows(sweep)
-    assert row.values == {"value": 1.0}
-
-
-def test_what_a_row_has(path):
-    store, sweep = opened(path)
-    (lease,) = store.lease(sweep, 0, 1)
-    values = {"a": float("nan"), "b": float("inf"), "c": [1, "x"]}
-    seed = 2**127 + 1
-    store.finish([Answer(lease.id, Result(values, "no_limit", "try", seed), 0.5)], '{"numpy": "2"}')
-    (row,) = store.rows()
-    assert row.configuration == {"n": 0}
-    assert repr(row.values) == repr(values)
-    assert (row.status, row.message, row.seed, row.seconds) == ("no_limit", "try", seed, 0.5)
-    assert row.environment == {"numpy": "2"}
-    assert store.counts(sweep) == Counts(1, 0, 19, 1)
-
-
-def test_failed_rows_run_again_only_if_asked(path):
-    store, sweep = opened(path)
-    (lease,) = store.lease(sweep, 0, 1)
-    store.finish([Answer(lease.id, Result({}, "failed", "ValueError: no"))])
-    assert lease.id not in {c.id for c in store.lease(sweep, 0, 100)}
-    assert store.counts(sweep).failed == 1
-    store.retry_failed(sweep)
-    assert [c.id for c in store.lease(sweep, 0, 100)] == [lease.id]
-    assert list(store.rows()) == []
-
-
-def test_closing_frees_the_leased_rows(path):
-    store, sweep = opened(path)
-    store.lease(sweep, 0, 5)
-    store.close()
-    again, sweep = opened(path)
-    assert len(again.lease(sweep, 0, 100)) == 20
-
-
-def test_two_live_stores_share_the_rows(path):
-    one, sweep = opened(path)
-    two, _ = opened(path)
-    mine, yours = one.lease(sweep, 0, 12), two.lease(sweep, 0, 100)
-    assert {c.id for c in mine}.isdisjoint(c.id for c in yours)
-    assert len(mine) + len(yours) == 20
-    two.release_dead()
-    assert two.lease(sweep, 0, 100) == []
-
-
-def test_the_rows_of_a_dead_process_are_freed(path, monkeypatch):
-    one, sweep = opened(path)
-    one.lease(sweep, 0, 12)
-    # The number of a process that has ended may belong to another one now.
-    one._connection.execute("UPDATE holders SET started = 'before'")
-    two, _ = opened(path)
-    assert len(two.lease(sweep, 0, 100)) == 20
-
-
-def test_a_process_elsewhere_lives_as_long_as_it_gives_signs(path, monkeypatch):
-    one, sweep = opened(path)
-    one.lease(sweep, 0, 12)
-    one._connection.execute("UPDATE holders SET host = 'elsewhere'")
-    two, _ = opened(path)
-    assert len(two.lease(sweep, 0, 100)) == 8
-    monkeypatch.setattr(leases_module, "LEASE_SECONDS", -1.0)
-    two.release_dead()
-    assert len(two.lease(sweep, 0, 100)) == 12
-
-
-@pytest.mark.parametrize("clock", [1e6, 0.0, -1e6])
-def test_rows_of_a_machine_are_freed_after_the_lease_whatever_its_clock_says(
-    path, clock, monkeypatch
-):
-    one, sweep = opened(path)
-    one.lease(sweep, 0, 12)
-    one._connection.execute(
-        "UPDATE holders SET host = 'elsewhere', heartbeat = heartbeat + ?", (clock,)
-    )
-    two, _ = opened(path)
-    assert len(two.lease(sweep, 0, 100)) == 8  # it may still run
-    now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + leases_module.LEASE_SECONDS - 5)
-    two.release_dead()
-    assert two.lease(sweep, 0, 100) == []
-    one._connection.execute("UPDATE holders SET heartbeat = heartbeat + 1 WHERE host = 'elsewhere'")
-    two.release_dead()
-    monkeypatch.setattr(time, "monotonic", lambda: now + leases_module.LEASE_SECONDS + 5)
-    two.release_dead()
-    assert two.lease(sweep, 0, 100) == []  # it gave a sign ten seconds ago
-    monkeypatch.setattr(time, "monotonic", lambda: now + 2 * leases_module.LEASE_SECONDS)
-    two.release_dead()
-    assert len(two.lease(sweep, 0, 100)) == 12
-
-
-def test_another_version_elsewhere_is_waited_for_as_long_as_it_may_run(path, monkeypatch):
-    one, _ = opened(path, "1")
-    one._connection.execute("UPDATE holders SET host = 'elsewhere', heartbeat = heartbeat + 1e6")
-    monkeypatch.setattr(leases_module, "LEASE_SECONDS", 0.05)
-    monkeypatch.setattr("sparsetoken.sweep.store.POLL_SECONDS", 0.1)
-    Store(path).begin("2")
-
-
-def test_signs_of_life_are_given(path, monkeypatch):
-    monkeypatch.setattr(leases_module, "HEARTBEAT_SECONDS", 0.01)
-    store, _ = opened(path)
-    ((first,),) = store.query("SELECT heartbeat FROM holders")
-    pause = threading.Event()
-    for _ in range(1000):
-        pause.wait(0.01)
-        ((now,),) = store.query("SELECT heartbeat FROM holders")
-        if now > first:
-            return
-    pytest.fail("no sign of life in 10 s")
-
-
-def test_start_of_a_process():
-    assert started_at(os.getpid()) == started_at(os.getpid()) != ""
-    assert started_at(2**22 + 1) == ""  # beyond the largest process number
-
-
-def test_another_version_running_is_refused_and_loses_nothing(path):
-    one, sweep = opened(path, "1")
-    leases = one.lease(sweep, 0, 5)
-    two = Store(path)
-    with pytest.raises(StoreError, match="Version 1 of sparsetoken is running"):
-        two.begin("2")
-    one.finish(answers(leases))
-    assert one.counts(sweep).done == 5
-    one.close()
-    two.begin("2")
+def test_a_second_run_changes_nothing(path):
+    before = files(path)
+    run(GRID, path)
+    assert files(path) == before
 
 
 @pytest.mark.parametrize(
-    ("version", "word"), [(SCHEMA_VERSION + 1, "newer"), (SCHEMA_VERSION - 1, "older")]
-)
-def test_a_store_of_another_format_is_refused(path, version, word):
-    opened(path)[0].close()
-    with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {version}")
-        connection.execute("PRAGMA writable_schema = 1")
-        other = (f"format {SCHEMA_VERSION}", f"format {version}")
-        connection.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?)", other)
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(InvalidInput, match=f"made by an? {word} version"):
-        Store(path)
-    assert path.read_bytes() == before
-
-
-def test_another_database_is_refused(path):
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE mine (x)")
-    connection.close()
-    with pytest.raises(InvalidInput, match="another SQLite file"):
-        Store(path)
-
-
-def test_reading_creates_no_file(path):
-    with pytest.raises(InvalidInput, match="that is there"):
-        Store(path, write=False)
-    assert not path.exists()
-    path.touch()
-    with pytest.raises(InvalidInput, match="empty"):
-        Store(path, write=False)
-
-
-def test_a_store_whose_creation_was_interrupted_is_finished(path):
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.close()
-    assert path.stat().st_size == 4096  # SQLite has begun, and there are no tables
-    with pytest.raises(EmptyStore, match="its sweep can be run on this file"):
-        Store(path, write=False)
-    store, sweep = opened(path)
-    assert store.counts(sweep).left == 20
-
-
-def test_a_full_disk_is_one_message_and_loses_nothing(path):
-    store, sweep = opened(path)
-    store.finish(answers(store.lease(sweep, 0, 5)))
-    pages = store.query("PRAGMA page_count")[0][0]
-    store.query(f"PRAGMA max_page_count = {pages}")  # SQLite's own way to say that it is full
-    leases = store.lease(sweep, 0, 5)
-    large = [Answer(lease.id, Result({"value": "x" * 20_000})) for lease in leases]
-    with pytest.raises(StoreError, match="full"):
-        store.finish(large)
-    assert store.counts(sweep).done == 5
-    store.query(f"PRAGMA max_page_count = {10 * pages}")
-    store.finish(large)
-    assert store.counts(sweep).done == 10
-    assert len(list(store.rows())) == 10
-
-
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(StoreError, match="cannot be opened or created"):
-        Store(tmp_path / "no" / "store.sqlite")
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder(tmp_path):
-    tmp_path.chmod(0o500)
-    try:
-        with pytest.raises(StoreError, match="cannot be opened or created"):
-            Store(tmp_path / "store.sqlite")
-    finally:
-        tmp_path.chmod(0o700)
-
-
-def test_a_store_that_cannot_be_written(path):
-    store, sweep = opened(path)
-    store.query("PRAGMA query_only = 1")  # as on a file system that is read-only
-    with pytest.raises(StoreError, match="cannot be written"):
-        store.lease(sweep, 0, 1)
-
-
-def test_many_may_create_the_same_store_at_once(tmp_path):
-    barrier = threading.Barrier(4)
-
-    def create(_):
-        for i in range(60):
-            barrier.wait(timeout=10)
-            Store(tmp_path / f"{i}.sqlite").close()
-
-    with ThreadPoolExecutor(4) as threads:
-        assert list(threads.map(create, range(4))) == [None] * 4
-
-
-@pytest.mark.parametrize("kind", [str, lambda path: path])
-@pytest.mark.parametrize(
-    "call",
+    "changes",
     [
-        lambda store: run(store, GridPlan(GRID)),
-        lambda store: estimate(GRID, store),
-        lambda store: JobPlan([], str).known(store),
-        lambda store: JobPlan([], str).results(store),
-        lambda store: export_table(store, "table.csv"),
-        summaries,
-        to_pandas,
-        to_xarray,
+        {"trials": 3 + MOST_TRIALS},
+        {"axes": [linear("strength", 1, 6, 6), GRID.axes[1]]},
+        {"axes": [GRID.axes[0], tied(length=[4, 10, 6], informative=[1, 3, 2])], "trials": 4},
+        {"plot": Drawing(x="strength")},
     ],
 )
-def test_a_path_is_no_store(path, kind, call):
-    with Store(path) as store:
-        run(store, GridPlan(GRID))
-    message = r"store must be an open Store; got .*store\.sqlite.*with Store\(path\) as store"
-    with pytest.raises(InvalidInput, match=message):
-        call(kind(path))
+def test_a_larger_grid_keeps_what_is_there(path, changes, monkeypatch):
+    old = to_frame(path)
+    seen = []
+    compute = "sparsetoken.sweep.compute._tried"
+    from sparsetoken.sweep.compute import _tried
+
+    monkeypatch.setattr(compute, lambda rows, *rest: seen.extend(rows) or _tried(rows, *rest))
+    grid = extended(**changes)
+    assert run(grid, path).done == sum(grid.rows.values())
+    assert len(seen) == sum(grid.rows.values()) - TOTAL
+    new = to_frame(path)
+    keys = ["quantity", "strength", "length", "trial"]
+    both = old.merge(new, on=keys, how="left", suffixes=("", "_new"))
+    assert len(both) == len(old)
+    assert both["cosine"].tolist() == both["cosine_new"].tolist()
+    assert xr.open_zarr(path).sizes["trial"] == grid.trials
+
+
+def test_a_quantity_may_be_added(tmp_path):
+    run(extended(quantities=("theory",)), tmp_path / "s.zarr")
+    assert run(GRID, tmp_path / "s.zarr").done == TOTAL
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"trials": 2}, "trials must be that of the store, 3; got 2"),
+        ({"seed": 1}, "seed must be that of the store, 0; got 1"),
+        ({"fixed": {"dimension": 13}}, "fixed must be that of the store"),
+        ({"axes": GRID.axes[:1]}, "axes must be"),
+        ({"axes": [linear("strength", 1, 3, 3), GRID.axes[1]]}, "axes.strength must be"),
+        ({"axes": [linear("strength", 0, 4, 5), GRID.axes[1]]}, "axes.strength must be"),
+        ({"experiment": "learning", "versions": {}}, "experiment must be"),
+        ({"quantities": ("theory",)}, "quantities must be"),
+        ({"versions": {"alignment": 1}}, "versions must be"),
+    ],
+)
+def test_another_sweep_is_refused_with_the_difference(path, changes, words):
+    before = files(path)
+    with pytest.raises(InvalidInput, match=words):
+        run(extended(**changes), path)
+    assert files(path) == before
+
+
+def test_what_is_no_store_is_refused_and_stays(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="folder of other files"):
+        run(GRID, folder)
+    with pytest.raises(InvalidInput, match="has none"):
+        _ = Store(folder).grid
+    assert [p.name for p in folder.iterdir()] == ["thesis.txt"]
+    xr.Dataset({"mine": ("x", [1.0])}).to_zarr(tmp_path / "other", consolidated=False)
+    for use in (lambda: run(GRID, tmp_path / "other"), lambda: Store(tmp_path / "other").grid):
+        with pytest.raises(InvalidInput, match="another group"):
+            use()
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InvalidInput, match="a folder, a URL or"):
+        Store(tmp_path / "file")
+
+
+def test_a_store_in_sqlite_is_named(tmp_path):
+    with sqlite3.connect(tmp_path / "old.sqlite") as connection:
+        connection.execute("CREATE TABLE sweeps (id)")
+    connection.close()
+    with pytest.raises(InvalidInput, match=r"SQLite of sparsetoken 0\.1"):
+        Store(tmp_path / "old.sqlite")
+
+
+def test_a_store_of_another_format_is_refused(path, monkeypatch):
+    monkeypatch.setattr("sparsetoken.sweep.store.FORMAT", 2)
+    with pytest.raises(InvalidInput, match=r"of format 2; got .* of format 1"):
+        run(GRID, path)
+
+
+def chunks(path):
+    return sorted(p for q in GRID.quantities for p in (path / q / "c").rglob("*") if p.is_file())
+
+
+def damage(path, how):
+    """Damage a chunk; return how many results it has."""
+    grid = extended(trials=3 + MOST_TRIALS) if how == "swapped" else GRID
+    if how == "swapped":
+        run(grid, path)
+    victims = chunks(path)
+    if how == "flipped":
+        rng = random.Random(0)
+        content = bytearray(victims[0].read_bytes())
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        victims[0].write_bytes(content)
+    elif how == "truncated":
+        victims[0].write_bytes(victims[0].read_bytes()[:-5])
+    elif how == "emptied":
+        victims[0].write_bytes(b"")
+    elif how == "swapped":  # of one array and one shape, but of other trials
+        layout = Layout(grid, "simulation", Store(path).layout("simulation").chunks)
+        places = [place for place in layout.places() if place[2] > 0]
+        one, other = (path / "simulation" / "c" / "/".join(map(str, p)) for p in places[:2])
+        one.write_bytes(other.read_bytes())
+    elif how == "of another quantity":
+        victims[0].write_bytes(victims[-1].read_bytes())
+    elif how == "removed":
+        victims[0].unlink()
+    return grid
+
+
+@pytest.mark.parametrize(
+    "how", ["flipped", "truncated", "emptied", "swapped", "of another quantity", "removed"]
+)
+def test_what_is_damaged_is_never_read_and_computed_again(path, how):
+    grid = damage(path, how)
+    counts = count(Store(path))
+    assert counts.damaged > 0
+    assert counts.left == counts.damaged
+    assert counts.total == sum(grid.rows.values())
+    with pytest.raises(StoreError, match="are damaged"):
+        to_xarray(path)
+    said = []
+    assert run(grid, path, on_damaged=said.append).done == counts.total
+    assert said == [f"{counts.damaged} results are"]
+    fresh = path.with_name("fresh.zarr")
+    run(GRID, fresh)
+    if grid != GRID:
+        run(grid, fresh)
+    assert files(path) == files(fresh)
+
+
+def test_every_bit_of_the_metadata_that_matters_is_noticed(path):
+    """A flipped bit in the root is told, or changes nothing that is read."""
+    root = path / "zarr.json"
+    content = root.read_bytes()
+    expected = to_frame(path)
+    rng, told = random.Random(0), 0
+    for place in rng.sample(range(len(content)), 60):
+        changed = bytearray(content)
+        changed[place] ^= 1 << rng.randrange(8)
+        root.write_bytes(changed)
+        try:
+            assert to_frame(path).equals(expected)
+        except (StoreError, InvalidInput):
+            told += 1
+    assert told > 40
+    root.write_bytes(changed[: len(changed) // 2])
+    said = []
+    assert run(GRID, path, on_damaged=said.append).done == TOTAL
+    assert said == ["its metadata are"]
+    assert root.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["theory/zarr.json", "strength/c/0", "length/zarr.json"])
+def test_metadata_of_arrays_are_written_again(path, name):
+    content = (path / name).read_bytes()
+    (path / name).unlink()
+    run(GRID, path)
+    assert (path / name).read_bytes() == content
+
+
+def test_a_creation_that_was_interrupted_goes_on(path):
+    fresh = files(path)
+    shutil.rmtree(path / "simulation")
+    (path / "theory" / "zarr.json").unlink()
+    run(GRID, path)
+    assert files(path) == fresh
+    shutil.rmtree(path)
+    path.mkdir()  # nothing but the folder
+    (path / "zarr.0123.partial").write_bytes(b"{")
+    assert run(GRID, path).done == TOTAL
+
+
+def test_pieces_fill_the_array_once_and_have_few_results():
+    grid = Grid(
+        "learning",
+        [
+            listed("model", ["attention", "pooled"]),
+            linear("alpha1", 1, 9, 50),
+            linear("strength", 1, 5, 5),
+        ],
+        {"dimension": 100},
+        quantities=("theory", "simulation"),
+        trials=100,
+    )
+    for quantity in grid.quantities:
+        layout = Layout(grid, quantity)
+        filled = np.zeros(layout.shape[:-1], dtype=int)
+        for place in layout.places():
+            region = layout.region(place)[:-1]
+            assert len(layout.rows(place)) == filled[region].size <= 64
+            filled[region] += 1
+            assert region[0].stop - region[0].start == 1  # one model
+        assert (filled == 1).all()
+    assert Layout(grid, "theory").chunks[1] == 50  # one call predicts all loads
+    larger = dataclasses.replace(grid, fixed={"dimension": 10_000})
+    assert np.prod(Layout(larger, "simulation").chunks[:-1]) == 1
+
+
+def test_a_zip_file_is_read_and_has_the_same_bytes_each_time(path, tmp_path):
+    for name in ("a", "b"):
+        Store(path).copy_to_zip(tmp_path / f"{name}.zarr.zip")
+    assert (tmp_path / "a.zarr.zip").read_bytes() == (tmp_path / "b.zarr.zip").read_bytes()
+    assert to_frame(tmp_path / "a.zarr.zip").equals(to_frame(path))
+    with pytest.raises(InvalidInput, match=r"no \.zarr\.zip"):
+        run(GRID, tmp_path / "a.zarr.zip")
+
+
+def test_a_url_of_fsspec_is_a_store(path):
+    fsspec = pytest.importorskip("fsspec")
+    url = "memory://sweeps/s.zarr"
+    assert run(GRID, url).done == TOTAL
+    assert to_frame(url).equals(to_frame(path))
+    name = f"/sweeps/s.zarr/{chunks(path)[0].relative_to(path)}"
+    memory = fsspec.filesystem("memory")
+    assert memory.cat_file(name) == chunks(path)[0].read_bytes()
+    memory.pipe_file(name, b"x")
+    assert count(Store(url)).damaged > 0
+    memory.rm("/sweeps", recursive=True)
+
+
+def test_a_store_that_vanishes_or_is_replaced_ends_the_run(path, tmp_path):
+    larger = extended(trials=3 + 3 * MOST_TRIALS)
+
+    def vanish(counts):
+        shutil.rmtree(path, ignore_errors=True)
+
+    with pytest.raises(StoreError, match="is gone while the sweep ran"):
+        run(larger, path, on_counts=vanish)
+
+    other = tmp_path / "other.zarr"
+    run(extended(seed=5), other)
+    aim = tmp_path / "aim.zarr"
+
+    def replace(counts):
+        shutil.rmtree(aim, ignore_errors=True)
+        shutil.copytree(other, aim)
+
+    with pytest.raises(StoreError, match="was replaced"):
+        run(GRID, aim, on_counts=replace)
+    assert count(Store(aim)).done == TOTAL  # the other's, untouched

@@ -10,7 +10,7 @@ from sparsetoken.figures.palette import COLOURS
 from sparsetoken.figures.panels import drawing
 from sparsetoken.figures.style import log_axis
 from sparsetoken.models import MODELS
-from sparsetoken.parameters import parameters_of
+from sparsetoken.parameters import Parameter, parameters_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
@@ -73,7 +73,7 @@ def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[
         if floor and name == "test_error" and x_name in _LOADS and best is not None:
             floors = best()[..., None] if "step" in record.dims else best()
             _draw_floor(ax, x, np.broadcast_to(floors, shape).reshape(lines, -1))
-        ax.set(xlabel=_axis_label(x_name), ylabel=_axis_label(name))
+        ax.set(xlabel=axis_label(x_name), ylabel=axis_label(name))
         if x_name != "step" and x.min() > 0 and x.max() / x.min() >= _WIDE:
             log_axis(ax)
         if ax.get_legend_handles_labels()[1]:
@@ -81,13 +81,19 @@ def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[
     return ax
 
 
-def _axis_label(name: str) -> str:
-    """Return the label of a declared parameter, and of other names their words."""
+def parameter_of(name: str) -> Parameter | None:
+    """Return the declaration of a parameter of problems, stages or models; None if it is none."""
     models = (entry.kind for entry in MODELS.values())
     for kind in (SparseTokenProblem, TwoSteps, Readout, JointDescent, Query, *models):
         if name in (declared := parameters_of(kind)):
-            return declared[name].axis_label
-    return _WORDS.get(name, name.replace("_", " "))
+            return declared[name]
+    return None
+
+
+def axis_label(name: str) -> str:
+    """Return the label of a declared parameter, and of other names their words."""
+    declared = parameter_of(name)
+    return declared.axis_label if declared else _WORDS.get(name, name.replace("_", " "))
 
 
 def _of_its_line(ax: Any, options: dict[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sparsetoken import simulation, theory
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.models import MODELS, Model, make_model
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Record, StatusCode
 from sparsetoken.simulation.alignment import require_query_memory
@@ -15,9 +17,63 @@ from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.trial import Trial, TrialPlan
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
-from sparsetoken.sweep.parameters import PROBLEM, READOUT, STEPS, defaults
-from sparsetoken.sweep.records import CONVERGED, Result
+from sparsetoken.sweep.parameters import (
+    CONVERGED,
+    FAILED,
+    PROBLEM,
+    READOUT,
+    STEPS,
+    defaults,
+    series_of,
+)
 from sparsetoken.validation import InvalidInput, choice, real
+from sparsetoken.workers import environment, peak_memory
+
+LONGEST_MESSAGE = 2000
+
+
+class Result(NamedTuple):
+    """The result of one row.
+
+    Attributes
+    ----------
+    values : mapping
+        Numbers by name.
+    status : str
+        converged, failed if the computation raised an error, or the code of what stopped it.
+    message : str
+        What to try if it did not converge, or the error.
+    """
+
+    values: Mapping[str, float]
+    status: str = CONVERGED
+    message: str = ""
+
+
+class Work(NamedTuple):
+    """Some rows for one worker, their number, and what it needs to know; see `compute`."""
+
+    number: int
+    rows: Sequence[Mapping[str, Any]]
+    definitions: Definitions | Received = NOTHING
+    memory_budget: int | None = None
+
+
+class Done(NamedTuple):
+    """The results of some rows, what they were computed with, and the memory of the worker."""
+
+    results: list[Result]
+    seconds: float
+    environment: str
+    memory: int
+
+
+def computed(work: Work) -> Done:
+    """Compute rows in a worker, with one BLAS thread."""
+    start = time.perf_counter()
+    with one_thread():
+        results = compute(*work[1:])
+    return Done(results, time.perf_counter() - start, environment(), peak_memory())
 
 
 def compute(
@@ -25,7 +81,7 @@ def compute(
     definitions: Definitions | Received = NOTHING,
     memory_budget: int | None = None,
 ) -> list[Result]:
-    """Return the results of one row, or of rows of one series.
+    """Return the results of rows; one whose computation raises an error has status failed.
 
     Parameters
     ----------
@@ -37,12 +93,32 @@ def compute(
         The largest number of bytes that one trial may take, as counted beforehand; 4 GiB by
         default.
     """
-    losses = definitions.known().losses
-    points = [_Point(row, losses, memory_budget) for row in rows]
-    experiment = rows[0]["experiment"], rows[0]["quantity"]
-    if experiment == ("learning", "theory"):
-        return _predicted_learning(points)
-    return [_COMPUTE[experiment](point) for point in points]
+    series: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        series.setdefault(series_of(row) or str(place), []).append(place)
+    found: dict[int, Result] = {}
+    for places in series.values():
+        some = [rows[place] for place in places]
+        found |= zip(places, _tried(some, definitions, memory_budget), strict=True)
+    return [found[place] for place in range(len(rows))]
+
+
+def _tried(
+    rows: Sequence[Mapping[str, Any]], definitions: Definitions | Received, budget: int | None
+) -> list[Result]:
+    """Return the results of one row, or of rows of one series; each by itself if they fail."""
+    try:
+        losses = definitions.known().losses
+        points = [_Point(row, losses, budget) for row in rows]
+        experiment = rows[0]["experiment"], rows[0]["quantity"]
+        if experiment == ("learning", "theory"):
+            return _predicted_learning(points)
+        return [_COMPUTE[experiment](point) for point in points]
+    except Exception as error:
+        if len(rows) > 1:
+            return [result for row in rows for result in _tried([row], definitions, budget)]
+        text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_MESSAGE]
+        return [Result({}, FAILED, text)]
 
 
 def check(
@@ -161,18 +237,17 @@ def _results(found: Record) -> list[Result]:
     rows = []
     for record in found.records():
         values = {name: value for name, value in record.items() if name not in found.coords}
-        status, remedy = values.pop("status"), values.pop("message")
-        rows.append(Result(values, str(status), remedy))
+        status, message = values.pop("status"), values.pop("message")
+        rows.append(Result(values, str(status), message))
     return rows
 
 
 def _simulated_alignment(point: _Point) -> Result:
-    engine = point.engine
-    found = engine.train_query(point.steps)
+    found = point.engine.train_query(point.steps)
     names = ("overlap", "norm", "readout_cosine")
     values = {"cosine": found.query.cosine, "sharpness": found.query.sharpness}
     values |= {name: getattr(found, name) for name in names}
-    return Result(values, seed=engine.seed)
+    return Result(values)
 
 
 def _simulated_learning(point: _Point) -> Result:
@@ -181,7 +256,7 @@ def _simulated_learning(point: _Point) -> Result:
     if point.model.query is None:
         for name in ("cosine", "sharpness", "readout_cosine"):
             del values[name]
-    return Result(values, *_status(trial), point.engine.seed)
+    return Result(values, *_status(trial))
 
 
 def _status(trial: Trial) -> tuple[str, str]:
@@ -197,7 +272,7 @@ def _status(trial: Trial) -> tuple[str, str]:
 def _simulated_capacity(point: _Point) -> Result:
     drawn = point.plan.draw(point["trial"])
     separable = simulation.is_separable(drawn.design.features, drawn.design.labels)
-    return Result({"separable": int(separable)}, seed=drawn.engine.seed)
+    return Result({"separable": float(separable)})
 
 
 _COMPUTE = {

@@ -1,74 +1,199 @@
-"""A sweep as arrays with named axes."""
+"""A sweep as an xarray Dataset, as a table, and as a file."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparsetoken.extras import needed
-from sparsetoken.sweep.store import Store
-from sparsetoken.sweep.summary import Summary, grid_of_sweep, summaries
+from sparsetoken.files import require_place, written_whole
+from sparsetoken.memory import machine_memory
+from sparsetoken.sweep.layout import results_of
+from sparsetoken.sweep.parameters import MISSING, uses
+from sparsetoken.sweep.store import ZIP, Store, StoreError, coordinates
+from sparsetoken.validation import InvalidInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+ENDINGS = (".csv", ".parquet", ".nc", ZIP)
+BYTES = 8 * 4  # of a number in memory, with the copies that tables make
 
 
-def to_xarray(store: Store, sweep: int | None = None) -> Any:
-    """Return a sweep as an xarray Dataset with one dimension for each axis.
+def to_xarray(store: Store | Path | str) -> xr.Dataset:
+    """Return a sweep as a Dataset with a dimension for each axis, and for simulations trial.
 
     Parameters
     ----------
-    store : Store
-    sweep : int, optional
-        Its number in the store; the newest by default.
+    store : Store, path or str
 
     Returns
     -------
     xarray.Dataset
-        theory_NAME and simulation_NAME (means over trials), simulation_NAME_error (standard
-        errors), and theory_status, simulation_status. Tied parameters share a dimension
-        named after all of them. Missing values are NaN.
+        theory_NAME and simulation_NAME for each NAME that was found, NaN where it is missing;
+        theory_status and simulation_status, "missing" where nothing was computed; and
+        theory_message and simulation_message, if there are any. Tied parameters share a
+        dimension named after all of them; fixed ones are coordinates without one.
 
     Raises
     ------
     InvalidInput
-        If xarray is missing, or the store has no such sweep.
+        If there is no store, xarray is missing, or memory cannot hold the sweep.
+    StoreError
+        If results are damaged.
 
     Examples
     --------
     >>> import tempfile
-    >>> from sparsetoken.sweep import Grid, GridPlan, Store, linear, run, to_xarray
+    >>> from sparsetoken.sweep import Grid, linear, run, to_xarray
     >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
-    >>> with tempfile.TemporaryDirectory() as folder, Store(folder + "/s.sqlite") as store:
-    ...     _ = run(store, GridPlan(grid))
-    ...     to_xarray(store)["theory_cosine"].dims
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run(grid, f"{folder}/sweep.zarr")
+    ...     to_xarray(f"{folder}/sweep.zarr")["theory_cosine"].dims
     ('strength',)
     """
-    xr = needed("xarray", "to make a Dataset", "data")
-    sweep, grid = grid_of_sweep(store, sweep)
-    shape = tuple(len(axis) for axis in grid.axes)
-    arrays: dict[str, np.ndarray] = {}
-    places = {quantity: iter(np.ndindex(shape)) for quantity in grid.quantities}
-    for summary in summaries(store, sweep):
-        _put(arrays, shape, next(places[summary.quantity]), summary)
-    dims = [axis.label for axis in grid.axes]
-    coordinates: dict[str, Any] = {}
-    for axis in grid.axes:
-        for name, values in zip(axis.names, zip(*axis.steps, strict=True), strict=True):
-            coordinates[name] = (axis.label, list(values))
-    return xr.Dataset(
-        {name: (dims, array) for name, array in arrays.items()}, coordinates, dict(grid.fixed)
-    )
+    store = store if isinstance(store, Store) else Store(store)
+    found, damaged = read(store)
+    if damaged:
+        remedy = "Run the sweep again to compute them anew."
+        raise StoreError(f"{damaged} results in {store.path} are damaged. {remedy}")
+    return found
 
 
-def _put(
-    arrays: dict[str, np.ndarray], shape: tuple[int, ...], place: tuple, summary: Summary
-) -> None:
-    def put(name: str, value: Any, empty: Any, kind: Any = float) -> None:
-        if name not in arrays:
-            arrays[name] = np.full(shape, empty, dtype=kind)
-        arrays[name][place] = value
+def to_frame(store: Store | Path | str) -> pd.DataFrame:
+    """Return the results of a sweep as a table with a row for each prediction and trial.
 
-    put(f"{summary.quantity}_status", summary.status, "missing", object)
-    for name, value in summary.values.items():
-        put(f"{summary.quantity}_{name}", value, np.nan)
-        if summary.quantity == "simulation":
-            put(f"simulation_{name}_error", summary.errors[name], np.nan)
+    A result with the name of a parameter gets the ending _found, such as the cosine that one
+    experiment finds and another is given.
+
+    Parameters
+    ----------
+    store : Store, path or str
+
+    Raises
+    ------
+    InvalidInput, StoreError
+        As `to_xarray`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sparsetoken.sweep import Grid, linear, run, to_frame
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run(grid, f"{folder}/sweep.zarr")
+    ...     len(to_frame(f"{folder}/sweep.zarr"))
+    3
+    """
+    return table(to_xarray(store))
+
+
+def read(store: Store, facts: bool = False) -> tuple[xr.Dataset, int]:
+    """Return what is whole of a sweep, and how many results are damaged.
+
+    Parameters
+    ----------
+    store : Store
+    facts : bool
+        Whether to add the seconds of each piece of work and what it was computed with.
+    """
+    xr = needed("xarray", "to read sweeps", "data")
+    grid, names = store.grid, results_of(store.grid)
+    _require_memory(store)
+    arrays, texts, damaged = {}, {}, 0
+    for quantity in grid.quantities:
+        shape = store.layout(quantity).shape
+        arrays[quantity] = np.full(shape, np.nan)
+        for name in ("status", "message", *(("seconds", "computed_with") if facts else ())):
+            texts[f"{quantity}_{name}"] = np.full(shape[:-1], "", dtype=object)
+        texts[f"{quantity}_status"][...] = MISSING
+    for piece in store.pieces():
+        damaged += piece.damaged
+        region = store.layout(piece.quantity).region(piece.place)
+        part = arrays[piece.quantity][region]
+        part[...] = piece.entries.reshape(part.shape)
+        statuses = np.array(piece.statuses, dtype=object).reshape(part.shape[:-1])
+        texts[f"{piece.quantity}_status"][region[:-1]] = statuses
+        if facts or set(piece.statuses) - {"converged", MISSING}:
+            told = store.facts(piece.quantity, piece.place)
+            own = np.array(
+                [told.get("messages", {}).get(str(i), "") for i in range(len(piece.rows))]
+            )
+            texts[f"{piece.quantity}_message"][region[:-1]] = own.reshape(part.shape[:-1])
+            for name in ("seconds", "computed_with") if facts else ():
+                texts[f"{piece.quantity}_{name}"][region[:-1]] = str(told.get(name, ""))
+    variables: dict[str, Any] = {}
+    for quantity, array in arrays.items():
+        dims = store.layout(quantity).dims[:-1]
+        for name, values in zip(names[2:], np.moveaxis(array, -1, 0)[2:], strict=True):
+            if not np.isnan(values).all():
+                variables[f"{quantity}_{name}"] = (dims, values)
+        for name, values in texts.items():
+            if name.startswith(quantity) and (values != "").any():
+                variables[name] = (dims, values)
+    coords: dict[str, Any] = coordinates(grid)
+    del coords["result"]
+    fixed = {name: grid.values({})[name] for name in uses(grid.experiment) - set(coords)}
+    coords |= {name: value for name, value in sorted(fixed.items()) if value is not None}
+    attributes = {"experiment": grid.experiment, "seed": grid.seed, "specification": grid.text()}
+    return xr.Dataset(variables, coords, attributes), damaged
+
+
+def _require_memory(store: Store) -> None:
+    numbers = sum(math.prod(store.layout(q).shape) for q in store.grid.quantities)
+    most = machine_memory() // 2
+    if numbers * BYTES > most:
+        remedy = "Open a part of it: xarray.open_zarr(path), then sel or isel."
+        got = f"{numbers * BYTES / 2**30:.3g} GiB"
+        raise InvalidInput("results", f"at most {most / 2**30:.3g} GiB in memory", got, remedy)
+
+
+def table(dataset: xr.Dataset) -> pd.DataFrame:
+    """Return a Dataset of `to_xarray` as a table, predictions first."""
+    pd = needed("pandas", "to make tables", "data")
+    parts = []
+    for quantity in ("theory", "simulation"):
+        own = [name for name in dataset.data_vars if str(name).startswith(f"{quantity}_")]
+        if not own:
+            continue
+        coords = set(dataset.coords)
+        names = {n: str(n).removeprefix(f"{quantity}_") for n in own}
+        names = {n: f"{new}_found" if new in coords else new for n, new in names.items()}
+        frame = dataset[own].rename(names).to_dataframe().reset_index()
+        tied = [dim for dim in dataset[own].dims if dim not in coords]
+        parts.append(frame.drop(columns=tied).assign(quantity=quantity))
+    found = pd.concat(parts, ignore_index=True)
+    first = ["quantity", *(n for n in dataset.coords if n in found and dataset[n].ndim)]
+    last = [n for n in dataset.coords if n in found and not dataset[n].ndim]
+    middle = [n for n in found if n not in {*first, *last}]
+    return found[[*first, *middle, *last]]
+
+
+def check_export(path: Path, store: Path | str) -> None:
+    """Raise `InvalidInput` unless a sweep can be exported to a path that is not its own."""
+    if not path.name.lower().endswith(ENDINGS):
+        raise InvalidInput("--export", f"a path that ends in {', '.join(ENDINGS)}", str(path))
+    require_place("--export", path, Path(store))
+    if path.suffix.lower() == ".parquet":
+        needed("pyarrow", "to write Parquet files", "data")
+
+
+def export(dataset: xr.Dataset, path: Path) -> None:
+    """Write a Dataset of `to_xarray` to a .csv, .parquet or .nc file (netCDF 3).
+
+    The same results give the same bytes.
+    """
+    with written_whole(path) as aside:
+        if path.suffix.lower() == ".nc":
+            whole = {
+                n: dataset[n].astype(str) for n in dataset.data_vars if dataset[n].dtype == object
+            }
+            dataset.assign(whole).to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
+        elif path.suffix.lower() == ".csv":
+            table(dataset).to_csv(aside, index=False, lineterminator="\n")
+        else:
+            table(dataset).to_parquet(aside, index=False)

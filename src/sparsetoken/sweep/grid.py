@@ -1,4 +1,4 @@
-"""A grid: an experiment, axes, fixed values; its points and the rows they need."""
+"""A grid: an experiment, axes, fixed values; its points and what is computed at each."""
 
 from __future__ import annotations
 
@@ -6,28 +6,75 @@ import dataclasses
 import itertools
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.models import MODELS
 from sparsetoken.sweep.axes import Axis
 from sparsetoken.sweep.definitions import outside_models
-from sparsetoken.sweep.drawing import Drawing
 from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.parameters import (
     EXPERIMENTS,
     QUANTITIES,
-    SERIES,
+    RESULTS,
     VERSIONS,
     defaults,
     parameters,
     relevant,
-    shape_names,
     typed,
     uses,
 )
 from sparsetoken.validation import InvalidInput, choice, integer
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """The places of the axes in a figure; "" leaves the choice to the figure.
+
+    Attributes
+    ----------
+    x, y : str
+        Numeric parameters; with y the figure is a heat map.
+    curves : str
+        The parameter that has a curve for each value.
+    value : str
+        The result that is drawn, such as test_error.
+
+    Examples
+    --------
+    >>> from sparsetoken.sweep import Drawing, Grid, linear
+    >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], plot=Drawing(x="strength"))
+    >>> grid.plot.x
+    'strength'
+    """
+
+    x: str = ""
+    y: str = ""
+    curves: str = ""
+    value: str = ""
+
+    def check(self, grid: Grid) -> None:
+        """Raise `InvalidInput` unless the places are distinct axes and the value exists."""
+        taken: dict[str, str] = {}
+        for place in ("x", "y", "curves"):
+            name = getattr(self, place)
+            if name == "":
+                continue
+            if name not in grid.names:
+                raise InvalidInput(f"plot.{place}", "the name of an axis", name)
+            label = grid.axis(name).label
+            if label in taken:
+                legal = f"on another axis than {taken[label]}"
+                raise InvalidInput(f"plot.{place}", legal, name)
+            if place != "curves" and parameters()[name].number is None:
+                raise InvalidInput(f"plot.{place}", "an axis of numbers", name)
+            taken[label] = f"plot.{place}"
+        if self.y and self.curves:
+            raise InvalidInput("plot.curves", "left out of a heat map (plot.y)", self.curves)
+        if self.value and self.value not in RESULTS[grid.experiment]:
+            legal = f"one of {', '.join(RESULTS[grid.experiment])}"
+            raise InvalidInput("plot.value", legal, self.value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +101,8 @@ class Grid:
         The losses that are not built in, by their labels. Those that stand in `axes` and `fixed`
         as objects are added, and their labels stand in their places.
     versions : mapping
-        The versions of the experiment and of models that are not part of the package, which
-        belong to the keys of rows; by default the present ones.
+        The versions of the experiment and of models that are not part of the package, on which
+        results depend; by default the present ones.
 
     Raises
     ------
@@ -70,9 +117,9 @@ class Grid:
     """
 
     experiment: str
-    axes: tuple[Axis, ...]
+    axes: Sequence[Axis]
     fixed: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    quantities: tuple[str, ...] = ("theory",)
+    quantities: Sequence[str] = ("theory",)
     trials: int = 1
     seed: int = 0
     plot: Drawing = dataclasses.field(default_factory=Drawing)
@@ -95,7 +142,7 @@ class Grid:
         fixed = {name: self._typed("fixed", name, value) for name, value in self.fixed.items()}
         self._put("fixed", fixed)
         self._check_clashes()
-        self.plot.check(self.names, self.experiment)
+        self.plot.check(self)
         self._put("versions", self._present_versions() | dict(self.versions))
 
     def _put(self, name: str, value: object) -> None:
@@ -117,7 +164,7 @@ class Grid:
             )
             for step in axis.steps
         )
-        for name in set(axis.names) - uses(self.experiment, self.quantities):
+        for name in set(axis.names) - uses(self.experiment, tuple(self.quantities)):
             got = f"used by neither of: {', '.join(self.quantities)}"
             legal = "a parameter that a wanted quantity depends on"
             raise InvalidInput(f"{axis.table}.{name}", legal, got)
@@ -165,18 +212,19 @@ class Grid:
         """The names of the models; empty if the experiment has none."""
         if "model" not in uses(self.experiment):
             return set()
-        swept = {
-            step[axis.names.index("model")]
-            for axis in self.axes
-            if "model" in axis.names
-            for step in axis.steps
-        }
-        return swept or {self.fixed.get("model", parameters()["model"].default)}
+        if "model" not in self.names:
+            return {self.fixed.get("model", parameters()["model"].default)}
+        axis = self.axis("model")
+        return {step[axis.names.index("model")] for step in axis.steps}
 
     @property
     def names(self) -> tuple[str, ...]:
         """The parameters on axes."""
         return tuple(name for axis in self.axes for name in axis.names)
+
+    def axis(self, name: str) -> Axis:
+        """Return the axis that a parameter is on."""
+        return next(axis for axis in self.axes if name in axis.names)
 
     @property
     def size(self) -> int:
@@ -184,16 +232,15 @@ class Grid:
         return math.prod(len(axis) for axis in self.axes)
 
     @property
-    def most_rows(self) -> int:
-        """The number of rows if no two points share one."""
+    def rows(self) -> dict[str, int]:
+        """The number of predictions, and of trials."""
         each = {"theory": 1, "simulation": self.trials}
-        return self.size * sum(each[name] for name in self.quantities)
+        return {quantity: self.size * each[quantity] for quantity in self.quantities}
 
     def where(self, name: str) -> str:
         """Return the place of a parameter in a file, such as ``axes.alpha1``."""
-        for axis in self.axes:
-            if name in axis.names:
-                return f"{axis.table}.{name}"
+        if name in self.names:
+            return f"{self.axis(name).table}.{name}"
         return f"fixed.{name}" if name in self.fixed else name
 
     def text(self) -> str:
@@ -208,92 +255,54 @@ class Grid:
     def from_text(cls, text: str) -> Grid:
         """Read what `text` wrote; losses of one's own are there by their labels alone."""
         plain = json.loads(text)
-        plain["axes"] = [
-            Axis(tuple(axis["names"]), tuple(map(tuple, axis["steps"]))) for axis in plain["axes"]
-        ]
-        plain["quantities"] = tuple(plain["quantities"])
-        plain["plot"] = Drawing(**plain["plot"])
-        return cls(**plain)
+        axes = [Axis(tuple(a["names"]), tuple(map(tuple, a["steps"]))) for a in plain["axes"]]
+        return cls(**{**plain, "axes": axes, "plot": Drawing(**plain["plot"])})
 
     def points(self) -> Iterator[dict[str, Any]]:
         """Yield the values of the axes at each point; the last axis moves fastest."""
-        return _product(self.axes)
-
-    def point(self, place: int) -> dict[str, Any]:
-        """Return the point at a place from 0 to ``size - 1`` in the order of `points`."""
-        return _point(self.axes, place)
-
-    def series_points(self, point: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
-        """Return points that differ from this one in the parameters of a series alone.
-
-        Not more than `most` of them, spread evenly.
-        """
-        free = tuple(axis for axis in self.axes if set(axis.names) <= set(SERIES))
-        size = math.prod(len(axis) for axis in free)
-        return [{**point, **_point(free, i)} for i in range(0, size, -(-size // most))]
-
-    def edge_points(self) -> Iterator[dict[str, Any]]:
-        """Yield the points where all axes but one are at their first or last step.
-
-        A point may come more than once.
-        """
-        ends = [Axis(axis.names, (axis.steps[0], axis.steps[-1])) for axis in self.axes]
-        for i, axis in enumerate(self.axes):
-            yield from _product((*ends[:i], axis, *ends[i + 1 :]))
+        return combinations(self.axes, [axis.steps for axis in self.axes])
 
     def values(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters at a point."""
         given = {**self.fixed, **point}
         return {**defaults(given.get("model", parameters()["model"].default)), **given}
 
-    def rows_of(
-        self, point: Mapping[str, Any], quantity: str, trials: int | None = None
-    ) -> list[dict[str, Any]]:
-        """Return the configurations of the rows that a point needs for one quantity."""
+    def row(self, point: Mapping[str, Any], quantity: str) -> dict[str, Any]:
+        """Return what a result at a point depends on, but for the number of a trial.
+
+        Points that differ in nothing that matters have the same row.
+        """
         values = self.values(point)
-        names = relevant(self.experiment, quantity, values)
         row = {
             "experiment": self.experiment,
             "version": self.versions[self.experiment],
             "quantity": quantity,
-            **{name: values[name] for name in names},
+            **{name: values[name] for name in relevant(self.experiment, quantity, values)},
         }
         if row.get("model") in self.versions:
             row["model_version"] = self.versions[row["model"]]
-        if quantity == "theory":
-            return [row]
-        count = self.trials if trials is None else trials
-        return [{**row, "seed": self.seed, "trial": trial} for trial in range(count)]
-
-    def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the configurations of all rows, those of one shape and of one series together.
-
-        Points that share a row yield it more than once.
-        """
-        shaping = set(shape_names())
-        axes = sorted(
-            self.axes,
-            key=lambda axis: (not shaping & set(axis.names), set(axis.names) <= set(SERIES)),
-        )
-        for quantity in self.quantities:
-            for point in _product(tuple(axes)):
-                yield from self.rows_of(point, quantity)
+        return row | ({"seed": self.seed} if quantity == "simulation" else {})
 
     def check_points(self, memory_budget: int | None = None, *, edges: bool = False) -> None:
         """Raise `InvalidInput` if a point has a value that would be refused.
 
         The message names the place in the file and the point. With `edges`, only the points
-        of `edge_points` are looked at.
+        are looked at where all axes but one are at their first or last step.
         """
         from sparsetoken.sweep.compute import check
 
-        for quantity in self.quantities:
-            for point in self.edge_points() if edges else self.points():
+        for point in self._edges() if edges else self.points():
+            for quantity in self.quantities:
                 try:
-                    (row,) = self.rows_of(point, quantity, 1)
-                    check(row, self.losses, memory_budget)
+                    row = self.row(point, quantity)
+                    check(row | {"trial": 0}, self.losses, memory_budget)
                 except InvalidInput as error:
                     raise self._placed(error, point) from None
+
+    def _edges(self) -> Iterator[dict[str, Any]]:
+        ends = [(axis.steps[0], axis.steps[-1]) for axis in self.axes]
+        for i, axis in enumerate(self.axes):
+            yield from combinations(self.axes, [*ends[:i], axis.steps, *ends[i + 1 :]])
 
     def _placed(self, error: InvalidInput, point: Mapping[str, Any]) -> InvalidInput:
         name, legal, got, remedy = error.args
@@ -302,15 +311,10 @@ class Grid:
         return InvalidInput(where, legal, got, f"{remedy} So it is at {at}.".lstrip())
 
 
-def _point(axes: tuple[Axis, ...], place: int) -> dict[str, Any]:
-    point: dict[str, Any] = {}
-    for axis in reversed(axes):
-        place, step = divmod(place, len(axis))
-        point = dict(zip(axis.names, axis.steps[step], strict=True)) | point
-    return point
-
-
-def _product(axes: tuple[Axis, ...]) -> Iterator[dict[str, Any]]:
+def combinations(
+    axes: Sequence[Axis], steps: Sequence[Sequence[tuple[Any, ...]]]
+) -> Iterator[dict[str, Any]]:
+    """Yield the values at all combinations of steps of the axes; the last axis moves fastest."""
     names = [name for axis in axes for name in axis.names]
-    for steps in itertools.product(*(axis.steps for axis in axes)):
-        yield dict(zip(names, itertools.chain.from_iterable(steps), strict=True))
+    for chosen in itertools.product(*steps):
+        yield dict(zip(names, itertools.chain.from_iterable(chosen), strict=True))

@@ -1,8 +1,7 @@
-"""The key of a row: a hash of its configuration as canonical text."""
+"""What names a result: a hash of the configuration that it depends on."""
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -16,35 +15,9 @@ def canonical_text(configuration: Mapping[str, Any]) -> str:
     return _ENCODER.encode(configuration)
 
 
-def canonical_texts(configuration: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the sorted names of a configuration as a JSON list, and its values as another.
-
-    A store keeps a configuration as these two texts, so that its key can be verified without
-    reading them.
-    """
-    names, text = _sorted(tuple(configuration))
-    return text, _ENCODER.encode([configuration[name] for name in names])
-
-
-@functools.lru_cache(maxsize=1000)
-def _sorted(names: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    ordered = tuple(sorted(names))
-    return ordered, _ENCODER.encode(ordered)
-
-
-def key_of(configuration: Mapping[str, Any]) -> bytes:
-    """Return 16 bytes that are the same for equal configurations, on every machine."""
-    return key_of_texts(*canonical_texts(configuration))
-
-
-def key_of_texts(names: str, values: str) -> bytes:
-    """Return the key of the configuration with these canonical texts."""
-    return hashlib.blake2b(f"{names}{values}".encode(), digest_size=16).digest()
-
-
-def number_of(text: str) -> int:
-    """Return a number in [0, 2^63) that is a hash of a text."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+def number_of(text: str) -> float:
+    """Return a whole number in [0, 2^53), which a float holds, that is a hash of a text."""
+    return float(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 11)
 
 
 def rounded(value: float) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 from sparsetoken.models import MODELS, Attention, ModelEntry
 from sparsetoken.parameters import Parameter, parameters_of
 from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results.status import StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.validation import LARGEST_INTEGER, InvalidInput, choice
@@ -24,8 +25,25 @@ VERSIONS = {"alignment": 2, "learning": 3, "capacity": 3}
 """The version of each experiment, raised when the same configuration means another result."""
 
 EXPERIMENTS = tuple(VERSIONS)
+_SOLVED = ("numerical_error", "residual", "iterations")
+RESULTS = {
+    "alignment": ("cosine", "overlap", "norm", "sharpness", "readout_cosine", "rate"),
+    "learning": (
+        *("test_error", "training_loss", "training_error", "auc"),
+        *("query_overlap", "orthogonal_overlap", "noise_overlap", "bias"),
+        *("cosine", "sharpness", "readout_cosine", "susceptibility", *_SOLVED),
+    ),
+    "capacity": ("separable", "capacity", *_SOLVED),
+}
+"""What each experiment finds, the value that is drawn by default first."""
+
 SERIES = ("ridge", "alpha1")
 """The predictions of rows that differ in nothing else are computed by one call."""
+
+
+CONVERGED, FAILED, MISSING = "converged", "failed", "missing"
+STATUSES = (*(str(code) for code in StatusCode), FAILED)
+"""A status is stored as its place in this tuple; later ones are added at the end."""
 
 
 def typed(declared: Parameter, where: str, given: Any) -> Any:
@@ -177,20 +195,6 @@ def _relevant(
         if engine != "tensors":
             used.remove("dtype")  # the reduced engine has no tokens
     return tuple(name for name in _parameters(entries) if name in used)
-
-
-def shape_names() -> tuple[str, ...]:
-    """Return the parameters on which compiled code and memory depend.
-
-    Rows that agree in these take about the same time, and run side by side.
-    """
-    return _shape_names(tuple(MODELS.values()))
-
-
-@functools.lru_cache(maxsize=8)
-def _shape_names(entries: tuple[ModelEntry, ...]) -> tuple[str, ...]:
-    options = [name for entry in entries for name in entry.options]
-    return ("experiment", "quantity", "engine", "model", "loss", *options, "length", "dimension")
 
 
 def series_of(row: Mapping[str, Any]) -> str:

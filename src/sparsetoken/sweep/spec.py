@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sparsetoken.sweep.axes import Axis, listed, of_table, tied
-from sparsetoken.sweep.drawing import Drawing
-from sparsetoken.sweep.grid import Grid
+from sparsetoken.sweep.grid import Drawing, Grid
 from sparsetoken.validation import InvalidInput
 
 Checked = Literal["all", "edges", "none"]
@@ -34,7 +33,7 @@ def read_spec(
         default.
     checked : callable
         Tells which points of a grid need a check: "all", "edges" (those of
-        `Grid.edge_points`) or "none".
+        where all axes but one are at an end) or "none".
 
     Raises
     ------

@@ -1,371 +1,428 @@
-"""The store: one SQLite file with the rows to be computed and their results.
+"""The store of a sweep: a Zarr group (version 3) in a folder, at a URL, or in a zip file.
 
-Every change is one short transaction, so that the file is whole whenever a process ends.
-Several processes may share a store: each leases the rows that it computes, and the leases of a
-dead process are released.
+There are no locks. A piece of work is one chunk, written whole, with a checksum; its bytes are the
+same whoever computes it. Each entry holds the key of its row, so that a chunk that is not its own
+is found as one that is damaged is.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
+import hashlib
 import json
-import sqlite3
-import threading
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import warnings
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from sparsetoken.sweep.keys import canonical_texts, key_of_texts, number_of
-from sparsetoken.sweep.leases import (
-    Watch,
-    dead_holders,
-    living,
-    register_holder,
-    send_heartbeats,
-)
-from sparsetoken.sweep.reading import (
-    FAILED,
-    LEASED,
-    WAITING,
-    StoreReader,
-    damaged_rows_text,
-    seal,
-    state_of,
-)
-from sparsetoken.sweep.records import Answer, Lease
-from sparsetoken.sweep.rows import RawRow, StoredResult, checksum
-from sparsetoken.sweep.schema import StoreError, store_errors
+import numpy as np
 
-CHUNK = 5000
-POLL_SECONDS = 0.5
-Grouping = Callable[[Mapping[str, Any]], int | None]
+from sparsetoken.extras import needed
+from sparsetoken.files import require_place, written_whole
+from sparsetoken.sweep.grid import Grid
+from sparsetoken.sweep.keys import canonical_text
+from sparsetoken.sweep.layout import Layout, Place, results_of
+from sparsetoken.sweep.parameters import MISSING, STATUSES
+from sparsetoken.validation import Failure, InvalidInput
+
+FORMAT = 1
+ROOT = "zarr.json"
+ZIP = ".zarr.zip"
+LONGEST = 200  # of a value in a message
+EXTENDED = "Give the values that it has and more at the end, or another --store."
 
 
-class Store(StoreReader):
-    """A file of rows, open in this process and thread.
+class StoreError(Failure):
+    """A store that is damaged, or cannot be read or written."""
+
+
+class Piece(NamedTuple):
+    """A piece of work, and what a store has of it.
+
+    Attributes
+    ----------
+    quantity, place : str, tuple of int
+    rows : list of dict
+        What each result depends on.
+    keys : array of shape (results,)
+    entries : array of shape (results, names)
+        In the order of `rows` and of `results_of`; NaN where there is none.
+    damaged : int
+        How many are not what was written.
+    """
+
+    quantity: str
+    place: Place
+    rows: list[dict[str, Any]]
+    keys: np.ndarray
+    entries: np.ndarray
+    damaged: int
+
+    @property
+    def statuses(self) -> list[str]:
+        """The status of each entry, missing if there is none."""
+        numbers = self.entries[:, 0]
+        return [MISSING if np.isnan(n) else STATUSES[int(n)] for n in numbers]
+
+
+class Store:
+    """The results of one sweep.
 
     Parameters
     ----------
-    path : path
-    write : bool
-        Whether to create the file if it is missing, and to run sweeps on it.
+    path : path or str
+        A folder, a URL that fsspec knows, such as ``s3://bucket/sweep.zarr``, or a file that ends
+        in ``.zarr.zip``, which can be read only.
 
     Raises
     ------
     InvalidInput
-        If the file is missing (for reading), of another kind, or of another version.
-    StoreError
-        If it is damaged or cannot be written.
+        If it is another file, or zarr is missing.
 
     Examples
     --------
     >>> import tempfile
-    >>> from sparsetoken.sweep import Grid, GridPlan, Store, linear, run
+    >>> from sparsetoken.sweep import Grid, Store, linear, run
     >>> grid = Grid("alignment", [linear("strength", 1, 3, 3)], {"length": 4})
-    >>> with tempfile.TemporaryDirectory() as folder, Store(folder + "/s.sqlite") as store:
-    ...     run(store, GridPlan(grid)).done
-    3
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run(grid, f"{folder}/sweep.zarr")
+    ...     Store(f"{folder}/sweep.zarr").grid.names
+    ('strength',)
     """
 
-    def __init__(self, path: Path | str, *, write: bool = True) -> None:
-        super().__init__(path, write=write)
-        self._holder: int | None = None
-        self._stop = threading.Event()
-        self._watch = Watch()
-        self._numbers: dict[str, int] = {}
-        self._keys: dict[int, bytes] = {}  # of the rows that this process computes
+    def __init__(self, path: Path | str) -> None:
+        self.path = str(path)
+        self._zarr = needed("zarr", "to keep sweeps", "data")
+        self._place = self._opened(write=False)
+        self._grid: Grid | None = None
+        self._known: bytes | None = b""
+        self._arrays: dict[str, Any] = {}
+        self._layouts: dict[str, Layout] = {}
 
-    def __enter__(self) -> Store:
-        return self
+    def _opened(self, *, write: bool) -> Any:
+        storage = needed("zarr.storage", "to keep sweeps", "data")
+        if "://" in self.path:
+            return storage.FsspecStore.from_url(self.path, read_only=not write)
+        path = Path(self.path)
+        if not path.is_file():
+            return storage.LocalStore(path, read_only=not write)
+        with path.open("rb") as file:
+            head = file.read(16)
+        if head.startswith(b"SQLite format 3"):
+            legal = "a folder; this one is a store in SQLite of sparsetoken 0.1, which reads it"
+            raise InvalidInput("store", legal, self.path, "Sweep again with another --store.")
+        if not zipfile.is_zipfile(path):
+            raise InvalidInput("store", f"a folder, a URL or a {ZIP} file", f"{path}, a file")
+        if write:
+            raise InvalidInput("store", f"a folder or a URL to be written, no {ZIP}", self.path)
+        return self._sync(storage.ZipStore.open(path, mode="r"))
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def _sync(self, coroutine: Any, *, optional: bool = False) -> Any:
+        from zarr.core.sync import sync
 
-    def close(self) -> None:
-        """Release the rows that this process has leased, and close the file."""
-        self._stop.set()
-        with contextlib.suppress(StoreError, sqlite3.Error):
-            if self._holder is not None:
-                with self.change() as c:
-                    _release_all(c, [self._holder])
-        self._connection.close()
+        try:
+            return sync(coroutine)
+        except Exception as error:  # of the system, or of the library that speaks to a bucket
+            if optional and isinstance(error, FileNotFoundError):
+                return None
+            told = " ".join(f"{type(error).__name__}: {error}".split())
+            raise StoreError(f"{self.path} cannot be read or written: {told}.") from error
 
-    @contextlib.contextmanager
-    def change(self) -> Iterator[sqlite3.Connection]:
-        """Return a connection in a transaction, which an error rolls back."""
-        with store_errors(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._connection
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                self._numbers.clear()
-                raise
-            self._connection.execute("COMMIT")
+    def _get(self, name: str) -> bytes | None:
+        from zarr.core.buffer import default_buffer_prototype
 
-    def begin(self, version: str) -> None:
-        """Register this process as one that computes rows, and send heartbeats.
+        found = self._sync(self._place.get(name, default_buffer_prototype()), optional=True)
+        return None if found is None else found.to_bytes()
 
-        If a process with another version of the package was at work on another machine, this
-        waits until it is clear whether it still runs, a minute at most.
+    def _set(self, name: str, content: bytes) -> None:
+        from zarr.core.buffer import default_buffer_prototype
+
+        self._sync(self._place.set(name, default_buffer_prototype().buffer.from_bytes(content)))
+
+    def names(self, prefix: str = "") -> set[str]:
+        """Return the names of all files, or of those in a folder such as ``theory/c/``."""
+
+        async def listed() -> set[str]:
+            return {name async for name in self._place.list_prefix(prefix)}
+
+        found = self._sync(listed(), optional=True) or set()
+        return {name for name in found if not name.endswith(".partial")}
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the sweep, as the store says.
 
         Raises
         ------
+        InvalidInput
+            If there is no store of sweeps.
         StoreError
-            If a process with another version of the package computes rows of the store.
+            If its metadata are damaged.
         """
-        while self._holder is None:
-            with self.change() as c:
-                _release_all(c, dead_holders(c, self._watch))
-                others, surely = living(c, self._watch, version)
-                if not others:
-                    self._holder = register_holder(c, version)
-            if surely:
-                raise StoreError(
-                    f"Version {', '.join(sorted(others))} of sparsetoken is running on "
-                    f"{self.path}, and this is {version}. Wait until it ends, or use another file."
-                )
-            if others:  # on another machine: whether it runs is seen in a minute at most
-                time.sleep(POLL_SECONDS)
-        threading.Thread(
-            target=send_heartbeats, args=(self.path, self._holder, self._stop), daemon=True
-        ).start()
+        if self._grid is None:
+            self._grid = self._read_grid()
+            self._open_arrays()
+        return self._grid
 
-    def add_sweep(
-        self,
-        text: str,
-        rows: Iterable[Mapping[str, Any]],
-        shape: Grouping = lambda _: 0,
-        series: Grouping = lambda _: None,
-        progress: Callable[[int], None] = lambda _: None,
-    ) -> int:
-        """Return the number of a sweep; if it is new, add its rows, in order.
+    def _read_grid(self) -> Grid:
+        content = self._get(ROOT)
+        if content is None:
+            raise InvalidInput("store", "a sweep that has run", f"{self.path}, which has none")
+        text = specification(content)
+        if text is None:
+            if not self._has_arrays():
+                raise InvalidInput("store", "one of sparsetoken", f"{self.path}, another group")
+            remedy = "Run the same sweep again: it writes them anew, and keeps what is whole."
+            raise StoreError(f"The metadata of {self.path} are damaged. {remedy}")
+        if text["format"] != FORMAT:
+            got = f"{self.path} of format {text['format']}"
+            raise InvalidInput("store", f"of format {FORMAT}", got, "Use another --store.")
+        return Grid.from_text(text["specification"])
 
-        Parameters
-        ----------
-        text : str
-            The same for the same sweep.
-        rows : iterable of mappings
-            Configurations; those that the store has already are shared.
-        shape : callable
-            A number that agrees for rows which may run in one batch.
-        series : callable
-            A number that agrees for successive rows which one call computes, or None.
-        progress : callable
-            Called with the number of rows added.
+    def _has_arrays(self) -> bool:
+        return any(self._get(f"{name}/{ROOT}") for name in ("theory", "simulation"))
+
+    def _open_arrays(self) -> None:
+        mode = "r" if self._place.read_only else "r+"
+        group = self._zarr.open_group(self._place, mode=mode, use_consolidated=True)
+        for quantity in self.grid.quantities:
+            array, facts = group[quantity], group[f"{quantity}_computed_with"]
+            self._arrays |= {quantity: array, facts.basename: facts}
+            self._layouts[quantity] = Layout(self.grid, quantity, array.chunks)
+
+    def layout(self, quantity: str) -> Layout:
+        """Return how the results of a quantity lie in their array."""
+        _ = self.grid
+        return self._layouts[quantity]
+
+    def exists(self) -> bool:
+        """Return whether anything is there."""
+        return bool(self._get(ROOT)) or bool(self.names())
+
+    def prepare(self, grid: Grid) -> bool:
+        """Make the store, or extend it to a larger grid; return whether metadata were damaged.
+
+        Raises
+        ------
+        InvalidInput
+            If there is something else, or the sweep of another grid.
+        StoreError
+            If it cannot be written.
         """
-        with self.change() as c:
-            c.execute(
-                "INSERT OR IGNORE INTO sweeps (text, complete, members, total, checksum) "
-                "VALUES (?, 0, 0, 0, ?)",
-                (text, seal(text, 0, 0, 0)),
-            )
-            found = c.execute("SELECT id, complete FROM sweeps WHERE text = ?", (text,))
-            sweep, complete = found.fetchone()
-        if complete:
-            return int(sweep)
-        remaining = iter(rows)
-        while chunk := list(itertools.islice(remaining, CHUNK)):
-            with self.change() as c:
-                tasks = [self._task(c, row, shape(row), series(row)) for row in chunk]
-                pairs = [(sweep, task) for task in tasks]
-                c.executemany("INSERT OR IGNORE INTO members VALUES (?, ?)", pairs)
-            progress(len(chunk))
-        with self.change() as c:
-            members, total = members_of(c, sweep)
-            c.execute(
-                "UPDATE sweeps SET complete = 1, members = ?, total = ?, checksum = ? WHERE id = ?",
-                (members, total, seal(text, 1, members, total), sweep),
-            )
-        return int(sweep)
+        damaged, chunks = False, {}
+        if self._get(ROOT) is None and not self._has_arrays():
+            if self.names():
+                legal = "a store, or a folder that is empty or not there"
+                raise InvalidInput("store", legal, f"{self.path}, a folder of other files")
+        else:
+            try:
+                require_extension(self.grid, grid)
+                chunks = {name: layout.chunks for name, layout in self._layouts.items()}
+            except StoreError:
+                damaged = True
+        self._place = self._opened(write=True)
+        for name, content in files_of(self._zarr, grid, chunks).items():
+            if self._get(name) != content:
+                damaged |= self._grid == grid and name != ROOT
+                self._set(name, content)
+        self._grid = grid
+        self._open_arrays()
+        return damaged
 
-    def _task(
-        self, c: sqlite3.Connection, row: Mapping[str, Any], shape: int | None, series: int | None
-    ) -> int:
-        """Return the number of the task of a row, which is added if it is new."""
-        names, content = canonical_texts(row)
-        key = key_of_texts(names, content)
-        cursor = c.execute(
-            "INSERT OR IGNORE INTO tasks (key, state, shape, series, deaths) "
-            "VALUES (?, ?, ?, ?, 0)",
-            (key, WAITING, shape, series),
-        )
-        if not cursor.rowcount:
-            return int(c.execute("SELECT id FROM tasks WHERE key = ?", (key,)).fetchone()[0])
-        values = (cursor.lastrowid, self._number(c, names), content)
-        c.execute("INSERT INTO configurations VALUES (?, ?, ?)", values)
-        return int(cursor.lastrowid or 0)
-
-    def _number(self, c: sqlite3.Connection, text: str) -> int:
-        """Return the number of a text that many rows share, which is added if it is new."""
-        known = self._numbers
-        if text not in known:
-            number = number_of(text)
-            for table in ("texts", "copies"):
-                c.execute(f"INSERT OR IGNORE INTO {table} VALUES (?, ?)", (number, text))
-            if len(known) > 1000:
-                known.clear()
-            known[text] = number
-        return known[text]
-
-    def lease(self, sweep: int, after: int, limit: int, most: int = 0) -> list[Lease]:
-        """Lease waiting rows of one shape.
-
-        Parameters
-        ----------
-        sweep : int
-        after : int
-            The first row is beyond this one.
-        limit : int
-            The number of rows, if so many wait.
-        most : int
-            So many may be leased if they are of one series, or end with one; at least `limit`.
-        """
-        most = max(limit, most)
-        sql = """SELECT t.id, t.shape, t.series, t.key, g.layout, g.content
-            FROM tasks t INDEXED BY waiting
-            CROSS JOIN members m ON m.sweep = ? AND m.task = t.id
-            LEFT JOIN configurations g ON g.id = t.id
-            WHERE t.state = 0 AND t.id > ? ORDER BY t.id LIMIT ?"""
-        with self.change() as c:
-            rows = c.execute(sql, (sweep, after, most + 1)).fetchall()
-            rows = list(itertools.takewhile(lambda row: row[1] == rows[0][1], rows))
-            rows = rows[: _end_of_series([row[2] for row in rows], limit, most)]
-            leases = [self._leased(row) for row in rows]
-            c.executemany(
-                f"UPDATE tasks SET state = {LEASED}, holder = ? WHERE id = ?",
-                [(self._holder, row[0]) for row in rows],
-            )
-        self._keys.update((row[0], row[3]) for row in rows)
-        return leases
-
-    def _leased(self, row: tuple) -> Lease:
-        """Return the lease of a row whose configuration is what its key says."""
-        number, shape, series, key, layout, content = row
-        names = self.text(layout)
-        if names is None or type(content) is not str or key_of_texts(names, content) != key:
-            raise StoreError(damaged_rows_text(self.path, f"Row {number}"))
-        values = dict(zip(json.loads(names), json.loads(content), strict=True))
-        return Lease(number, shape, series, values)
-
-    def finish(self, answers: Iterable[Answer], environment: str = "{}") -> None:
-        """Write results. A row that has one already keeps it.
-
-        Parameters
-        ----------
-        answers : iterable of Answer
-        environment : str
-            JSON of the versions and the host that they were computed with.
-        """
-        with self.change() as c:
-            number = self._number(c, environment)
-            for answer in answers:
-                self._write(c, answer, number)
-
-    def _write(self, c: sqlite3.Connection, answer: Answer, environment: int) -> None:
-        result = answer.result
-        changed = c.execute(
-            "UPDATE tasks SET state = ?, holder = NULL WHERE id = ? AND state IN (0, 1)",
-            (state_of(result.status), answer.id),
-        )
-        if not changed.rowcount:
+    def require_same(self) -> None:
+        """Raise `StoreError` if the store is gone or another sweep has taken its place."""
+        content = self._get(ROOT)
+        if content == self._known:
             return
-        layout = self._number(c, json.dumps(tuple(result.values)))
-        content = json.dumps(list(result.values.values()), separators=(",", ":"))
-        seed = None if result.seed is None else result.seed.to_bytes(16, "big")
-        stored = StoredResult(
-            layout,
-            content,
-            result.status,
-            result.remedy or None,
-            seed,
-            float(answer.seconds),
-            environment,
-        )
-        known_sum = checksum(answer.id, self._key(c, answer.id), stored)
-        c.execute(
-            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (answer.id, *stored, known_sum),
-        )
+        found = None if content is None else specification(content)
+        if found is None or found["specification"] != self.grid.text():
+            what = "is gone" if content is None else "was replaced or extended"
+            raise StoreError(f"{self.path} {what} while the sweep ran. Run it again.")
+        self._known = content
 
-    def _key(self, c: sqlite3.Connection, number: int) -> bytes:
-        """Return the key of a row: that of its lease, whatever has become of the file."""
-        if number in self._keys:
-            return self._keys.pop(number)
-        found = c.execute("SELECT key FROM tasks WHERE id = ?", (number,)).fetchone()
-        return bytes(found[0])
+    def pieces(self) -> Iterator[Piece]:
+        """Yield all pieces of work, with what is there of them."""
+        for quantity in self.grid.quantities:
+            known = self.names(f"{quantity}/c/"), self.names(f"{quantity}_computed_with/c/")
+            for place in self.layout(quantity).places():
+                yield self.piece(quantity, place, known)
 
-    def add_finished(self, rows: Iterable[RawRow]) -> None:
-        """Add finished rows of another store, under their numbers there."""
-        with self.change() as c:
-            for row in rows:
-                result = row.result
-                for text in (row.value_names, row.environment):
-                    self._number(c, text)
-                c.execute(
-                    "INSERT INTO tasks (id, key, state, shape, deaths) VALUES (?, ?, ?, 0, 0)",
-                    (row.id, row.key, state_of(result.status)),
-                )
-                values = (row.id, self._number(c, row.names), row.configuration)
-                c.execute("INSERT INTO configurations VALUES (?, ?, ?)", values)
-                c.execute(
-                    "INSERT INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (row.id, *result, checksum(row.id, row.key, result)),
-                )
+    def piece(
+        self, quantity: str, place: Place, known: tuple[set[str], set[str]] | None = None
+    ) -> Piece:
+        """Return a piece of work, with what is there of it.
 
-    def count_death(self, row: int) -> int:
-        """Count a worker process that died while it computed a row; return how many have."""
-        with self.change() as c:
-            c.execute("UPDATE tasks SET deaths = deaths + 1 WHERE id = ?", (row,))
-            found = c.execute("SELECT deaths FROM tasks WHERE id = ?", (row,)).fetchone()
-        return int(found[0])
+        Parameters
+        ----------
+        quantity : str
+        place : tuple of int
+        known : pair of sets of str, optional
+            The files of its array and of what it was computed with. It is not read if its own
+            is not among them.
+        """
+        layout = self.layout(quantity)
+        rows = layout.rows(place)
+        keys = layout.keys(rows)
+        if known and _chunk(quantity, place) not in known[0]:
+            # What it was computed with is written last.
+            lost = _chunk(f"{quantity}_computed_with", place[:-1]) in known[1]
+            found, damaged = None, len(rows) * lost
+        else:
+            found = self._read(quantity, layout.region(place))
+            damaged = len(rows) if found is None else 0
+        if found is None:
+            found = np.full((len(rows), layout.shape[-1]), np.nan)
+        given = ~np.isnan(found).all(axis=1)
+        strange = given & (found[:, 1] != keys)
+        found[strange] = np.nan
+        return Piece(quantity, place, rows, keys, found, damaged + int(strange.sum()))
 
-    def retry_failed(self, sweep: int) -> None:
-        """Let the failed rows of a sweep wait again."""
-        chosen = f"id IN (SELECT task FROM members WHERE sweep = ?) AND state = {FAILED}"
-        with self.change() as c:
-            failed = c.execute(f"SELECT id FROM tasks WHERE {chosen}", (sweep,)).fetchall()
-            c.executemany("UPDATE tasks SET state = 0, deaths = 0 WHERE id = ?", failed)
-            c.executemany("DELETE FROM results WHERE id = ?", failed)
+    def _read(self, quantity: str, region: tuple[slice, ...]) -> np.ndarray | None:
+        """Return the entries of a piece as lines; None if it is damaged."""
+        try:
+            found = np.array(self._arrays[quantity][region])
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read: {error}.") from error
+        except Exception:  # of whichever codec meets the damage
+            return None
+        return found.reshape(-1, found.shape[-1])
 
-    def release_dead(self) -> None:
-        """Let the rows wait again that dead processes had leased."""
-        with self.change() as c:
-            _release_all(c, dead_holders(c, self._watch, self._holder))
+    def write(self, quantity: str, place: Place, entries: np.ndarray, facts: dict) -> None:
+        """Write a piece whole, then what it was computed with."""
+        self.require_same()
+        layout = self.layout(quantity)
+        region = layout.region(place)
+        shape = tuple(part.stop - part.start for part in region)
+        text = np.array(canonical_text(facts), dtype=object).reshape((1,) * (len(place) - 1))
+        try:
+            self._arrays[quantity][region] = entries.reshape(shape)
+            part = tuple(slice(i, i + 1) for i in place[:-1])
+            self._arrays[f"{quantity}_computed_with"][part] = text
+        except Exception as error:
+            told = " ".join(f"{type(error).__name__}: {error}".split())
+            raise StoreError(f"{self.path} cannot be written: {told}.") from error
 
-    def release(self, rows: Iterable[int]) -> None:
-        """Let rows wait again that this process has leased and will not compute."""
-        with self.change() as c:
-            c.executemany(
-                "UPDATE tasks SET state = 0, holder = NULL WHERE id = ? AND holder = ?",
-                [(row, self._holder) for row in rows],
-            )
+    def facts(self, quantity: str, place: Place) -> dict[str, Any]:
+        """Return seconds, versions, machine and messages of a piece; {} if they are lost."""
+        with contextlib.suppress(Exception):  # they belong to no result
+            part = tuple(slice(i, i + 1) for i in place[:-1])
+            return json.loads(self._arrays[f"{quantity}_computed_with"][part].item())
+        return {}
 
-
-def members_of(c: sqlite3.Connection, sweep: int) -> tuple[int, int]:
-    """Return the number of the rows of a sweep, and the sum of their numbers."""
-    sql = """SELECT count(*), coalesce(sum(m.task), 0) FROM members m
-        JOIN tasks t ON t.id = m.task WHERE m.sweep = ?"""
-    members, total = c.execute(sql, (sweep,)).fetchone()
-    return int(members), int(total)
-
-
-def _release_all(c: sqlite3.Connection, holders: Sequence[int]) -> None:
-    for holder in holders:
-        c.execute("UPDATE tasks SET state = 0, holder = NULL WHERE holder = ?", (holder,))
-        c.execute("DELETE FROM holders WHERE id = ?", (holder,))
+    def copy_to_zip(self, path: Path) -> None:
+        """Write all files of the store to one zip file, whose bytes depend on them alone."""
+        require_place("--export", path)
+        with written_whole(path) as aside, zipfile.ZipFile(aside, "w") as file:
+            for name in sorted(self.names()):
+                file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
 
 
-def _end_of_series(series: Sequence[int | None], limit: int, most: int) -> int:
-    """Return how many rows to take: up to `most` if they end with a series, or are of one."""
-    if len(series) <= limit:
-        return len(series)
-    ends = [i for i in range(1, len(series)) if series[i] is None or series[i] != series[i - 1]]
-    if len(series) <= most:
-        ends.append(len(series))  # there are no further rows of this shape
-    after = [end for end in ends if limit <= end <= most]
-    before = [end for end in ends if end < limit]
-    return after[0] if after else before[-1] if before else most
+def _chunk(name: str, place: Place) -> str:
+    """Return the name of the file of a chunk."""
+    return "/".join([name, "c", *map(str, place)])
+
+
+def digest(root: dict[str, Any]) -> str:
+    """Return a hash of all metadata but for the hash itself."""
+    own = {**root["attributes"], "digest": ""}
+    return hashlib.blake2b(
+        canonical_text({**root, "attributes": own}).encode(), digest_size=16
+    ).hexdigest()
+
+
+def specification(content: bytes) -> dict[str, Any] | None:
+    """Return the attributes of a root, or None unless they are what was written."""
+    try:
+        root = json.loads(content)
+        attributes = root["attributes"]
+        return attributes if digest(root) == attributes["digest"] else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def require_extension(old: Grid, new: Grid) -> None:
+    """Raise `InvalidInput` unless the results of one grid are a part of those of another."""
+    for name in ("experiment", "versions", "seed", "fixed"):
+        if getattr(old, name) != getattr(new, name):
+            raise _other(name, getattr(old, name), getattr(new, name))
+    if not set(old.quantities) <= set(new.quantities):
+        raise _other("quantities", old.quantities, new.quantities)
+    if old.trials > new.trials:
+        raise _other("trials", old.trials, new.trials)
+    if [axis.names for axis in old.axes] != [axis.names for axis in new.axes]:
+        raise _other("axes", old.names, new.names)
+    for one, other in zip(old.axes, new.axes, strict=True):
+        if one.steps != other.steps[: len(one)]:
+            raise _other(new.where(one.names[0]), one.steps, other.steps)
+
+
+def _other(name: str, old: Any, new: Any) -> InvalidInput:
+    text = str(old)
+    known = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return InvalidInput(name, f"that of the store, {known}", new, EXTENDED)
+
+
+def files_of(zarr: Any, grid: Grid, chunks: dict[str, tuple[int, ...]]) -> dict[str, bytes]:
+    """Return the files of an empty store by name: metadata, the root first, and coordinates."""
+    memory: dict[str, Any] = {}
+    place = zarr.storage.MemoryStore(memory)
+    statuses = {str(number): name for number, name in enumerate(STATUSES)}
+    attributes = {"format": FORMAT, "specification": grid.text(), "status": statuses}
+    group = zarr.create_group(place, attributes={**attributes, "digest": ""})
+    for quantity in grid.quantities:
+        layout = Layout(grid, quantity, chunks.get(quantity))
+        _create(zarr, group, quantity, layout.dims, layout.shape, layout.chunks, "float64", np.nan)
+        dims, pieces = [f"{quantity} {dim} piece" for dim in layout.dims[:-1]], layout.pieces[:-1]
+        name = f"{quantity}_computed_with"
+        _create(zarr, group, name, dims, pieces, (1,) * len(pieces), "string", "")
+    for name, (dim, values) in coordinates(grid).items():
+        kind = "string" if values.dtype == object else values.dtype
+        array = _create(zarr, group, name, (dim,), values.shape, values.shape, kind, None)
+        array[:] = values
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # consolidated metadata are not in the standard yet
+        zarr.consolidate_metadata(place)
+    root = json.loads(memory[ROOT].to_bytes())
+    root["attributes"]["digest"] = digest(root)
+    rest = {name: content.to_bytes() for name, content in sorted(memory.items())}
+    return {
+        ROOT: json.dumps(root, indent=2).encode(),
+        **{n: c for n, c in rest.items() if n != ROOT},
+    }
+
+
+def _create(
+    zarr: Any,
+    group: Any,
+    name: str,
+    dims: Any,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    kind: Any,
+    fill: Any,
+) -> Any:
+    codecs = [zarr.codecs.ZstdCodec(level=1), zarr.codecs.Crc32cCodec()]
+    return group.create_array(
+        name,
+        shape=shape,
+        chunks=chunks,
+        dtype=kind,
+        fill_value=fill,
+        compressors=codecs,
+        dimension_names=list(dims),
+    )
+
+
+def coordinates(grid: Grid) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the dimension and the values of each coordinate; words are objects."""
+    found = {"result": ("result", np.array(results_of(grid), dtype=object))}
+    if "simulation" in grid.quantities:
+        found["trial"] = ("trial", np.arange(grid.trials))
+    for axis in grid.axes:
+        for name, values in zip(axis.names, zip(*axis.steps, strict=True), strict=True):
+            words = any(isinstance(value, str) for value in values)
+            numbers = [np.nan if value is None else value for value in values]
+            array = np.array(values, dtype=object) if words else np.array(numbers)
+            found[name] = (axis.label, array)
+    return found

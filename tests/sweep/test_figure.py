@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.collections import QuadMesh
 
-from sparsetoken.sweep import Drawing, Grid, Summary, linear, listed, logarithmic
-from sparsetoken.sweep.phase_diagram import draw
+from sparsetoken.figures import grids
+from sparsetoken.sweep import Drawing, Grid, linear, listed, logarithmic
+from sparsetoken.sweep.dataset import coordinates
 from sparsetoken.validation import InvalidInput
 
 HOLLOW = "none"
@@ -17,12 +19,34 @@ def grid(axes, experiment="learning", quantities=("theory",), **plot):
     return Grid(experiment, axes, quantities=quantities, plot=Drawing(**plot))
 
 
-def rows(grid, value, name="test_error", status=lambda point: "converged"):
-    return [
-        Summary(point, quantity, status(point), {name: value(point)}, {name: 0.01}, 3)
-        for quantity in grid.quantities
-        for point in grid.points()
-    ]
+TRIALS = (-0.01, 0.0, 0.01)
+"""What is added to the value of each trial: their standard error is 0.01 / sqrt(3)."""
+
+
+def dataset(grid, value, names=None, status=lambda point: "converged"):
+    """Return a Dataset of a value, of the same name for all quantities but for those named."""
+    shape = tuple(len(axis) for axis in grid.axes)
+    dims = tuple(axis.label for axis in grid.axes)
+    variables = {}
+    for quantity in grid.quantities:
+        name = (names or {}).get(quantity, "test_error")
+        numbers = np.reshape([value(point) for point in grid.points()], shape)
+        words = np.array([status(point) for point in grid.points()], dtype=object).reshape(shape)
+        own = dims
+        if quantity == "simulation":
+            own = (*dims, "trial")
+            numbers = numbers[..., None] + np.array(TRIALS)
+            words = np.repeat(words[..., None], len(TRIALS), axis=-1)
+        numbers = np.where(np.isin(words, ["failed", "missing"]), np.nan, numbers)
+        variables |= {f"{quantity}_{name}": (own, numbers), f"{quantity}_status": (own, words)}
+    coords = {n: c for n, c in coordinates(grid).items() if n not in ("result", "trial")}
+    return xr.Dataset(variables, {**coords, "engine": "reduced"})
+
+
+def drawn_of(sweep, data):
+    plot = sweep.plot
+    value = "separable" if sweep.experiment == "capacity" else "test_error"
+    return grids.draw(data, value, x=plot.x, y=plot.y, curves=plot.curves)
 
 
 def lines(axes):
@@ -56,7 +80,7 @@ def test_curves_have_a_line_for_each_model_and_a_panel_for_the_rest():
             10 + (point["model"] == "pooled") + 5 * (point["loss"] == "hinge")
         )
 
-    figure, drawn = draw(sweep, rows(sweep, value))
+    figure, drawn = drawn_of(sweep, dataset(sweep, value))
     panels = [axes for axes in figure.axes if axes.get_visible()]
     assert [axes.get_title("left") for axes in panels] == ["theory, square", "theory, hinge"]
     assert lines(panels[0]) == {(0.1, 0.2, 0.4), (1 / 11, 2 / 11, 4 / 11)}
@@ -66,12 +90,12 @@ def test_curves_have_a_line_for_each_model_and_a_panel_for_the_rest():
 
 def test_a_point_that_did_not_converge_is_hollow_and_off_the_line():
     sweep = grid([LOADS], x="alpha1")
-    found = rows(
+    found = dataset(
         sweep,
         lambda point: point["alpha1"],
         status=lambda point: "max_iterations" if point["alpha1"] == 2 else "converged",
     )
-    figure, drawn = draw(sweep, found)
+    figure, drawn = drawn_of(sweep, found)
     (axes,) = figure.axes
     assert hollow(axes) == [(2.0, 2.0)]
     (line,) = lines(axes)
@@ -81,17 +105,17 @@ def test_a_point_that_did_not_converge_is_hollow_and_off_the_line():
 
 def test_simulations_are_points_with_standard_errors():
     sweep = grid([LOADS], quantities=("simulation",), x="alpha1")
-    figure, _ = draw(sweep, rows(sweep, lambda point: point["alpha1"]))
+    figure, _ = drawn_of(sweep, dataset(sweep, lambda point: point["alpha1"]))
     (axes,) = figure.axes
     bars = [container for container in axes.containers if container.has_yerr]
     assert len(bars) == 3
     low, high = bars[0].lines[2][0].get_segments()[0]
-    assert (low[1], high[1]) == pytest.approx((0.99, 1.01), rel=1e-12)
+    assert high[1] - low[1] == pytest.approx(2 * 0.01 / math.sqrt(3), rel=1e-12)
 
 
 def test_theory_and_simulation_share_a_panel_of_curves():
     sweep = grid([LOADS], quantities=("theory", "simulation"), x="alpha1")
-    figure, drawn = draw(sweep, rows(sweep, lambda point: point["alpha1"]))
+    figure, drawn = drawn_of(sweep, dataset(sweep, lambda point: point["alpha1"]))
     (axes,) = figure.axes
     assert (1.0, 2.0, 4.0) in lines(axes)
     assert len([container for container in axes.containers if container.has_yerr]) == 3
@@ -100,8 +124,8 @@ def test_theory_and_simulation_share_a_panel_of_curves():
 
 def test_a_heat_map_has_a_cell_for_each_point():
     sweep = grid([STRENGTHS, LOADS], x="alpha1", y="strength")
-    found = rows(sweep, lambda point: 10 * point["strength"] + point["alpha1"])
-    figure, _ = draw(sweep, found)
+    found = dataset(sweep, lambda point: 10 * point["strength"] + point["alpha1"])
+    figure, _ = drawn_of(sweep, found)
     cells = mesh(figure.axes[0]).get_array()
     expected = [[10 * s + a for a in (1, 2, 4)] for s in (1, 1.5, 2)]
     np.testing.assert_array_equal(cells, expected)
@@ -114,12 +138,12 @@ def test_a_heat_map_has_a_cell_for_each_point():
 def test_cells_that_did_not_converge_are_empty_and_marked():
     sweep = grid([STRENGTHS, LOADS], x="alpha1", y="strength")
     bad = {(1.0, 1.5): "max_iterations", (4.0, 2.0): "failed", (2.0, 1.0): "missing"}
-    found = rows(
+    found = dataset(
         sweep,
         lambda point: 1.0,
         status=lambda point: bad.get((point["alpha1"], point["strength"]), "converged"),
     )
-    figure, drawn = draw(sweep, found)
+    figure, drawn = drawn_of(sweep, found)
     assert np.ma.getmaskarray(mesh(figure.axes[0]).get_array()).sum() == 3
     assert hollow(figure.axes[0]) == [(1.0, 1.5), (4.0, 2.0)]
     assert drawn == (9, 2, 1)
@@ -127,7 +151,7 @@ def test_cells_that_did_not_converge_are_empty_and_marked():
 
 def test_panels_share_one_scale_of_colours():
     sweep = grid([MODELS, STRENGTHS, LOADS], x="alpha1", y="strength")
-    figure, _ = draw(sweep, rows(sweep, lambda p: p["strength"] + (p["model"] == "pooled")))
+    figure, _ = drawn_of(sweep, dataset(sweep, lambda p: p["strength"] + (p["model"] == "pooled")))
     scales = {mesh(axes).get_clim() for axes in figure.axes[:2]}
     assert scales == {(1.0, 3.0)}
 
@@ -136,15 +160,9 @@ def test_panels_share_one_scale_of_colours():
 def test_the_predicted_capacity_lies_on_the_map_of_separable_sets(x, y):
     both = ("theory", "simulation")
     sweep = grid([STRENGTHS, LOADS], "capacity", both, x=x, y=y)
-    found = [
-        row for row in rows(sweep, lambda point: 1.0, "separable") if row.quantity == "simulation"
-    ]
-    found += [
-        row
-        for row in rows(sweep, lambda point: 1 + point["strength"], "capacity")
-        if row.quantity == "theory"
-    ]
-    figure, _ = draw(sweep, found)
+    names = {"theory": "capacity", "simulation": "separable"}
+    found = dataset(sweep, lambda point: 1 + point["strength"], names)
+    figure, _ = drawn_of(sweep, found)
     assert len([axes for axes in figure.axes if axes.get_title("left")]) == 1
     line = figure.axes[0].lines[-1]
     data = {"strength": [1.0, 1.5, 2.0], "alpha1": [2.0, 2.5, 3.0]}
@@ -154,7 +172,7 @@ def test_the_predicted_capacity_lies_on_the_map_of_separable_sets(x, y):
 
 def test_a_sweep_without_choices_is_drawn():
     sweep = grid([MODELS, LOADS, linear("strength", 1, 2, 4)])
-    figure, _ = draw(sweep, rows(sweep, lambda point: 0.1))
+    figure, _ = drawn_of(sweep, dataset(sweep, lambda point: 0.1))
     assert figure.axes[0].get_xlabel() == "" or "strength" in figure.axes[0].get_xlabel()
     assert len([axes for axes in figure.axes if axes.get_visible()]) == 3
 
@@ -169,18 +187,17 @@ def test_a_sweep_without_choices_is_drawn():
 def test_figures_that_are_refused(axes, plot, words):
     sweep = grid(axes, **plot)
     with pytest.raises(InvalidInput, match=words):
-        draw(sweep, rows(sweep, lambda point: 0.1))
+        drawn_of(sweep, dataset(sweep, lambda point: 0.1))
 
 
 def test_a_sweep_without_results_is_refused():
     sweep = grid([LOADS])
-    empty = [Summary(point, "theory", "missing", {}, {}, 0) for point in sweep.points()]
-    with pytest.raises(InvalidInput, match="found by a row"):
-        draw(sweep, empty)
+    with pytest.raises(InvalidInput, match="found by a result"):
+        drawn_of(sweep, dataset(sweep, lambda point: 1.0).drop_vars("theory_test_error"))
 
 
 @pytest.mark.parametrize("curves", ["", "loss"])
 def test_names_of_losses_are_drawn_as_they_are_written(curves):
     sweep = grid([LOADS, listed("loss", ["square", "$\\frac{$"])], x="alpha1", curves=curves)
-    figure, _ = draw(sweep, rows(sweep, lambda point: point["alpha1"]))
+    figure, _ = drawn_of(sweep, dataset(sweep, lambda point: point["alpha1"]))
     figure.draw_without_rendering()

@@ -1,0 +1,113 @@
+"""Sweeps as Datasets, tables and files."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from sparsetoken import SparseTokenProblem, TwoSteps, simulation, theory
+from sparsetoken.sweep import Grid, Store, linear, listed, run, tied, to_frame, to_xarray
+from sparsetoken.sweep.dataset import check_export, export, read
+from sparsetoken.validation import InvalidInput
+
+GRID = Grid(
+    "alignment",
+    [linear("strength", 1, 3, 3), tied(length=[4, 10], informative=[1, 3])],
+    {"dimension": 12},
+    quantities=("theory", "simulation"),
+    trials=3,
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "s.zarr"
+    run(GRID, path)
+    return path
+
+
+def test_a_dataset_has_what_the_functions_give(path):
+    found = to_xarray(path)
+    assert found["theory_cosine"].dims == ("strength", "length+informative")
+    assert found["simulation_cosine"].dims == ("strength", "length+informative", "trial")
+    problem = SparseTokenProblem(10, 3, 2.0)
+    here = found.sel(strength=2.0).isel({"length+informative": 1})
+    assert here["theory_cosine"] == theory.align(problem, TwoSteps()).cosine
+    trials = simulation.align(problem, TwoSteps(), dimension=12, trials=3, seed=0).trials
+    assert here["simulation_cosine"].values.tolist() == trials.cosine.tolist()
+    assert found["length"].values.tolist() == [4, 10]
+    assert found["alpha0"] == TwoSteps().alpha0
+    assert (found["theory_status"] == "converged").all()
+    assert Grid.from_text(found.attrs["specification"]) == GRID
+
+
+def test_what_was_not_computed_is_missing(tmp_path):
+    run(Grid("alignment", [listed("strength", [1.0])]), tmp_path / "s.zarr")
+    Store(tmp_path / "s.zarr").prepare(Grid("alignment", [listed("strength", [1.0, 2.0])]))
+    found = to_xarray(tmp_path / "s.zarr")
+    assert found["theory_status"].values.tolist() == ["converged", "missing"]
+    assert math.isnan(found["theory_cosine"].values[1])
+
+
+def test_a_table_has_a_row_for_each_prediction_and_trial(path):
+    found = to_frame(path)
+    assert len(found) == 6 + 18
+    assert list(found)[:6] == ["quantity", "trial", "strength", "length", "informative", "cosine"]
+    assert found["quantity"].tolist() == ["theory"] * 6 + ["simulation"] * 18
+    assert found["dimension"].unique().tolist() == [12]
+    assert found["rate"].notna().tolist() == [True] * 6 + [False] * 18
+
+
+def test_a_result_with_the_name_of_a_parameter_has_an_ending(tmp_path):
+    grid = Grid("learning", [linear("cosine", 0.2, 0.9, 2)], {"sharpness": 1.0, "length": 4})
+    run(grid, tmp_path / "s.zarr")
+    found = to_frame(tmp_path / "s.zarr")
+    assert found["cosine"].tolist() == found["cosine_found"].tolist() == [0.2, 0.9]
+
+
+def test_facts_are_added_on_request(path):
+    assert "theory_seconds" not in read(Store(path))[0]
+    found, damaged = read(Store(path), facts=True)
+    assert damaged == 0
+    assert float(found["theory_seconds"].values.flat[0]) > 0
+    assert "numpy" in found["simulation_computed_with"].values.flat[0]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".nc"])
+def test_files_bring_the_numbers_back_and_have_the_same_bytes(path, tmp_path, ending):
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
+    one, other = tmp_path / f"a{ending}", tmp_path / f"b{ending}"
+    dataset, table = to_xarray(path), to_frame(path)
+    export(dataset, one)
+    export(dataset, other)
+    assert one.read_bytes() == other.read_bytes()
+    if ending == ".nc":
+        with xr.open_dataset(one) as found:
+            np.testing.assert_array_equal(found["theory_cosine"], dataset["theory_cosine"])
+            assert found["length"].values.tolist() == [4, 10]
+            assert (found["simulation_status"] == "converged").all()
+    else:
+        found = pd.read_csv(one) if ending == ".csv" else pd.read_parquet(one)
+        assert list(found) == list(table)
+        assert found["cosine"].tolist() == table["cosine"].tolist()
+        assert found["loss"].tolist() == table["loss"].tolist()
+
+
+def test_exports_that_are_refused(path, tmp_path):
+    for target, words in [
+        (tmp_path / "a.txt", r"\.csv, \.parquet, \.nc, \.zarr\.zip"),
+        (tmp_path / "no" / "a.csv", "folder that can be written"),
+        (path.rename(tmp_path / "s.csv"), "another file than the input"),
+    ]:
+        with pytest.raises(InvalidInput, match=words):
+            check_export(target, tmp_path / "s.csv")
+    (tmp_path / "s.csv").rename(path)
+
+
+def test_a_sweep_that_memory_cannot_hold_is_refused(path, monkeypatch):
+    monkeypatch.setattr("sparsetoken.sweep.dataset.machine_memory", lambda: 1000)
+    with pytest.raises(InvalidInput, match=r"xarray\.open_zarr"):
+        to_xarray(path)

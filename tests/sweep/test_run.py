@@ -1,0 +1,267 @@
+"""Runs: any executor, any order, deaths of workers, several runs at once."""
+
+import dataclasses
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import cloudpickle
+import pytest
+
+from sparsetoken.sweep import Counts, Grid, Store, compute, linear, listed, run, to_frame
+from sparsetoken.sweep.runs import count, seconds_of
+from sparsetoken.validation import InvalidInput
+from sparsetoken.workers import WorkerPool
+
+GRIDS = {
+    "alignment": Grid(
+        "alignment",
+        [linear("strength", 1, 4, 6), listed("length", [2, 4, 8])],
+        {"dimension": 12},
+        quantities=("theory", "simulation"),
+        trials=100,
+    ),
+    "learning": Grid(
+        "learning",
+        [
+            listed("model", ["attention", "pooled"]),
+            linear("strength", 1, 4, 3),
+            linear("alpha1", 1, 4, 4),
+            listed("ridge", [0.01, 0.1]),
+        ],
+        {"dimension": 12, "length": 4, "tolerance": 1e-2, "cosine": 0.5, "sharpness": 1.0},
+        quantities=("theory", "simulation"),
+        trials=2,
+    ),
+    "capacity": Grid(
+        "capacity",
+        [linear("strength", 1, 4, 3), linear("alpha1", 1, 3, 3)],
+        {"dimension": 12, "length": 4, "tolerance": 1e-2, "cosine": 0.5, "sharpness": 1.0},
+        quantities=("theory", "simulation"),
+        trials=2,
+    ),
+}
+GRID = GRIDS["alignment"]
+
+
+def results(path):
+    """Return the bytes of all results."""
+    return {
+        str(p.relative_to(path)): p.read_bytes()
+        for quantity in ("theory", "simulation")
+        for p in (path / quantity).rglob("*")
+        if p.is_file()
+    }
+
+
+@pytest.mark.parametrize("experiment", GRIDS)
+def test_bytes_do_not_depend_on_the_executor_or_on_restarts(tmp_path, experiment):
+    grid = GRIDS[experiment]
+    run(grid, tmp_path / "alone")
+    expected = results(tmp_path / "alone")
+    with WorkerPool(2) as pool:
+        run(grid, tmp_path / "processes", pool, workers=2)
+    with ThreadPoolExecutor(2) as threads:
+        run(grid, tmp_path / "threads", threads, workers=2)
+
+    def stop(counts):
+        if counts.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(grid, tmp_path / "cut", on_counts=stop)
+    assert 0 < count(Store(tmp_path / "cut")).left < sum(grid.rows.values())
+    run(grid, tmp_path / "cut")
+    for name in ("processes", "threads", "cut"):
+        assert results(tmp_path / name) == expected
+
+
+def test_what_does_not_depend_on_an_axis_is_computed_once(tmp_path, monkeypatch):
+    grid = Grid(
+        "learning",
+        [
+            listed("model", ["attention", "pooled"]),
+            linear("cosine", 0.1, 0.9, 40),
+            listed("alpha1", [1.0, 2.0]),
+        ],
+        {"length": 4, "sharpness": 1.0, "tolerance": 1e-1},
+    )
+    seen = []
+    tried = compute._tried
+    monkeypatch.setattr(compute, "_tried", lambda r, *rest: seen.extend(r) or tried(r, *rest))
+    assert run(grid, tmp_path / "s.zarr").done == 160
+    assert sum(row["model"] == "attention" for row in seen) == 80
+    assert sum(row["model"] == "pooled" for row in seen) <= 4  # whole pieces, and the last
+    table = to_frame(tmp_path / "s.zarr").query("model == 'pooled'")
+    assert table["test_error"].nunique() == 2
+
+
+class Sent:
+    """A function of this test that worker processes can call."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *arguments):
+        return self.function(*arguments)
+
+    def __reduce__(self):
+        return cloudpickle.loads, (cloudpickle.dumps(self.function),)
+
+
+def dying(mark, times):
+    """Return work that kills its worker so many times where strength is 4."""
+
+    def work(some):
+        from sparsetoken.sweep.compute import computed
+
+        if any(row["strength"] == 4.0 and row["quantity"] == "theory" for row in some.rows):
+            with open(mark, "a+") as file:
+                file.write("x")
+                file.seek(0)
+                if len(file.read()) <= times:
+                    os._exit(9)
+        return computed(some)
+
+    return Sent(work)
+
+
+def in_pieces(grid):
+    """Return the grid in pieces of few results."""
+    return dataclasses.replace(grid, axes=[linear("strength", 1, 4, 4), *grid.axes[1:]])
+
+
+def test_a_piece_that_kills_its_worker_three_times_is_failed(tmp_path, monkeypatch):
+    monkeypatch.setitem(compute_limits(), "alignment", 3)
+    monkeypatch.setattr("sparsetoken.sweep.runs.computed", dying(tmp_path / "mark", 99))
+    with WorkerPool(2) as pool:
+        found = run(in_pieces(GRID), tmp_path / "s.zarr", pool, workers=2)
+    assert found.failed == 3
+    assert found.left == 0
+    told = to_frame(tmp_path / "s.zarr").query("status == 'failed'")
+    assert set(told["strength"]) == {4.0}
+    assert told["message"].str.contains("died 3 times").all()
+    assert told["cosine"].isna().all()
+    monkeypatch.undo()
+    assert run(in_pieces(GRID), tmp_path / "s.zarr").failed == 3
+    assert run(in_pieces(GRID), tmp_path / "s.zarr", retry_failed=True).failed == 0
+
+
+def compute_limits():
+    from sparsetoken.sweep import layout
+
+    return layout.MOST_PREDICTIONS
+
+
+def test_a_piece_whose_worker_died_twice_is_done(tmp_path, monkeypatch):
+    monkeypatch.setattr("sparsetoken.sweep.runs.computed", dying(tmp_path / "mark", 2))
+    with WorkerPool(2) as pool:
+        assert run(GRID, tmp_path / "s.zarr", pool, workers=2).failed == 0
+    assert (tmp_path / "mark").read_text() == "xxx"
+
+
+def failing(tmp_path):
+    """Return a grid of which one trial of two fails: its exponential weights overflow."""
+    fixed = {"model": "elementwise", "activation": "exp", "eta_q": 1e5, "dimension": 10}
+    return Grid(
+        "learning", [listed("strength", [1.0, 6.0])], fixed, quantities=("simulation",), trials=2
+    )
+
+
+def test_an_error_is_the_result_of_its_row_and_runs_again_on_request_only(tmp_path, monkeypatch):
+    grid = failing(tmp_path)
+    found = run(grid, tmp_path / "s.zarr")
+    assert found == Counts(0, 4, 0, 0)
+    table = to_frame(tmp_path / "s.zarr")
+    assert table["message"].str.startswith("InvalidInput").all()
+    seen = []
+    tried = compute._tried
+    monkeypatch.setattr(compute, "_tried", lambda r, *rest: seen.extend(r) or tried(r, *rest))
+    assert run(grid, tmp_path / "s.zarr") == found
+    assert seen == []
+    assert run(grid, tmp_path / "s.zarr", retry_failed=True) == found
+    assert len(seen) == 4
+
+
+RUN = """
+import sys
+from sparsetoken.sweep import *
+grid = Grid("alignment", [linear("strength", 1, 4, 60)], {"dimension": 12, "length": 4},
+            quantities=("simulation",), trials=64)
+if __name__ == "__main__":
+    run(grid, sys.argv[1], on_counts=lambda counts: print(counts.left, flush=True))
+"""
+
+
+def start(script, *arguments):
+    command = [sys.executable, str(script), *(str(a) for a in arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "run.py"
+    path.write_text(RUN)
+    return path
+
+
+def test_two_runs_at_once_and_one_that_is_killed_give_the_same_bytes(tmp_path, script):
+    for lines in (1, 5, 20):
+        with start(script, tmp_path / "cut") as process:
+            for _ in range(lines):
+                process.stdout.readline()
+            process.send_signal(signal.SIGKILL)
+    both = [start(script, tmp_path / name) for name in ("cut", "cut", "whole")]
+    for process in both:
+        process.communicate(timeout=240)
+        assert process.returncode == 0
+    assert results(tmp_path / "cut").keys() >= results(tmp_path / "whole").keys()
+    ended = {n: c for n, c in results(tmp_path / "cut").items() if not n.endswith(".partial")}
+    assert ended == results(tmp_path / "whole")
+
+
+def test_a_killed_worker_costs_nothing(tmp_path):
+    run(GRID, tmp_path / "whole")
+    killed = []
+    with WorkerPool(2) as pool:
+
+        def kill(counts):
+            alive = multiprocessing.active_children()
+            if counts.done and alive and len(killed) < 2:
+                killed.append(alive[0].pid)
+                alive[0].kill()
+
+        run(GRID, tmp_path / "killed", pool, workers=2, on_counts=kill)
+    assert len(killed) == 2
+    assert results(tmp_path / "killed") == results(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("workers", [0, -(10**5000), 1.5], ids=["0", "long", "1.5"])
+def test_a_run_has_a_worker(tmp_path, workers):
+    with pytest.raises(InvalidInput, match="workers must be an integer >= 1"):
+        run(GRID, tmp_path / "s.zarr", workers=workers)
+    assert not (tmp_path / "s.zarr").exists()
+
+
+def test_the_time_of_a_huge_grid_is_told_at_once():
+    axes = [linear(name, 1, 2, 100_000) for name in ("strength", "alpha1", "ridge")]
+    grid = Grid("learning", axes, {"length": 4, "model": "pooled", "tolerance": 1e-2})
+    assert grid.rows == {"theory": 10**15}
+    assert seconds_of(grid) > 10**9
+
+
+def test_a_cluster_gives_the_same_bytes(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    grid = GRIDS["learning"]
+    run(grid, tmp_path / "here")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None
+        ) as local,
+        distributed.Client(local, set_as_default=False) as client,
+    ):
+        run(grid, tmp_path / "there", client.get_executor(), workers=2)
+    assert results(tmp_path / "there") == results(tmp_path / "here")
