@@ -9,7 +9,7 @@ from matplotlib.collections import QuadMesh
 
 from sparsetoken.figures import grids
 from sparsetoken.sweep import Drawing, Grid, linear, listed, logarithmic
-from sparsetoken.sweep.dataset import coordinates
+from sparsetoken.sweep.metadata import coordinates
 from sparsetoken.validation import InvalidInput
 
 HOLLOW = "none"

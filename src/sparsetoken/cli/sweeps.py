@@ -22,7 +22,6 @@ from sparsetoken.validation import Failure, InvalidInput, integer
 
 if TYPE_CHECKING:
     from sparsetoken.sweep import Counts, Grid, Store
-    from sparsetoken.sweep.spec import Checked
 
 MOST_RESULTS = 100_000
 MOST_MESSAGES = 10
@@ -62,7 +61,7 @@ def sweep(
     Example: sparsetoken sweep examples/sweep.toml --store sweep.zarr
     """
     from sparsetoken.sweep import Store
-    from sparsetoken.sweep.spec import read_spec
+    from sparsetoken.sweep.spec import check_points, read_spec
     from sparsetoken.workers import one_thread_each
 
     place = Store(f"{spec.stem}.zarr" if store is None else store)
@@ -70,18 +69,16 @@ def sweep(
         workers = integer("workers", workers or os.cpu_count() or 1, 1)
         budget = _budget(memory_budget, workers, cluster)
 
-        def checked(grid: Grid) -> Checked:
-            """Check the size before all points are looked at, unless they were before."""
-            size = sum(grid.rows.values())
-            if size > MOST_RESULTS and not (yes or dry_run):
-                remedy = "Look at --dry-run first, then allow it with --yes."
-                raise InvalidInput(f"results of {spec}", f"at most {MOST_RESULTS}", size, remedy)
-            if dry_run and size > MOST_RESULTS:
-                message("Checked where all axes but one are at an end; a run checks all.")
-                return "edges"
-            return "none" if memory_budget is None and _known(place, grid) else "all"
-
-        grid = read_spec(spec, budget, checked)
+        grid = read_spec(spec, check=False)
+        size = sum(grid.rows.values())
+        if size > MOST_RESULTS and not (yes or dry_run):
+            remedy = "Look at --dry-run first, then allow it with --yes."
+            raise InvalidInput(f"results of {spec}", f"at most {MOST_RESULTS}", size, remedy)
+        if size > MOST_RESULTS and dry_run:
+            message("Checked where all axes but one are at an end; a run checks all.")
+            check_points(spec, grid, budget, edges=True)
+        elif memory_budget is not None or not _has(place, grid):
+            check_points(spec, grid, budget)
         if dry_run:
             return _plan(grid, place, workers, budget)
         counts = _run(grid, place, workers, cluster, retry_failed, budget)
@@ -104,8 +101,8 @@ def _budget(given: int | None, workers: int, cluster: str) -> int | None:
     return None if cluster else min(DEFAULT_BUDGET, memory_share(workers))
 
 
-def _known(store: Store, grid: Grid) -> bool:
-    """Return whether a store has this grid, whose points were checked when it was made."""
+def _has(store: Store, grid: Grid) -> bool:
+    """Return whether a store is of this grid, whose points were checked when it was made."""
     with contextlib.suppress(Failure, InvalidInput):
         return store.grid == grid
     return False
@@ -139,11 +136,12 @@ def _run(
 
 
 def _plan(grid: Grid, store: Store, workers: int, budget: int | None) -> Answer:
+    from sparsetoken.sweep.metadata import require_extension
     from sparsetoken.sweep.runs import count, seconds_of
 
-    total = sum(grid.rows.values())
-    done = 0
-    if _known(store, grid) or (store.exists() and store.grid):
+    total, done = sum(grid.rows.values()), 0
+    if store.exists():
+        require_extension(store.grid, grid)
         counts = count(store)
         done = counts.done + counts.failed
     values = {

@@ -12,8 +12,9 @@ from sparsetoken.extras import needed
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.memory import machine_memory
 from sparsetoken.sweep.layout import results_of
+from sparsetoken.sweep.metadata import coordinates
 from sparsetoken.sweep.parameters import MISSING, uses
-from sparsetoken.sweep.store import ZIP, Store, StoreError, coordinates
+from sparsetoken.sweep.store import ZIP, Store, StoreError
 from sparsetoken.validation import InvalidInput
 
 if TYPE_CHECKING:

@@ -5,35 +5,26 @@ from __future__ import annotations
 import contextlib
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sparsetoken.sweep.axes import Axis, listed, of_table, tied
 from sparsetoken.sweep.grid import Drawing, Grid
 from sparsetoken.validation import InvalidInput
 
-Checked = Literal["all", "edges", "none"]
 KEYS = ("experiment", "quantities", "trials", "seed", "fixed", "axes", "tied", "plot")
 
 
-def read_spec(
-    path: Path | str,
-    memory_budget: int | None = None,
-    checked: Callable[[Grid], Checked] = lambda _: "all",
-) -> Grid:
+def read_spec(path: Path | str, *, check: bool = True) -> Grid:
     r"""Read a grid and check it as a whole, each point included.
 
     Parameters
     ----------
     path : path
         A TOML file.
-    memory_budget : int, optional
-        The largest number of bytes that one trial may take, as counted beforehand; 4 GiB by
-        default.
-    checked : callable
-        Tells which points of a grid need a check: "all", "edges" (those of
-        where all axes but one are at an end) or "none".
+    check : bool
+        Whether the values at each point are checked too; `check_points` does so by itself.
 
     Raises
     ------
@@ -56,11 +47,17 @@ def read_spec(
     text = _text(path)
     with _placed(path, text):
         grid = grid_of(tomllib.loads(text))
-    which = checked(grid)  # what it raises is about another file
-    if which != "none":
-        with _placed(path, text):
-            grid.check_points(memory_budget, edges=which == "edges")
+    if check:
+        check_points(path, grid)
     return grid
+
+
+def check_points(
+    path: Path, grid: Grid, memory_budget: int | None = None, *, edges: bool = False
+) -> None:
+    """Check the points of the grid of a file as `Grid.check_points` does; errors name the line."""
+    with _placed(path, _text(path)):
+        grid.check_points(memory_budget, edges=edges)
 
 
 @contextlib.contextmanager

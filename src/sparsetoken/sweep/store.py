@@ -8,9 +8,7 @@ is found as one that is damaged is.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import warnings
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,15 +20,19 @@ from sparsetoken.extras import needed
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import canonical_text
-from sparsetoken.sweep.layout import Layout, Place, results_of
+from sparsetoken.sweep.layout import Layout, Place
+from sparsetoken.sweep.metadata import (
+    FACTS,
+    FORMAT,
+    ROOT,
+    files_of,
+    require_extension,
+    specification,
+)
 from sparsetoken.sweep.parameters import MISSING, STATUSES
 from sparsetoken.validation import Failure, InvalidInput
 
-FORMAT = 1
-ROOT = "zarr.json"
 ZIP = ".zarr.zip"
-LONGEST = 200  # of a value in a message
-EXTENDED = "Give the values that it has and more at the end, or another --store."
 
 
 class StoreError(Failure):
@@ -140,14 +142,22 @@ class Store:
 
         self._sync(self._place.set(name, default_buffer_prototype().buffer.from_bytes(content)))
 
-    def names(self, prefix: str = "") -> set[str]:
+    def _names(self, prefix: str = "") -> set[str]:
         """Return the names of all files, or of those in a folder such as ``theory/c/``."""
 
         async def listed() -> set[str]:
             return {name async for name in self._place.list_prefix(prefix)}
 
-        found = self._sync(listed(), optional=True) or set()
-        return {name for name in found if not name.endswith(".partial")}
+        return self._sync(listed(), optional=True) or set()
+
+    def _holds_other_files(self) -> bool:
+        """Return whether anything is there but what an interrupted creation leaves."""
+
+        async def found() -> bool:
+            names = [name async for name in self._place.list_dir("")]
+            return any(not name.endswith(".partial") for name in names)
+
+        return bool(self._sync(found(), optional=True))
 
     @property
     def grid(self) -> Grid:
@@ -187,7 +197,7 @@ class Store:
         mode = "r" if self._place.read_only else "r+"
         group = self._zarr.open_group(self._place, mode=mode, use_consolidated=True)
         for quantity in self.grid.quantities:
-            array, facts = group[quantity], group[f"{quantity}_computed_with"]
+            array, facts = group[quantity], group[f"{quantity}_{FACTS}"]
             self._arrays |= {quantity: array, facts.basename: facts}
             self._layouts[quantity] = Layout(self.grid, quantity, array.chunks)
 
@@ -197,8 +207,8 @@ class Store:
         return self._layouts[quantity]
 
     def exists(self) -> bool:
-        """Return whether anything is there."""
-        return bool(self._get(ROOT)) or bool(self.names())
+        """Return whether there is a store, whole or not."""
+        return self._get(ROOT) is not None or self._has_arrays()
 
     def prepare(self, grid: Grid) -> bool:
         """Make the store, or extend it to a larger grid; return whether metadata were damaged.
@@ -211,8 +221,8 @@ class Store:
             If it cannot be written.
         """
         damaged, chunks = False, {}
-        if self._get(ROOT) is None and not self._has_arrays():
-            if self.names():
+        if not self.exists():
+            if self._holds_other_files():
                 legal = "a store, or a folder that is empty or not there"
                 raise InvalidInput("store", legal, f"{self.path}, a folder of other files")
         else:
@@ -222,7 +232,7 @@ class Store:
             except StoreError:
                 damaged = True
         self._place = self._opened(write=True)
-        for name, content in files_of(self._zarr, grid, chunks).items():
+        for name, content in files_of(grid, chunks).items():
             if self._get(name) != content:
                 damaged |= self._grid == grid and name != ROOT
                 self._set(name, content)
@@ -244,7 +254,7 @@ class Store:
     def pieces(self) -> Iterator[Piece]:
         """Yield all pieces of work, with what is there of them."""
         for quantity in self.grid.quantities:
-            known = self.names(f"{quantity}/c/"), self.names(f"{quantity}_computed_with/c/")
+            known = self._names(f"{quantity}/c/"), self._names(f"{quantity}_{FACTS}/c/")
             for place in self.layout(quantity).places():
                 yield self.piece(quantity, place, known)
 
@@ -266,7 +276,7 @@ class Store:
         keys = layout.keys(rows)
         if known and _chunk(quantity, place) not in known[0]:
             # What it was computed with is written last.
-            lost = _chunk(f"{quantity}_computed_with", place[:-1]) in known[1]
+            lost = _chunk(f"{quantity}_{FACTS}", place[:-1]) in known[1]
             found, damaged = None, len(rows) * lost
         else:
             found = self._read(quantity, layout.region(place))
@@ -298,7 +308,7 @@ class Store:
         try:
             self._arrays[quantity][region] = entries.reshape(shape)
             part = tuple(slice(i, i + 1) for i in place[:-1])
-            self._arrays[f"{quantity}_computed_with"][part] = text
+            self._arrays[f"{quantity}_{FACTS}"][part] = text
         except Exception as error:
             told = " ".join(f"{type(error).__name__}: {error}".split())
             raise StoreError(f"{self.path} cannot be written: {told}.") from error
@@ -307,122 +317,17 @@ class Store:
         """Return seconds, versions, machine and messages of a piece; {} if they are lost."""
         with contextlib.suppress(Exception):  # they belong to no result
             part = tuple(slice(i, i + 1) for i in place[:-1])
-            return json.loads(self._arrays[f"{quantity}_computed_with"][part].item())
+            return json.loads(self._arrays[f"{quantity}_{FACTS}"][part].item())
         return {}
 
     def copy_to_zip(self, path: Path) -> None:
         """Write all files of the store to one zip file, whose bytes depend on them alone."""
         require_place("--export", path)
         with written_whole(path) as aside, zipfile.ZipFile(aside, "w") as file:
-            for name in sorted(self.names()):
+            for name in sorted(self._names()):
                 file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
 
 
 def _chunk(name: str, place: Place) -> str:
     """Return the name of the file of a chunk."""
     return "/".join([name, "c", *map(str, place)])
-
-
-def digest(root: dict[str, Any]) -> str:
-    """Return a hash of all metadata but for the hash itself."""
-    own = {**root["attributes"], "digest": ""}
-    return hashlib.blake2b(
-        canonical_text({**root, "attributes": own}).encode(), digest_size=16
-    ).hexdigest()
-
-
-def specification(content: bytes) -> dict[str, Any] | None:
-    """Return the attributes of a root, or None unless they are what was written."""
-    try:
-        root = json.loads(content)
-        attributes = root["attributes"]
-        return attributes if digest(root) == attributes["digest"] else None
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-
-
-def require_extension(old: Grid, new: Grid) -> None:
-    """Raise `InvalidInput` unless the results of one grid are a part of those of another."""
-    for name in ("experiment", "versions", "seed", "fixed"):
-        if getattr(old, name) != getattr(new, name):
-            raise _other(name, getattr(old, name), getattr(new, name))
-    if not set(old.quantities) <= set(new.quantities):
-        raise _other("quantities", old.quantities, new.quantities)
-    if old.trials > new.trials:
-        raise _other("trials", old.trials, new.trials)
-    if [axis.names for axis in old.axes] != [axis.names for axis in new.axes]:
-        raise _other("axes", old.names, new.names)
-    for one, other in zip(old.axes, new.axes, strict=True):
-        if one.steps != other.steps[: len(one)]:
-            raise _other(new.where(one.names[0]), one.steps, other.steps)
-
-
-def _other(name: str, old: Any, new: Any) -> InvalidInput:
-    text = str(old)
-    known = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    return InvalidInput(name, f"that of the store, {known}", new, EXTENDED)
-
-
-def files_of(zarr: Any, grid: Grid, chunks: dict[str, tuple[int, ...]]) -> dict[str, bytes]:
-    """Return the files of an empty store by name: metadata, the root first, and coordinates."""
-    memory: dict[str, Any] = {}
-    place = zarr.storage.MemoryStore(memory)
-    statuses = {str(number): name for number, name in enumerate(STATUSES)}
-    attributes = {"format": FORMAT, "specification": grid.text(), "status": statuses}
-    group = zarr.create_group(place, attributes={**attributes, "digest": ""})
-    for quantity in grid.quantities:
-        layout = Layout(grid, quantity, chunks.get(quantity))
-        _create(zarr, group, quantity, layout.dims, layout.shape, layout.chunks, "float64", np.nan)
-        dims, pieces = [f"{quantity} {dim} piece" for dim in layout.dims[:-1]], layout.pieces[:-1]
-        name = f"{quantity}_computed_with"
-        _create(zarr, group, name, dims, pieces, (1,) * len(pieces), "string", "")
-    for name, (dim, values) in coordinates(grid).items():
-        kind = "string" if values.dtype == object else values.dtype
-        array = _create(zarr, group, name, (dim,), values.shape, values.shape, kind, None)
-        array[:] = values
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # consolidated metadata are not in the standard yet
-        zarr.consolidate_metadata(place)
-    root = json.loads(memory[ROOT].to_bytes())
-    root["attributes"]["digest"] = digest(root)
-    rest = {name: content.to_bytes() for name, content in sorted(memory.items())}
-    return {
-        ROOT: json.dumps(root, indent=2).encode(),
-        **{n: c for n, c in rest.items() if n != ROOT},
-    }
-
-
-def _create(
-    zarr: Any,
-    group: Any,
-    name: str,
-    dims: Any,
-    shape: tuple[int, ...],
-    chunks: tuple[int, ...],
-    kind: Any,
-    fill: Any,
-) -> Any:
-    codecs = [zarr.codecs.ZstdCodec(level=1), zarr.codecs.Crc32cCodec()]
-    return group.create_array(
-        name,
-        shape=shape,
-        chunks=chunks,
-        dtype=kind,
-        fill_value=fill,
-        compressors=codecs,
-        dimension_names=list(dims),
-    )
-
-
-def coordinates(grid: Grid) -> dict[str, tuple[str, np.ndarray]]:
-    """Return the dimension and the values of each coordinate; words are objects."""
-    found = {"result": ("result", np.array(results_of(grid), dtype=object))}
-    if "simulation" in grid.quantities:
-        found["trial"] = ("trial", np.arange(grid.trials))
-    for axis in grid.axes:
-        for name, values in zip(axis.names, zip(*axis.steps, strict=True), strict=True):
-            words = any(isinstance(value, str) for value in values)
-            numbers = [np.nan if value is None else value for value in values]
-            array = np.array(values, dtype=object) if words else np.array(numbers)
-            found[name] = (axis.label, array)
-    return found

@@ -1,0 +1,130 @@
+"""The metadata of a store of sweeps: its specification, its arrays, and their coordinates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from sparsetoken.extras import needed
+from sparsetoken.sweep.grid import Grid
+from sparsetoken.sweep.keys import canonical_text
+from sparsetoken.sweep.layout import Layout, results_of
+from sparsetoken.sweep.parameters import STATUSES
+from sparsetoken.validation import InvalidInput
+
+FORMAT = 1
+ROOT = "zarr.json"
+FACTS = "computed_with"
+LONGEST = 200  # of a value in a message
+EXTENDED = "Give the values that it has and more at the end, or another --store."
+
+
+def digest(root: dict[str, Any]) -> str:
+    """Return a hash of all metadata but for the hash itself."""
+    own = {**root["attributes"], "digest": ""}
+    return hashlib.blake2b(
+        canonical_text({**root, "attributes": own}).encode(), digest_size=16
+    ).hexdigest()
+
+
+def specification(content: bytes) -> dict[str, Any] | None:
+    """Return the attributes of a root, or None unless they are what was written."""
+    try:
+        root = json.loads(content)
+        attributes = root["attributes"]
+        return attributes if digest(root) == attributes["digest"] else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def require_extension(old: Grid, new: Grid) -> None:
+    """Raise `InvalidInput` unless the results of one grid are a part of those of another."""
+    for name in ("experiment", "versions", "seed", "fixed"):
+        if getattr(old, name) != getattr(new, name):
+            raise _other(name, getattr(old, name), getattr(new, name))
+    if not set(old.quantities) <= set(new.quantities):
+        raise _other("quantities", old.quantities, new.quantities)
+    if old.trials > new.trials:
+        raise _other("trials", old.trials, new.trials)
+    if [axis.names for axis in old.axes] != [axis.names for axis in new.axes]:
+        raise _other("axes", old.names, new.names)
+    for one, other in zip(old.axes, new.axes, strict=True):
+        if one.steps != other.steps[: len(one)]:
+            raise _other(new.where(one.names[0]), one.steps, other.steps)
+
+
+def _other(name: str, old: Any, new: Any) -> InvalidInput:
+    text = str(old)
+    known = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return InvalidInput(name, f"that of the store, {known}", new, EXTENDED)
+
+
+def files_of(grid: Grid, chunks: Mapping[str, tuple[int, ...]]) -> dict[str, bytes]:
+    """Return the files of an empty store by name: metadata, the root first, and coordinates."""
+    zarr = needed("zarr", "to keep sweeps", "data")
+    memory: dict[str, Any] = {}
+    place = zarr.storage.MemoryStore(memory)
+    statuses = {str(number): name for number, name in enumerate(STATUSES)}
+    attributes = {"format": FORMAT, "specification": grid.text(), "status": statuses}
+    group = zarr.create_group(place, attributes={**attributes, "digest": ""})
+    for quantity in grid.quantities:
+        layout = Layout(grid, quantity, chunks.get(quantity))
+        _create(zarr, group, quantity, layout.dims, layout.shape, layout.chunks, "float64", np.nan)
+        dims, pieces = [f"{quantity} {dim} piece" for dim in layout.dims[:-1]], layout.pieces[:-1]
+        name = f"{quantity}_{FACTS}"
+        _create(zarr, group, name, dims, pieces, (1,) * len(pieces), "string", "")
+    for name, (dim, values) in coordinates(grid).items():
+        kind = "string" if values.dtype == object else values.dtype
+        array = _create(zarr, group, name, (dim,), values.shape, values.shape, kind, None)
+        array[:] = values
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # consolidated metadata are not in the standard yet
+        zarr.consolidate_metadata(place)
+    root = json.loads(memory[ROOT].to_bytes())
+    root["attributes"]["digest"] = digest(root)
+    rest = {name: content.to_bytes() for name, content in sorted(memory.items())}
+    return {
+        ROOT: json.dumps(root, indent=2).encode(),
+        **{n: c for n, c in rest.items() if n != ROOT},
+    }
+
+
+def _create(
+    zarr: Any,
+    group: Any,
+    name: str,
+    dims: Any,
+    shape: tuple[int, ...],
+    chunks: tuple[int, ...],
+    kind: Any,
+    fill: Any,
+) -> Any:
+    codecs = [zarr.codecs.ZstdCodec(level=1), zarr.codecs.Crc32cCodec()]
+    return group.create_array(
+        name,
+        shape=shape,
+        chunks=chunks,
+        dtype=kind,
+        fill_value=fill,
+        compressors=codecs,
+        dimension_names=list(dims),
+    )
+
+
+def coordinates(grid: Grid) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the dimension and the values of each coordinate; words are objects."""
+    found = {"result": ("result", np.array(results_of(grid), dtype=object))}
+    if "simulation" in grid.quantities:
+        found["trial"] = ("trial", np.arange(grid.trials))
+    for axis in grid.axes:
+        for name, values in zip(axis.names, zip(*axis.steps, strict=True), strict=True):
+            words = any(isinstance(value, str) for value in values)
+            numbers = [np.nan if value is None else value for value in values]
+            array = np.array(values, dtype=object) if words else np.array(numbers)
+            found[name] = (axis.label, array)
+    return found
