@@ -232,29 +232,23 @@ def test_a_piece_of_work_that_fails_stops_no_other_and_runs_again(
     assert ran == ["fails", "other", "fails"]
 
 
-def _cut(path, other):
-    path.write_bytes(path.read_bytes()[:100])
-
-
-def _another_number(path, other):
-    text = path.read_text()
-    path.write_text(text.replace('"status": "converged"', '"status": "convergex"', 1))
-    assert path.read_text() != text
-
-
-def _swapped(path, other):
-    path.write_bytes(other.read_bytes())
-
-
-def _no_object(path, other):
-    path.write_text("5")
-
-
-@pytest.mark.parametrize("damage", [_cut, _another_number, _swapped, _no_object])
-def test_a_damaged_piece_runs_again(fake_experiments, tmp_path, monkeypatch, damage):
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        lambda own, other: own[:100],
+        lambda own, other: own.replace(b"converged", b"convergex", 1),
+        lambda own, other: other,
+        lambda own, other: b"5",
+    ],
+    ids=["cut", "changed", "of another", "no object"],
+)
+def test_a_damaged_piece_runs_again(fake_experiments, tmp_path, monkeypatch, damaged):
     monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
     before = reproduce(out=tmp_path)
-    damage(*sorted((tmp_path / "work").iterdir()))
+    path, other = sorted((tmp_path / "work").iterdir())
+    content = path.read_bytes()
+    path.write_bytes(damaged(content, other.read_bytes()))
+    assert path.read_bytes() != content
     found = invoke("reproduce", "--out", tmp_path)
     assert "1 kept pieces of work were damaged and ran again." in found.stderr
     after = reproduce(out=tmp_path)

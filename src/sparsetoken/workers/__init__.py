@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterator
 from concurrent.futures import Executor
 
+from sparsetoken.workers.calls import RunStopped, WorkerDied, completed, require_executor
 from sparsetoken.workers.cluster import connected
-from sparsetoken.workers.completed import RunStopped, WorkerDied, completed, require_executor
 from sparsetoken.workers.environment import environment, package_version
 from sparsetoken.workers.pool import (
     WorkerPool,

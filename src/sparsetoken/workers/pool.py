@@ -14,7 +14,7 @@ from typing import Any
 
 from sparsetoken.memory import machine_memory
 from sparsetoken.validation import InvalidInput, integer
-from sparsetoken.workers.completed import RunStopped
+from sparsetoken.workers.calls import RunStopped
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 FILES_OF_WORKER, FILES_BESIDE = 4, 64

@@ -87,7 +87,7 @@ def completed(
             room = 0 if suspects else 2 * width - len(in_flight)
             calls = [suspects.popleft()] if alone else map(_Call, itertools.islice(left, room))
             for call in calls:
-                future = _submitted(executor, function, call.task)
+                future = _submitted(executor, function, call)
                 in_flight[future] = call
                 future.add_done_callback(ended.put)
             if not in_flight:
@@ -113,14 +113,19 @@ def completed(
 
 
 def _submitted(
-    executor: Executor, function: Callable[[Task], Result], task: Task
+    executor: Executor, function: Callable[[Task], Result], call: _Call[Task]
 ) -> Future[Result]:
     try:
-        return executor.submit(function, task)
+        return executor.submit(_run, function, call.task, call.deaths)
     except RunStopped:
         raise
     except (BrokenExecutor, RuntimeError) as error:
         raise RunStopped(f"The executor takes no more work: {error}.") from error
+
+
+def _run(function: Callable[[Task], Result], task: Task, deaths: int) -> Result:
+    """Return ``function(task)``; to dask the same arguments are the same call, and as lost."""
+    return function(task)
 
 
 def _is_death(error: BaseException) -> bool:
