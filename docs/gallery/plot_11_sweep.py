@@ -2,8 +2,8 @@
 A sweep, on all cores or a cluster
 ==================================
 
-A grid of predictions and simulations goes into a store that survives every
-interruption. On the command line the same file runs on all cores,
+A grid of predictions and simulations becomes named arrays on disk, which
+survive every interruption. On the command line the same file runs on all cores,
 ``sparsetoken sweep SPEC.toml --store FILE --workers 8``, or on a dask cluster,
 with ``--cluster ADDRESS``.
 """
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
-import pandas as pd
+import xarray as xr
 
 from sparsetoken import sweep
 
@@ -41,39 +41,34 @@ alpha1 = { from = 0.5, to = 8, points = 5, scale = "logarithmic" }
 
 # %%
 # Run it. A second run would find that nothing is left to do; after a kill it
-# would go on.
+# would go on. The results are named arrays in a Zarr group.
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "spec.toml"
     path.write_text(SPEC)
-    grid = sweep.read_spec(path)
-    with sweep.Store(Path(folder) / "sweep.sqlite") as store:
-        counts = sweep.run(store, sweep.GridPlan(grid))
-        found = list(sweep.summaries(store))
-print(counts)
+    print(sweep.run(sweep.read_spec(path), f"{folder}/sweep.zarr"))
+    found = sweep.to_xarray(f"{folder}/sweep.zarr")
 
 # %%
-# The rows as a table.
+# An xarray Dataset has a dimension for each axis, and one for the trials.
 
-rows = pd.DataFrame(
-    {**row.point, "quantity": row.quantity, "error": row.values["test_error"]}
-    for row in found
+errors = xr.Dataset(
+    {
+        "theory": found.theory_test_error,
+        "simulation": found.simulation_test_error.mean("trial"),
+    }
 )
-print(
-    rows.pivot(
-        index="alpha1", columns=["model", "quantity"], values="error"
-    ).round(3)
-)
+table = errors.to_dataframe()[["theory", "simulation"]]
+print(table.unstack("model").round(3))
 
 # %%
 # Lines are theory, points are means of two trials.
 
 fig, ax = plt.subplots(layout="constrained")
-colors = {"attention": "C0", "pooled": "C1"}
-for (model, quantity), part in rows.groupby(["model", "quantity"]):
-    mark = "-" if quantity == "theory" else "o"
-    label = model if quantity == "theory" else None
-    ax.plot(part.alpha1, part.error, mark, color=colors[model], label=label)
+for color, model in zip(("C0", "C1"), errors.model.values):
+    part = errors.sel(model=model)
+    ax.plot(part.alpha1, part.theory, color=color, label=model)
+    ax.plot(part.alpha1, part.simulation, "o", color=color)
 ax.set_xscale("log")
 ticks = [0.5, 1, 2, 4, 8]
 ax.set_xticks(ticks, labels=ticks)

@@ -90,7 +90,7 @@ def test_the_points_of_a_known_sweep_are_not_checked_again(here, monkeypatch):
     run("sweep", "spec.toml")
     checked = []
     monkeypatch.setattr(
-        "sparsetoken.sweep.grid.Grid.check_points", lambda *_, **__: checked.append(1)
+        "sparsetoken.sweep.compute.check_points", lambda *_, **__: checked.append(1)
     )
     assert run("sweep", "spec.toml").exit_code == 0
     assert checked == []
@@ -461,7 +461,7 @@ def test_a_large_grid_is_counted_before_its_points_are_checked(here, monkeypatch
     def check(*_):
         raise AssertionError("checked")
 
-    monkeypatch.setattr("sparsetoken.sweep.grid.Grid.check_points", check)
+    monkeypatch.setattr("sparsetoken.sweep.compute.check_points", check)
     (here / "large.toml").write_text(
         'experiment = "learning"\n[axes]\n'
         "alpha1 = { from = 1, to = 9, points = 2000 }\n"

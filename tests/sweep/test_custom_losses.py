@@ -6,6 +6,7 @@ import pytest
 from sparsetoken import Pooled, Readout, SparseTokenProblem, predict
 from sparsetoken.losses import CustomLoss, SquareLoss
 from sparsetoken.sweep import Grid, Store, listed, run, to_xarray
+from sparsetoken.sweep.compute import check_points
 from sparsetoken.validation import InvalidInput
 from sparsetoken.workers import WorkerPool
 
@@ -73,5 +74,5 @@ def test_a_sweep_is_read_without_its_loss_and_runs_only_with_it(tmp_path):
     assert read == grid(loss)
     assert read.losses == {}
     with pytest.raises(InvalidInput, match="given as an object"):
-        read.check_points()
-    Grid(read.experiment, read.axes, read.fixed, losses={loss.label: loss}).check_points()
+        check_points(read)
+    check_points(Grid(read.experiment, read.axes, read.fixed, losses={loss.label: loss}))

@@ -9,8 +9,8 @@ from sparsetoken import SparseTokenProblem, predict, simulate
 from sparsetoken.simulation.setting import dimension_of
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.sweep import Axis, Drawing, Grid, linear, listed, logarithmic, tied
-from sparsetoken.sweep.compute import _Point
-from sparsetoken.sweep.layout import Layout
+from sparsetoken.sweep.compute import _Point, check_points
+from sparsetoken.sweep.layout import Layout, keys_of
 from sparsetoken.sweep.parameters import EXPERIMENTS, QUANTITIES, VERSIONS, uses
 from sparsetoken.theory.predict import TOLERANCE
 from sparsetoken.validation import InvalidInput
@@ -20,9 +20,7 @@ STRENGTHS = listed("strength", [1.0, 2.0])
 
 def keys(grid):
     layouts = (Layout(grid, quantity) for quantity in grid.quantities)
-    return [
-        key for layout in layouts for p in layout.places() for key in layout.keys(layout.rows(p))
-    ]
+    return [key for layout in layouts for p in layout.places() for key in keys_of(layout.rows(p))]
 
 
 def test_linear_steps_are_even_and_include_the_ends():
@@ -101,7 +99,7 @@ def test_defaults_are_those_of_the_functions_and_classes():
     assert values["alpha1"] == Readout().alpha1
     assert values["loss"] == Readout().loss.name == TwoSteps().loss.name
     assert values["model"] == signatures[0]["model"].default.name
-    row = grid.row({"strength": 5.0}, "theory")
+    row = grid.setting({"strength": 5.0}, "theory")
     assert _Point(row, {}, None).problem == SparseTokenProblem()
     assert _Point(row, {}, None).model == signatures[0]["model"].default
     assert _Point(row, {}, None).readout == Readout()
@@ -219,12 +217,12 @@ def test_axes_that_are_refused(make):
 def test_values_at_points_are_checked_before_any_runs(experiment, axis, fixed, where):
     grid = Grid(experiment, [axis], fixed, quantities=QUANTITIES)
     with pytest.raises(InvalidInput) as caught:
-        grid.check_points()
+        check_points(grid)
     assert caught.value.args[0] == where
 
 
 def test_infinite_load_is_for_theory_alone():
     axes = [listed("alpha1", [1.0, math.inf])]
-    Grid("learning", axes).check_points()
+    check_points(Grid("learning", axes))
     with pytest.raises(InvalidInput, match=r"alpha1 = inf"):
-        Grid("learning", axes, quantities=QUANTITIES).check_points()
+        check_points(Grid("learning", axes, quantities=QUANTITIES))

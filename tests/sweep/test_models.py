@@ -10,6 +10,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.features.softmax import SoftmaxSampler
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep import Grid, linear, listed, run, to_frame
+from sparsetoken.sweep.compute import check_points
 from sparsetoken.theory.laws.softmax import softmax_law
 from sparsetoken.validation import InvalidInput
 from sparsetoken.workers import WorkerPool
@@ -56,7 +57,7 @@ def entry(monkeypatch):
 
 
 def errors(path, grid, executor=None):
-    grid.check_points()
+    check_points(grid)
     assert run(grid, path, executor).failed == 0
     table = to_frame(path)
     return table[table["quantity"] == grid.quantities[0]]["test_error"].tolist()

@@ -93,8 +93,8 @@ def test_what_does_not_depend_on_an_axis_is_computed_once(tmp_path, monkeypatch)
     tried = compute._tried
     monkeypatch.setattr(compute, "_tried", lambda r, *rest: seen.extend(r) or tried(r, *rest))
     assert run(grid, tmp_path / "s.zarr").done == 160
-    assert sum(row["model"] == "attention" for row in seen) == 80
-    assert sum(row["model"] == "pooled" for row in seen) <= 4  # whole pieces, and the last
+    assert sum(row.setting["model"] == "attention" for row in seen) == 80
+    assert sum(row.setting["model"] == "pooled" for row in seen) <= 4  # whole pieces, and the last
     table = to_frame(tmp_path / "s.zarr").query("model == 'pooled'")
     assert table["test_error"].nunique() == 2
 
@@ -118,7 +118,10 @@ def dying(mark, times):
     def work(some):
         from sparsetoken.sweep.compute import computed
 
-        if any(row["strength"] == 4.0 and row["quantity"] == "theory" for row in some.rows):
+        if any(
+            row.setting["strength"] == 4.0 and row.setting["quantity"] == "theory"
+            for row in some.rows
+        ):
             with open(mark, "a+") as file:
                 file.write("x")
                 file.seek(0)

@@ -17,6 +17,8 @@ from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.trial import Trial, TrialPlan
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
+from sparsetoken.sweep.grid import Grid
+from sparsetoken.sweep.layout import Row
 from sparsetoken.sweep.parameters import (
     CONVERGED,
     FAILED,
@@ -54,7 +56,7 @@ class Work(NamedTuple):
     """Some rows for one worker, their number, and what it needs to know; see `compute`."""
 
     number: int
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Row]
     definitions: Definitions | Received = NOTHING
     memory_budget: int | None = None
 
@@ -77,7 +79,7 @@ def computed(work: Work) -> Done:
 
 
 def compute(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     definitions: Definitions | Received = NOTHING,
     memory_budget: int | None = None,
 ) -> list[Result]:
@@ -85,8 +87,7 @@ def compute(
 
     Parameters
     ----------
-    rows : sequence of mappings
-        experiment, quantity, the parameters that matter, and for a simulation seed and trial.
+    rows : sequence of Row
     definitions : Definitions
         The losses and models of the rows that are not part of this package.
     memory_budget : int, optional
@@ -95,7 +96,7 @@ def compute(
     """
     series: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
-        series.setdefault(series_of(row) or str(place), []).append(place)
+        series.setdefault(series_of(row.setting) or str(place), []).append(place)
     found: dict[int, Result] = {}
     for places in series.values():
         some = [rows[place] for place in places]
@@ -104,13 +105,13 @@ def compute(
 
 
 def _tried(
-    rows: Sequence[Mapping[str, Any]], definitions: Definitions | Received, budget: int | None
+    rows: Sequence[Row], definitions: Definitions | Received, budget: int | None
 ) -> list[Result]:
     """Return the results of one row, or of rows of one series; each by itself if they fail."""
     try:
         losses = definitions.known().losses
-        points = [_Point(row, losses, budget) for row in rows]
-        experiment = rows[0]["experiment"], rows[0]["quantity"]
+        points = [_Point(row.setting, losses, budget, row.trial) for row in rows]
+        experiment = points[0]["experiment"], points[0]["quantity"]
         if experiment == ("learning", "theory"):
             return _predicted_learning(points)
         return [_COMPUTE[experiment](point) for point in points]
@@ -121,31 +122,47 @@ def _tried(
         return [Result({}, FAILED, text)]
 
 
-def check(
-    row: Mapping[str, Any],
-    losses: Mapping[str, Loss] | None = None,
-    memory_budget: int | None = None,
-) -> None:
-    """Raise `InvalidInput` if `compute` would refuse the row before it begins."""
-    point = _Point(row, losses or {}, memory_budget)
+def check_points(grid: Grid, memory_budget: int | None = None, *, edges: bool = False) -> None:
+    """Raise `InvalidInput` if a point has a value that would be refused.
+
+    The message names the place in the file and the point. With `edges`, only the points are
+    looked at where all axes but one are at their first or last step.
+    """
+    for point in grid.edges() if edges else grid.points():
+        for quantity in grid.quantities:
+            try:
+                _check(_Point(grid.setting(point, quantity), grid.losses, memory_budget))
+            except InvalidInput as error:
+                name, legal, got, remedy = error.args
+                at = ", ".join(f"{key} = {value}" for key, value in point.items())
+                remedy = f"{remedy} So it is at {at}.".lstrip()
+                raise InvalidInput(grid.where(str(name).split()[0]), legal, got, remedy) from None
+
+
+def _check(point: _Point) -> None:
+    """Raise `InvalidInput` if `compute` would refuse a point before it begins."""
     if point["quantity"] == "theory":
         real("tolerance", point["tolerance"], 0.0, 1.0, open_low=True, open_high=True)
         _ = point.problem, point.model, point.readout
     elif point["experiment"] == "alignment":
-        require_query_memory(point.problem, point.steps, point.setting, memory_budget)
+        budget = point.memory_budget
+        require_query_memory(point.problem, point.steps, point.setting, budget)
     else:
         _ = point.plan
 
 
 class _Point:
-    """A row with the default of each parameter that it does not depend on."""
+    """A setting with the default of each parameter that it does not depend on, and a trial."""
 
     def __init__(
-        self, row: Mapping[str, Any], losses: Mapping[str, Loss], memory_budget: int | None
+        self,
+        setting: Mapping[str, Any],
+        losses: Mapping[str, Loss],
+        memory_budget: int | None,
+        trial: int = 0,
     ) -> None:
-        known = defaults(row.get("model", "attention"))
-        self._values = {**known, **row}
-        self._losses, self._memory_budget = losses, memory_budget
+        self._values = {**defaults(setting.get("model", "attention")), **setting}
+        self._losses, self.memory_budget, self.trial = losses, memory_budget, trial
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -159,7 +176,7 @@ class _Point:
 
     @property
     def loss(self) -> Loss:
-        """The loss with the label of this row: one of those given, or a built-in one."""
+        """The loss with the label of this setting: one of those given, or a built-in one."""
         label = self["loss"]
         if label in self._losses:
             return self._losses[label]
@@ -202,11 +219,11 @@ class _Point:
 
     @property
     def engine(self) -> Engine:
-        return self.setting.start(self.problem, self["trial"])
+        return self.setting.start(self.problem, self.trial)
 
     @property
     def plan(self) -> TrialPlan:
-        return TrialPlan(self.problem, self.model, self.readout, self.setting, self._memory_budget)
+        return TrialPlan(self.problem, self.model, self.readout, self.setting, self.memory_budget)
 
 
 def _predicted_learning(points: Sequence[_Point]) -> list[Result]:
@@ -251,7 +268,7 @@ def _simulated_alignment(point: _Point) -> Result:
 
 
 def _simulated_learning(point: _Point) -> Result:
-    trial = point.plan.run(point["trial"])
+    trial = point.plan.run(point.trial)
     values = trial.outcome.to_dict()
     if point.model.query is None:
         for name in ("cosine", "sharpness", "readout_cosine"):
@@ -270,7 +287,7 @@ def _status(trial: Trial) -> tuple[str, str]:
 
 
 def _simulated_capacity(point: _Point) -> Result:
-    drawn = point.plan.draw(point["trial"])
+    drawn = point.plan.draw(point.trial)
     separable = simulation.is_separable(drawn.design.features, drawn.design.labels)
     return Result({"separable": float(separable)})
 

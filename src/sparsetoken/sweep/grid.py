@@ -267,48 +267,27 @@ class Grid:
         given = {**self.fixed, **point}
         return {**defaults(given.get("model", parameters()["model"].default)), **given}
 
-    def row(self, point: Mapping[str, Any], quantity: str) -> dict[str, Any]:
+    def setting(self, point: Mapping[str, Any], quantity: str) -> dict[str, Any]:
         """Return what a result at a point depends on, but for the number of a trial.
 
-        Points that differ in nothing that matters have the same row.
+        Points that differ in nothing that matters have the same setting.
         """
         values = self.values(point)
-        row = {
+        found = {
             "experiment": self.experiment,
             "version": self.versions[self.experiment],
             "quantity": quantity,
             **{name: values[name] for name in relevant(self.experiment, quantity, values)},
         }
-        if row.get("model") in self.versions:
-            row["model_version"] = self.versions[row["model"]]
-        return row | ({"seed": self.seed} if quantity == "simulation" else {})
+        if found.get("model") in self.versions:
+            found["model_version"] = self.versions[found["model"]]
+        return found | ({"seed": self.seed} if quantity == "simulation" else {})
 
-    def check_points(self, memory_budget: int | None = None, *, edges: bool = False) -> None:
-        """Raise `InvalidInput` if a point has a value that would be refused.
-
-        The message names the place in the file and the point. With `edges`, only the points
-        are looked at where all axes but one are at their first or last step.
-        """
-        from sparsetoken.sweep.compute import check
-
-        for point in self._edges() if edges else self.points():
-            for quantity in self.quantities:
-                try:
-                    row = self.row(point, quantity)
-                    check(row | {"trial": 0}, self.losses, memory_budget)
-                except InvalidInput as error:
-                    raise self._placed(error, point) from None
-
-    def _edges(self) -> Iterator[dict[str, Any]]:
+    def edges(self) -> Iterator[dict[str, Any]]:
+        """Yield the points where all axes but one are at their first or last step."""
         ends = [(axis.steps[0], axis.steps[-1]) for axis in self.axes]
         for i, axis in enumerate(self.axes):
             yield from combinations(self.axes, [*ends[:i], axis.steps, *ends[i + 1 :]])
-
-    def _placed(self, error: InvalidInput, point: Mapping[str, Any]) -> InvalidInput:
-        name, legal, got, remedy = error.args
-        at = ", ".join(f"{key} = {value}" for key, value in point.items())
-        where = self.where(str(name).split()[0])
-        return InvalidInput(where, legal, got, f"{remedy} So it is at {at}.".lstrip())
 
 
 def combinations(

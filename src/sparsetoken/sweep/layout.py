@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -97,17 +97,35 @@ class Layout:
         """Return the number of results of a piece."""
         return math.prod(part.stop - part.start for part in self.region(place)[:-1])
 
-    def rows(self, place: Place) -> list[dict[str, Any]]:
+    def rows(self, place: Place) -> list[Row]:
         """Return what each result of a piece depends on, the last dimension moving fastest."""
         *parts, _ = self.region(place)
-        trials: list[dict[str, int]] = [{}]
+        trials = range(1)
         if self.quantity == "simulation":
-            trials = [{"trial": trial} for trial in range(parts[-1].start, parts[-1].stop)]
+            trials = range(parts[-1].start, parts[-1].stop)
         steps = [axis.steps[part] for axis, part in zip(self.grid.axes, parts, strict=False)]
         points = combinations(self.grid.axes, steps)
-        rows = (self.grid.row(point, self.quantity) for point in points)
-        return [row | trial for row, trial in itertools.product(rows, trials)]
+        settings = (self.grid.setting(point, self.quantity) for point in points)
+        return [Row(setting, trial) for setting, trial in itertools.product(settings, trials)]
 
-    def keys(self, rows: list[dict[str, Any]]) -> np.ndarray:
-        """Return a number for each row, by which a result that is read is known to be its own."""
-        return np.array([number_of(canonical_text(row)) for row in rows])
+
+class Row(NamedTuple):
+    """All that a result depends on; trials of one point share their setting.
+
+    Attributes
+    ----------
+    setting : mapping
+        experiment, quantity, versions, seed, and the parameters that matter.
+    trial : int
+        Of a simulation; 0 for a prediction.
+    """
+
+    setting: Mapping[str, Any]
+    trial: int
+
+
+def keys_of(rows: Sequence[Row]) -> np.ndarray:
+    """Return a number for each row, by which a result that is read is known to be its own."""
+    settings = {id(row.setting): row.setting for row in rows}
+    texts = {number: canonical_text(setting) for number, setting in settings.items()}
+    return np.array([number_of(f"{texts[id(row.setting)]}{row.trial}") for row in rows])

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from sparsetoken.models import MODELS, Attention, ModelEntry
+from sparsetoken.models import MODELS, Attention
 from sparsetoken.parameters import Parameter, parameters_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results.status import StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.validation import LARGEST_INTEGER, InvalidInput, choice
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 QUANTITIES = ("theory", "simulation")
 VERSIONS = {"alignment": 2, "learning": 3, "capacity": 3}
@@ -98,16 +101,19 @@ _SAMPLING = {
 """The arguments of `predict` and `simulate`, written here since their modules load slowly."""
 
 
+def _cached(function: Function) -> Function:
+    """Cache a function whose results depend on the models that are known, too."""
+    known = functools.lru_cache(maxsize=256)(lambda _, *given: function(*given))
+    return functools.wraps(function)(lambda *given: known(tuple(MODELS.values()), *given))  # type: ignore[return-value]
+
+
+@_cached
 def parameters() -> dict[str, Parameter]:
     """Return all parameters by name, in the order of exported columns.
 
     The default of a field that several models have is that of the first; see `defaults`.
     """
-    return _parameters(tuple(MODELS.values()))
-
-
-@functools.lru_cache(maxsize=8)
-def _parameters(entries: tuple[ModelEntry, ...]) -> dict[str, Parameter]:
+    entries = MODELS.values()
     model = Parameter("model", default=Attention.name, choices=tuple(e.name for e in entries))
     found = {"model": model} | _own(SparseTokenProblem)
     found["loss"] = parameters_of(Readout)["loss"]
@@ -119,43 +125,24 @@ def _parameters(entries: tuple[ModelEntry, ...]) -> dict[str, Parameter]:
     return found | _own(Readout) | _PREDICTING | _SAMPLING
 
 
+@_cached
 def defaults(model: str) -> dict[str, Any]:
     """Return the default of every parameter, for the model of this name."""
-    return _defaults(tuple(MODELS.values()), choice("model", model, MODELS))
+    kind = MODELS[choice("model", model, MODELS)].kind
+    return {name: found.default for name, found in (parameters() | _own(kind)).items()}
 
 
-@functools.lru_cache(maxsize=64)
-def _defaults(entries: tuple[ModelEntry, ...], model: str) -> dict[str, Any]:
-    (kind,) = (entry.kind for entry in entries if entry.name == model)
-    return {name: found.default for name, found in (_parameters(entries) | _own(kind)).items()}
-
-
-def uses(experiment: str, quantities: tuple[str, ...] = QUANTITIES) -> set[str]:
+@_cached
+def uses(experiment: str, quantities: tuple[str, ...] = QUANTITIES) -> frozenset[str]:
     """Return the parameters that the quantities of an experiment depend on for some values."""
-    return set(_uses(tuple(MODELS.values()), experiment, quantities))
-
-
-@functools.lru_cache(maxsize=64)
-def _uses(
-    entries: tuple[ModelEntry, ...], experiment: str, quantities: tuple[str, ...]
-) -> frozenset[str]:
-    return frozenset(
-        name
-        for quantity in quantities
-        for model in (entry.name for entry in entries)
-        for given in (None, 0.5)
-        for name in relevant(
-            experiment,
-            quantity,
-            {"model": model, "cosine": given, "sharpness": given, "engine": "tensors"},
-        )
-    )
+    every = itertools.product(quantities, MODELS, (False, True))
+    return frozenset().union(*(_relevant(experiment, *case, "tensors") for case in every))
 
 
 def relevant(experiment: str, quantity: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the parameters that this result depends on, given the values of all.
 
-    Points that differ in other parameters share a row.
+    Points that differ in other parameters share a result.
 
     Raises
     ------
@@ -163,18 +150,12 @@ def relevant(experiment: str, quantity: str, values: Mapping[str, Any]) -> tuple
         If no model has that name.
     """
     given = any(values[name] is not None for name in QUERY)
-    table, model = tuple(MODELS.values()), values["model"]
-    return _relevant(table, experiment, quantity, model, given, values["engine"])
+    return _relevant(experiment, quantity, values["model"], given, values["engine"])
 
 
-@functools.lru_cache(maxsize=256)
+@_cached
 def _relevant(
-    entries: tuple[ModelEntry, ...],
-    experiment: str,
-    quantity: str,
-    model: str,
-    given: bool,
-    engine: str,
+    experiment: str, quantity: str, model: str, given: bool, engine: str
 ) -> tuple[str, ...]:
     used = set(PROBLEM)
     if experiment == "alignment":
@@ -194,11 +175,11 @@ def _relevant(
         used.update(_SAMPLING)
         if engine != "tensors":
             used.remove("dtype")  # the reduced engine has no tokens
-    return tuple(name for name in _parameters(entries) if name in used)
+    return tuple(name for name in parameters() if name in used)
 
 
-def series_of(row: Mapping[str, Any]) -> str:
-    """Return a text that agrees for rows which one call can compute, or ""."""
-    if (row["experiment"], row["quantity"]) != ("learning", "theory"):
+def series_of(setting: Mapping[str, Any]) -> str:
+    """Return a text that agrees for settings which one call can predict, or ""."""
+    if (setting["experiment"], setting["quantity"]) != ("learning", "theory"):
         return ""
-    return canonical_text({name: value for name, value in row.items() if name not in SERIES})
+    return canonical_text({name: value for name, value in setting.items() if name not in SERIES})

@@ -10,14 +10,14 @@ import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sparsetoken.sweep.compute import Done, Result, Work, computed
 from sparsetoken.sweep.definitions import Definitions, outside_models
 from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.layout import Layout, Place, results_of
+from sparsetoken.sweep.layout import Layout, Place, Row, results_of
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, STATUSES
 from sparsetoken.sweep.store import Piece, Store
 from sparsetoken.validation import integer
@@ -216,8 +216,8 @@ class _Jobs:
             rows = list(same.values())
             yield Work(number, rows, self._definitions(rows), self.memory_budget)
 
-    def _definitions(self, rows: list[dict[str, Any]]) -> Definitions:
-        labels, models = {row.get("loss") for row in rows}, {row.get("model") for row in rows}
+    def _definitions(self, rows: list[Row]) -> Definitions:
+        labels, models = ({row.setting.get(n) for row in rows} for n in ("loss", "model"))
         losses = self.store.grid.losses.items()
         own = {label: loss for label, loss in losses if label in labels}
         return Definitions(own, outside_models(models))

@@ -20,7 +20,7 @@ from sparsetoken.extras import needed
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import canonical_text
-from sparsetoken.sweep.layout import Layout, Place
+from sparsetoken.sweep.layout import Layout, Place, Row, keys_of
 from sparsetoken.sweep.metadata import (
     FACTS,
     FORMAT,
@@ -45,7 +45,7 @@ class Piece(NamedTuple):
     Attributes
     ----------
     quantity, place : str, tuple of int
-    rows : list of dict
+    rows : list of Row
         What each result depends on.
     keys : array of shape (results,)
     entries : array of shape (results, names)
@@ -56,7 +56,7 @@ class Piece(NamedTuple):
 
     quantity: str
     place: Place
-    rows: list[dict[str, Any]]
+    rows: list[Row]
     keys: np.ndarray
     entries: np.ndarray
     damaged: int
@@ -112,8 +112,11 @@ class Store:
         with path.open("rb") as file:
             head = file.read(16)
         if head.startswith(b"SQLite format 3"):
-            legal = "a folder; this one is a store in SQLite of sparsetoken 0.1, which reads it"
-            raise InvalidInput("store", legal, self.path, "Sweep again with another --store.")
+            remedy = (
+                "The version that wrote it exports it: sparsetoken results FILE --export OUT.csv."
+            )
+            got = f"{path}, a store in SQLite of an earlier version"
+            raise InvalidInput("store", "a folder, or a URL", got, remedy)
         if not zipfile.is_zipfile(path):
             raise InvalidInput("store", f"a folder, a URL or a {ZIP} file", f"{path}, a file")
         if write:
@@ -273,7 +276,7 @@ class Store:
         """
         layout = self.layout(quantity)
         rows = layout.rows(place)
-        keys = layout.keys(rows)
+        keys = keys_of(rows)
         if known and _chunk(quantity, place) not in known[0]:
             # What it was computed with is written last.
             lost = _chunk(f"{quantity}_{FACTS}", place[:-1]) in known[1]
