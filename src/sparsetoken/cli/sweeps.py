@@ -75,8 +75,8 @@ def sweep(
             remedy = "Look at --dry-run first, then allow it with --yes."
             raise InvalidInput(f"results of {spec}", f"at most {MOST_RESULTS}", size, remedy)
         if size > MOST_RESULTS and dry_run:
-            message("Checked where all axes but one are at an end; a run checks all.")
-            check_points(spec, grid, budget, edges=True)
+            message("Checked at the corners of the grid; a run checks all points.")
+            check_points(spec, grid, budget, corners=True)
         elif memory_budget is not None or not _has(place, grid):
             check_points(spec, grid, budget)
         if dry_run:

@@ -122,13 +122,13 @@ def _tried(
         return [Result({}, FAILED, text)]
 
 
-def check_points(grid: Grid, memory_budget: int | None = None, *, edges: bool = False) -> None:
+def check_points(grid: Grid, memory_budget: int | None = None, *, corners: bool = False) -> None:
     """Raise `InvalidInput` if a point has a value that would be refused.
 
-    The message names the place in the file and the point. With `edges`, only the points are
-    looked at where all axes but one are at their first or last step.
+    The message names the place in the file and the point. With `corners`, only the points are
+    looked at where each axis is at its first or last step.
     """
-    for point in grid.edges() if edges else grid.points():
+    for point in grid.corners() if corners else grid.points():
         for quantity in grid.quantities:
             try:
                 _check(_Point(grid.setting(point, quantity), grid.losses, memory_budget))

@@ -283,11 +283,10 @@ class Grid:
             found["model_version"] = self.versions[found["model"]]
         return found | ({"seed": self.seed} if quantity == "simulation" else {})
 
-    def edges(self) -> Iterator[dict[str, Any]]:
-        """Yield the points where all axes but one are at their first or last step."""
-        ends = [(axis.steps[0], axis.steps[-1]) for axis in self.axes]
-        for i, axis in enumerate(self.axes):
-            yield from combinations(self.axes, [*ends[:i], axis.steps, *ends[i + 1 :]])
+    def corners(self) -> Iterator[dict[str, Any]]:
+        """Yield the points where each axis is at its first or last step."""
+        ends = [dict.fromkeys((axis.steps[0], axis.steps[-1])) for axis in self.axes]
+        return combinations(self.axes, [list(steps) for steps in ends])
 
 
 def combinations(

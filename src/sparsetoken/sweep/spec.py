@@ -53,13 +53,13 @@ def read_spec(path: Path | str, *, check: bool = True) -> Grid:
 
 
 def check_points(
-    path: Path, grid: Grid, memory_budget: int | None = None, *, edges: bool = False
+    path: Path, grid: Grid, memory_budget: int | None = None, *, corners: bool = False
 ) -> None:
     """Check the points of the grid of a file as `compute.check_points`; errors name the line."""
     from sparsetoken.sweep import compute  # slow to load
 
     with _placed(path, _text(path)):
-        compute.check_points(grid, memory_budget, edges=edges)
+        compute.check_points(grid, memory_budget, corners=corners)
 
 
 @contextlib.contextmanager
