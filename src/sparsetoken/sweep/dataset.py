@@ -13,7 +13,7 @@ from sparsetoken.files import require_place, written_whole
 from sparsetoken.memory import machine_memory
 from sparsetoken.sweep.layout import results_of
 from sparsetoken.sweep.parameters import MISSING, uses
-from sparsetoken.sweep.store import ZIP, Store, StoreError, coordinates
+from sparsetoken.sweep.store import ZIP, Store, StoreError, coordinates, name_of
 from sparsetoken.validation import InvalidInput
 
 if TYPE_CHECKING:
@@ -120,9 +120,8 @@ def read(store: Store, facts: bool = False) -> tuple[xr.Dataset, int]:
         texts[f"{piece.quantity}_status"][region[:-1]] = statuses
         if facts or set(piece.statuses) - {"converged", MISSING}:
             told = store.facts(piece.quantity, piece.place)
-            own = np.array(
-                [told.get("messages", {}).get(str(i), "") for i in range(len(piece.rows))]
-            )
+            messages = told.get("messages", {})
+            own = np.array([messages.get(name_of(key), "") for key in piece.keys])
             texts[f"{piece.quantity}_message"][region[:-1]] = own.reshape(part.shape[:-1])
             for name in ("seconds", "computed_with") if facts else ():
                 texts[f"{piece.quantity}_{name}"][region[:-1]] = str(told.get(name, ""))

@@ -23,18 +23,23 @@ from sparsetoken.files import require_place, written_whole
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.layout import Layout, Place, results_of
-from sparsetoken.sweep.parameters import MISSING, STATUSES
+from sparsetoken.sweep.parameters import CONVERGED, MISSING, QUANTITIES, STATUSES
 from sparsetoken.validation import Failure, InvalidInput
 
 FORMAT = 1
 ROOT = "zarr.json"
 ZIP = ".zarr.zip"
+ORIGIN = ("experiment", "versions", "seed", "fixed")
 LONGEST = 200  # of a value in a message
 EXTENDED = "Give the values that it has and more at the end, or another --store."
 
 
 class StoreError(Failure):
     """A store that is damaged, or cannot be read or written."""
+
+
+class _MetadataDamaged(StoreError):
+    """The root of a store is lost or damaged, and is written anew by the next run."""
 
 
 class Piece(NamedTuple):
@@ -167,21 +172,18 @@ class Store:
 
     def _read_grid(self) -> Grid:
         content = self._get(ROOT)
+        text = specification(content or b"")
+        if text is None and self._own_metadata():
+            remedy = "Run the same sweep again: it writes them anew, and keeps what is whole."
+            raise _MetadataDamaged(f"The metadata of {self.path} are damaged. {remedy}")
         if content is None:
             raise InvalidInput("store", "a sweep that has run", f"{self.path}, which has none")
-        text = specification(content)
         if text is None:
-            if not self._has_arrays():
-                raise InvalidInput("store", "one of sparsetoken", f"{self.path}, another group")
-            remedy = "Run the same sweep again: it writes them anew, and keeps what is whole."
-            raise StoreError(f"The metadata of {self.path} are damaged. {remedy}")
+            raise InvalidInput("store", "one of sparsetoken", f"{self.path}, another group")
         if text["format"] != FORMAT:
             got = f"{self.path} of format {text['format']}"
             raise InvalidInput("store", f"of format {FORMAT}", got, "Use another --store.")
         return Grid.from_text(text["specification"])
-
-    def _has_arrays(self) -> bool:
-        return any(self._get(f"{name}/{ROOT}") for name in ("theory", "simulation"))
 
     def _open_arrays(self) -> None:
         mode = "r" if self._place.read_only else "r+"
@@ -211,7 +213,7 @@ class Store:
             If it cannot be written.
         """
         damaged, chunks = False, {}
-        if self._get(ROOT) is None and not self._has_arrays():
+        if self._get(ROOT) is None and not self._own_metadata():
             if self.names():
                 legal = "a store, or a folder that is empty or not there"
                 raise InvalidInput("store", legal, f"{self.path}, a folder of other files")
@@ -219,8 +221,8 @@ class Store:
             try:
                 require_extension(self.grid, grid)
                 chunks = {name: layout.chunks for name, layout in self._layouts.items()}
-            except StoreError:
-                damaged = True
+            except _MetadataDamaged:
+                damaged, chunks = True, self._chunks_of(grid)
         self._place = self._opened(write=True)
         for name, content in files_of(self._zarr, grid, chunks).items():
             if self._get(name) != content:
@@ -229,6 +231,30 @@ class Store:
         self._grid = grid
         self._open_arrays()
         return damaged
+
+    def _chunks_of(self, grid: Grid) -> dict[str, tuple[int, ...]]:
+        """Return the chunks that the arrays say they have, where the root is damaged.
+
+        Raise `InvalidInput` if they have results of another sweep, which would be lost.
+        """
+        found = {}
+        for quantity, (known, chunks) in self._own_metadata().items():
+            if known != origin(grid):
+                raise _other("sweep", known, origin(grid))
+            if len(chunks) == len(Layout(grid, quantity).dims) and min(chunks) > 0:
+                found[quantity] = chunks
+        return found
+
+    def _own_metadata(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Return the origin and the chunks of each array of a sweep, as its own metadata say."""
+        found = {}
+        for quantity in QUANTITIES:
+            content = self._get(f"{quantity}/{ROOT}") or b""
+            with contextlib.suppress(ValueError, LookupError, TypeError, RecursionError):
+                array = json.loads(content)
+                chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
+                found[quantity] = array["attributes"]["origin"], tuple(map(int, chunks))
+        return found
 
     def require_same(self) -> None:
         """Raise `StoreError` if the store is gone or another sweep has taken its place."""
@@ -275,6 +301,10 @@ class Store:
             found = np.full((len(rows), layout.shape[-1]), np.nan)
         given = ~np.isnan(found).all(axis=1)
         strange = given & (found[:, 1] != keys)
+        fallen = given & ~strange & (found[:, 0] != STATUSES.index(CONVERGED))
+        if fallen.any():  # what cannot say why it fell short is computed again
+            messages = self.facts(quantity, place).get("messages", {})
+            strange |= fallen & [name_of(key) not in messages for key in keys]
         found[strange] = np.nan
         return Piece(quantity, place, rows, keys, found, damaged + int(strange.sum()))
 
@@ -323,6 +353,16 @@ def _chunk(name: str, place: Place) -> str:
     return "/".join([name, "c", *map(str, place)])
 
 
+def name_of(key: float) -> str:
+    """Return the key of a row as a name in JSON."""
+    return f"{key:.0f}"
+
+
+def origin(grid: Grid) -> str:
+    """Return what all grids have in common whose results one store may hold."""
+    return canonical_text({name: getattr(grid, name) for name in ORIGIN})
+
+
 def digest(root: dict[str, Any]) -> str:
     """Return a hash of all metadata but for the hash itself."""
     own = {**root["attributes"], "digest": ""}
@@ -343,7 +383,7 @@ def specification(content: bytes) -> dict[str, Any] | None:
 
 def require_extension(old: Grid, new: Grid) -> None:
     """Raise `InvalidInput` unless the results of one grid are a part of those of another."""
-    for name in ("experiment", "versions", "seed", "fixed"):
+    for name in ORIGIN:
         if getattr(old, name) != getattr(new, name):
             raise _other(name, getattr(old, name), getattr(new, name))
     if not set(old.quantities) <= set(new.quantities):
@@ -372,7 +412,10 @@ def files_of(zarr: Any, grid: Grid, chunks: dict[str, tuple[int, ...]]) -> dict[
     group = zarr.create_group(place, attributes={**attributes, "digest": ""})
     for quantity in grid.quantities:
         layout = Layout(grid, quantity, chunks.get(quantity))
-        _create(zarr, group, quantity, layout.dims, layout.shape, layout.chunks, "float64", np.nan)
+        array = _create(
+            zarr, group, quantity, layout.dims, layout.shape, layout.chunks, "float64", np.nan
+        )
+        array.attrs["origin"] = origin(grid)
         dims, pieces = [f"{quantity} {dim} piece" for dim in layout.dims[:-1]], layout.pieces[:-1]
         name = f"{quantity}_computed_with"
         _create(zarr, group, name, dims, pieces, (1,) * len(pieces), "string", "")
