@@ -225,8 +225,8 @@ class Store:
                 damaged, chunks = True, self._chunks_of(grid)
         self._place = self._opened(write=True)
         for name, content in files_of(self._zarr, grid, chunks).items():
-            if self._get(name) != content:
-                damaged |= self._grid == grid and name != ROOT
+            if (found := self._get(name)) != content:
+                damaged |= found is not None and self._grid == grid and name != ROOT
                 self._set(name, content)
         self._grid = grid
         self._open_arrays()
