@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 from damage import files_of, kind_of
+
 from sparsetoken.sweep import Grid, listed, run, to_frame
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
