@@ -1,8 +1,8 @@
-"""Kill the coordinator and its workers during a sweep; compare the exported bytes.
+"""Kill a sweep and its workers at random moments; the exported table must have the same bytes.
 
-The sweep is examples/sweep.toml, 2000 points. An undisturbed run is killed nowhere; in the
-second the coordinator, then workers, are killed at random moments and the sweep is resumed.
-With --dask the sweep runs on a local cluster of two workers, one killed on the way.
+Of each experiment, theory and simulation: kills of the coordinator and of workers in turn by
+chance, two and three sweeps at once on one store, one of two workers of a local dask cluster
+killed, and the folder removed while the sweep runs, which must end it with one message.
 """
 
 from __future__ import annotations
@@ -10,134 +10,143 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-SPEC = Path(__file__).parents[1] / "examples" / "sweep.toml"
-COMMAND = [sys.executable, "-m", "sparsetoken"]
+SPECS = {
+    "alignment": "trials = 64\n[fixed]\ndimension = 400\n[axes]\nlength = [4, 10]\n"
+    "strength = { from = 1, to = 5, points = 20 }",
+    "learning": "trials = 24\n[fixed]\ndimension = 200\ncosine = 0.8\nsharpness = 1.0\n"
+    'loss = "square"\n[axes]\nmodel = ["attention", "pooled"]\n'
+    "alpha1 = { from = 0.1, to = 8, points = 20 }\nstrength = [1.0, 2.0, 3.0, 4.0]",
+    "capacity": "trials = 16\n[fixed]\ndimension = 100\n[axes]\nalpha1 = [1.0, 1.5, 2.0, 3.0]\n"
+    "strength = { from = 1, to = 5, points = 20 }",
+}
 
 
-def start(store: Path, spec: Path, *options: str) -> subprocess.Popen:
-    command = [*COMMAND, "sweep", str(spec), "--store", str(store), "--json", *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def start(store: Path, *options: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "sparsetoken", "sweep", str(store.with_name("spec.toml"))]
+    command += ["--store", str(store), "--json", "--workers", "2", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def done(store: Path) -> int:
-    """Return the rows that have a result."""
-    try:
-        connection = sqlite3.connect(f"{store.as_uri()}?mode=ro", uri=True)
-    except sqlite3.Error:
-        return 0
-    try:
-        return connection.execute("SELECT count(*) FROM tasks WHERE state > 1").fetchone()[0]
-    except sqlite3.Error:
-        return 0
-    finally:
-        connection.close()
+def ended(process: subprocess.Popen) -> str:
+    """Return how a sweep ended, in a few words."""
+    _, said = process.communicate()
+    words = " ".join(said.split())
+    return f"exit code {process.returncode}" + f" ({words[:200]})" * bool(words)
 
 
-def exported(store: Path) -> bytes:
+def written(store: Path) -> int:
+    """Return the number of pieces of work that are there."""
+    paths = [p for name in ("theory", "simulation") for p in (store / name / "c").rglob("*")]
+    return sum(p.name.isdecimal() and p.is_file() for p in paths)
+
+
+def table(store: Path) -> bytes:
     path = store.with_suffix(".csv")
-    command = [*COMMAND, "results", str(store), "--export", str(path), "--json"]
+    command = [sys.executable, "-m", "sparsetoken", "results", str(store), "--export", str(path)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return path.read_bytes()
 
 
-def whole(store: Path, spec: Path, *options: str) -> float:
-    """Run to the end; return the seconds."""
-    begun = time.perf_counter()
-    process = start(store, spec, *options)
-    said, _ = process.communicate()
-    print(f"  {' '.join(said.split())}, {time.perf_counter() - begun:.0f} s", flush=True)
-    return time.perf_counter() - begun
-
-
-def children(pid: int) -> list[int]:
-    """Return the worker processes of a coordinator, the tracker of resources left out."""
+def workers(pid: int) -> list[int]:
+    """Return the worker processes of a coordinator."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
-            text = (stat.parent / "cmdline").read_bytes()
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            if parent == pid and b"spawn_main" in (stat.parent / "cmdline").read_bytes():
+                found.append(int(stat.parent.name))
         except OSError:
             continue
-        if int(fields[1]) == pid and b"spawn_main" in text:
-            found.append(int(stat.parent.name))
     return found
 
 
-def kill_coordinator(store: Path, spec: Path, kills: int, seconds: float, rng) -> int:
-    """Kill it at random moments of its work; return how many kills hit a running sweep."""
-    hit = 0
-    for _ in range(kills):
-        process = start(store, spec)
-        time.sleep(rng.uniform(0.5, seconds))
-        hit += process.poll() is None
-        process.kill()
-        process.communicate()
-        print(f"  coordinator killed, {done(store)} rows done", flush=True)
-    return hit
+def until(process: subprocess.Popen, store: Path, pieces: int) -> None:
+    while process.poll() is None and written(store) < pieces:
+        time.sleep(0.02)
 
 
-def kill_workers(store: Path, spec: Path, kills: int, seconds: float, rng) -> int:
-    """Kill one worker after another of a running sweep; return how many were hit."""
-    hit = 0
-    process = start(store, spec)
-    while hit < kills and process.poll() is None:
-        time.sleep(rng.uniform(0.2, seconds))
-        workers = children(process.pid)
-        if workers:
-            os.kill(rng.choice(workers), signal.SIGKILL)
-            hit += 1
-    said, _ = process.communicate()
-    print(f"  {hit} workers killed: {' '.join(said.split())}", flush=True)
-    return hit
+def killed(folder: Path, kills: int, expected: bytes, rng: random.Random) -> None:
+    """Kill sweeps so often; one that comes to its end is compared, and another begun."""
+    hits = {"coordinator": 0, "worker": 0}
+    ends = same = 0
+    while sum(hits.values()) < kills or not ends:
+        store = folder / f"killed{ends}.zarr"
+        process = start(store)
+        until(process, store, written(store) + rng.randrange(6))
+        while process.poll() is None and sum(hits.values()) < kills:
+            time.sleep(rng.uniform(0.0, 1.5))
+            victims = workers(process.pid)
+            if rng.random() < 0.5 or not victims:
+                hits["coordinator"] += process.poll() is None
+                process.kill()
+                break
+            hits["worker"] += 1
+            os.kill(rng.choice(victims), signal.SIGKILL)
+        how = ended(process)
+        if process.returncode in (0, 1):
+            ends, same = ends + 1, same + (table(store) == expected)
+        elif process.returncode != -signal.SIGKILL:
+            print(f"  {how}")
+    print(f"  kills {hits}: {ends} sweeps ended, {same} with the same bytes", flush=True)
 
 
-def on_dask(folder: Path, spec: Path, expected: bytes) -> None:
+def at_once(store: Path, count: int, expected: bytes) -> None:
+    processes = [start(store) for _ in range(count)]
+    ends = {ended(process) for process in processes}
+    print(f"  {count} at once: {sorted(ends)}, same bytes: {table(store) == expected}", flush=True)
+
+
+def removed(store: Path) -> None:
+    process = start(store)
+    until(process, store, 5)
+    shutil.rmtree(store, ignore_errors=True)
+    print(f"  removed: {ended(process)}", flush=True)
+
+
+def on_dask(store: Path, expected: bytes) -> None:
     from distributed import LocalCluster
 
-    store = folder / "dask.sqlite"
     with LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as local:
-        process = start(store, spec, "--cluster", local.scheduler_address)
-        while done(store) < 500 and process.poll() is None:
-            time.sleep(0.1)
+        process = start(store, "--cluster", local.scheduler_address)
+        until(process, store, 5)
         next(iter(local.workers.values())).process.process.kill()
-        print(f"  one of two dask workers killed at {done(store)} rows", flush=True)
-        said, _ = process.communicate()
-        print(f"  {' '.join(said.split())}", flush=True)
-    print("dask: same bytes" if exported(store) == expected else "dask: BYTES DIFFER")
+        at = written(store)
+        how = ended(process)
+    print(f"  dask, a worker killed at {at}: {how}, same bytes: {table(store) == expected}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--spec", type=Path, default=SPEC)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--dask", action="store_true")
-    parser.add_argument("--keep", type=Path, help="empty folder for the stores")
+    parser.add_argument("--only", default="", choices=["", *SPECS])
+    parser.add_argument("--dask", action="store_true", help="Of all this, the cluster.")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) if arguments.keep is None else arguments.keep.resolve()
-        seconds = whole(folder / "whole.sqlite", arguments.spec)
-        expected = exported(folder / "whole.sqlite")
-        print(f"undisturbed: {len(expected.splitlines()) - 1} rows, {seconds:.0f} s", flush=True)
-        if arguments.dask:
-            on_dask(folder, arguments.spec, expected)
-            return
-        for kill in (kill_coordinator, kill_workers):
-            store = folder / f"{kill.__name__}.sqlite"
-            # Runs that are killed last longer: start-up and lost rows.
-            hit = kill(store, arguments.spec, arguments.kills, 2.2 * seconds / arguments.kills, rng)
-            whole(store, arguments.spec)
-            same = exported(store) == expected
-            print(f"{kill.__name__}: {hit} kills, {'same bytes' if same else 'BYTES DIFFER'}")
+    for experiment in [arguments.only] if arguments.only else SPECS:
+        with tempfile.TemporaryDirectory() as name:
+            folder, begun = Path(name), time.perf_counter()
+            head = f'experiment = "{experiment}"\nquantities = ["theory", "simulation"]\n'
+            (folder / "spec.toml").write_text(head + SPECS[experiment])
+            how = ended(start(folder / "whole.zarr"))
+            seconds, expected = time.perf_counter() - begun, table(folder / "whole.zarr")
+            rows, pieces = expected.count(b"\n") - 1, written(folder / "whole.zarr")
+            print(f"{experiment}: {how}, {rows} rows, {pieces} pieces, {seconds:.0f} s", flush=True)
+            if arguments.dask:
+                on_dask(folder / "dask.zarr", expected)
+                continue
+            killed(folder, arguments.kills, expected, rng)
+            at_once(folder / "two.zarr", 2, expected)
+            at_once(folder / "three.zarr", 3, expected)
+            removed(folder / "removed.zarr")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
-"""Kill a process at every system call that changes a file, while it makes and fills a store.
+"""Kill a sweep before every system call that changes a file, from the creation of its store on.
 
-A child process makes a store, writes a sweep of 12 rows down, leases and finishes them. It is
-traced, and killed before its n-th call that writes, cuts, syncs, moves or removes a file, for
-every n. After each kill the store is read (`results`), then the same sweep is run to its end:
-its table must be the same as without a kill. Needs Linux.
+A child runs a sweep of two models, theory and trials, of which some fall short. It is traced with
+its threads, and killed before its n-th call that makes, writes, moves or removes a file, for every
+n. After each kill `results` shows the store or says in one message what to do, and the same sweep
+ends with the same bytes of all files, but for what the pieces were computed with (seconds differ),
+and with the same table. Needs Linux on x86-64.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import collections
 import ctypes
-import math
 import os
 import platform
 import signal
@@ -19,48 +19,36 @@ import sys
 import tempfile
 from pathlib import Path
 
-from sparsetoken.sweep import JobPlan, Store, export_table, run
-from sparsetoken.sweep.integrity import find_damage
+from damage import files_of, kind_of
+
+from sparsetoken.sweep import Grid, listed, run, to_frame
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from command_line import invoke
 
-TRACEME, CONT, KILL, GETREGS, SYSCALL = 0, 7, 8, 12, 24
-TRACE_SYSGOOD, STOPPED_BY_CALL = 1, signal.SIGTRAP | 0x80
-SETOPTIONS = 0x4200
-CHANGES = {1, 18, 20, 74, 75, 76, 77, 82, 87, 285, 263, 264, 316}
-"""write, pwrite64, writev, fsync, fdatasync, truncate, ftruncate, rename, unlink, fallocate,
-unlinkat, renameat, renameat2 of x86-64."""
-
-SPEC = 'experiment = "alignment"\n[axes]\nstrength = [1.0, 2.0]\n'
+GRID = Grid(
+    "learning",
+    [listed("model", ["attention", "pooled"])],
+    {"dimension": 12, "alpha1": 0.2, "loss": "square", "tolerance": 1e-3},
+    quantities=("theory", "simulation"),
+    trials=2,
+)
+TRACEME, GETREGS, SYSCALL, SETOPTIONS = 0, 12, 24, 0x4200
+SYSGOOD, CLONE, STOPPED_BY_CALL, ALL_THREADS = 0x1, 0x8, signal.SIGTRAP | 0x80, 0x40000000
+CHANGES = {1, 18, 20, 74, 75, 76, 77, 82, 83, 84, 86, 87, 258, 263, 264, 265, 285, 316}
+"""write, pwrite64, writev, fsync, fdatasync, truncate, ftruncate, rename, mkdir, rmdir, link,
+unlink, mkdirat, unlinkat, renameat, linkat, fallocate, renameat2 of x86-64."""
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 LIBC.ptrace.restype = ctypes.c_long
 
 
-class Job:
-    """A square root."""
-
-    work, cost, version = math.sqrt, 1.0, 1
-
-    def __init__(self, number: int) -> None:
-        self.arguments, self.name = (float(number),), f"sqrt {number}"
-
-
-PLAN = JobPlan([Job(number) for number in range(12)], float)
-
-
-def whole_run(path: Path) -> None:
-    with Store(path) as store:
-        run(store, PLAN)
-
-
-def registers(pid: int) -> int:
-    """Return the number of the system call at which a traced process has stopped."""
+def call_of(thread: int) -> int:
+    """Return the number of the system call at which a traced thread has stopped."""
     values = (ctypes.c_ulonglong * 27)()
-    LIBC.ptrace(GETREGS, pid, None, ctypes.addressof(values))
+    LIBC.ptrace(GETREGS, thread, None, ctypes.addressof(values))
     return values[15]  # orig_rax
 
 
@@ -71,79 +59,75 @@ def killed_at(path: Path, place: int) -> bool:
         LIBC.ptrace(TRACEME, 0, None, None)
         os.kill(os.getpid(), signal.SIGSTOP)
         try:
-            whole_run(path)
+            run(GRID, path)
         finally:
             os._exit(0)
     os.waitpid(pid, 0)
-    LIBC.ptrace(SETOPTIONS, pid, None, ctypes.c_void_p(TRACE_SYSGOOD))
-    changes, entering = 0, True
-    signal_back = 0
+    LIBC.ptrace(SETOPTIONS, pid, None, SYSGOOD | CLONE)
+    LIBC.ptrace(SYSCALL, pid, None, None)
+    changes, inside, killed = 0, {pid: False}, False
     while True:
-        LIBC.ptrace(SYSCALL, pid, None, ctypes.c_void_p(signal_back))
-        _, status = os.waitpid(pid, 0)
+        thread, status = os.waitpid(-1, ALL_THREADS)
         if os.WIFEXITED(status) or os.WIFSIGNALED(status):
-            return False
-        if os.WSTOPSIG(status) != STOPPED_BY_CALL:
-            signal_back = os.WSTOPSIG(status)
+            if thread == pid:
+                return killed
             continue
-        signal_back = 0
-        if entering and registers(pid) in CHANGES:
-            changes += 1
-            if changes == place:
+        number, back = os.WSTOPSIG(status), 0
+        if number == STOPPED_BY_CALL:
+            inside[thread] = not inside[thread]
+            changes += inside[thread] and call_of(thread) in CHANGES
+            if changes == place and not killed:
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                return True
-        entering = not entering
+                killed = True
+        elif thread not in inside:  # a new thread
+            inside[thread] = False
+        elif not status >> 16:
+            back = number
+        LIBC.ptrace(SYSCALL, thread, None, back)
 
 
-def checked(path: Path, expected: bytes) -> list[str]:
-    """Return what is wrong with a store after a kill."""
-    faults = []
-    commands = [(["sweep", str(path.with_name("spec.toml")), "--store", str(path), "--dry-run"], 0)]
-    if path.exists():
-        commands.append((["results", str(path), "--json"], 2))  # 2: there is no table as yet
-    for command, worst in commands:
-        try:
-            refused = invoke(*command).exit_code not in (0, worst)
-        except Exception:
-            refused = True
-        if refused:
-            faults.append(f"{command[0]} refused")
-    table = path.with_suffix(".csv")
+def checked(path: Path, expected: dict[str, bytes], table: str) -> list[str]:
+    """Return what is wrong with a store after a kill, and notes in small letters."""
+    found = []
     try:
-        whole_run(path)
-        with Store(path) as store:
-            if find_damage(store):
-                faults.append("damaged")
-            export_table(store, table)
+        said = invoke("results", path, "--json")
+        found.append(f"results ends with {said.exit_code}")
+        if said.exit_code and len(said.stderr.splitlines()) != 1:
+            found.append("NO MESSAGE")
+        told: list[str] = []
+        run(GRID, path, on_damaged=told.append)
+        found += [f"sweep tells of damage: {what}" for what in told]
+        now = {name: c for name, c in files_of(path).items() if not name.endswith(".partial")}
+        if any(now.get(n) != c for n, c in expected.items() if kind_of(n) != "facts"):
+            found.append("OTHER BYTES")
+        if set(now) != set(expected):
+            found.append("facts of a piece are lost" if set(now) < set(expected) else "LITTER")
+        if to_frame(path).to_csv() != table:
+            found.append("OTHER TABLE")
     except Exception as error:
-        return [*faults, f"refused ({error})"]
-    return faults if table.read_bytes() == expected else [*faults, "other rows"]
+        found.append(f"{type(error).__name__.upper()} {error}")
+    return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.parse_args()
+    argparse.ArgumentParser(description=__doc__).parse_args()
     if sys.platform != "linux" or platform.machine() != "x86_64":
         raise SystemExit("This needs Linux on x86-64.")
     found: collections.Counter = collections.Counter()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "spec.toml").write_text(SPEC)
-        whole_run(folder / "whole.sqlite")
-        with Store(folder / "whole.sqlite") as store:
-            export_table(store, folder / "whole.csv")
-        expected = (folder / "whole.csv").read_bytes()
-        kills = 0
-        while killed_at(folder / f"{kills + 1}.sqlite", kills + 1):
+        folder, kills = Path(name), 0
+        while killed_at(folder / f"{kills + 1}.zarr", kills + 1):
             kills += 1
+        run(GRID, folder / "whole.zarr")  # after all forks: it starts threads
+        expected, table = files_of(folder / "whole.zarr"), to_frame(folder / "whole.zarr").to_csv()
         for place in range(1, kills + 1):
-            faults = checked(folder / f"{place}.sqlite", expected)
-            found.update(faults or ["nothing"])
-            if faults:
+            faults = checked(folder / f"{place}.zarr", expected, table)
+            found.update(faults)
+            if any(fault.split()[0].isupper() for fault in faults):
                 print(f"killed at change {place}: {', '.join(faults)}", flush=True)
-    for fault, count in found.items():
-        print(f"{kills} kills, {fault}: {count}", flush=True)
+    print(f"{kills} kills")
+    for fault, count in sorted(found.items()):
+        print(f"{fault}: {count}", flush=True)
 
 
 if __name__ == "__main__":

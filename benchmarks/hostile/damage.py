@@ -1,319 +1,232 @@
-"""Damage stores at random: what is exported, what is lost, and whether a sweep goes on.
+"""Damage a store of a sweep: what is exported, what is lost silently, and whether it goes on.
 
-A store of 540 rows, 500 of them finished, is copied and damaged: one bit is flipped, or the file
-is cut short. With --logs the store is one whose process was killed, and the damage hits the
-write-ahead log beside it: a bit is flipped, it is cut short, removed, or that of another store.
-Of each copy it is asked whether
-- the export has a row that was never written, or one row twice (wrong);
-- the export lacks a row that plain SQLite can read, row by row (unreadable);
-- the exit code says 0 although a finished row is missing (silent); without the end of its log a
-  store is what it was before, so that this is counted apart (an earlier state);
-- the number of rows that are told to be lost is what is missing (miscounted);
-- a sweep ends with the same bytes as without damage: on the same file, or, where its structure
-  is damaged, on the store that `results --export NEW.sqlite` has written (not resumed).
+The store has theory and trials of two models, some of them not converged, and has been extended
+by a trial, so that each model has two pieces of simulations. It is damaged in one way at a time:
+bits of its files flip, files are cut short, removed, or replaced by others of this store and of the
+stores of other sweeps. Of each it is asked
+- what is read of it: whole, or what is lost is told (told), or something else;
+- of every tenth, whether `results --export` ends with exit code 0 exactly if all is exported;
+- whether the same sweep ends with the same bytes of all files, but for what the pieces were
+  computed with (seconds differ), and with the same values.
+Of flips in metadata the last two are asked of 1 in 50.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
-import contextlib
-import csv
-import json
-import multiprocessing
-import os
+import dataclasses
+import itertools
 import random
-import sqlite3
+import shutil
 import sys
 import tempfile
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from sparsetoken.sweep import (
-    Grid,
-    GridPlan,
-    Store,
-    StoreError,
-    export_table,
-    linear,
-    run,
-    tied,
-)
-from sparsetoken.validation import InvalidInput
+import numpy as np
+import xarray as xr
+
+from sparsetoken.sweep import Grid, Store, listed, run
+from sparsetoken.sweep.dataset import read
+from sparsetoken.validation import Failure, InvalidInput
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from command_line import Finished, invoke
+from command_line import invoke
 
 GRID = Grid(
-    "alignment",
-    [linear("strength", 1, 5, 45), tied(length=[4, 10], informative=[1, 3])],
-    {"dimension": 12},
+    "learning",
+    [listed("model", ["attention", "pooled"]), listed("strength", [1.0, 3.0])],
+    {"dimension": 12, "alpha1": 0.2, "loss": "square", "tolerance": 1e-3},
     quantities=("theory", "simulation"),
-    trials=5,
+    trials=3,
 )
-ROWS, WAITING = 540, 40
-KINDS = ("flip", "flip", "flip", "flip", "cut")
-LOG_KINDS = ("log flip", "log flip", "log cut", "log removed", "log foreign")
-LOG = "-wal"
-KILLED = 9
-OTHER = Grid("alignment", [linear("strength", 6, 9, 270)], {"dimension": 12, "length": 5})
+ROOT = "zarr.json"
+Files = dict[str, bytes]
 
 
-def make(folder: Path) -> tuple[Path, Path]:
-    """Return a store in which some rows wait, and the table of the whole sweep."""
-    whole, part = folder / "whole.sqlite", folder / "part.sqlite"
-    with Store(whole) as store:
-        run(store, GridPlan(GRID))
-        export_table(store, folder / "whole.csv")
-
-    with Store(part) as store:
-        run(store, GridPlan(GRID))
-        for row in random.Random(0).sample(range(1, ROWS + 1), WAITING):
-            store.query("UPDATE tasks SET state = 0 WHERE id = ?", (row,))
-            store.query("DELETE FROM results WHERE id = ?", (row,))
-    return part, folder / "whole.csv"
+def made(grid: Grid, path: Path) -> Files:
+    """Run a sweep, with a trial less at first; return its files by name."""
+    run(dataclasses.replace(grid, trials=grid.trials - 1), path)
+    run(grid, path)
+    return files_of(path)
 
 
-def make_logged(path: Path, grid: Grid) -> dict[str, bytes]:
-    """Return a store and its log as a kill leaves them; a part of the log is in the file already.
-
-    They are made in a process of their own, whose leases end with it.
-    """
-    process = multiprocessing.get_context("spawn").Process(target=_fill, args=(path, grid))
-    process.start()
-    process.join()
-    assert process.exitcode == KILLED
-    return {end: path.with_name(path.name + end).read_bytes() for end in ("", LOG)}
+def files_of(path: Path) -> Files:
+    return {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file()}
 
 
-def _fill(path: Path, grid: Grid) -> None:
-    """Fill a store and end; a reader holds a part of the log back, as `results` may."""
-    with Store(path) as store:
-        run(store, GridPlan(grid))
-        with contextlib.closing(sqlite3.connect(path)) as reader:
-            reader.execute("BEGIN")
-            reader.execute("SELECT count(*) FROM tasks").fetchone()
-            for number, row in enumerate(random.Random(0).sample(range(1, ROWS + 1), WAITING)):
-                if number == WAITING // 2:
-                    store.query("PRAGMA wal_checkpoint(PASSIVE)")
-                store.query("UPDATE tasks SET state = 0 WHERE id = ?", (row,))
-                store.query("DELETE FROM results WHERE id = ?", (row,))
-            os._exit(KILLED)
+def put(path: Path, files: Files) -> None:
+    shutil.rmtree(path, ignore_errors=True)
+    for name, content in files.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(content)
 
 
-def damaged_log(
-    files: dict[str, bytes], foreign: dict[str, bytes], kind: str, rng: random.Random
-) -> dict[str, bytes]:
-    if kind == "log removed":
-        return {"": files[""]}
-    if kind == "log foreign":
-        return {"": files[""], LOG: foreign[LOG]}
-    return {"": files[""], LOG: damaged(files[LOG], kind.removeprefix("log "), rng)}
+def flipped(content: bytes, bit: int) -> bytes:
+    changed = bytearray(content)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
 
 
-def damaged(data: bytes, kind: str, rng: random.Random) -> bytes:
-    if kind == "cut":
-        return data[: rng.randrange(1, len(data))]
-    place = rng.randrange(8 * len(data))
-    spoilt = bytearray(data)
-    spoilt[place // 8] ^= 1 << place % 8
-    return bytes(spoilt)
+def kind_of(name: str) -> str:
+    """Return root, metadata, results or facts: what the pieces were computed with."""
+    if "/c/" in name and name.startswith(("theory", "simulation")):
+        return "facts" if "computed_with" in name else "results"
+    return "root" if name == ROOT else "metadata"
 
 
-def raw_rows(path: Path, last: int) -> dict[int, tuple]:
-    """Return what plain SQLite reads of each finished row, one by one: all of its parts."""
-    sql = "SELECT g.*, r.* FROM results r JOIN configurations g ON g.id = r.id WHERE r.id = ?"
-    found = {}
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)
+def damages(files: Files, others: list[Files], rng: random.Random, count: int) -> Iterator:
+    """Yield what is done, and the files that are changed; None stands for none."""
+    by_kind = collections.defaultdict(list)
+    for name in sorted(files):
+        by_kind[kind_of(name)].append(name)
+    for bit in range(8 * len(files[ROOT])):
+        yield "every bit of the root", {ROOT: flipped(files[ROOT], bit)}
+    for name in by_kind["metadata"]:
+        for byte in range(len(files[name])):
+            new = flipped(files[name], 8 * byte + rng.randrange(8))
+            yield "a bit of every byte of the other metadata", {name: new}
+    for kind in ("results", "facts"):
+        for _ in range(count):
+            name = rng.choice(by_kind[kind])
+            bit = rng.randrange(8 * len(files[name]))
+            yield f"a bit of {kind}", {name: flipped(files[name], bit)}
+    for name, _ in itertools.product(files, range(10)):
+        cut = files[name][: rng.randrange(len(files[name]))]
+        yield f"{kind_of(name)} cut short", {name: cut}
+    chunks = by_kind["results"] + by_kind["facts"]
+    for one, other in itertools.permutations(chunks, 2):
+        yield f"{kind_of(one)} in place of {kind_of(other)}", {other: files[one]}
+    for foreign, one, other in itertools.product(others, chunks, chunks):
+        if one in foreign and foreign[one] != files[one]:
+            told = f"another sweep's {kind_of(one)} in place of {kind_of(other)}"
+            yield told, {other: foreign[one]}
+    for name in files:
+        yield f"{kind_of(name)} removed", {name: None}
+    for name in by_kind["results"]:
+        pair = [name, facts_of(name)]
+        yield "results and their facts removed", dict.fromkeys(pair)
+    metadata = [ROOT, *by_kind["metadata"]]
+    yield "all metadata removed", dict.fromkeys(metadata)
+    documents = [name for name in metadata if name.endswith(ROOT)]
+    for one, other in itertools.permutations(documents, 2):
+        yield "one zarr.json in place of another", {other: files[one]}
+    group = b'{"zarr_format": 3, "node_type": "group", "attributes": {}}'
+    for new in (group, b"{}", b"[]", b"null", b"[" * 5000, b"", *(other[ROOT] for other in others)):
+        yield "a foreign root", {ROOT: new}
+
+
+def facts_of(name: str) -> str:
+    quantity, rest = name.split("/", 1)
+    return f"{quantity}_computed_with/{rest.rpartition('/')[0]}"
+
+
+def same(one: xr.Dataset, truth: xr.Dataset) -> bool:
+    """Return whether all that is not missing has the right values, words and coordinates."""
+    for quantity in GRID.quantities:
+        there = one[f"{quantity}_status"].values != "missing"
+        if not there.any():
+            continue
+        for name, expected in truth.data_vars.items():
+            if not name.startswith(quantity):
+                continue
+            values = one[name].values if name in one else np.full(expected.shape, np.nan)
+            if values.shape != expected.shape:
+                return False
+            pairs = zip(values[there], expected.values[there], strict=True)
+            if any(a != b and not (a != a and b != b) for a, b in pairs):
+                return False
+        if any(not np.array_equal(one[dim], truth[dim]) for dim in truth.sizes):
+            return False
+    return True
+
+
+def what_is_read(path: Path, truth: xr.Dataset) -> str:
+    """Return what is read, against the truth."""
     try:
-        for number in range(1, last + 1):
-            with contextlib.suppress(sqlite3.Error):
-                row = connection.execute(sql, (number,)).fetchone()
-                if row is not None:
-                    found[number] = row
-    finally:
-        connection.close()
-    return found
+        found, damaged = read(Store(path))
+    except (Failure, InvalidInput):
+        return "told"
+    except Exception as error:
+        return f"TRACEBACK {type(error).__name__}"
+    words = (found[f"{quantity}_status"].values for quantity in GRID.quantities)
+    lost = sum(int((one == "missing").sum()) for one in words)
+    if not same(found, truth):
+        return "WRONG, told" if damaged else "WRONG, SILENT"
+    if not damaged:
+        return "lost silently" if lost else "whole"
+    return "told" if lost >= damaged else "WRONG COUNT"
 
 
-def lines(path: Path) -> list[frozenset]:
-    """Return the rows of a table without the empty cells; columns differ with the rows."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [frozenset((k, v) for k, v in row.items() if v) for row in csv.DictReader(file)]
+def exported(path: Path, read: str) -> str:
+    """Return what the exit code of an export is not, if anything."""
+    table = path.with_suffix(".csv")
+    table.unlink(missing_ok=True)
+    said = invoke("results", path, "--export", table)
+    if "Traceback" in said.stderr or (said.exit_code == 0) != (read in ("whole", "lost silently")):
+        return f"EXIT CODE {said.exit_code} where {read}"
+    return ""
 
 
-class Trial:
-    """One damaged copy, and what is wrong with what becomes of it."""
-
-    def __init__(self, folder: Path, files: dict[str, bytes], truth: Truth) -> None:
-        self.folder, self.truth = folder, truth
-        self.path = folder / "s.sqlite"
-        for ending, content in files.items():
-            (folder / f"s.sqlite{ending}").write_bytes(content)
-        self.faults: list[str] = []
-        self.bound = self.resumed = 0
-
-    def check(self) -> list[str]:
-        readable = self.readable = {
-            number
-            for number, row in raw_rows(self.path, ROWS).items()
-            if row == self.truth.rows.get(number)
-        }
-        table = self.folder / "t.csv"
-        try:
-            said = invoke("results", self.path, "--export", table, "--json")
-        except Exception:
-            self.faults.append("traceback of results")
-            said = Finished(1, "", "")
-        found = collections.Counter(lines(table))
-        if found - self.truth.possible:
-            self.faults.append("wrong")
-        if any(not found[self.truth.line_of[number]] for number in readable):
-            self.faults.append("unreadable")
-        missing = (self.truth.lines - found).total()
-        if missing and said.exit_code == 0:
-            self.faults.append("an earlier state" if self.truth.logged else "silent")
-        if not self.truth.logged:
-            self.counts(said, missing)
-        self.resume()
-        return self.faults
-
-    def counts(self, said, missing: int) -> None:
-        if not said.stdout.startswith("{"):
-            if self.readable:
-                self.faults.append("refused")
-            return
-        told = json.loads(said.stdout)
-        if not told["finished"] <= missing <= told["finished"] + told["unknown"]:
-            self.faults.append("miscounted")
-        self.bound = told["unknown"]
-
-    def resume(self) -> None:
-        try:
-            self.resumed = self.go_on(self.path)
-        except (StoreError, InvalidInput):
-            new = self.folder / "new.sqlite"
-            invoke("results", self.path, "--export", new)
-            try:
-                self.resumed = self.go_on(new)
-            except Exception:
-                traceback.print_exc()
-                self.faults.append("not resumed")
-        except Exception:
-            traceback.print_exc()
-            self.faults.append("traceback of a sweep")
-
-    def go_on(self, path: Path) -> int:
-        """Run the sweep to its end; return the rows that were damaged."""
-        table, found = self.folder / "after.csv", [0]
-        with Store(path) as store:
-            run(store, GridPlan(GRID), on_damaged=found.append)
-            export_table(store, table)
-        if not self.truth.is_whole(table):
-            self.faults.append("other rows after the sweep")
-        return found[-1]
-
-
-class Truth:
-    """What the undamaged store has: its rows, and the lines of their table.
-
-    Parameters
-    ----------
-    store, table : Path
-        The table is that of the whole sweep.
-    logged : Path, optional
-        The table of the store whose log is put there, if logs are damaged: its rows, and those
-        of an earlier state, are then no wrong ones.
-    """
-
-    def __init__(self, store: Path, table: Path, logged: Path | None = None) -> None:
-        self.rows = raw_rows(store, ROWS)
-        self.table, self.whole = table.read_bytes(), lines(table)
-        self.logged = logged is not None
-        path = store.with_suffix(".csv")
-        with Store(store, write=False) as file:
-            export_table(file, path)
-            order = sorted(file.rows(), key=sort_key)
-        texts = lines(path)
-        self.lines = collections.Counter(texts)
-        self.line_of = {row.id: text for row, text in zip(order, texts, strict=True)}
-        self.possible = self.lines
-        if logged is not None:
-            self.possible = collections.Counter(lines(table)) | collections.Counter(lines(logged))
-
-    def is_whole(self, table: Path) -> bool:
-        """Return whether a table is that of the whole sweep; with another's log, has all of it."""
-        if table.read_bytes() == self.table:
-            return True
-        found = collections.Counter(lines(table))
-        missing = collections.Counter(self.whole) - found
-        return self.logged and not missing and not found - self.possible
-
-
-def sort_key(row) -> tuple:
-    values = row.configuration
-    names = ("quantity", "length", "informative", "strength", "trial")
-    return tuple(values.get(name, -1) for name in names)
-
-
-def plain_trials(folder: Path, count: int, seed: int) -> Iterator[tuple[str, dict, Truth]]:
-    """Yield the kind of damage, the files of a damaged store, and the truth."""
-    part, table = make(folder)
-    truth, data = Truth(part, table), part.read_bytes()
-    print(f"{len(truth.rows)} finished rows of 540, {len(data)} bytes", flush=True)
-    for number in range(count):
-        kind = KINDS[number % len(KINDS)]
-        yield kind, {"": damaged(data, kind, random.Random(f"{seed} {number}"))}, truth
-
-
-def log_trials(folder: Path, count: int, seed: int) -> Iterator[tuple[str, dict, Truth]]:
-    """Yield the same with damaged logs."""
-    _, table = make(folder)
-    files = make_logged(folder / "logged.sqlite", GRID)
-    foreign = make_logged(folder / "other.sqlite", OTHER)
-    truth = Truth(folder / "logged.sqlite", table, exported(folder / "other.sqlite"))
-    print(f"{len(files[LOG])} bytes of log beside {len(files[''])}", flush=True)
-    for number in range(count):
-        kind = LOG_KINDS[number % len(LOG_KINDS)]
-        yield kind, damaged_log(files, foreign, kind, random.Random(f"{seed} {number}")), truth
-
-
-def exported(store: Path) -> Path:
-    """Return the table of all rows that a store can have."""
-    table = store.with_suffix(".csv")
-    with Store(store) as file:
-        run(file, GridPlan(OTHER))
-        export_table(file, table)
-    return table
+def after_the_sweep(path: Path, files: Files, truth: xr.Dataset) -> str:
+    """Run the same sweep; return what it ends with."""
+    try:
+        run(GRID, path)
+    except (Failure, InvalidInput):
+        return "refused"
+    except Exception as error:
+        return f"TRACEBACK OF THE SWEEP {type(error).__name__}"
+    found, damaged = read(Store(path))
+    now = files_of(path)
+    bytes_differ = any(now.get(n) != c for n, c in files.items() if kind_of(n) != "facts")
+    if damaged or bytes_differ or not found.identical(truth):
+        return "OTHER BYTES" if found.identical(truth) else "OTHER VALUES"
+    return "same bytes"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--stores", type=int, default=500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--logs", action="store_true", help="Damage the logs beside the stores.")
+    parser.add_argument("--count", type=int, default=500, help="Flips in results and in facts.")
+    parser.add_argument("--only", default="", help="Damages whose name has this part.")
     arguments = parser.parse_args()
-    faults: collections.Counter = collections.Counter()
+    rng = random.Random(0)
+    found: collections.Counter = collections.Counter()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        trials = log_trials if arguments.logs else plain_trials
-        for number, (kind, files, truth) in enumerate(
-            trials(folder, arguments.stores, arguments.seed)
-        ):
-            with tempfile.TemporaryDirectory(dir=folder) as place:
-                trial = Trial(Path(place), files, truth)
-                found = trial.check()
-            faults.update((kind, fault) for fault in found or ["nothing"])
-            faults[kind, "a bound on the lost rows, not their number"] += trial.bound > 0
-            faults[kind, "rows computed anew"] += trial.resumed
-            if found:
-                print(f"store {number}, {kind}: {', '.join(found)}", flush=True)
-    for (kind, fault), count in sorted(faults.items()):
-        print(f"{kind}: {fault}: {count}", flush=True)
+        path = Path(name) / "s.zarr"
+        files = made(GRID, path)
+        truth, _ = read(Store(path))
+        other_grids = (
+            dataclasses.replace(GRID, seed=1),
+            dataclasses.replace(GRID, fixed={**GRID.fixed, "ridge": 0.5}),
+        )
+        others = [made(g, path.with_name(f"{n}.zarr")) for n, g in enumerate(other_grids)]
+        for number, (kind, changed) in enumerate(damages(files, others, rng, arguments.count)):
+            if arguments.only not in kind:
+                continue
+            for changed_name, content in changed.items():
+                if content is None:
+                    (path / changed_name).unlink()
+                else:
+                    (path / changed_name).write_bytes(content)
+            outcome = what_is_read(path, truth)
+            ends = [outcome]
+            many = kind.startswith(("every bit", "a bit of every"))
+            if number % (50 if many else 10) == 0:
+                ends.append(exported(path, outcome))
+                found[kind, "(exports tried)"] += 1
+            if not many or number % 50 == 0:
+                ends.append(after_the_sweep(path, files, truth))
+                put(path, files)
+            for changed_name in changed:
+                (path / changed_name).write_bytes(files[changed_name])
+            found.update((kind, end) for end in ends if end)
+            found[kind, "(tried)"] += 1
+            if any(end.isupper() or end[:5].isupper() for end in ends if end):
+                print(f"{kind}: {', '.join(changed)}: {', '.join(ends)}", flush=True)
+    for (kind, end), times in sorted(found.items()):
+        print(f"{kind}: {end}: {times}", flush=True)
 
 
 if __name__ == "__main__":

@@ -472,6 +472,20 @@ def test_a_large_grid_is_counted_before_its_points_are_checked(here, monkeypatch
     assert "got 4000000" in found.stderr
 
 
+def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
+    ends = "{ from = 1, to = 2, points = 100000 }"
+    (here / "huge.toml").write_text(
+        'experiment = "learning"\n[fixed]\nlength = 4\nmodel = "pooled"\ntolerance = 1e-2\n[axes]\n'
+        + "".join(f"{name} = {ends}\n" for name in ("strength", "alpha1", "ridge"))
+    )
+    planned = values(run("sweep", "huge.toml", "--dry-run", "--json"))
+    assert planned["points"] == planned["rows"] == 10**15
+    found = run("sweep", "huge.toml", "--yes")
+    assert found.exit_code == 2
+    assert "GiB in memory" in found.stderr
+    assert not (here / "huge.zarr").exists()
+
+
 def test_an_address_that_is_none(here):
     found = run("sweep", "spec.toml", "--cluster", "x")
     assert found.exit_code == 2

@@ -236,6 +236,73 @@ def test_every_bit_of_the_metadata_that_matters_is_noticed(path):
     assert root.read_bytes() == content
 
 
+SHORT = Grid(  # of which some trials fall short and say why
+    "learning",
+    [linear("strength", 1, 3, 2), linear("alpha1", 0.2, 0.3, 2)],
+    {"dimension": 12, "model": "pooled"},
+    quantities=("simulation",),
+    trials=3,
+)
+
+
+def messages(path):
+    return to_xarray(path)["simulation_message"].values.tolist()
+
+
+@pytest.mark.parametrize("how", ["flipped", "removed", "swapped"])
+def test_a_lost_message_is_told_and_found_again(tmp_path, how):
+    path = tmp_path / "s.zarr"
+    run(SHORT, path)
+    larger = dataclasses.replace(SHORT, trials=5)
+    run(larger, path)
+    expected = messages(path)
+    one, other = sorted(p for p in (path / "simulation_computed_with/c").rglob("*") if p.is_file())
+    content = bytearray(one.read_bytes())
+    if how == "flipped":
+        content[len(content) // 2] ^= 4
+        one.write_bytes(content)
+    elif how == "removed":
+        one.unlink()
+    else:
+        other.write_bytes(content)
+    assert 0 < count(Store(path)).damaged < 20
+    assert run(larger, path).damaged == 0
+    assert messages(path) == expected
+
+
+def test_messages_stay_with_their_results_when_a_piece_grows(tmp_path):
+    """Its last dimension grows while another has several steps."""
+    path = tmp_path / "s.zarr"
+    for ridges in (5, 7, 9):
+        axes = (SHORT.axes[0], linear("ridge", 1, ridges, ridges))
+        fixed = {"dimension": 12, "model": "pooled", "alpha1": 0.2}
+        run(Grid("learning", axes, fixed, quantities=("simulation",), trials=2), path)
+    assert Store(path).layout("simulation").chunks[:3] == (2, 5, 2)
+    found = to_xarray(path)
+    fallen = found["simulation_status"].values != "converged"
+    assert fallen.any()
+    assert not fallen.all()
+    assert ((found["simulation_message"].values != "") == fallen).all()
+
+
+def test_a_lost_root_keeps_the_pieces_of_an_extended_store(path, monkeypatch):
+    larger = extended(trials=3 + MOST_TRIALS)
+    run(larger, path)
+    before = files(path)
+    monkeypatch.setattr("sparsetoken.sweep.compute._tried", lambda *_: pytest.fail("computed"))
+    root = path / "zarr.json"
+    for spoil in (root.unlink, lambda: root.write_bytes(b""), lambda: root.write_bytes(b"{}")):
+        spoil()
+        with pytest.raises(InvalidInput, match="sweep must be that of the store"):
+            run(dataclasses.replace(larger, seed=1), path)
+        with pytest.raises(StoreError, match="Run the same sweep again"):
+            to_xarray(path)
+        said = []
+        run(larger, path, on_damaged=said.append)
+        assert said == ["its metadata are"]
+        assert files(path) == before
+
+
 @pytest.mark.parametrize("name", ["theory/zarr.json", "strength/c/0", "length/zarr.json"])
 def test_metadata_of_arrays_are_written_again(path, name):
     content = (path / name).read_bytes()

@@ -61,6 +61,7 @@ def sweep(
     Example: sparsetoken sweep examples/sweep.toml --store sweep.zarr
     """
     from sparsetoken.sweep import Store
+    from sparsetoken.sweep.dataset import require_memory
     from sparsetoken.sweep.spec import check_points, read_spec
     from sparsetoken.workers import one_thread_each
 
@@ -78,6 +79,7 @@ def sweep(
             message("Checked at the corners of the grid; a run checks all points.")
             check_points(spec, grid, budget, corners=True)
         elif memory_budget is not None or not _has(place, grid):
+            require_memory(grid)
             check_points(spec, grid, budget)
         if dry_run:
             return _plan(grid, place, workers, budget)

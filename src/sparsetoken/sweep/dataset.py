@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,8 @@ import numpy as np
 from sparsetoken.extras import needed
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.memory import machine_memory
-from sparsetoken.sweep.layout import results_of
+from sparsetoken.sweep.grid import Grid
+from sparsetoken.sweep.layout import name_of, results_of
 from sparsetoken.sweep.metadata import coordinates
 from sparsetoken.sweep.parameters import MISSING, uses
 from sparsetoken.sweep.store import ZIP, Store, StoreError
@@ -104,7 +104,7 @@ def read(store: Store, facts: bool = False) -> tuple[xr.Dataset, int]:
     """
     xr = needed("xarray", "to read sweeps", "data")
     grid, names = store.grid, results_of(store.grid)
-    _require_memory(store)
+    require_memory(grid)
     arrays, texts, damaged = {}, {}, 0
     for quantity in grid.quantities:
         shape = store.layout(quantity).shape
@@ -121,9 +121,8 @@ def read(store: Store, facts: bool = False) -> tuple[xr.Dataset, int]:
         texts[f"{piece.quantity}_status"][region[:-1]] = statuses
         if facts or set(piece.statuses) - {"converged", MISSING}:
             told = store.facts(piece.quantity, piece.place)
-            own = np.array(
-                [told.get("messages", {}).get(str(i), "") for i in range(len(piece.rows))]
-            )
+            messages = told.get("messages", {})
+            own = np.array([messages.get(name_of(key), "") for key in piece.keys])
             texts[f"{piece.quantity}_message"][region[:-1]] = own.reshape(part.shape[:-1])
             for name in ("seconds", "computed_with") if facts else ():
                 texts[f"{piece.quantity}_{name}"][region[:-1]] = str(told.get(name, ""))
@@ -144,13 +143,13 @@ def read(store: Store, facts: bool = False) -> tuple[xr.Dataset, int]:
     return xr.Dataset(variables, coords, attributes), damaged
 
 
-def _require_memory(store: Store) -> None:
-    numbers = sum(math.prod(store.layout(q).shape) for q in store.grid.quantities)
-    most = machine_memory() // 2
-    if numbers * BYTES > most:
-        remedy = "Open a part of it: xarray.open_zarr(path), then sel or isel."
-        got = f"{numbers * BYTES / 2**30:.3g} GiB"
-        raise InvalidInput("results", f"at most {most / 2**30:.3g} GiB in memory", got, remedy)
+def require_memory(grid: Grid) -> None:
+    """Raise `InvalidInput` if half of the memory cannot hold the results of a grid."""
+    need, most = sum(grid.rows.values()) * len(results_of(grid)) * BYTES, machine_memory() // 2
+    if need > most:
+        remedy = "Sweep fewer points, or open a part: xarray.open_zarr(path), then sel or isel."
+        legal = f"at most {most / 2**30:.3g} GiB in memory"
+        raise InvalidInput("results", legal, f"{need / 2**30:.3g} GiB", remedy)
 
 
 def table(dataset: xr.Dataset) -> pd.DataFrame:

@@ -129,3 +129,8 @@ def keys_of(rows: Sequence[Row]) -> np.ndarray:
     settings = {id(row.setting): row.setting for row in rows}
     texts = {number: canonical_text(setting) for number, setting in settings.items()}
     return np.array([number_of(f"{texts[id(row.setting)]}{row.trial}") for row in rows])
+
+
+def name_of(key: float) -> str:
+    """Return the key of a row as a name in JSON."""
+    return f"{key:.0f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import warnings
@@ -20,6 +21,7 @@ from sparsetoken.validation import InvalidInput
 FORMAT = 1
 ROOT = "zarr.json"
 FACTS = "computed_with"
+ORIGIN = ("experiment", "versions", "seed", "fixed")
 LONGEST = 200  # of a value in a message
 EXTENDED = "Give the values that it has and more at the end, or another --store."
 
@@ -42,23 +44,29 @@ def specification(content: bytes) -> dict[str, Any] | None:
         return None
 
 
+def origin(grid: Grid) -> str:
+    """Return what all grids have in common whose results one store may hold."""
+    return canonical_text({name: getattr(grid, name) for name in ORIGIN})
+
+
 def require_extension(old: Grid, new: Grid) -> None:
     """Raise `InvalidInput` unless the results of one grid are a part of those of another."""
-    for name in ("experiment", "versions", "seed", "fixed"):
+    for name in ORIGIN:
         if getattr(old, name) != getattr(new, name):
-            raise _other(name, getattr(old, name), getattr(new, name))
+            raise refused(name, getattr(old, name), getattr(new, name))
     if not set(old.quantities) <= set(new.quantities):
-        raise _other("quantities", old.quantities, new.quantities)
+        raise refused("quantities", old.quantities, new.quantities)
     if old.trials > new.trials:
-        raise _other("trials", old.trials, new.trials)
+        raise refused("trials", old.trials, new.trials)
     if [axis.names for axis in old.axes] != [axis.names for axis in new.axes]:
-        raise _other("axes", old.names, new.names)
+        raise refused("axes", old.names, new.names)
     for one, other in zip(old.axes, new.axes, strict=True):
         if one.steps != other.steps[: len(one)]:
-            raise _other(new.where(one.names[0]), one.steps, other.steps)
+            raise refused(new.where(one.names[0]), one.steps, other.steps)
 
 
-def _other(name: str, old: Any, new: Any) -> InvalidInput:
+def refused(name: str, old: Any, new: Any) -> InvalidInput:
+    """Return the error of a sweep that differs from that of the store."""
     text = str(old)
     known = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
     return InvalidInput(name, f"that of the store, {known}", new, EXTENDED)
@@ -72,48 +80,40 @@ def files_of(grid: Grid, chunks: Mapping[str, tuple[int, ...]]) -> dict[str, byt
     statuses = {str(number): name for number, name in enumerate(STATUSES)}
     attributes = {"format": FORMAT, "specification": grid.text(), "status": statuses}
     group = zarr.create_group(place, attributes={**attributes, "digest": ""})
+    codecs = [zarr.codecs.ZstdCodec(level=1), zarr.codecs.Crc32cCodec()]
+    create = functools.partial(group.create_array, compressors=codecs)
     for quantity in grid.quantities:
         layout = Layout(grid, quantity, chunks.get(quantity))
-        _create(zarr, group, quantity, layout.dims, layout.shape, layout.chunks, "float64", np.nan)
-        dims, pieces = [f"{quantity} {dim} piece" for dim in layout.dims[:-1]], layout.pieces[:-1]
-        name = f"{quantity}_{FACTS}"
-        _create(zarr, group, name, dims, pieces, (1,) * len(pieces), "string", "")
+        create(
+            quantity,
+            shape=layout.shape,
+            chunks=layout.chunks,
+            dtype="float64",
+            fill_value=np.nan,
+            dimension_names=layout.dims,
+            attributes={"origin": origin(grid)},
+        )
+        create(
+            f"{quantity}_{FACTS}",
+            shape=layout.pieces[:-1],
+            chunks=(1,) * (len(layout.dims) - 1),
+            dtype="string",
+            dimension_names=[f"{quantity} {dim} piece" for dim in layout.dims[:-1]],
+        )
     for name, (dim, values) in coordinates(grid).items():
         kind = "string" if values.dtype == object else values.dtype
-        array = _create(zarr, group, name, (dim,), values.shape, values.shape, kind, None)
+        array = create(
+            name, shape=values.shape, chunks=values.shape, dtype=kind, dimension_names=[dim]
+        )
         array[:] = values
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # consolidated metadata are not in the standard yet
         zarr.consolidate_metadata(place)
     root = json.loads(memory[ROOT].to_bytes())
     root["attributes"]["digest"] = digest(root)
-    rest = {name: content.to_bytes() for name, content in sorted(memory.items())}
-    return {
-        ROOT: json.dumps(root, indent=2).encode(),
-        **{n: c for n, c in rest.items() if n != ROOT},
-    }
-
-
-def _create(
-    zarr: Any,
-    group: Any,
-    name: str,
-    dims: Any,
-    shape: tuple[int, ...],
-    chunks: tuple[int, ...],
-    kind: Any,
-    fill: Any,
-) -> Any:
-    codecs = [zarr.codecs.ZstdCodec(level=1), zarr.codecs.Crc32cCodec()]
-    return group.create_array(
-        name,
-        shape=shape,
-        chunks=chunks,
-        dtype=kind,
-        fill_value=fill,
-        compressors=codecs,
-        dimension_names=list(dims),
-    )
+    files = {name: content.to_bytes() for name, content in memory.items()}
+    files[ROOT] = json.dumps(root, indent=2).encode()
+    return {name: files[name] for name in sorted(files, key=lambda name: (name != ROOT, name))}
 
 
 def coordinates(grid: Grid) -> dict[str, tuple[str, np.ndarray]]:

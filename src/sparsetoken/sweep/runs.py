@@ -17,7 +17,7 @@ import numpy as np
 from sparsetoken.sweep.compute import Done, Result, Work, computed
 from sparsetoken.sweep.definitions import Definitions, outside_models
 from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.layout import Layout, Place, Row, results_of
+from sparsetoken.sweep.layout import Layout, Place, Row, name_of, results_of
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, STATUSES
 from sparsetoken.sweep.store import Piece, Store
 from sparsetoken.validation import integer
@@ -229,20 +229,23 @@ class _Jobs:
         if isinstance(done, WorkerDied):
             done = Done([Result({}, FAILED, str(done))] * len(work.rows), 0.0, "{}", 0)
         found = dict(zip(dict.fromkeys(keys[lacking].tolist()), done.results, strict=True))
-        messages = {}
+        messages: dict[str, str] = {}
+        for piece in pieces:
+            messages |= self.store.facts(piece.quantity, piece.place).get("messages", {})
         for place in lacking.tolist():
             result = found[keys[place]]
             values = {"status": STATUSES.index(result.status), "key": keys[place], **result.values}
             entries[place] = np.nan
             for name, value in values.items():
                 entries[place, names.index(name)] = value
-            if result.message:
-                messages[str(place)] = result.message
+            messages[name_of(keys[place])] = result.message
+        fallen = keys[entries[:, 0] != STATUSES.index(CONVERGED)]
         facts = {"seconds": done.seconds, "computed_with": json.loads(done.environment)}
+        facts["messages"] = {
+            name: messages[name] for name in map(name_of, fallen) if name in messages
+        }
         for piece in pieces:
             if self._lacks(piece).any():
-                old = self.store.facts(piece.quantity, piece.place).get("messages", {})
-                facts["messages"] = old | messages
                 self.store.write(piece.quantity, piece.place, entries, facts)
             known = self._lacking_counts(piece)
             now = counts_of(piece._replace(entries=entries, damaged=0))

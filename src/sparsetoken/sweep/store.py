@@ -20,16 +20,18 @@ from sparsetoken.extras import needed
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import canonical_text
-from sparsetoken.sweep.layout import Layout, Place, Row, keys_of
+from sparsetoken.sweep.layout import Layout, Place, Row, keys_of, name_of
 from sparsetoken.sweep.metadata import (
     FACTS,
     FORMAT,
     ROOT,
     files_of,
+    origin,
+    refused,
     require_extension,
     specification,
 )
-from sparsetoken.sweep.parameters import MISSING, STATUSES
+from sparsetoken.sweep.parameters import CONVERGED, MISSING, QUANTITIES, STATUSES
 from sparsetoken.validation import Failure, InvalidInput
 
 ZIP = ".zarr.zip"
@@ -37,6 +39,10 @@ ZIP = ".zarr.zip"
 
 class StoreError(Failure):
     """A store that is damaged, or cannot be read or written."""
+
+
+class _MetadataDamaged(StoreError):
+    """The root of a store is lost or damaged, and is written anew by the next run."""
 
 
 class Piece(NamedTuple):
@@ -105,6 +111,7 @@ class Store:
     def _opened(self, *, write: bool) -> Any:
         storage = needed("zarr.storage", "to keep sweeps", "data")
         if "://" in self.path:
+            needed("fsspec", "to reach a URL", "data")
             return storage.FsspecStore.from_url(self.path, read_only=not write)
         path = Path(self.path)
         if not path.is_file():
@@ -180,21 +187,18 @@ class Store:
 
     def _read_grid(self) -> Grid:
         content = self._get(ROOT)
+        text = specification(content or b"")
+        if text is None and self._own_metadata():
+            remedy = "Run the same sweep again: it writes them anew, and keeps what is whole."
+            raise _MetadataDamaged(f"The metadata of {self.path} are damaged. {remedy}")
         if content is None:
             raise InvalidInput("store", "a sweep that has run", f"{self.path}, which has none")
-        text = specification(content)
         if text is None:
-            if not self._has_arrays():
-                raise InvalidInput("store", "one of sparsetoken", f"{self.path}, another group")
-            remedy = "Run the same sweep again: it writes them anew, and keeps what is whole."
-            raise StoreError(f"The metadata of {self.path} are damaged. {remedy}")
+            raise InvalidInput("store", "one of sparsetoken", f"{self.path}, another group")
         if text["format"] != FORMAT:
             got = f"{self.path} of format {text['format']}"
             raise InvalidInput("store", f"of format {FORMAT}", got, "Use another --store.")
         return Grid.from_text(text["specification"])
-
-    def _has_arrays(self) -> bool:
-        return any(self._get(f"{name}/{ROOT}") for name in ("theory", "simulation"))
 
     def _open_arrays(self) -> None:
         mode = "r" if self._place.read_only else "r+"
@@ -211,7 +215,7 @@ class Store:
 
     def exists(self) -> bool:
         """Return whether there is a store, whole or not."""
-        return self._get(ROOT) is not None or self._has_arrays()
+        return self._get(ROOT) is not None or bool(self._own_metadata())
 
     def prepare(self, grid: Grid) -> bool:
         """Make the store, or extend it to a larger grid; return whether metadata were damaged.
@@ -232,16 +236,40 @@ class Store:
             try:
                 require_extension(self.grid, grid)
                 chunks = {name: layout.chunks for name, layout in self._layouts.items()}
-            except StoreError:
-                damaged = True
+            except _MetadataDamaged:
+                damaged, chunks = True, self._chunks_of(grid)
         self._place = self._opened(write=True)
         for name, content in files_of(grid, chunks).items():
-            if self._get(name) != content:
-                damaged |= self._grid == grid and name != ROOT
+            if (found := self._get(name)) != content:
+                damaged |= found is not None and self._grid == grid and name != ROOT
                 self._set(name, content)
         self._grid = grid
         self._open_arrays()
         return damaged
+
+    def _chunks_of(self, grid: Grid) -> dict[str, tuple[int, ...]]:
+        """Return the chunks that the arrays say they have, where the root is damaged.
+
+        Raise `InvalidInput` if they have results of another sweep, which would be lost.
+        """
+        found = {}
+        for quantity, (known, chunks) in self._own_metadata().items():
+            if known != origin(grid):
+                raise refused("sweep", known, origin(grid))
+            if len(chunks) == len(Layout(grid, quantity).dims) and min(chunks) > 0:
+                found[quantity] = chunks
+        return found
+
+    def _own_metadata(self) -> dict[str, tuple[str, tuple[int, ...]]]:
+        """Return the origin and the chunks of each array of a sweep, as its own metadata say."""
+        found = {}
+        for quantity in QUANTITIES:
+            content = self._get(f"{quantity}/{ROOT}") or b""
+            with contextlib.suppress(ValueError, LookupError, TypeError, RecursionError):
+                array = json.loads(content)
+                chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
+                found[quantity] = array["attributes"]["origin"], tuple(map(int, chunks))
+        return found
 
     def require_same(self) -> None:
         """Raise `StoreError` if the store is gone or another sweep has taken its place."""
@@ -288,6 +316,10 @@ class Store:
             found = np.full((len(rows), layout.shape[-1]), np.nan)
         given = ~np.isnan(found).all(axis=1)
         strange = given & (found[:, 1] != keys)
+        fallen = given & ~strange & (found[:, 0] != STATUSES.index(CONVERGED))
+        if fallen.any():  # what cannot say why it fell short is computed again
+            messages = self.facts(quantity, place).get("messages", {})
+            strange |= fallen & [name_of(key) not in messages for key in keys]
         found[strange] = np.nan
         return Piece(quantity, place, rows, keys, found, damaged + int(strange.sum()))
 
