@@ -230,7 +230,7 @@ class _Jobs:
             done = Done([Result({}, FAILED, str(done))] * len(work.rows), 0.0, "{}", 0)
         found = dict(zip(dict.fromkeys(keys[lacking].tolist()), done.results, strict=True))
         messages: dict[str, str] = {}
-        for piece in pieces:
+        for piece in pieces if len(lacking) < len(keys) else ():
             messages |= self.store.facts(piece.quantity, piece.place).get("messages", {})
         for place in lacking.tolist():
             result = found[keys[place]]
