@@ -16,8 +16,9 @@ from cyclopts import Parameter as Option
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
 from sparsetoken.cli.output import Answer, message, table
+from sparsetoken.cli.progress import ProgressLines
 from sparsetoken.files import require_place, written_whole
-from sparsetoken.progress import progress_of
+from sparsetoken.progress import progress_of, showing
 from sparsetoken.validation import Failure, InvalidInput, integer
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ def _run(
 
     with (
         executor_of(workers, address) as (executor, calls),
+        showing(ProgressLines.unless_terminal),
         progress_of("results", 0) as progress,
     ):
 
