@@ -452,6 +452,8 @@ def test_a_sweep_in_a_zip_file_is_read(here):
     run("results", "s.zarr.zip", "--export", "a.csv")
     run("results", "spec.zarr", "--export", "b.csv")
     assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
+    run("results", "spec.zarr", "--export", "S.ZARR.ZIP")
+    assert (here / "S.ZARR.ZIP").read_bytes() == (here / "s.zarr.zip").read_bytes()
     found = run("sweep", "spec.toml", "--store", "s.zarr.zip")
     assert found.exit_code == 2
     assert "no .zarr.zip" in found.stderr
