@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import multiprocessing
 import os
 import signal
 import socket
@@ -190,7 +191,11 @@ def test_an_executor_that_cancels_or_takes_no_more_work():
     threads.shutdown()
     with pytest.raises(RunStopped, match="takes no more work"):
         list(completed(abs, [1], threads))
-    with ProcessPoolExecutor(1) as broken, pytest.raises(RunStopped, match="takes no more work"):
+    spawn = multiprocessing.get_context("spawn")  # JAX may have threads here
+    with (
+        ProcessPoolExecutor(1, spawn) as broken,
+        pytest.raises(RunStopped, match="takes no more work"),
+    ):
         list(completed(die, [1], broken))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from command_line import invoke
-from sparsetoken.workers import RunStopped, WorkerPool
+from sparsetoken.workers import RunStopped
 
 SPEC = """\
 experiment = "alignment"
@@ -321,11 +321,6 @@ def test_plots_that_are_refused(here, arguments, words):
     found = run("plot", "spec.zarr", *arguments)
     assert found.exit_code == 2
     assert words in found.stderr
-
-
-def test_processes_are_the_default():
-    with WorkerPool(1) as pool:
-        assert pool.submit(os.getpid).result() != os.getpid()
 
 
 def test_ctrl_c_ends_at_once_and_the_store_resumes(tmp_path):

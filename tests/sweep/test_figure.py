@@ -192,7 +192,7 @@ def test_figures_that_are_refused(axes, plot, words):
 
 def test_a_sweep_without_results_is_refused():
     sweep = grid([LOADS])
-    with pytest.raises(InvalidInput, match="found by a result"):
+    with pytest.raises(InvalidInput, match="has results of"):
         drawn_of(sweep, dataset(sweep, lambda point: 1.0).drop_vars("theory_test_error"))
 
 

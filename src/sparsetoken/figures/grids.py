@@ -103,7 +103,7 @@ class _Picture:
         self.dataset, self.value, self.x, self.other, self.is_map = dataset, value, x, other, is_map
         shown = [q for q in QUANTITIES if f"{q}_{value}" in dataset]
         if not shown:
-            raise InvalidInput("value", "found by a result of the sweep", value)
+            raise InvalidInput("value", "one that the sweep has results of", value)
         self.xs = dataset[x].to_numpy()
         self.others = dataset[other].to_numpy() if other else np.array([""])
         placed = [dim for name in (x, other) if name for dim in dataset[name].dims]

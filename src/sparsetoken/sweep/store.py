@@ -35,6 +35,7 @@ from sparsetoken.sweep.parameters import CONVERGED, MISSING, QUANTITIES, STATUSE
 from sparsetoken.validation import Failure, InvalidInput
 
 ZIP = ".zarr.zip"
+PARTIAL = ".partial"  # the ending of what an interrupted write leaves
 
 
 class StoreError(Failure):
@@ -167,11 +168,11 @@ class Store:
         return self._sync(listed(), optional=True) or set()
 
     def _holds_other_files(self) -> bool:
-        """Return whether anything is there but what an interrupted creation leaves."""
+        """Return whether anything is there but what an interrupted write leaves."""
 
         async def found() -> bool:
             names = [name async for name in self._place.list_dir("")]
-            return any(not name.endswith(".partial") for name in names)
+            return any(not name.endswith(PARTIAL) for name in names)
 
         return bool(self._sync(found(), optional=True))
 
@@ -369,7 +370,8 @@ class Store:
         require_place("--export", path)
         with written_whole(path) as aside, zipfile.ZipFile(aside, "w") as file:
             for name in sorted(self._names()):
-                file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
+                if not name.endswith(PARTIAL):
+                    file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
 
 
 def _chunk(name: str, place: Place) -> str:
