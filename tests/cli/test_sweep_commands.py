@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from command_line import invoke
-from sparsetoken.workers import RunStopped, WorkerPool
+from sparsetoken.workers import RunStopped
 
 SPEC = """\
 experiment = "alignment"
@@ -323,11 +323,6 @@ def test_plots_that_are_refused(here, arguments, words):
     assert words in found.stderr
 
 
-def test_processes_are_the_default():
-    with WorkerPool(1) as pool:
-        assert pool.submit(os.getpid).result() != os.getpid()
-
-
 def test_ctrl_c_ends_at_once_and_the_store_resumes(tmp_path):
     (tmp_path / "spec.toml").write_text(
         SPEC.replace('"theory", ', "")
@@ -452,6 +447,8 @@ def test_a_sweep_in_a_zip_file_is_read(here):
     run("results", "s.zarr.zip", "--export", "a.csv")
     run("results", "spec.zarr", "--export", "b.csv")
     assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
+    run("results", "spec.zarr", "--export", "S.ZARR.ZIP")
+    assert (here / "S.ZARR.ZIP").read_bytes() == (here / "s.zarr.zip").read_bytes()
     found = run("sweep", "spec.toml", "--store", "s.zarr.zip")
     assert found.exit_code == 2
     assert "no .zarr.zip" in found.stderr

@@ -192,7 +192,7 @@ def test_figures_that_are_refused(axes, plot, words):
 
 def test_a_sweep_without_results_is_refused():
     sweep = grid([LOADS])
-    with pytest.raises(InvalidInput, match="found by a result"):
+    with pytest.raises(InvalidInput, match="has results of"):
         drawn_of(sweep, dataset(sweep, lambda point: 1.0).drop_vars("theory_test_error"))
 
 
@@ -201,3 +201,14 @@ def test_names_of_losses_are_drawn_as_they_are_written(curves):
     sweep = grid([LOADS, listed("loss", ["square", "$\\frac{$"])], x="alpha1", curves=curves)
     figure, _ = drawn_of(sweep, dataset(sweep, lambda point: point["alpha1"]))
     figure.draw_without_rendering()
+
+
+def test_a_point_with_a_part_of_its_trials_is_drawn_and_told():
+    sweep = grid([LOADS], quantities=("simulation",), x="alpha1")
+    found = dataset(sweep, lambda point: point["alpha1"])
+    found["simulation_status"][0, 0] = "missing"
+    found["simulation_test_error"][0, 0] = math.nan
+    figure, drawn = drawn_of(sweep, found)
+    (axes,) = figure.axes
+    assert len(axes.containers) == 3
+    assert drawn == (3, 0, 1)

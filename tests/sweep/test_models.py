@@ -113,6 +113,21 @@ def test_a_model_of_another_version_shares_no_results(entry, tmp_path):
         errors(tmp_path / "s.zarr", grid(listed("cosine", COSINES)))
 
 
+def test_it_may_be_added_to_a_sweep_of_other_models(entry, tmp_path):
+    for names in (["attention"], ["attention", entry.name]):
+        axes = [listed("model", names)]
+        found = Grid("learning", axes, {**FIXED, "cosine": 0.9})
+        assert run(found, tmp_path / "s.zarr").done == len(names)
+
+
+@pytest.mark.parametrize("name", ["seed", "theory_status"])
+def test_a_field_with_a_name_of_the_store_is_refused(entry, name):
+    kind = dataclasses.make_dataclass("Kind", [(name, int, 1)], bases=(entry.kind,), frozen=True)
+    models.register(dataclasses.replace(entry, kind=kind))
+    with pytest.raises(InvalidInput, match=f"without this field; got '{name}'"):
+        grid(listed(name, [1, 2]))
+
+
 def test_a_model_that_is_not_registered_is_refused():
     with pytest.raises(InvalidInput) as caught:
         grid(listed("cosine", COSINES))

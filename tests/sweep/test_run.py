@@ -249,6 +249,12 @@ def test_a_run_has_a_worker(tmp_path, workers):
     assert not (tmp_path / "s.zarr").exists()
 
 
+def test_what_is_no_executor_is_refused(tmp_path):
+    with pytest.raises(InvalidInput, match="executor must be"):
+        run(GRID, tmp_path / "s.zarr", 2)
+    assert not (tmp_path / "s.zarr").exists()
+
+
 def test_the_time_of_a_huge_grid_is_told_at_once():
     axes = [linear(name, 1, 2, 100_000) for name in ("strength", "alpha1", "ridge")]
     grid = Grid("learning", axes, {"length": 4, "model": "pooled", "tolerance": 1e-2})

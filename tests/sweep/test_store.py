@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import random
+import re
 import shutil
 import sqlite3
 
@@ -104,6 +105,47 @@ def test_a_larger_grid_keeps_what_is_there(path, changes, monkeypatch):
     assert xr.open_zarr(path).sizes["trial"] == grid.trials
 
 
+def test_a_store_that_another_run_has_extended_is_not_cut(path):
+    store = Store(path)
+    assert store.grid == GRID
+    run(extended(trials=5), path)
+    with pytest.raises(InvalidInput, match="trials must be that of the store, 5; got 3"):
+        run(GRID, store)
+
+
+def test_of_two_extensions_at_once_one_is_told(path, monkeypatch):
+    opened, calls = Store._open_arrays, []
+
+    def late(store):
+        calls.append(store)
+        if len(calls) == 2:  # the files are written, and not yet opened
+            Store(path).prepare(extended(trials=5))
+        opened(store)
+
+    monkeypatch.setattr(Store, "_open_arrays", late)
+    with pytest.raises(StoreError, match="was replaced or extended"):
+        run(GRID, path)
+    assert Store(path).grid.trials == 5
+
+
+def test_a_piece_that_is_written_while_files_are_listed_is_not_damaged(path, monkeypatch):
+    """It is written just before the second listing, what it was computed with last."""
+    chunk, facts = path / "theory" / "c", path / "theory_computed_with" / "c"
+    for folder in (chunk, facts):
+        folder.rename(path.parent / folder.parent.name)
+    names, calls = Store._names, []
+
+    def listed(store, prefix):
+        calls.append(prefix)
+        if len(calls) == 2:
+            for folder in (chunk, facts):
+                (path.parent / folder.parent.name).rename(folder)
+        return names(store, prefix)
+
+    monkeypatch.setattr(Store, "_names", listed)
+    assert count(Store(path)).damaged == 0
+
+
 def test_a_quantity_may_be_added(tmp_path):
     run(extended(quantities=("theory",)), tmp_path / "s.zarr")
     assert run(GRID, tmp_path / "s.zarr").done == TOTAL
@@ -146,6 +188,18 @@ def test_what_is_no_store_is_refused_and_stays(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InvalidInput, match="a folder, a URL or"):
         Store(tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("", "a folder, a URL or a .zarr.zip file; got ''"),
+        ("none://x", "a URL of fsspec; got 'none://x'. Protocol not known: none"),
+    ],
+)
+def test_places_that_are_refused(place, words):
+    with pytest.raises(InvalidInput, match=re.escape(words)):
+        Store(place)
 
 
 def test_a_store_in_sqlite_is_named(tmp_path):
@@ -352,10 +406,15 @@ def test_pieces_fill_the_array_once_and_have_few_results():
 def test_a_zip_file_is_read_and_has_the_same_bytes_each_time(path, tmp_path):
     for name in ("a", "b"):
         Store(path).copy_to_zip(tmp_path / f"{name}.zarr.zip")
+        (path / "theory" / "c" / "0" / "0.0123.partial").touch()  # of a run that was killed
     assert (tmp_path / "a.zarr.zip").read_bytes() == (tmp_path / "b.zarr.zip").read_bytes()
     assert to_frame(tmp_path / "a.zarr.zip").equals(to_frame(path))
     with pytest.raises(InvalidInput, match=r"no \.zarr\.zip"):
         run(GRID, tmp_path / "a.zarr.zip")
+
+
+def test_a_url_of_a_file_is_its_path(path):
+    assert Store(path.as_uri()).path == str(path)
 
 
 def test_a_url_of_fsspec_is_a_store(path):

@@ -201,7 +201,7 @@ def results(
     }
     if export is not None:
         with _can_be_written(export):
-            if export.name.endswith(".zip"):
+            if export.name.lower().endswith(".zip"):
                 place.copy_to_zip(export)
             else:
                 dataset.export(found, export)
@@ -263,5 +263,5 @@ def plot(
     fallen = ""
     if drawn.not_converged or drawn.missing:
         fallen = f"{drawn.not_converged} points did not converge and are hollow; "
-        fallen += f"{drawn.missing} are missing."
+        fallen += f"{drawn.missing} lack results."
     return Answer("Figure", {"figure": str(path), **drawn._asdict()}, shortfall=fallen)

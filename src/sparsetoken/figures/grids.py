@@ -23,7 +23,7 @@ CONVERGED, MISSING = "converged", "missing"
 
 
 class Drawn(NamedTuple):
-    """How many points a figure shows, and how many of them fell short."""
+    """How many points a figure shows, and how many of them fell short or lack results."""
 
     points: int
     not_converged: int
@@ -34,7 +34,7 @@ class Means(NamedTuple):
     """Predictions, or means over trials with standard errors: arrays over x, curves, panels.
 
     In place of curves stands the y of a heat map. A status is that of the first trial that is
-    not converged.
+    not converged, and missing if all trials are.
     """
 
     values: np.ndarray
@@ -103,7 +103,7 @@ class _Picture:
         self.dataset, self.value, self.x, self.other, self.is_map = dataset, value, x, other, is_map
         shown = [q for q in QUANTITIES if f"{q}_{value}" in dataset]
         if not shown:
-            raise InvalidInput("value", "found by a result of the sweep", value)
+            raise InvalidInput("value", "one that the sweep has results of", value)
         self.xs = dataset[x].to_numpy()
         self.others = dataset[other].to_numpy() if other else np.array([""])
         placed = [dim for name in (x, other) if name for dim in dataset[name].dims]
@@ -136,7 +136,7 @@ class _Picture:
             squares = np.nansum((values - mean[..., None]) ** 2, axis=-1)
             errors = np.nan_to_num(np.sqrt(squares / (count - 1) / count), posinf=0.0)
         fallen = ~np.isin(statuses, (CONVERGED, MISSING))
-        first = np.argmax(fallen, axis=-1)[..., None]
+        first = np.argmax(2 * fallen + (statuses == CONVERGED), axis=-1)[..., None]
         return Means(mean, errors, np.take_along_axis(statuses, first, axis=-1)[..., 0])
 
     def drawn(self) -> tuple[Figure, Drawn]:
@@ -162,9 +162,11 @@ class _Picture:
             figure.colorbar(mappable, ax=list(places), label=_words(self.value))
         elif self.other:
             self._legend(figure)
-        statuses = [s for found in self.means.values() for s in found.statuses.ravel()]
-        missing, whole = statuses.count(MISSING), statuses.count(CONVERGED)
-        return figure, Drawn(len(statuses), len(statuses) - whole - missing, missing)
+        statuses = np.concatenate([found.statuses.ravel() for found in self.means.values()])
+        fallen = int((~np.isin(statuses, (CONVERGED, MISSING))).sum())
+        lacking = [self.dataset[f"{quantity}_status"] == MISSING for quantity in self.means]
+        missing = sum(int(gap.any({*gap.dims} & {"trial"}).sum()) for gap in lacking)
+        return figure, Drawn(len(statuses), fallen, missing)
 
     def _frame(self) -> tuple[Figure, list[Axes]]:
         last = self.dataset.sizes[self.free[-1]] if self.free else 1

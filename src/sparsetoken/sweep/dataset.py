@@ -192,7 +192,9 @@ def export(dataset: xr.Dataset, path: Path) -> None:
             whole = {
                 n: dataset[n].astype(str) for n in dataset.data_vars if dataset[n].dtype == object
             }
-            dataset.assign(whole).to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
+            seed = str(dataset.attrs["seed"])  # integers of this format have 32 bits
+            dataset = dataset.assign(whole).assign_attrs(seed=seed)
+            dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
         elif path.suffix.lower() == ".csv":
             table(dataset).to_csv(aside, index=False, lineterminator="\n")
         else:

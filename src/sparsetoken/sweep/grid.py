@@ -27,6 +27,14 @@ from sparsetoken.sweep.parameters import (
 )
 from sparsetoken.validation import InvalidInput, choice, integer
 
+RESERVED = {
+    *("experiment", "version", "model_version", "quantity", "seed", "trial", "result"),
+    *("status", "key", "message", "seconds", "computed_with"),
+}
+"""The names that a store has for itself, which no field of a model can have."""
+
+RENAME = "Sweeps have that name for something else: rename the field."
+
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
@@ -203,6 +211,9 @@ class Grid:
 
     def _present_versions(self) -> dict[str, int]:
         entries = outside_models(self.models)
+        for name in (name for entry in entries for name in entry.options):
+            if name in RESERVED or name.startswith(QUANTITIES):
+                raise InvalidInput("model", "one without this field", name, RENAME)
         return {entry.name: entry.version for entry in entries} | {
             self.experiment: VERSIONS[self.experiment]
         }

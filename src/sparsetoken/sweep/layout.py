@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -92,10 +91,6 @@ class Layout:
         """Return the part of the array that a piece of work fills."""
         triples = zip(place, self.chunks, self.shape, strict=True)
         return tuple(slice(i * n, min((i + 1) * n, size)) for i, n, size in triples)
-
-    def size(self, place: Place) -> int:
-        """Return the number of results of a piece."""
-        return math.prod(part.stop - part.start for part in self.region(place)[:-1])
 
     def rows(self, place: Place) -> list[Row]:
         """Return what each result of a piece depends on, the last dimension moving fastest."""

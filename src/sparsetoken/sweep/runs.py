@@ -21,7 +21,7 @@ from sparsetoken.sweep.layout import Layout, Place, Row, name_of, results_of
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, STATUSES
 from sparsetoken.sweep.store import Piece, Store
 from sparsetoken.validation import integer
-from sparsetoken.workers import WorkerDied, completed
+from sparsetoken.workers import WorkerDied, completed, require_executor
 
 LONG, MOST_TIMED = 2.0, 20
 
@@ -132,7 +132,7 @@ def run(
     """
     store = store if isinstance(store, Store) else Store(store)
     integer("workers", workers, 1)
-    if executor is not None and not isinstance(executor, ThreadPoolExecutor):
+    if executor is not None and not isinstance(require_executor(executor), ThreadPoolExecutor):
         pickle.dumps(Definitions(grid.losses, outside_models(grid.models)))
     if store.prepare(grid):
         on_damaged("its metadata are")

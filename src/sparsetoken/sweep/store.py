@@ -35,6 +35,7 @@ from sparsetoken.sweep.parameters import CONVERGED, MISSING, QUANTITIES, STATUSE
 from sparsetoken.validation import Failure, InvalidInput
 
 ZIP = ".zarr.zip"
+PARTIAL = ".partial"  # the ending of what an interrupted write leaves
 
 
 class StoreError(Failure):
@@ -100,7 +101,9 @@ class Store:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = str(path)
+        self.path = str(path).removeprefix("file://")
+        if not self.path:
+            raise InvalidInput("store", f"a folder, a URL or a {ZIP} file", self.path)
         self._zarr = needed("zarr", "to keep sweeps", "data")
         self._place = self._opened(write=False)
         self._grid: Grid | None = None
@@ -112,7 +115,11 @@ class Store:
         storage = needed("zarr.storage", "to keep sweeps", "data")
         if "://" in self.path:
             needed("fsspec", "to reach a URL", "data")
-            return storage.FsspecStore.from_url(self.path, read_only=not write)
+            try:
+                return storage.FsspecStore.from_url(self.path, read_only=not write)
+            except (ImportError, ValueError) as error:
+                remedy = f"{error}."
+                raise InvalidInput("store", "at a URL of fsspec", self.path, remedy) from None
         path = Path(self.path)
         if not path.is_file():
             return storage.LocalStore(path, read_only=not write)
@@ -161,11 +168,11 @@ class Store:
         return self._sync(listed(), optional=True) or set()
 
     def _holds_other_files(self) -> bool:
-        """Return whether anything is there but what an interrupted creation leaves."""
+        """Return whether anything is there but what an interrupted write leaves."""
 
         async def found() -> bool:
             names = [name async for name in self._place.list_dir("")]
-            return any(not name.endswith(".partial") for name in names)
+            return any(not name.endswith(PARTIAL) for name in names)
 
         return bool(self._sync(found(), optional=True))
 
@@ -225,9 +232,10 @@ class Store:
         InvalidInput
             If there is something else, or the sweep of another grid.
         StoreError
-            If it cannot be written.
+            If it cannot be written, or another run extends it at the same time.
         """
         damaged, chunks = False, {}
+        self._grid = None  # another run may have extended it
         if not self.exists():
             if self._holds_other_files():
                 legal = "a store, or a folder that is empty or not there"
@@ -245,6 +253,7 @@ class Store:
                 self._set(name, content)
         self._grid = grid
         self._open_arrays()
+        self.require_same()  # as what was opened may be the sweep of a run that began with this
         return damaged
 
     def _chunks_of(self, grid: Grid) -> dict[str, tuple[int, ...]]:
@@ -285,7 +294,8 @@ class Store:
     def pieces(self) -> Iterator[Piece]:
         """Yield all pieces of work, with what is there of them."""
         for quantity in self.grid.quantities:
-            known = self._names(f"{quantity}/c/"), self._names(f"{quantity}_{FACTS}/c/")
+            facts = self._names(f"{quantity}_{FACTS}/c/")  # first: a run writes them last
+            known = self._names(f"{quantity}/c/"), facts
             for place in self.layout(quantity).places():
                 yield self.piece(quantity, place, known)
 
@@ -360,7 +370,8 @@ class Store:
         require_place("--export", path)
         with written_whole(path) as aside, zipfile.ZipFile(aside, "w") as file:
             for name in sorted(self._names()):
-                file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
+                if not name.endswith(PARTIAL):
+                    file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
 
 
 def _chunk(name: str, place: Place) -> str:
