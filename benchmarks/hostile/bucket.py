@@ -1,4 +1,4 @@
-"""Sweeps in a bucket of a local S3 server (moto) and in memory://: kill, resume, damage, two at once.
+"""Sweeps in a bucket of a local S3 server (moto) and in memory://: kills, damage, two at once.
 
     pip install 'moto[server]' s3fs
 

@@ -144,7 +144,7 @@ def main() -> None:
         for number, (kind, sent, whole, terminal) in enumerate(cases):
             arguments = SIMULATE
             if kind == "sweep":
-                store = str(folder / f"{number}.sqlite")
+                store = str(folder / f"{number}.zarr")
                 arguments = ["sweep", str(folder / "spec.toml"), "--store", store, "--workers", "2"]
             faults = ended(arguments, sent, whole, terminal)
             tried, wrong = tried + 1, wrong + bool(faults)
