@@ -212,15 +212,16 @@ def main() -> None:
             ends = [outcome]
             if number % 10 == 0:
                 ends.append(exported(path, outcome))
-                found[kind, "(exports tried)"] += 1
+                found[kind, "exports tried"] += 1
             ends.append(after_the_sweep(path, files, truth))
             put(path, files)
             found.update((kind, end) for end in ends if end)
-            found[kind, "(tried)"] += 1
+            found[kind, "tried"] += 1
             if any(end.isupper() or end[:5].isupper() for end in ends if end):
                 print(f"{kind}: {', '.join(changed)}: {', '.join(ends)}", flush=True)
-    for (kind, end), times in sorted(found.items()):
-        print(f"{kind}: {end}: {times}", flush=True)
+    for kind in sorted({kind for kind, _ in found}):
+        ends = sorted((end, times) for (own, end), times in found.items() if own == kind)
+        print(f"{kind}: {', '.join(f'{times} {end}' for end, times in ends)}", flush=True)
 
 
 if __name__ == "__main__":
