@@ -168,15 +168,8 @@ def curve_damped() -> Action:
 
 def diagram_ours() -> Action:
     """A sweep over (strength, alpha1) on two processes, the query trained at each point."""
-    from sparsetoken.sweep import (
-        Grid,
-        GridPlan,
-        Store,
-        WorkerPool,
-        linear,
-        logarithmic,
-        run,
-    )
+    from sparsetoken.sweep import Grid, linear, logarithmic, run
+    from sparsetoken.workers import WorkerPool
 
     grid = Grid(
         "learning",
@@ -186,12 +179,8 @@ def diagram_ours() -> Action:
     )
 
     def act(i: int) -> dict:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            Store(f"{folder}/diagram.sqlite") as store,
-            WorkerPool(2) as pool,
-        ):
-            return run(store, GridPlan(grid), pool, workers=2)._asdict()
+        with tempfile.TemporaryDirectory() as folder, WorkerPool(2) as pool:
+            return run(grid, f"{folder}/diagram.zarr", pool, workers=2)._asdict()
 
     return act
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,9 +19,9 @@ import numpy as np
 LIMITS = (6, 8, 10, 12, 16, 24, 32, 48, 80)
 SPEC = 'experiment = "alignment"\n[axes]\nstrength = [1.0, 2.0, 3.0]\n'
 COMMANDS = (
-    ("sweep", "spec.toml", "--store", "new.sqlite", "--workers", "1"),
-    ("results", "s.sqlite", "--export", "t.csv"),
-    ("plot", "s.sqlite", "--out", "p.svg"),
+    ("sweep", "spec.toml", "--store", "new.zarr", "--workers", "1"),
+    ("results", "s.zarr", "--export", "t.csv"),
+    ("plot", "s.zarr", "--out", "p.svg"),
     ("fit", "bags.npz", "--out", "m.skops"),
     ("predict", "pooled"),
 )
@@ -32,7 +33,7 @@ def make(folder: Path) -> None:
     (folder / "spec.toml").write_text(SPEC)
     rng = np.random.default_rng(0)
     np.savez(folder / "bags.npz", X=rng.standard_normal((40, 3, 4)), y=np.arange(40) % 2)
-    sweep = [*START, "sweep", "spec.toml", "--store", "s.sqlite", "--workers", "1"]
+    sweep = [*START, "sweep", "spec.toml", "--store", "s.zarr", "--workers", "1"]
     subprocess.run(sweep, cwd=folder, check=True, capture_output=True)
 
 
@@ -62,7 +63,7 @@ def main() -> None:
         many = (*COMMANDS[0][:-1], "400")
         cases = [(many, 64), *((command, n) for command in COMMANDS for n in limits)]
         for command, limit in cases:
-            (folder / "new.sqlite").unlink(missing_ok=True)
+            shutil.rmtree(folder / "new.zarr", ignore_errors=True)
             code, told = fault(command, limit, folder)
             wrong += bool(told)
             print(f"{' '.join(command)}, {limit} files: exit code {code} {told}", flush=True)

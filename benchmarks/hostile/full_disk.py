@@ -1,10 +1,10 @@
-"""Run the commands that write files on a disk that is full, nearly full, or without inodes.
+"""Run the commands that write files on a disk that is full, read-only or without inodes.
 
 The disk is a small tmpfs of its own, which needs the right to mount (root, or a user namespace).
 Where there is none, the size of files is limited instead (RLIMIT_FSIZE), and the script says so.
 Each command runs with several sizes of free space. It must end with the same output as with room,
 or with exit code 1 or 2 and one message, without a traceback; then it must have left nothing but a
-store and its log, or kept pieces of work. After space is freed the same command must end with the
+store and the finished pieces of a report. After space is freed the same command must end with the
 same output. Needs Linux.
 """
 
@@ -26,10 +26,10 @@ from pathlib import Path
 import numpy as np
 
 from sparsetoken.estimators.saving import load
-from sparsetoken.sweep import Store, export_table
+from sparsetoken.sweep import to_frame
 
 INNER = "--inside"
-SIZE, INODES = 4096, 64  # KiB and inodes of the disk
+SIZE, INODES = 4096, 512  # KiB and inodes of the disk
 SPEC = """experiment = "alignment"
 [axes]
 strength = { from = 1, to = 5, points = 100 }
@@ -40,7 +40,7 @@ SMALL_PAGE = (
     "e.GRID = {name: values[:1] for name, values in e.GRID.items()}; main()"
 )
 FIT = ("fit", "MADE/bags.npz", "--model", "pooled", "--out")
-LEFT = ("s.sqlite",)  # with what SQLite has beside it
+READ_ONLY = -1  # in place of the KiB that are free
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,29 +73,23 @@ class Case:
 CASES = (
     Case(
         "sweep",
-        ("sweep", "MADE/spec.toml", "--store", "DISK/s.sqlite", "--workers", "1"),
-        "s.sqlite",
-        (0, 4, 16, 40, 72, 104, 150),
+        ("sweep", "MADE/spec.toml", "--store", "DISK/s.zarr", "--workers", "1"),
+        "s.zarr",
+        (0, 4, 16, 40, 64, 80, 96),
     ),
-    Case("results .csv", ("results", "MADE/s.sqlite", "--export", "DISK/t.csv"), "t.csv"),
-    Case(
-        "results .parquet", ("results", "MADE/s.sqlite", "--export", "DISK/t.parquet"), "t.parquet"
-    ),
-    Case(
-        "results .sqlite",
-        ("results", "MADE/s.sqlite", "--export", "DISK/n.sqlite"),
-        "n.sqlite",
-        (0, 4, 16, 40, 64, 96, 150),
-    ),
-    Case("results of a store on it", ("results", "DISK/s.sqlite"), "s.sqlite", (0, 4), "s.sqlite"),
     *(
-        Case(f"plot {end}", ("plot", "MADE/s.sqlite", "--out", f"DISK/p{end}"), f"p{end}", (0, 8))
+        Case(f"results {end}", ("results", "MADE/s.zarr", "--export", f"DISK/t{end}"), f"t{end}")
+        for end in (".csv", ".parquet", ".nc", ".zarr.zip")
+    ),
+    Case("results of a store on it", ("results", "DISK/s.zarr"), "s.zarr", (0, 4), "s.zarr"),
+    *(
+        Case(f"plot {end}", ("plot", "MADE/s.zarr", "--out", f"DISK/p{end}"), f"p{end}", (0, 8))
         for end in (".svg", ".png", ".pdf")
     ),
     *(Case(f"fit {end}", (*FIT, f"DISK/m{end}"), f"m{end}", (0,)) for end in (".skops", ".joblib")),
     Case("reproduce, from nothing", ("reproduce", "alignment", "--out", "DISK/r"), "r", (0, 100)),
     Case(
-        "reproduce, from kept work",
+        "reproduce, from the store",
         ("reproduce", "alignment", "--out", "DISK/r"),
         "r",
         (0, 100, 250),
@@ -114,7 +108,7 @@ CASES = (
             ("forecast", "MADE/bags.npz"),
             ("predict", "pooled"),
             ("simulate", "pooled", "--dimension", "20", "--trials", "2"),
-            ("results", "MADE/s.sqlite"),
+            ("results", "MADE/s.zarr"),
             ("align",),
         )
     ),
@@ -131,9 +125,17 @@ class Tmpfs:
         command = ["mount", "-t", "tmpfs", "-o", f"size={SIZE}k,nr_inodes={INODES}"]
         subprocess.run([*command, "tmpfs", str(folder)], check=True)
 
+    def _mount(self, how: str) -> None:
+        subprocess.run(["mount", "-o", f"remount,{how}", str(self.folder)], check=True)
+
     @contextlib.contextmanager
     def with_free(self, kib: int, inodes: int):
         """Leave so many KiB and inodes, and return what a process must do before it starts."""
+        if kib == READ_ONLY:
+            self._mount("ro")
+            yield None
+            self._mount("rw")
+            return
         ballast = self.folder / "ballast"
         ballast.mkdir()
         state = os.statvfs(self.folder)
@@ -198,13 +200,13 @@ class Trial:
     def result(self) -> object:
         """Return what the command has made; of a store its table, of a report its claims."""
         path = self.disk.folder / (self.case.result or "out")
+        if path.suffix == ".zarr":
+            return to_frame(path).to_csv()
         if path.is_dir():
             claims = path / "claims.json"
             if claims.exists():
                 return json.loads(claims.read_text())["claims"]
             return (path / "index.html").read_bytes()
-        if path.suffix == ".sqlite":
-            return table_of(path, self.work)
         if path.suffix in (".skops", ".joblib"):
             return load(path, trust_pickle=True).coef_.tobytes()
         return path.read_bytes()
@@ -236,7 +238,8 @@ class Trial:
         for path in sorted(self.disk.folder.rglob("*")):
             if path.is_dir() or "ballast" in path.parts or path.name == "out":
                 continue
-            if path.name.startswith(LEFT) or path.match("r/work/[!.]*"):
+            kept = "s.zarr" in path.parts or path.parent.name == "work"
+            if kept and not path.name.startswith(".") and path.suffix != ".partial":
                 continue
             if self.case.given and (self.made / path.relative_to(self.disk.folder)).exists():
                 continue
@@ -244,22 +247,15 @@ class Trial:
         return found
 
 
-def table_of(store: Path, work: Path) -> bytes:
-    """Return the rows of a store as CSV."""
-    with Store(store, write=False) as file:
-        export_table(file, work / "table.csv")
-    return (work / "table.csv").read_bytes()
-
-
 def make(folder: Path, report: bool) -> None:
-    """Make the files that commands read, on demand the kept work of a report too."""
+    """Make the files that commands read, on demand the store of a report too."""
     (folder / "spec.toml").write_text(SPEC)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 3, 4)), np.arange(60) % 2
     X[:, 0, 0] += 3 * y
     np.savez(folder / "bags.npz", X=X, y=y)
     start = [sys.executable, "-m", "sparsetoken"]
-    commands = [["sweep", "spec.toml", "--store", "s.sqlite"]]
+    commands = [["sweep", "spec.toml", "--store", "s.zarr"]]
     commands += [["reproduce", "alignment", "--out", "r"]] if report else []
     for command in commands:
         subprocess.run([*start, *command], cwd=folder, check=True, capture_output=True)
@@ -284,13 +280,14 @@ def measure(disk: Tmpfs | Limited, work: Path, only: str) -> None:
         expected = trial.result()
         free = [(kib, INODES // 2) for kib in case.free]
         if isinstance(disk, Tmpfs) and case.result and not case.given:
-            free += [(SIZE // 2, inodes) for inodes in (0, 1)]
+            free += [(SIZE // 2, inodes) for inodes in (0, 1)] + [(READ_ONLY, 0)]
         for kib, inodes in free:
             faults = trial.faults(kib, inodes, expected)
             found["tried"] += 1
             found["wrong"] += bool(faults)
             told = "; ".join(faults) or "held"
-            print(f"{case.name}, {kib} KiB, {inodes} inodes free: {told}", flush=True)
+            room = "read-only" if kib == READ_ONLY else f"{kib} KiB, {inodes} inodes free"
+            print(f"{case.name}, {room}: {told}", flush=True)
     print(f"{disk.words}: {found['tried']} tried, {found['wrong']} wrong")
 
 

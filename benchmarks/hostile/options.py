@@ -27,16 +27,20 @@ class Counts:
     def pytest_runtest_call(self, item: pytest.Item):
         ends = self.ends[item.name.removeprefix("test_")]
 
-        class Runner(item.module.CliRunner):
-            def invoke(self, *given, **options):
-                ends["tried"] += 1
-                done = super().invoke(*given, **options)
-                stopped = type(done.exception).__name__ == "TooLong"
-                ends["stopped" if stopped else f"exit code {done.exit_code}"] += 1
-                return done
+        invoke = item.module.invoke
+
+        def counted(*given):
+            ends["tried"] += 1
+            try:
+                done = invoke(*given)
+            except BaseException as error:
+                ends["stopped" if type(error).__name__ == "TooLong" else "wrong"] += 1
+                raise
+            ends[f"exit code {done.exit_code}"] += 1
+            return done
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(item.module, "CliRunner", Runner)
+            patch.setattr(item.module, "invoke", counted)
             return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -30,7 +30,7 @@ dimension = 400
 [axes]
 strength = [1.0, 2.0, 3.0]
 """
-SIMULATE = ["simulate", "attention", "--dimension", "600", "--trials", "400", "--workers", "2"]
+SIMULATE = ["simulate", "attention", "--dimension", "600", "--workers", "2", "--trials", "400"]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WORDS = {signal.SIGINT: "Interrupted.", signal.SIGTERM: "Terminated.", signal.SIGHUP: "Hung up."}
 
@@ -113,7 +113,7 @@ def ended(arguments: list[str], number: signal.Signals, whole: bool, terminal: b
 
 def survives(kills: int) -> list[str]:
     """Kill workers of `simulate`; return what is wrong with its result."""
-    arguments = [*SIMULATE, "--trials", "60", "--json"]
+    arguments = [*SIMULATE, "--json"]
     command = [sys.executable, "-m", "sparsetoken", *arguments]
     expected = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     process = subprocess.Popen(
@@ -121,7 +121,7 @@ def survives(kills: int) -> list[str]:
     )
     hit = 0
     while hit < kills and process.poll() is None:
-        time.sleep(random.uniform(2.0, 6.0))
+        time.sleep(random.uniform(0.5, 2.0))
         for pid in workers(process.pid)[:1]:
             os.kill(pid, signal.SIGKILL)
             hit += 1
@@ -144,7 +144,7 @@ def main() -> None:
         for number, (kind, sent, whole, terminal) in enumerate(cases):
             arguments = SIMULATE
             if kind == "sweep":
-                store = str(folder / f"{number}.sqlite")
+                store = str(folder / f"{number}.zarr")
                 arguments = ["sweep", str(folder / "spec.toml"), "--store", store, "--workers", "2"]
             faults = ended(arguments, sent, whole, terminal)
             tried, wrong = tried + 1, wrong + bool(faults)

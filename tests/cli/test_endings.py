@@ -42,7 +42,7 @@ def test_a_full_table_of_files_is_one_message(tmp_path):
         'experiment = "alignment"\nquantities = ["simulation"]\ntrials = 1\n'
         "[fixed]\ndimension = 12\nlength = 4\n[axes]\nstrength = [1.0, 2.0]\n"
     )
-    command = [*COMMAND, "sweep", str(spec), "--store", str(tmp_path / "s.sqlite")]
+    command = [*COMMAND, "sweep", str(spec), "--store", str(tmp_path / "s.zarr")]
     command += ["--workers", "1"]
     limited = [sys.executable, "-c", FEW_FILES.format(command)]
     done = subprocess.run(limited, capture_output=True, text=True)

@@ -8,8 +8,11 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import warnings
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,7 @@ from hypothesis import strategies as st
 
 from command_line import invoke
 from sparsetoken.cli.app import COMMANDS, application
+from sparsetoken.sweep import Grid, linear, run
 from sparsetoken.theory.oracle import strength
 
 CASES = int(os.environ.get("FUZZ_CASES", "8"))
@@ -35,8 +39,8 @@ QUICK = {
     "represent": ["--lengths", "2,4"],
     "reproduce": ["no such experiment"],
     "sweep": ["missing.toml"],
-    "results": ["missing.sqlite"],
-    "plot": ["missing.sqlite"],
+    "results": ["missing.zarr"],
+    "plot": ["missing.zarr"],
     "diagnose": ["missing.npz"],
     "forecast": ["missing.npz"],
     "fit": ["missing.npz"],
@@ -328,11 +332,58 @@ def test_any_bytes(command, content, ending):
     holds([command, f"bags.{ending}"])
 
 
+STORE = {}  # the files of a sweep, by name
+
+
+def stored(place):
+    """Make the folder place with the files of a sweep."""
+    if not STORE:
+        grid = Grid("alignment", [linear("strength", 1, 2, 2)], {"length": 4})
+        run(grid, "whole.zarr")
+        paths = [path for path in Path("whole.zarr").rglob("*") if path.is_file()]
+        STORE.update((str(p.relative_to("whole.zarr")), p.read_bytes()) for p in paths)
+    shutil.rmtree(place, ignore_errors=True)
+    for name, content in STORE.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(content)
+    return sorted(STORE)
+
+
 @drawn
-@given(st.sampled_from(["results", "plot"]), st.binary(max_size=200))
-def test_any_bytes_as_a_store(command, content):
-    Path("store.sqlite").write_bytes(content)
-    holds([command, "store.sqlite"])
+@given(
+    st.sampled_from(["results", "plot", "sweep"]),
+    st.integers(0, 100),
+    st.binary(max_size=60) | values.map(lambda value: json.dumps(value, default=str).encode()),
+    st.sampled_from(["file", "member", "zip", "member of zip"]),
+)
+def test_any_bytes_as_a_store(command, number, content, where):
+    """They are a file in its place, or one of those in the folder or the zip file of a sweep."""
+    folder, packed = Path("store.zarr"), Path("store.zarr.zip")
+    names = stored(folder)
+    if where.startswith("member"):
+        (folder / names[number % len(names)]).write_bytes(content)
+    if where == "member of zip":
+        packed.write_bytes(b"")
+        with zipfile.ZipFile(packed, "w") as file:
+            for name in names:
+                file.write(folder / name, name)
+    elif where == "zip":
+        packed.write_bytes(content)
+    elif where == "file":
+        shutil.rmtree(folder)
+        folder.write_bytes(content)
+    place = packed if "zip" in where else folder
+    if command == "sweep":
+        Path("spec.toml").write_text(
+            'experiment = "alignment"\n[fixed]\nlength = 4\n[axes]\nstrength = [1.0, 2.0]\n'
+        )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
+            holds(["sweep", "spec.toml", "--store", place, "--workers", "1"])
+    else:
+        holds([command, place])
+    if folder.is_file():
+        folder.unlink()
 
 
 @pytest.mark.parametrize("encrypted", [True, False])

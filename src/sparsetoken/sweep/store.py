@@ -362,7 +362,7 @@ class Store:
         """Return seconds, versions, machine and messages of a piece; {} if they are lost."""
         with contextlib.suppress(Exception):  # they belong to no result
             part = tuple(slice(i, i + 1) for i in place[:-1])
-            return json.loads(self._arrays[f"{quantity}_{FACTS}"][part].item())
+            return dict(json.loads(self._arrays[f"{quantity}_{FACTS}"][part].item()))
         return {}
 
     def copy_to_zip(self, path: Path) -> None:
