@@ -139,8 +139,8 @@ def in_pieces(grid):
 
 def test_a_piece_that_kills_its_worker_three_times_is_failed(tmp_path, monkeypatch):
     monkeypatch.setitem(compute_limits(), "alignment", 3)
-    monkeypatch.setattr("sparsetoken.sweep.runs.computed", dying(tmp_path / "mark", 99))
-    with WorkerPool(2) as pool:
+    with WorkerPool(2) as pool, monkeypatch.context() as patch:
+        patch.setattr("sparsetoken.sweep.runs.computed", dying(tmp_path / "mark", 99))
         found = run(in_pieces(GRID), tmp_path / "s.zarr", pool, workers=2)
     assert found.failed == 3
     assert found.left == 0
@@ -148,7 +148,6 @@ def test_a_piece_that_kills_its_worker_three_times_is_failed(tmp_path, monkeypat
     assert set(told["strength"]) == {4.0}
     assert told["message"].str.contains("died 3 times").all()
     assert told["cosine"].isna().all()
-    monkeypatch.undo()
     assert run(in_pieces(GRID), tmp_path / "s.zarr").failed == 3
     assert run(in_pieces(GRID), tmp_path / "s.zarr", retry_failed=True).failed == 0
 

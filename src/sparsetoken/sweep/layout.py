@@ -12,12 +12,11 @@ from sparsetoken.sweep.grid import Grid, combinations
 from sparsetoken.sweep.keys import canonical_text, number_of
 from sparsetoken.sweep.parameters import RESULTS, SERIES, defaults
 
-STATUS, KEY = "status", "key"
 MOST_PREDICTIONS = {"alignment": 512, "learning": 64, "capacity": 8}
-MOST_TRIALS, COORDINATES = 64, 6400
-"""The most results of a piece of work, which so takes about a second.
+MOST_TRIALS, TRIALS_OF_A_POINT, COORDINATES = 64, 8, 6400
+"""The most results of a piece of work, which then takes about a second.
 
-Of trials it has so many that their dimensions add up to 6400.
+Of trials it has no more than have 6400 coordinates together, and at most 8 of one point.
 """
 
 Place = tuple[int, ...]
@@ -26,7 +25,7 @@ Place = tuple[int, ...]
 
 def results_of(grid: Grid) -> tuple[str, ...]:
     """Return the names along the last dimension: status, key, then what the experiment finds."""
-    return (STATUS, KEY, *RESULTS[grid.experiment])
+    return ("status", "key", *RESULTS[grid.experiment])
 
 
 class Layout:
@@ -40,42 +39,35 @@ class Layout:
         Of the array, and of a piece of work, along `dims`.
     """
 
-    def __init__(self, grid: Grid, quantity: str, chunks: tuple[int, ...] | None = None) -> None:
+    def __init__(self, grid: Grid, quantity: str) -> None:
         self.grid, self.quantity = grid, quantity
         trials = {"trial": grid.trials} if quantity == "simulation" else {}
         lengths = {axis.label: len(axis) for axis in grid.axes} | trials
         last = len(results_of(grid))
         self.dims = (*lengths, "result")
         self.shape = (*lengths.values(), last)
-        self.chunks = chunks or (*self._block(lengths), last)
+        self.chunks = (*self._results_of_a_piece(), last)
 
-    def _block(self, lengths: dict[str, int]) -> tuple[int, ...]:
-        """Return the results of a piece along each dimension.
+    def _results_of_a_piece(self) -> tuple[int, ...]:
+        """Return the results of a piece along each dimension but the last.
 
-        It depends on the grid alone. Trials are filled up first, then what one call predicts,
-        then the last axes. No piece has several models: what one of them does not depend on is
-        then the same piece of work.
+        They do not depend on the lengths of the axes, so that a sweep that grows keeps its
+        pieces. No piece has several models: what one of them does not depend on is then the
+        same piece of work.
         """
-        grid, block = self.grid, dict.fromkeys(lengths, 1)
+        grid, chunks = self.grid, dict.fromkeys(self.dims[:-1], 1)
         room = MOST_PREDICTIONS[grid.experiment]
+        one_call = [axis.label for axis in grid.axes if axis.label in SERIES]
+        others = [axis.label for axis in grid.axes if "model" not in axis.names]
         if self.quantity == "simulation":
-            room = max(1, min(MOST_TRIALS, COORDINATES // self._largest("dimension")))
-        series = [axis.label for axis in grid.axes if set(axis.names) <= set(SERIES)]
-        models = [axis.label for axis in grid.axes if "model" in axis.names]
-        others = [name for name in lengths if name not in (*series, *models, "trial")]
-        for name in ("trial", *series, *reversed(others)):
-            if name in lengths:
-                block[name] = min(room, lengths[name])
-                room //= block[name]
-        return tuple(block.values())
-
-    def _largest(self, name: str) -> int:
-        """Return the largest value of a parameter."""
-        grid = self.grid
-        if name not in grid.names:
-            return grid.fixed.get(name, defaults("attention")[name])
-        axis = grid.axis(name)
-        return max(step[axis.names.index(name)] for step in axis.steps)
+            known = "dimension" not in grid.names  # else the next value may be large
+            dimension = grid.fixed.get("dimension", defaults("attention")["dimension"])
+            room = max(1, min(MOST_TRIALS, COORDINATES // dimension)) if known else 1
+            chunks["trial"] = min(room, TRIALS_OF_A_POINT)
+            room, one_call = room // chunks["trial"], []
+        if one_call or others:
+            chunks["alpha1" if "alpha1" in one_call else (one_call or others)[-1]] = room
+        return tuple(chunks.values())
 
     @property
     def pieces(self) -> tuple[int, ...]:

@@ -19,34 +19,36 @@ from sparsetoken.sweep.parameters import STATUSES
 from sparsetoken.validation import InvalidInput
 
 FORMAT = 1
-ROOT = "zarr.json"
+"""Raised when the arrays or the pieces of work of the same grid are laid out otherwise."""
+
+ROOT, COPY = "zarr.json", "result/zarr.json"
+COORDINATES = 1024  # of a chunk: of one size always, so that an axis may grow
 FACTS = "computed_with"
 ORIGIN = ("experiment", "versions", "seed", "fixed")
 LONGEST = 200  # of a value in a message
 EXTENDED = "Give the values that it has and more at the end, or another --store."
 
 
-def digest(root: dict[str, Any]) -> str:
-    """Return a hash of all metadata but for the hash itself."""
-    own = {**root["attributes"], "digest": ""}
-    return hashlib.blake2b(
-        canonical_text({**root, "attributes": own}).encode(), digest_size=16
-    ).hexdigest()
+def digest(root: Mapping[str, Any]) -> str:
+    """Return a hash of all metadata in a file but for the hash itself."""
+    text = canonical_text({**root, "attributes": {**root["attributes"], "digest": ""}})
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def specification(content: bytes) -> dict[str, Any] | None:
-    """Return the attributes of a root, or None unless they are what was written."""
+def specification(content: bytes | None) -> dict[str, Any] | None:
+    """Return the attributes of the root or its copy, or None unless they are what was written."""
     try:
-        root = json.loads(content)
+        root = json.loads(content or b"")
         attributes = root["attributes"]
         return attributes if digest(root) == attributes["digest"] else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def origin(grid: Grid) -> str:
-    """Return what all grids have in common whose results one store may hold."""
-    return canonical_text({name: getattr(grid, name) for name in ORIGIN})
+def same_work(text: str, other: str) -> bool:
+    """Return whether two specifications differ in nothing but how they are drawn."""
+    one, two = json.loads(text), json.loads(other)
+    return one | {"plot": None} == two | {"plot": None}
 
 
 def require_extension(old: Grid, new: Grid) -> None:
@@ -73,8 +75,12 @@ def refused(name: str, old: Any, new: Any) -> InvalidInput:
     return InvalidInput(name, f"that of the store, {known}", new, EXTENDED)
 
 
-def files_of(grid: Grid, chunks: Mapping[str, tuple[int, ...]]) -> dict[str, bytes]:
-    """Return the files of an empty store by name: metadata, the root first, and coordinates."""
+def files_of(grid: Grid) -> dict[str, bytes]:
+    """Return the files of an empty store by name: metadata, and coordinates.
+
+    The copy of the specification comes first and the root last, so that what is interrupted
+    while it is written is known for what it is.
+    """
     zarr = needed("zarr", "to keep sweeps", "data")
     memory: dict[str, Any] = {}
     place = zarr.storage.MemoryStore(memory)
@@ -84,7 +90,7 @@ def files_of(grid: Grid, chunks: Mapping[str, tuple[int, ...]]) -> dict[str, byt
     codecs = [zarr.codecs.ZstdCodec(level=1), zarr.codecs.Crc32cCodec()]
     create = functools.partial(group.create_array, compressors=codecs)
     for quantity in grid.quantities:
-        layout = Layout(grid, quantity, chunks.get(quantity))
+        layout = Layout(grid, quantity)
         create(
             quantity,
             shape=layout.shape,
@@ -92,7 +98,6 @@ def files_of(grid: Grid, chunks: Mapping[str, tuple[int, ...]]) -> dict[str, byt
             dtype="float64",
             fill_value=np.nan,
             dimension_names=layout.dims,
-            attributes={"origin": origin(grid)},
         )
         create(
             f"{quantity}_{FACTS}",
@@ -103,18 +108,24 @@ def files_of(grid: Grid, chunks: Mapping[str, tuple[int, ...]]) -> dict[str, byt
         )
     for name, (dim, values) in coordinates(grid).items():
         kind = "string" if values.dtype == object else values.dtype
-        array = create(
-            name, shape=values.shape, chunks=values.shape, dtype=kind, dimension_names=[dim]
-        )
-        array[:] = values
+        options = {"shape": values.shape, "chunks": (COORDINATES,), "dtype": kind}
+        create(name, dimension_names=[dim], **options)[:] = values
+    group["result"].attrs.update({**attributes, "digest": ""})
+    _seal(memory, COPY)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # consolidated metadata are not in the standard yet
         zarr.consolidate_metadata(place)
-    root = json.loads(memory[ROOT].to_bytes())
-    root["attributes"]["digest"] = digest(root)
+    _seal(memory, ROOT)
     files = {name: content.to_bytes() for name, content in memory.items()}
-    files[ROOT] = json.dumps(root, indent=2).encode()
-    return {name: files[name] for name in sorted(files, key=lambda name: (name != ROOT, name))}
+    order = {COPY: 0, ROOT: 2}
+    return {name: files[name] for name in sorted(files, key=lambda name: order.get(name, 1))}
+
+
+def _seal(memory: dict[str, Any], name: str) -> None:
+    """Put the digest of a file of metadata into it."""
+    found = json.loads(memory[name].to_bytes())
+    found["attributes"]["digest"] = digest(found)
+    memory[name] = type(memory[name]).from_bytes(json.dumps(found, indent=2).encode())
 
 
 def coordinates(grid: Grid) -> dict[str, tuple[str, np.ndarray]]:

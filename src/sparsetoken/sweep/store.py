@@ -22,16 +22,16 @@ from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.layout import Layout, Place, Row, keys_of, name_of
 from sparsetoken.sweep.metadata import (
+    COPY,
     FACTS,
     FORMAT,
     ROOT,
     files_of,
-    origin,
-    refused,
     require_extension,
+    same_work,
     specification,
 )
-from sparsetoken.sweep.parameters import CONVERGED, MISSING, QUANTITIES, STATUSES
+from sparsetoken.sweep.parameters import CONVERGED, MISSING, STATUSES
 from sparsetoken.validation import Failure, InvalidInput
 
 ZIP = ".zarr.zip"
@@ -40,10 +40,6 @@ PARTIAL = ".partial"  # the ending of what an interrupted write leaves
 
 class StoreError(Failure):
     """A store that is damaged, or cannot be read or written."""
-
-
-class _MetadataDamaged(StoreError):
-    """The root of a store is lost or damaged, and is written anew by the next run."""
 
 
 class Piece(NamedTuple):
@@ -193,27 +189,27 @@ class Store:
         return self._grid
 
     def _read_grid(self) -> Grid:
-        content = self._get(ROOT)
-        text = specification(content or b"")
-        if text is None and self._own_metadata():
+        root = specification(self._get(ROOT))
+        if root is None and specification(self._get(COPY)):
             remedy = "Run the same sweep again: it writes them anew, and keeps what is whole."
-            raise _MetadataDamaged(f"The metadata of {self.path} are damaged. {remedy}")
-        if content is None:
+            raise StoreError(f"The metadata of {self.path} are damaged or unfinished. {remedy}")
+        if root is None:
             raise InvalidInput("store", "a sweep that has run", f"{self.path}, which has none")
-        if text is None:
-            raise InvalidInput("store", "one of sparsetoken", f"{self.path}, another group")
-        if text["format"] != FORMAT:
-            got = f"{self.path} of format {text['format']}"
+        return self._grid_of(root)
+
+    def _grid_of(self, attributes: dict[str, Any]) -> Grid:
+        if attributes["format"] != FORMAT:
+            got = f"{self.path} of format {attributes['format']}"
             raise InvalidInput("store", f"of format {FORMAT}", got, "Use another --store.")
-        return Grid.from_text(text["specification"])
+        return Grid.from_text(attributes["specification"])
 
     def _open_arrays(self) -> None:
         mode = "r" if self._place.read_only else "r+"
         group = self._zarr.open_group(self._place, mode=mode, use_consolidated=True)
         for quantity in self.grid.quantities:
-            array, facts = group[quantity], group[f"{quantity}_{FACTS}"]
-            self._arrays |= {quantity: array, facts.basename: facts}
-            self._layouts[quantity] = Layout(self.grid, quantity, array.chunks)
+            for name in (quantity, f"{quantity}_{FACTS}"):
+                self._arrays[name] = group[name]
+            self._layouts[quantity] = Layout(self.grid, quantity)
 
     def layout(self, quantity: str) -> Layout:
         """Return how the results of a quantity lie in their array."""
@@ -222,7 +218,7 @@ class Store:
 
     def exists(self) -> bool:
         """Return whether there is a store, whole or not."""
-        return self._get(ROOT) is not None or bool(self._own_metadata())
+        return any(specification(self._get(name)) for name in (ROOT, COPY))
 
     def prepare(self, grid: Grid) -> bool:
         """Make the store, or extend it to a larger grid; return whether metadata were damaged.
@@ -234,59 +230,33 @@ class Store:
         StoreError
             If it cannot be written, or another run extends it at the same time.
         """
-        damaged, chunks = False, {}
-        self._grid = None  # another run may have extended it
-        if not self.exists():
-            if self._holds_other_files():
-                legal = "a store, or a folder that is empty or not there"
-                raise InvalidInput("store", legal, f"{self.path}, a folder of other files")
-        else:
-            try:
-                require_extension(self.grid, grid)
-                chunks = {name: layout.chunks for name, layout in self._layouts.items()}
-            except _MetadataDamaged:
-                damaged, chunks = True, self._chunks_of(grid)
+        self._grid, content = None, self._get(ROOT)  # another run may have extended it
+        root = specification(content)
+        known = root or specification(self._get(COPY))
+        if known is not None:
+            self._grid = self._grid_of(known)
+            require_extension(self._grid, grid)
+        elif self._holds_other_files():
+            legal = "a store, or a folder that is empty or not there"
+            raise InvalidInput("store", legal, f"{self.path}, a folder of other files")
+        damaged = content is not None and root is None
         self._place = self._opened(write=True)
-        for name, content in files_of(grid, chunks).items():
-            if (found := self._get(name)) != content:
-                damaged |= found is not None and self._grid == grid and name != ROOT
-                self._set(name, content)
+        for name, file in files_of(grid).items():
+            if (found := self._get(name)) != file:
+                damaged |= found is not None and self._grid == grid
+                self._set(name, file)
         self._grid = grid
         self._open_arrays()
         self.require_same()  # as what was opened may be the sweep of a run that began with this
         return damaged
-
-    def _chunks_of(self, grid: Grid) -> dict[str, tuple[int, ...]]:
-        """Return the chunks that the arrays say they have, where the root is damaged.
-
-        Raise `InvalidInput` if they have results of another sweep, which would be lost.
-        """
-        found = {}
-        for quantity, (known, chunks) in self._own_metadata().items():
-            if known != origin(grid):
-                raise refused("sweep", known, origin(grid))
-            if len(chunks) == len(Layout(grid, quantity).dims) and min(chunks) > 0:
-                found[quantity] = chunks
-        return found
-
-    def _own_metadata(self) -> dict[str, tuple[str, tuple[int, ...]]]:
-        """Return the origin and the chunks of each array of a sweep, as its own metadata say."""
-        found = {}
-        for quantity in QUANTITIES:
-            content = self._get(f"{quantity}/{ROOT}") or b""
-            with contextlib.suppress(ValueError, LookupError, TypeError, RecursionError):
-                array = json.loads(content)
-                chunks = array["chunk_grid"]["configuration"]["chunk_shape"]
-                found[quantity] = array["attributes"]["origin"], tuple(map(int, chunks))
-        return found
 
     def require_same(self) -> None:
         """Raise `StoreError` if the store is gone or another sweep has taken its place."""
         content = self._get(ROOT)
         if content == self._known:
             return
-        found = None if content is None else specification(content)
-        if found is None or found["specification"] != self.grid.text():
+        found = specification(content)
+        if found is None or not same_work(found["specification"], self.grid.text()):
             what = "is gone" if content is None else "was replaced or extended"
             raise StoreError(f"{self.path} {what} while the sweep ran. Run it again.")
         self._known = content
@@ -329,9 +299,10 @@ class Store:
         fallen = given & ~strange & (found[:, 0] != STATUSES.index(CONVERGED))
         if fallen.any():  # what cannot say why it fell short is computed again
             messages = self.facts(quantity, place).get("messages", {})
-            strange |= fallen & [name_of(key) not in messages for key in keys]
-        found[strange] = np.nan
-        return Piece(quantity, place, rows, keys, found, damaged + int(strange.sum()))
+            fallen &= [name_of(key) not in messages for key in keys]
+        found[strange | fallen] = np.nan
+        damaged += int(np.sum(strange | fallen))
+        return Piece(quantity, place, rows, keys, found, damaged)
 
     def _read(self, quantity: str, region: tuple[slice, ...]) -> np.ndarray | None:
         """Return the entries of a piece as lines; None if it is damaged."""
