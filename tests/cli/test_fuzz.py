@@ -160,7 +160,7 @@ SPEC = {
     "fixed": {"model": "pooled", "length": 4, "strength": 3.0},
     "axes": {"alpha1": {"from": 0.5, "to": 4.0, "points": 3, "scale": "logarithmic"}},
     "tied": [{"ridge": [0.1, 1.0], "positive_rate": [0.5, 0.4]}],
-    "plot": {"x": "alpha1", "y": "test_error"},
+    "plot": {"x": "alpha1", "value": "test_error"},
 }
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 leaves = st.one_of(
