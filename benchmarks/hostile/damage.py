@@ -29,7 +29,7 @@ import xarray as xr
 
 from sparsetoken.sweep import Grid, Store, listed, run
 from sparsetoken.sweep.dataset import read
-from sparsetoken.sweep.store import specification
+from sparsetoken.sweep.metadata import specification
 from sparsetoken.validation import Failure, InvalidInput
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
@@ -41,7 +41,7 @@ GRID = Grid(
     [listed("model", ["attention", "pooled"]), listed("strength", [1.0, 3.0])],
     {"dimension": 12, "alpha1": 0.2, "loss": "square", "tolerance": 1e-3},
     quantities=("theory", "simulation"),
-    trials=3,
+    trials=10,
 )
 ROOT = "zarr.json"
 Files = dict[str, bytes]

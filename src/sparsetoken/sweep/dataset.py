@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,9 @@ def read(store: Store, facts: bool = False) -> tuple[xr.Dataset, int]:
             own = np.array([messages.get(name_of(key), "") for key in piece.keys])
             texts[f"{piece.quantity}_message"][region[:-1]] = own.reshape(part.shape[:-1])
             for name in ("seconds", "computed_with") if facts else ():
-                texts[f"{piece.quantity}_{name}"][region[:-1]] = str(told.get(name, ""))
+                texts[f"{piece.quantity}_{name}"][region[:-1]] = (
+                    json.dumps(told[name]) if name in told else ""
+                )
     variables: dict[str, Any] = {}
     for quantity, array in arrays.items():
         dims = store.layout(quantity).dims[:-1]
@@ -193,7 +196,12 @@ def export(dataset: xr.Dataset, path: Path) -> None:
                 n: dataset[n].astype(str) for n in dataset.data_vars if dataset[n].dtype == object
             }
             seed = str(dataset.attrs["seed"])  # integers of this format have 32 bits
-            dataset = dataset.assign(whole).assign_attrs(seed=seed)
+            large = {
+                name: coord.astype(float)
+                for name, coord in dataset.coords.items()
+                if coord.dtype.kind == "i" and (abs(coord) >= 2**31).any()
+            }
+            dataset = dataset.assign(whole).assign_coords(large).assign_attrs(seed=seed)
             dataset.to_netcdf(aside, engine="scipy", format="NETCDF3_64BIT")
         elif path.suffix.lower() == ".csv":
             table(dataset).to_csv(aside, index=False, lineterminator="\n")
