@@ -35,12 +35,16 @@ def digest(root: Mapping[str, Any]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def specification(content: bytes | None) -> dict[str, Any] | None:
-    """Return the attributes of the root or its copy, or None unless they are what was written."""
+def specification(content: bytes | None, node: str = "group") -> dict[str, Any] | None:
+    """Return the attributes of the root, or None unless they are what was written.
+
+    The copy of the specification is an array as node.
+    """
     try:
         root = json.loads(content or b"")
         attributes = root["attributes"]
-        return attributes if digest(root) == attributes["digest"] else None
+        whole = root["node_type"] == node and digest(root) == attributes["digest"]
+        return attributes if whole else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 

@@ -167,8 +167,10 @@ class Store:
         """Return whether anything is there but what an interrupted write leaves."""
 
         async def found() -> bool:
-            names = [name async for name in self._place.list_dir("")]
-            return any(not name.endswith(PARTIAL) for name in names)
+            async for name in self._place.list_prefix(""):
+                if not name.endswith(PARTIAL):
+                    return True
+            return False
 
         return bool(self._sync(found(), optional=True))
 
@@ -190,7 +192,7 @@ class Store:
 
     def _read_grid(self) -> Grid:
         root = specification(self._get(ROOT))
-        if root is None and specification(self._get(COPY)):
+        if root is None and specification(self._get(COPY), "array"):
             remedy = "Run the same sweep again: it writes them anew, and keeps what is whole."
             raise StoreError(f"The metadata of {self.path} are damaged or unfinished. {remedy}")
         if root is None:
@@ -218,7 +220,8 @@ class Store:
 
     def exists(self) -> bool:
         """Return whether there is a store, whole or not."""
-        return any(specification(self._get(name)) for name in (ROOT, COPY))
+        copy = specification(self._get(COPY), "array")
+        return bool(copy or specification(self._get(ROOT)))
 
     def prepare(self, grid: Grid) -> bool:
         """Make the store, or extend it to a larger grid; return whether metadata were damaged.
@@ -232,7 +235,7 @@ class Store:
         """
         self._grid, content = None, self._get(ROOT)  # another run may have extended it
         root = specification(content)
-        known = root or specification(self._get(COPY))
+        known = root or specification(self._get(COPY), "array")
         if known is not None:
             self._grid = self._grid_of(known)
             require_extension(self._grid, grid)
@@ -285,13 +288,13 @@ class Store:
         layout = self.layout(quantity)
         rows = layout.rows(place)
         keys = keys_of(rows)
-        if known and _chunk(quantity, place) not in known[0]:
-            # What it was computed with is written last.
-            lost = _chunk(f"{quantity}_{FACTS}", place[:-1]) in known[1]
-            found, damaged = None, len(rows) * lost
-        else:
+        told = known is None or _chunk(f"{quantity}_{FACTS}", place[:-1]) in known[1]
+        found = None
+        if known is None or _chunk(quantity, place) in known[0]:
             found = self._read(quantity, layout.region(place))
             damaged = len(rows) if found is None else 0
+        else:  # what it was computed with is written last
+            damaged = len(rows) * told
         if found is None:
             found = np.full((len(rows), layout.shape[-1]), np.nan)
         given = ~np.isnan(found).all(axis=1)
@@ -301,7 +304,7 @@ class Store:
             messages = self.facts(quantity, place).get("messages", {})
             fallen &= [name_of(key) not in messages for key in keys]
         found[strange | fallen] = np.nan
-        damaged += int(np.sum(strange | fallen))
+        damaged += int(strange.sum() + fallen.sum() * told)
         return Piece(quantity, place, rows, keys, found, damaged)
 
     def _read(self, quantity: str, region: tuple[slice, ...]) -> np.ndarray | None:
