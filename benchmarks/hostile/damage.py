@@ -41,7 +41,7 @@ GRID = Grid(
     [listed("model", ["attention", "pooled"]), listed("strength", [1.0, 3.0])],
     {"dimension": 12, "alpha1": 0.2, "loss": "square", "tolerance": 1e-3},
     quantities=("theory", "simulation"),
-    trials=10,
+    trials=18,
 )
 ROOT = "zarr.json"
 Files = dict[str, bytes]

@@ -3,6 +3,7 @@
 import inspect
 import math
 
+import numpy as np
 import pytest
 
 from sparsetoken import SparseTokenProblem, predict, simulate
@@ -31,6 +32,10 @@ def test_linear_steps_are_even_and_include_the_ends():
 def test_logarithmic_steps_have_one_ratio():
     (values,) = zip(*logarithmic("alpha1", 0.5, 8, 5).steps, strict=True)
     assert values == (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+def test_values_may_be_an_array():
+    assert listed("length", np.array([4, 8])) == listed("length", [4, 8])
 
 
 def test_computed_values_have_twelve_digits():

@@ -251,6 +251,8 @@ def test_a_run_has_a_worker(tmp_path, workers):
 def test_what_is_no_executor_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="executor must be"):
         run(GRID, tmp_path / "s.zarr", 2)
+    with pytest.raises(InvalidInput, match="grid must be a Grid"):
+        run("spec.toml", tmp_path / "s.zarr")
     assert not (tmp_path / "s.zarr").exists()
 
 

@@ -23,7 +23,7 @@ from sparsetoken.sweep import (
     to_frame,
     to_xarray,
 )
-from sparsetoken.sweep.layout import MOST_TRIALS, Layout
+from sparsetoken.sweep.layout import ALONG, Layout
 from sparsetoken.sweep.runs import count
 from sparsetoken.validation import InvalidInput
 
@@ -81,7 +81,7 @@ def test_a_second_run_changes_nothing(path):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"trials": 3 + MOST_TRIALS},
+        {"trials": 3 + ALONG[0]},
         {"axes": [linear("strength", 1, 6, 6), GRID.axes[1]]},
         {"axes": [GRID.axes[0], tied(length=[4, 10, 6], informative=[1, 3, 2])], "trials": 4},
         {"plot": Drawing(x="strength")},
@@ -109,7 +109,7 @@ def test_a_store_that_another_run_has_extended_is_not_cut(path):
     store = Store(path)
     assert store.grid == GRID
     run(extended(trials=5), path)
-    with pytest.raises(InvalidInput, match="trials must be that of the store, 5; got 3"):
+    with pytest.raises(InvalidInput, match="trials must be that of the store, 5, or more; got 3"):
         run(GRID, store)
 
 
@@ -154,9 +154,9 @@ def test_a_quantity_may_be_added(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"trials": 2}, "trials must be that of the store, 3; got 2"),
+        ({"trials": 2}, "trials must be that of the store, 3, or more; got 2"),
         ({"seed": 1}, "seed must be that of the store, 0; got 1"),
-        ({"fixed": {"dimension": 13}}, "fixed must be that of the store"),
+        ({"fixed": {"dimension": 13}}, "fixed.dimension must be that of the store, 12; got 13"),
         ({"axes": GRID.axes[:1]}, "axes must be"),
         ({"axes": [linear("strength", 1, 3, 3), GRID.axes[1]]}, "axes.strength must be"),
         ({"axes": [linear("strength", 0, 4, 5), GRID.axes[1]]}, "axes.strength must be"),
@@ -223,7 +223,7 @@ def chunks(path):
 
 def damage(path, how):
     """Damage a chunk; return how many results it has."""
-    grid = extended(trials=3 + MOST_TRIALS) if how == "swapped" else GRID
+    grid = extended(trials=3 + 2 * ALONG[0]) if how == "swapped" else GRID
     if how == "swapped":
         run(grid, path)
     victims = chunks(path)
@@ -238,7 +238,7 @@ def damage(path, how):
         victims[0].write_bytes(b"")
     elif how == "swapped":  # of one array and one shape, but of other trials
         layout = Layout(grid, "simulation")
-        places = [place for place in layout.places() if place[2] > 0]
+        places = [place for place in layout.places() if place[2] < 2]
         one, other = (path / "simulation" / "c" / "/".join(map(str, p)) for p in places[:2])
         one.write_bytes(other.read_bytes())
     elif how == "of another quantity":
@@ -254,8 +254,7 @@ def damage(path, how):
 def test_what_is_damaged_is_never_read_and_computed_again(path, how):
     grid = damage(path, how)
     counts = count(Store(path))
-    assert counts.damaged > 0
-    assert counts.left == counts.damaged
+    assert counts.left >= counts.damaged > 0
     assert counts.total == sum(grid.rows.values())
     with pytest.raises(StoreError, match="are damaged"):
         to_xarray(path)
@@ -311,7 +310,7 @@ def messages(path):
 def test_a_lost_message_is_told_and_found_again(tmp_path, how):
     path = tmp_path / "s.zarr"
     run(SHORT, path)
-    larger = dataclasses.replace(SHORT, trials=5)
+    larger = dataclasses.replace(SHORT, trials=ALONG[0] + 2)
     run(larger, path)
     expected = messages(path)
     one, other = sorted(p for p in (path / "simulation_computed_with/c").rglob("*") if p.is_file())
@@ -324,7 +323,7 @@ def test_a_lost_message_is_told_and_found_again(tmp_path, how):
     else:
         other.write_bytes(content)
     found = count(Store(path))
-    assert 0 < found.left < 20
+    assert 0 < found.left < larger.size * larger.trials
     # A kill between a piece and what it was computed with leaves the same as a removal.
     assert found.damaged == (0 if how == "removed" else found.left)
     assert run(larger, path).left == 0
@@ -338,7 +337,7 @@ def test_messages_stay_with_their_results_when_a_piece_grows(tmp_path):
         axes = (SHORT.axes[0], linear("ridge", 1, ridges, ridges))
         fixed = {"dimension": 12, "model": "pooled", "alpha1": 0.2}
         run(Grid("learning", axes, fixed, quantities=("simulation",), trials=2), path)
-    assert Store(path).layout("simulation").chunks[:3] == (1, 8, 8)
+    assert Store(path).layout("simulation").chunks[:3] == (4, 8, 16)
     found = to_xarray(path)
     fallen = found["simulation_status"].values != "converged"
     assert fallen.any()
@@ -347,7 +346,7 @@ def test_messages_stay_with_their_results_when_a_piece_grows(tmp_path):
 
 
 def test_a_lost_root_keeps_the_pieces_of_an_extended_store(path, monkeypatch):
-    larger = extended(trials=3 + MOST_TRIALS)
+    larger = extended(trials=3 + ALONG[0])
     run(larger, path)
     before = files(path)
     monkeypatch.setattr("sparsetoken.sweep.compute._tried", lambda *_: pytest.fail("computed"))
@@ -402,7 +401,7 @@ def test_pieces_fill_the_array_once_and_have_few_results():
         filled = np.zeros(layout.shape[:-1], dtype=int)
         for place in layout.places():
             region = layout.region(place)[:-1]
-            assert len(layout.rows(place)) == filled[region].size <= 64
+            assert len(layout.rows(place)) == filled[region].size <= 512
             filled[region] += 1
             assert region[0].stop - region[0].start == 1  # one model
         assert (filled == 1).all()
@@ -439,7 +438,7 @@ def test_a_url_of_fsspec_is_a_store(path):
 
 
 def test_a_store_that_vanishes_or_is_replaced_ends_the_run(path, tmp_path):
-    larger = extended(trials=3 + 3 * MOST_TRIALS)
+    larger = extended(trials=3 + 3 * ALONG[0])
 
     def vanish(counts):
         shutil.rmtree(path, ignore_errors=True)

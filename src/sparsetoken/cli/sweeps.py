@@ -68,7 +68,7 @@ def sweep(
 
     place = Store(f"{spec.stem}.zarr" if store is None else store)
     with one_thread_each():
-        workers = integer("workers", workers or os.cpu_count() or 1, 1)
+        workers = integer("workers", os.cpu_count() or 1 if workers is None else workers, 1)
         budget = _budget(memory_budget, workers, cluster)
 
         grid = read_spec(spec, check=False)
@@ -229,8 +229,8 @@ def plot(
     out: Annotated[
         Path | None, Option(help=".svg, .png or .pdf; by default STORE.svg in this folder.")
     ] = None,
-    x: Annotated[str, Option(help="Axis of numbers; else as the sweep says.")] = "",
-    y: Annotated[str, Option(help="Second axis of numbers: a heat map.")] = "",
+    x: Annotated[str, Option(help="Axis of numbers; without any place, as the sweep says.")] = "",
+    y: Annotated[str, Option(help="Second axis of numbers: a heat map in place of curves.")] = "",
     curves: Annotated[str, Option(help="Axis with a curve for a value.")] = "",
     value: Annotated[str, Option(help="What is drawn, as test_error.")] = "",
 ) -> Answer:

@@ -156,7 +156,6 @@ class _Picture:
             title = self._title(group, panel)
             style.axis_text(axes, x=axis_label(self.x), y=y, title=title)
             axes.title.set_fontsize(8.5)
-            axes.label_outer()
         if self.is_map:
             mappable = matplotlib.cm.ScalarMappable(scale, "viridis")
             figure.colorbar(mappable, ax=list(places), label=_words(self.value))
@@ -178,6 +177,11 @@ class _Picture:
         axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
         for place in axes.flat[self.count :]:
             place.set_visible(False)
+        for number, place in enumerate(axes.flat):  # the last row may be shorter
+            ends = number % columns == 0, number + columns >= self.count
+            place.tick_params(labelleft=ends[0], labelbottom=ends[1])
+            place.yaxis.label.set_visible(ends[0])
+            place.xaxis.label.set_visible(ends[1])
         return figure, list(axes.flat[: self.count])
 
     def _heat_map(self, axes: Axes, means: Means, scale: Normalize) -> None:
@@ -305,4 +309,4 @@ def _named(name: str, value: Any) -> str:
     if isinstance(value, str):
         return style.as_written(value)
     declared = parameter_of(name)
-    return f"{(declared and declared.symbol) or name} = {value:g}"
+    return f"{(declared and declared.symbol) or name} = {value:.4g}"

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from sparsetoken.sweep.keys import rounded
 from sparsetoken.validation import InvalidInput, choice, integer, real
 
@@ -49,7 +51,7 @@ class Axis:
         return "axes" if len(self.names) == 1 else "tied"
 
 
-def listed(name: str, values: Sequence[Any]) -> Axis:
+def listed(name: str, values: Sequence[Any] | np.ndarray) -> Axis:
     """Return an axis with these values.
 
     Examples
@@ -58,6 +60,7 @@ def listed(name: str, values: Sequence[Any]) -> Axis:
     >>> listed("length", [4, 10]).names
     ('length',)
     """
+    values = values.tolist() if isinstance(values, np.ndarray) else values
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
         raise InvalidInput(f"axes.{name}", "a list of one value or more", values)
     return Axis((name,), tuple((value,) for value in values))

@@ -13,10 +13,12 @@ from sparsetoken.sweep.keys import canonical_text, number_of
 from sparsetoken.sweep.parameters import RESULTS, SERIES, defaults
 
 MOST_PREDICTIONS = {"alignment": 512, "learning": 64, "capacity": 8}
-MOST_TRIALS, TRIALS_OF_A_POINT, COORDINATES = 64, 8, 6400
-"""The most results of a piece of work, which then takes about a second.
+"""The most predictions of a piece of work, which then takes about a second."""
 
-Of trials it has no more than have 6400 coordinates together, and at most 8 of one point.
+MOST_TRIALS, ALONG, SQUARES = 512, (16, 8, 4), 5_000_000
+"""The most trials of a piece: in all; of one point, and along the last and the last but one axis.
+
+It has no more than so many that the squares of their dimensions add up to five million.
 """
 
 Place = tuple[int, ...]
@@ -56,17 +58,18 @@ class Layout:
         same piece of work.
         """
         grid, chunks = self.grid, dict.fromkeys(self.dims[:-1], 1)
-        room = MOST_PREDICTIONS[grid.experiment]
-        one_call = [axis.label for axis in grid.axes if axis.label in SERIES]
-        others = [axis.label for axis in grid.axes if "model" not in axis.names]
-        if self.quantity == "simulation":
-            known = "dimension" not in grid.names  # else the next value may be large
+        axes = [axis.label for axis in reversed(grid.axes) if "model" not in axis.names]
+        if self.quantity == "theory":
+            one_call = [label for label in reversed(SERIES) if label in axes]
+            chunks |= dict.fromkeys([*one_call, *axes][:1], MOST_PREDICTIONS[grid.experiment])
+        elif "dimension" in grid.names:
+            pass  # the next value may be large
+        else:
             dimension = grid.fixed.get("dimension", defaults("attention")["dimension"])
-            room = max(1, min(MOST_TRIALS, COORDINATES // dimension)) if known else 1
-            chunks["trial"] = min(room, TRIALS_OF_A_POINT)
-            room, one_call = room // chunks["trial"], []
-        if one_call or others:
-            chunks["alpha1" if "alpha1" in one_call else (one_call or others)[-1]] = room
+            room = max(1, min(MOST_TRIALS, SQUARES // max(1, dimension**2)))
+            for label, most in zip(("trial", *axes), ALONG, strict=False):
+                chunks[label] = min(most, room)
+                room //= chunks[label]
         return tuple(chunks.values())
 
     @property

@@ -26,7 +26,6 @@ COORDINATES = 1024  # of a chunk: of one size always, so that an axis may grow
 FACTS = "computed_with"
 ORIGIN = ("experiment", "versions", "seed", "fixed")
 LONGEST = 200  # of a value in a message
-EXTENDED = "Give the values that it has and more at the end, or another --store."
 
 
 def digest(root: Mapping[str, Any]) -> str:
@@ -59,24 +58,34 @@ def require_extension(old: Grid, new: Grid) -> None:
     """Raise `InvalidInput` unless the results of one grid are a part of those of another."""
     for name in ORIGIN:
         one, other = getattr(old, name), getattr(new, name)
+        if name == "fixed" and one != other:
+            key = next(k for k in sorted({*one, *other}) if one.get(k) != other.get(k))
+            raise _refused(f"fixed.{key}", one.get(key, "none"), other.get(key, "none"))
         if one != other and not (name == "versions" and one.items() <= other.items()):
-            raise refused(name, one, other)
+            raise _refused(name, one, other)
     if not set(old.quantities) <= set(new.quantities):
-        raise refused("quantities", old.quantities, new.quantities)
+        raise _refused("quantities", old.quantities, new.quantities, "or both")
     if old.trials > new.trials:
-        raise refused("trials", old.trials, new.trials)
+        raise _refused("trials", old.trials, new.trials, "or more")
     if [axis.names for axis in old.axes] != [axis.names for axis in new.axes]:
-        raise refused("axes", old.names, new.names)
+        raise _refused("axes", old.names, new.names)
     for one, other in zip(old.axes, new.axes, strict=True):
         if one.steps != other.steps[: len(one)]:
-            raise refused(new.where(one.names[0]), one.steps, other.steps)
+            old_values, new_values = ([*map(_plain, axis.steps)] for axis in (one, other))
+            where = new.where(one.names[0])
+            raise _refused(where, old_values, new_values, "and more at the end")
 
 
-def refused(name: str, old: Any, new: Any) -> InvalidInput:
+def _plain(step: tuple[Any, ...]) -> Any:
+    return step[0] if len(step) == 1 else step
+
+
+def _refused(name: str, old: Any, new: Any, more: str = "") -> InvalidInput:
     """Return the error of a sweep that differs from that of the store."""
     text = str(old)
     known = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
-    return InvalidInput(name, f"that of the store, {known}", new, EXTENDED)
+    legal = f"that of the store, {known}" + (f", {more}" if more else "")
+    return InvalidInput(name, legal, new, "Another sweep needs another store.")
 
 
 def files_of(grid: Grid) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import Layout, Place, Row, name_of, results_of
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, STATUSES
 from sparsetoken.sweep.store import Piece, Store
-from sparsetoken.validation import integer
+from sparsetoken.validation import InvalidInput, integer
 from sparsetoken.workers import WorkerDied, completed, require_executor
 
 LONG, MOST_TIMED = 2.0, 20
@@ -82,7 +82,7 @@ def run(
     store: Store | Path | str,
     executor: Executor | None = None,
     *,
-    workers: int = 1,
+    workers: int | None = None,
     retry_failed: bool = False,
     memory_budget: int | None = None,
     on_counts: Callable[[Counts], None] = lambda _: None,
@@ -99,8 +99,8 @@ def run(
         same time: a part of the work is then done twice.
     executor : concurrent.futures.Executor, optional
         By default the work runs in this thread.
-    workers : int
-        Pieces of work that the executor runs at once.
+    workers : int, optional
+        Pieces of work that the executor runs at once; the workers of a pool by default.
     retry_failed : bool
         Whether what failed before runs again.
     memory_budget : int, optional
@@ -131,7 +131,10 @@ def run(
     3
     """
     store = store if isinstance(store, Store) else Store(store)
-    integer("workers", workers, 1)
+    if not isinstance(grid, Grid):
+        raise InvalidInput("grid", "a Grid", grid, "read_spec(path) reads one from a file.")
+    width = getattr(executor, "_max_workers", 1) if workers is None else workers
+    integer("workers", width, 1)
     if executor is not None and not isinstance(require_executor(executor), ThreadPoolExecutor):
         pickle.dumps(Definitions(grid.losses, outside_models(grid.models)))
     if store.prepare(grid):
@@ -140,7 +143,7 @@ def run(
     if jobs.counts.damaged:
         on_damaged(f"{jobs.counts.damaged} results are")
     on_counts(jobs.counts)
-    for work, done in completed(computed, jobs.works(), executor, workers):
+    for work, done in completed(computed, jobs.works(), executor, width):
         jobs.finish(work, done)
         on_counts(jobs.counts)
     store.require_same()
