@@ -65,7 +65,7 @@ print(table.unstack("model").round(3))
 # Lines are theory, points are means of two trials.
 
 fig, ax = plt.subplots(layout="constrained")
-for color, model in zip(("C0", "C1"), errors.model.values):
+for color, model in zip(("C0", "C1"), errors.model.values, strict=True):
     part = errors.sel(model=model)
     ax.plot(part.alpha1, part.theory, color=color, label=model)
     ax.plot(part.alpha1, part.simulation, "o", color=color)
