@@ -87,7 +87,8 @@ def softmax_weights(
     top = np.max(scores, initial=-np.inf)
     if not top - np.min(scores, initial=np.inf) < _WIDEST.get(scores.dtype, 0.0):
         top = np.max(scores, axis=-1, keepdims=True)
-    weights = np.exp(scores - top)
+    weights = np.subtract(scores, top)
+    np.exp(weights, out=weights)
     weights /= (weights @ np.ones(weights.shape[-1], weights.dtype))[..., None]
     return weights
 

@@ -127,7 +127,8 @@ class QueriedSampler(FeatureSampler):
         if self.sees_mean and trained.shared > 0:
             zeta = rng.standard_normal(len(positive))
             t += trained.shared * zeta[:, None]
-        a = self.weights(self.sharpness(trained.query) * t)
+        t *= self.sharpness(trained.query)
+        a = self.weights(t)
         return Scalars(
             A=np.where(positive, a[:, :R].sum(axis=1), 0.0),
             B=np.einsum("nl,nl->n", a, g),
