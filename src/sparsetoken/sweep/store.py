@@ -54,7 +54,7 @@ class Piece(NamedTuple):
     entries : array of shape (results, names)
         In the order of `rows` and of `results_of`; NaN where there is none.
     damaged : int
-        How many are not what was written.
+        The number of results that are not what was written.
     """
 
     quantity: str
@@ -83,7 +83,7 @@ class Store:
     Raises
     ------
     InvalidInput
-        If it is another file, or zarr is missing.
+        If the path is a file of another kind, or zarr is missing.
 
     Examples
     --------
