@@ -4,7 +4,7 @@
 
 Settings drawn at random, each simulated at several d; a line in 1/d gives c and its error. The
 coefficients that the verdicts of `reproduce` use, by quantity, are written at the end into
-src/sparsetoken/experiments/shifts.json: the middle over settings, its standard error, and the
+src/sparsetoken/experiments/core/shifts.json: the middle over settings, its standard error, and the
 spread between settings beyond the noise of the trials.
 """
 
@@ -19,11 +19,11 @@ import numpy as np
 
 from resumable import rows
 from sparsetoken import Query, Readout, SparseTokenProblem, TwoSteps, simulate, simulation
-from sparsetoken.experiments.finite_dimension import Shift, fitted_shift, pooled_shift
-from sparsetoken.experiments.rows import Measured, measured
+from sparsetoken.experiments.core.finite_dimension import Shift, fitted_shift, pooled_shift
+from sparsetoken.experiments.core.rows import Row, averaged, measured
 from sparsetoken.models import Model, make_model
 
-TARGET = Path(__file__).parents[1] / "src/sparsetoken/experiments/shifts.json"
+TARGET = Path(__file__).parents[1] / "src/sparsetoken/experiments/core/shifts.json"
 SETTINGS, SEED = 36, 5
 DIMENSIONS = {100: 240, 200: 120, 400: 60}
 """Trials by d, about the same error of the coefficient from each."""
@@ -60,7 +60,7 @@ def drawn(index: int) -> Setting:
 def run(index: int) -> dict:
     """Return c and its error of each quantity in one setting."""
     problem, steps, model, readout = drawn(index)
-    found: dict[str, list[Measured]] = {}
+    found: dict[str, list[Row]] = {}
     for d, trials in DIMENSIONS.items():
         fits = simulate(problem, model, readout, dimension=d, trials=trials, seed=d + SEED)
         queries = simulation.align(
@@ -68,14 +68,13 @@ def run(index: int) -> dict:
         )
         for names, result in ((QUANTITIES, fits), (COSINES, queries)):
             for name in names:
-                found.setdefault(name, []).append(measured(result, name, d))
+                found.setdefault(name, []).append(measured(result, name, dimension=d))
         gap = 1 - np.abs(queries.trials.cosine)
-        error = float(gap.std(ddof=1) / np.sqrt(gap.size))
-        found.setdefault("misalignment", []).append(Measured(float(gap.mean()), error, d, gap.size))
+        found.setdefault("misalignment", []).append(averaged(gap, dimension=d))
     return {"model": model.name, **{name: _coefficient(name, m) for name, m in found.items()}}
 
 
-def _coefficient(name: str, found: Sequence[Measured]) -> list[float] | None:
+def _coefficient(name: str, found: Sequence[Row]) -> list[float] | None:
     """Return c and its error; None where the quantity is too near 0 for a relative shift."""
     if name in COSINES and abs(found[-1].value) < 0.5:
         return None

@@ -23,10 +23,9 @@ from typing import Any
 from PIL import Image
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.claims import EVIDENCE
-from sparsetoken.experiments.finite_dimension import SHIFTS
-from sparsetoken.experiments.sources import source_of
-from sparsetoken.report.pictures import pictures_of
+from sparsetoken.experiments.core.claims import EVIDENCE
+from sparsetoken.experiments.core.finite_dimension import SHIFTS
+from sparsetoken.experiments.core.sources import source_of
 from sparsetoken.report.text import number
 
 HERE = Path(__file__).parent
@@ -76,18 +75,30 @@ def _example(comparisons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _leave_one_out(folder: Path, comparisons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    file = folder / "data" / "leave-one-out.Refitted.csv"
+    file = folder / "data" / "leave-one-out.csv"
     if not file.exists():
         return {}
-    rows = list(csv.DictReader(io.StringIO(file.read_text("utf-8"))))
+    rows = [
+        row
+        for row in csv.DictReader(io.StringIO(file.read_text("utf-8")))
+        if row["series"] == "refits"
+    ]
     powers = {c["curve"]: c for c in comparisons if c["quantity"] == "power of d"}
     found = {}
     for loss, power in powers.items():
-        some = sorted((r for r in rows if r["loss"] == loss), key=lambda r: int(r["dimension"]))
+        values = {
+            name: {
+                int(row["dimension"]): float(row["value"])
+                for row in rows
+                if (row["loss"], row["quantity"]) == (loss, name)
+            }
+            for name in ("surrogate_error", "change")
+        }
+        ends = [min(values["change"]), max(values["change"])]
         found[loss] = {
-            "dimensions": [int(some[0]["dimension"]), int(some[-1]["dimension"])],
-            "errors": [float(some[i]["surrogate_error.value"]) for i in (0, -1)],
-            "change": float(some[-1]["change.value"]),
+            "dimensions": ends,
+            "errors": [values["surrogate_error"][d] for d in ends],
+            "change": values["change"][ends[1]],
             "power": [power["measured"], power["standard_error"]],
         }
     return found
@@ -184,8 +195,7 @@ def page(numbers: Numbers) -> str:
         if known:
             figures.append(f"## {experiment.title}\n")
             figures += [
-                f"![{experiment.title}](images/paper/{name}.png)\n"
-                for name in pictures_of(experiment)
+                f"![{experiment.title}](images/paper/{name}.png)\n" for name in experiment.figures
             ]
     return "\n".join(
         [
@@ -212,7 +222,7 @@ def page(numbers: Numbers) -> str:
             *figures,
             "## The run",
             "",
-            "“Computed” tells what the pieces of work in the store were computed with. All else is "
+            "“Computed” says what the kept pieces of work were computed with. All else is "
             "of the process that\njudged them and drew the figures.",
             "",
             "| | |",
@@ -227,7 +237,7 @@ def copy_images(folder: Path) -> None:
     """Copy the figures of a report, each as a file below `LARGEST_IMAGE`."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     for experiment in EXPERIMENTS.values():
-        for name in pictures_of(experiment):
+        for name in experiment.figures:
             (IMAGES / f"{name}.png").write_bytes(_small(folder / f"{name}.png"))
 
 

@@ -43,7 +43,7 @@ ALLOWED = {
     "estimators": {*CORE, "bags", "files", "fitting"},
     "forecasting": {*CORE, "bags", "fitting", "estimators", "figures"},
     "sweep": {*CORE, "files", "memory", "workers", "figures", "theory", "simulation"},
-    "beyond": {*CORE, "simulation"},
+    "variants": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {
         *CORE,
@@ -53,7 +53,7 @@ ALLOWED = {
         "bags",
         "estimators",
         "forecasting",
-        "beyond",
+        "variants",
         "figures",
     },
     "report": {*CORE, "files", "workers", "figures", "experiments"},
@@ -173,3 +173,9 @@ def test_every_public_name_loads() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="nothing"):
         _ = sparsetoken.nothing
+
+
+def test_every_folder_of_code_is_a_package():
+    """A folder without __init__.py can be imported here, but is not in what is installed."""
+    folders = {file.parent for file in HOME.rglob("*.py")}
+    assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []

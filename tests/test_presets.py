@@ -3,9 +3,7 @@
 import pytest
 
 import sparsetoken as st
-from sparsetoken.experiments.anti_alignment import work as anti_alignment
-from sparsetoken.experiments.capacity_curves import work as capacity_curves
-from sparsetoken.experiments.learning_curves import work as learning_curves
+from sparsetoken.experiments import anti_alignment, learning_curves
 from sparsetoken.explorer.presets import PRESETS
 from sparsetoken.validation import InvalidInput
 
@@ -17,7 +15,7 @@ def test_learning_curves(loss, eta_q):
     assert paper.query == st.TwoSteps(1.0, 0.5, 0.5, eta_q, 1.0, loss)
     assert paper.readout == st.Readout(loss, 1e-5, 2.0)
     assert [model.name for model in paper.models] == list(learning_curves.MODELS)
-    assert learning_curves.model_of("attention", loss).query == paper.query
+    assert paper.models[0].query == paper.query
     sharpness = st.align(paper.problem, paper.query).sharpness
     assert sharpness == pytest.approx(1, abs=0.2)  # what the step of the query was chosen for
 
@@ -31,17 +29,19 @@ def test_alignment_and_anti_alignment():
     paper = st.presets.alignment(0.5)
     assert paper.problem == st.SparseTokenProblem(10, 3, 6.0, 0.2)
     assert paper.query == st.TwoSteps(0.5, eta_w=0.5, eta_b=0.5, eta_q=1.0)
-    place = anti_alignment.Place("rate", positive_rate=0.06, alpha0=4.0)
-    assert anti_alignment.problem_of(place) == st.SparseTokenProblem(10, 3, 2.0, 0.06)
-    assert anti_alignment.steps_of(place) == st.TwoSteps(4.0, 0.5, 0.5, 1.0)
+    problem, steps = anti_alignment.setting("rate", 0.06, 3.0)
+    assert problem == st.SparseTokenProblem(10, 3, 3.0, 0.06)
+    assert steps == st.presets.anti_alignment().query
+    problem, steps = anti_alignment.setting("step", 4.0, 0.3)
+    assert (steps.alpha0, steps.eta_b) == (4.0, 0.3)
 
 
 def test_capacity():
     assert st.presets.capacity().problem == st.SparseTokenProblem(4, 1, 2.0, 0.5)
     assert st.presets.capacity().query == st.Query(0.8, 1.0)
-    place = capacity_curves.Place(cosine=-0.6, length=8)
-    assert capacity_curves.problem_of(place) == st.SparseTokenProblem(8, 1, 2.0, 0.5)
-    assert capacity_curves.model_of(place, "attention") == st.Attention(st.Query(-0.6, 1.0))
+    changed = st.presets.capacity(cosine=-0.6, length=8)
+    assert changed.problem == st.SparseTokenProblem(8, 1, 2.0, 0.5)
+    assert changed.query == st.Query(-0.6, 1.0)
 
 
 def test_the_explorer_shows_the_same_settings():

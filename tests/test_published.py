@@ -86,10 +86,19 @@ def test_the_numbers_of_a_report_are_taken_from_it(published, report):
 
 def test_shrinking_of_errors_is_read_from_the_rows(published, report):
     (report / "data").mkdir()
-    columns = ["loss", "dimension", "surrogate_error.value", "change.value"]
-    with (report / "data" / "leave-one-out.Refitted.csv").open("w", newline="") as file:
+    columns = ["series", "quantity", "loss", "value", "dimension"]
+    with (report / "data" / "leave-one-out.csv").open("w", newline="") as file:
         rows = csv.writer(file)
-        rows.writerows([columns, ["logistic", 400, 0.001, 0.5], ["logistic", 50, 0.01, 0.6]])
+        rows.writerows(
+            [
+                columns,
+                ["refits", "surrogate_error", "logistic", 0.001, 400],
+                ["refits", "change", "logistic", 0.5, 400],
+                ["refits", "surrogate_error", "logistic", 0.01, 50],
+                ["refits", "change", "logistic", 0.6, 50],
+                ["estimated", "change", "logistic", 0.7, 800],
+            ]
+        )
     document = json.loads((report / "claims.json").read_text("utf-8"))
     power = {"statement": "leave-one-out-surrogate", "quantity": "power of d", "curve": "logistic"}
     power |= {"measured": -1.1, "standard_error": 0.1, "z": None, "raw_z": None, "allowance": None}

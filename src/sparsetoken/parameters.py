@@ -7,6 +7,7 @@ docstrings, sliders, axes of figures, sweeps and the page on notation read the d
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
 import re
@@ -183,7 +184,7 @@ class Parameter:
         text = re.sub(r"\\([a-z]+)", lambda found: _GREEK[found[1]], self.letter)
         return re.sub(r"_(\d)", lambda found: found[1].translate(_DIGITS), text)
 
-    @property
+    @functools.cached_property
     def title(self) -> str:
         """The name in messages: with its letter, such as strength (theta)."""
         return f"{self.name} ({self.told})" if self.told else self.name

@@ -1,41 +1,66 @@
 """What the tests of experiments share."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 
-from sparsetoken.experiments import Experiment
-from sparsetoken.experiments.rows import from_json, to_json
-from sparsetoken.report.page import words_of
-from sparsetoken.report.pictures import picture, pictures_of
+from sparsetoken.experiments.core.experiment import Experiment
+from sparsetoken.experiments.core.rows import Row, Rows, from_json, to_json
+from sparsetoken.report.pictures import picture
+from sparsetoken.report.words import words_of
 
 
 @pytest.fixture(scope="session")
-def rows_of() -> Callable[[Experiment, Any], list[Any]]:
-    """Run the jobs of an experiment with any sizes; rows go through the form of the store."""
+def sizes_of() -> Callable[..., SimpleNamespace]:
+    """Return the quick sizes of an experiment with changes."""
 
-    def run(experiment: Experiment, sizes: Any, seed: int = 0) -> list[Any]:
-        rows = [row for job in experiment.jobs(sizes, seed) for row in job.run()]
-        assert from_json(experiment.rows, to_json(rows)) == rows or _has_nan(rows)
+    def change(experiment: Experiment, **changes: object) -> SimpleNamespace:
+        quick = vars(experiment.sizes["quick"])
+        assert set(changes) <= set(quick)
+        return SimpleNamespace(**{**quick, **changes})
+
+    return change
+
+
+@pytest.fixture(scope="session")
+def rows_of() -> Callable[..., Rows]:
+    """Do the work of an experiment with any sizes; rows go through the form in which they are kept.
+
+    No two pieces have one name.
+    """
+
+    def run(experiment: Experiment, sizes: SimpleNamespace, seed: int = 0) -> Rows:
+        pieces = list(experiment.work(sizes, seed))
+        assert len({piece.name for piece in pieces}) == len(pieces)
+        rows = Rows(row for piece in pieces for row in piece.run())
+        assert from_json(to_json(rows)) == rows or "nan" in repr(rows[:])
         return rows
 
     return run
 
 
-def _has_nan(rows: Sequence[Any]) -> bool:
-    return "nan" in repr(rows)
+@pytest.fixture(scope="session")
+def said_of() -> Callable[..., dict[str, str]]:
+    """Write the words of an experiment, and draw its figures; return the words by heading."""
+
+    def say(experiment: Experiment, sizes: SimpleNamespace, rows: Rows) -> dict[str, str]:
+        words = words_of(experiment, sizes, rows, experiment.compared(sizes, rows))
+        for name, draw in experiment.figures.items():
+            assert picture(name, draw, rows).png.startswith(b"\x89PNG")
+            assert words[f"Figure: {name}"].strip()
+        return {name: " ".join(text.striptags().split()) for name, text in words.items()}
+
+    return say
 
 
 @pytest.fixture(scope="session")
-def said_of() -> Callable[[Experiment, Any, Sequence[Any]], dict[str, str]]:
-    """Write the words of an experiment, and draw its pictures; return the words by block."""
+def changed() -> Callable[..., Rows]:
+    """Return rows of which those that are chosen have other fields, to see claims fail."""
 
-    def say(experiment: Experiment, sizes: Any, rows: Sequence[Any]) -> dict[str, str]:
-        words = words_of(experiment, sizes, rows, experiment.compare(sizes, rows))
-        for name, draw in pictures_of(experiment).items():
-            assert picture(name, draw, rows).png.startswith(b"\x89PNG")
-            assert words[name].strip()
-        return {name: " ".join(text.split()) for name, text in words.items()}
+    def change(rows: Sequence[Row], new: Callable[[Row], Row], **wanted: object) -> Rows:
+        chosen = [id(row) for row in Rows(rows).where(**wanted)]
+        assert chosen
+        return Rows(new(row) if id(row) in chosen else row for row in rows)
 
-    return say
+    return change

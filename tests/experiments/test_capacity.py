@@ -3,55 +3,52 @@
 import pytest
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.capacities import solved_capacity
-from sparsetoken.experiments.capacity import EXPERIMENT, work
-from sparsetoken.experiments.capacity.rows import Separable
-from sparsetoken.experiments.rows import select
-
-SMALL = work.Profile((12, 24), (0.5, 1.0, 2.0), 3)
+from sparsetoken.experiments.capacity import EXPERIMENT, MODELS
+from sparsetoken.experiments.core.capacities import solved_capacity
 
 
 @pytest.fixture(scope="module")
-def run():
+def sizes(sizes_of):
+    return sizes_of(EXPERIMENT, features=(12, 24), ratios=(0.5, 1.0, 2.0), sets=3)
+
+
+@pytest.fixture(scope="module")
+def run(rows_of, sizes):
     """Rows, the models whose capacity was solved, and the draws."""
     solved, drawn = [], []
     solve, draw = theory.capacity, simulation.draw_training_set
     solved_capacity.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            theory,
-            "capacity",
-            lambda p, m, **k: (solved.append(m.name), solve(p, m, **k))[1],
+            theory, "capacity", lambda p, m, **k: (solved.append(m.name), solve(p, m, **k))[1]
         )
         patch.setattr(
             simulation,
             "draw_training_set",
             lambda *a, **k: (drawn.append(k), draw(*a, **k))[1],
         )
-        rows = [row for job in EXPERIMENT.jobs(SMALL, 7) for row in job.run()]
-    return rows, solved, drawn
+        return rows_of(EXPERIMENT, sizes, seed=7), solved, drawn
 
 
-def test_the_capacity_is_solved_once_for_each_model(run):
+def test_the_capacity_is_solved_once_for_each_model(run, sizes):
     rows, solved, _ = run
-    assert sorted(solved) == sorted(work.MODELS)
-    for model in work.MODELS:
-        of_model = select(rows, Separable, model=model)
-        assert len({row.capacity.value for row in of_model}) == 1
-        assert {row.ratio for row in of_model} == set(SMALL.ratios)
-        for row in of_model:
-            assert row.alpha1 == row.ratio * row.capacity.value
+    assert sorted(solved) == sorted(MODELS)
+    for model in MODELS:
+        capacity = rows.one("theory", "capacity", model=model)
+        shares = rows.where("simulated", model=model)
+        assert set(shares.distinct("ratio")) == set(sizes.ratios)
+        for row in shares:
+            assert row["alpha1"] == row["ratio"] * capacity.value
 
 
 def test_every_place_draws_sets_of_its_own(run):
     _, _, drawn = run
     assert {k["trial"] for k in drawn} == {0, 1, 2}
     seeds = [k["seed"] for k in drawn if k["trial"] == 0]
-    assert len(set(seeds)) == len(seeds) == 2 * 3 * len(work.MODELS) + 1
+    assert len(set(seeds)) == len(seeds) == 2 * 3 * len(MODELS) + 1
 
 
-def test_the_words_say_how_separability_is_decided(run, said_of):
-    full = work.Profile((12, 24), (0.5, 1.0, 2.0), 3)
-    words = said_of(EXPERIMENT, full, run[0])
-    assert "Gordan" in words["setting"]
-    assert "linear programming where neither is found" in words["setting"]
+def test_the_words_say_how_separability_is_decided(run, sizes, said_of):
+    words = said_of(EXPERIMENT, sizes, run[0])
+    assert "Gordan" in words["Setting"]
+    assert "linear programming where neither is found" in words["Setting"]

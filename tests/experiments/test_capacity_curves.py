@@ -1,149 +1,150 @@
 """The capacity curves from end to end; counts built backwards; wrong numbers fail."""
 
-import dataclasses
 from math import comb
 
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken.experiments.capacity_curves import EXPERIMENT, work
-from sparsetoken.experiments.capacity_curves.rows import AtPlace, Crossing, OnLine, Separable
-from sparsetoken.experiments.capacity_curves.transitions import (
+from sparsetoken.experiments.capacity_curves import (
+    EXPERIMENT,
+    PLACES,
+    capacity_of,
+    count,
     fitted,
     threshold_gap,
     thresholds,
     width_power,
 )
-from sparsetoken.experiments.claims import FAILS, HOLDS, verdict_of
-from sparsetoken.experiments.rows import Measured, select
+from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
+from sparsetoken.experiments.core.rows import Row, Rows
 
-TINY = work.Profile(
-    (16, 32), 10, steps=(-0.7, 0.0, 0.7), samples=400, cosines=5, strengths=6, lengths=(1, 4, 8)
-)
 SETS = 10**6  # shares of such counts are good to 1e-6
+STEPS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
 
 
 @pytest.fixture(scope="module")
-def rows(rows_of):
-    return rows_of(EXPERIMENT, TINY)
+def sizes(sizes_of):
+    few = {"features": (16, 32), "sets": 10, "steps": (-0.7, 0.0, 0.7), "samples": 400}
+    return sizes_of(EXPERIMENT, points=6, lengths=(1, 4, 8), **few)
+
+
+@pytest.fixture(scope="module")
+def rows(rows_of, sizes):
+    return rows_of(EXPERIMENT, sizes)
 
 
 @pytest.fixture(scope="module")
 def computed(rows):
-    return [row for row in rows if not isinstance(row, Separable)]
+    return Rows(row for row in rows if row.series != "simulated")
 
 
-def _counts(shift: float = 0.0, sets: int = SETS) -> list[Separable]:
+@pytest.fixture(scope="module")
+def verdict(sizes):
+    def judge(rows, claim):
+        return verdict_of(c for c in EXPERIMENT.compared(sizes, rows) if c.claim == claim)
+
+    return judge
+
+
+def _counts(shift: float = 0.0, sets: int = SETS) -> Rows:
     """Return counts of transitions at alpha* (1 + 1/m), of relative width 0.7 / sqrt(m)."""
     rows = []
-    for place, models in work.PLACES.items():
+    for place, (changed, models) in PLACES.items():
         for model in models:
-            alpha = work.capacity_of(place, model).value * (1 + shift)
+            alpha = capacity_of(model, **changed).value * (1 + shift)
             for m in (32, 64, 128):
-                d = m // place.length if model == "vectorized" else m
-                for load in alpha * (1 + np.array([-1.2, -0.6, 0.0, 0.6, 1.2]) / m**0.5):
+                d = m // changed.get("length", 4) if model == "vectorized" else m
+                for load in alpha * (1 + STEPS / m**0.5):
                     share = ndtr((alpha * (1 + 1 / m) - load) / (alpha * 0.7 / m**0.5))
-                    rows.append(Separable(place, model, m, load, Measured(share, 0.0, d, sets)))
-    return rows
+                    at = {"place": place, "model": model, "features": m, "alpha1": load}
+                    rows.append(Row("simulated", "separable", share, 0.0, at, "reduced", d, sets))
+    return Rows(rows)
 
 
-def _verdict(rows, claim):
-    return verdict_of(c for c in EXPERIMENT.compare(TINY, rows) if c.claim == claim)
-
-
-def test_from_jobs_to_figures(rows, said_of):
-    comparisons = EXPERIMENT.compare(TINY, rows)
+def test_from_work_to_figures(rows, sizes, said_of):
+    comparisons = EXPERIMENT.compared(sizes, rows)
     assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
-    words = said_of(EXPERIMENT, TINY, rows)
-    assert "standard errors" in words["result"]
-    assert "10 sets" in words["setting"]
+    words = said_of(EXPERIMENT, sizes, rows)
+    assert "standard errors" in words["Found"]
+    assert "10 sets" in words["Setting"]
 
 
-def test_loads_stand_around_the_solved_capacity(rows):
-    for known in select(rows, AtPlace):
-        loads = select(rows, Separable, place=known.place, model=known.model, features=16)
-        steps = [(row.alpha1 / known.capacity.value - 1) * 4 for row in loads]
-        assert steps == pytest.approx(list(TINY.steps) if steps else [])
+def test_loads_stand_around_the_solved_capacity(rows, sizes):
+    for known in rows.where("theory"):
+        place = {"place": known["place"], "model": known["model"], "features": 16}
+        steps = [(row["alpha1"] / known.value - 1) * 4 for row in rows.where("simulated", **place)]
+        assert steps == pytest.approx(list(sizes.steps) if steps else [])
 
 
-def test_large_training_sets_are_left_out(rows):
-    place, sizes = work.BASE, (TINY.steps, 2)
-    alpha = work.capacity_of(place, "attention").value
-    assert not work.count(place, "attention", 16, *sizes, int(16 * alpha) - 1, 0)
-    assert len(work.count(place, "attention", 16, *sizes, int(16 * alpha) + 1, 0)) == 3
-    assert all(row.alpha1 * row.share.dimension < 1.2 * 400 for row in select(rows, Separable))
+def test_large_training_sets_are_left_out(rows, sizes):
+    alpha, wanted = capacity_of("attention").value, ("base", "attention", 16, sizes.steps, 2)
+    assert not list(count(*wanted, int(16 * alpha) - 1, 0))
+    assert len(list(count(*wanted, int(16 * alpha) + 1, 0))) == 3
+    assert all(row["alpha1"] * row.dimension < 1.2 * 400 for row in rows.where("simulated"))
 
 
 def test_thresholds_and_widths_come_back(computed):
-    made = [*computed, *_counts()]
-    fits = fitted(made)
-    found = thresholds(made, fits)
-    for known in select(computed, AtPlace):
-        threshold = found[known.place.name, known.model]
+    made = computed + _counts()
+    fits, found = fitted(made), thresholds(made)
+    for known in computed.where("theory"):
+        threshold = found.one(place=known["place"], model=known["model"])
         assert threshold.converged
         # Counts are rounded to 1e-6, and the fit stops at 1e-4 of the likelihood.
-        assert threshold.value == pytest.approx(known.capacity.value, rel=1e-3)
-    assert len(found) == sum(len(models) for models in work.PLACES.values())
+        assert threshold.value == pytest.approx(known.value, rel=1e-3)
+    assert len(found) == sum(len(models) for _, models in PLACES.values())
     assert width_power(fits).value == pytest.approx(-0.5, abs=1e-3)
     assert threshold_gap(fits, ("base", "attention"), ("base", "pooled")) > 3
 
 
-def test_exact_counts_hold_and_shifted_ones_fail(computed):
-    for shift, verdict in ((0.0, HOLDS), (0.05, FAILS)):
+def test_exact_counts_hold_and_shifted_ones_fail(computed, verdict):
+    for shift, expected in ((0.0, HOLDS), (0.05, FAILS)):
         # Errors of 10^6 sets would see the tolerance of the theory: as if there were 1000.
-        counted = [*computed, *_counts(shift, 1000)]
-        assert _verdict(counted, "capacity-measured") == verdict
-        assert _verdict(counted, "capacity-order") == HOLDS
-        assert _verdict(counted, "transition-width") == HOLDS
+        counted = computed + _counts(shift, 1000)
+        assert verdict(counted, "capacity-measured") == expected
+        assert verdict(counted, "capacity-order") == HOLDS
+        assert verdict(counted, "transition-width") == HOLDS
 
 
-def test_a_wrong_order_fails(computed):
-    swap = {"attention": "pooled", "pooled": "attention"}
+def test_a_wrong_order_fails(computed, verdict):
+    swap = {"attention": "pooled", "pooled": "attention", "vectorized": "vectorized"}
     wrong = [
-        dataclasses.replace(row, model=swap.get(row.model, row.model))
-        if len(work.PLACES[row.place]) == 3
-        else row
+        row.but(model=swap[row["model"]]) if len(PLACES[row["place"]][1]) == 3 else row
         for row in _counts(sets=1000)
     ]
-    assert _verdict([*computed, *wrong], "capacity-order") == FAILS
+    assert verdict(computed + wrong, "capacity-order") == FAILS
 
 
 def test_crossings_are_where_the_lines_meet(computed):
-    low, high = select(computed, Crossing)
-    assert (low.panel, high.panel) == ("cosine", "strength")
+    low, high = computed.where("crossing")
+    assert (low.quantity, high.quantity) == ("cosine", "strength")
     for row in (low, high):
-        x = row.x.value
-        gap = (
-            work.at_base(row.panel, x, "attention").value
-            - work.at_base(row.panel, x, row.other).value
-        )
+        at = {row.quantity: row.value}
+        gap = capacity_of("attention", **at).value - capacity_of(row["other"], **at).value
         # The root is found to 1e-4, where the gap rises by less than 30 for each unit.
         assert gap == pytest.approx(0.0, abs=3e-3)
 
 
 def test_lines_cover_their_ranges(computed):
-    xs = {
-        panel: sorted({row.x for row in select(computed, OnLine, panel=panel)})
-        for panel in ("cosine", "strength", "length")
-    }
-    assert xs == {
-        "cosine": [-1, -0.5, 0, 0.5, 1],
-        "strength": [0, 1, 2, 3, 4, 5],
-        "length": [1, 4, 8],
-    }
+    for panel, xs in (
+        ("cosine", [-1, -0.6, -0.2, 0.2, 0.6, 1]),
+        ("strength", [0, 1, 2, 3, 4, 5]),
+        ("length", [1, 4, 8]),
+    ):
+        assert sorted(computed.where("line", panel=panel).distinct("x")) == pytest.approx(xs)
 
 
-def test_covers_count_is_exact_and_a_wrong_share_fails(computed):
+def test_covers_count_is_exact_and_a_wrong_share_fails(computed, verdict):
     counted = _counts(sets=1000)
-    rest = [row for row in counted if row.place.strength > 0]
-    for extra, verdict in ((0.0, HOLDS), (0.05, FAILS)):
-        shares = [_with_cover(row, extra) for row in counted if row.place.strength == 0]
-        assert _verdict([*computed, *rest, *shares], "capacity-without-signal") == verdict
+    for extra, expected in ((0.0, HOLDS), (0.05, FAILS)):
+        shares = [
+            _with_cover(row, extra) if row["place"] == "no signal" else row for row in counted
+        ]
+        assert verdict(computed + shares, "capacity-without-signal") == expected
 
 
-def _with_cover(row: Separable, extra: float) -> Separable:
+def _with_cover(row: Row, extra: float) -> Row:
     """Set the share to Cover's: 2^(1-n) sum over k <= m of binom(n - 1, k), plus `extra`."""
-    n = round(row.alpha1 * row.share.dimension)
-    chance = sum(comb(n - 1, k) for k in range(row.features + 1)) / 2 ** (n - 1)
-    return dataclasses.replace(row, share=dataclasses.replace(row.share, value=chance + extra))
+    n = round(row["alpha1"] * row.dimension)
+    chance = sum(comb(n - 1, k) for k in range(row["features"] + 1)) / 2 ** (n - 1)
+    return row.but(value=chance + extra)

@@ -7,26 +7,26 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sparsetoken.experiments.claims import (
+from sparsetoken.experiments.core.claims import (
     Claim,
     Finding,
     evidence_of,
     largest_z,
     verdict_of,
 )
-from sparsetoken.experiments.finite_dimension import NO_SHIFT, SHIFTS, Shift
-from sparsetoken.experiments.rows import Measured, Predicted
-from sparsetoken.experiments.rules import (
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, Shift
+from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.rules import (
     LARGEST_Z,
-    compare,
-    judge,
+    against_simulation,
+    against_value,
+    fraction_true,
     normal_score,
-    observed,
-    share,
+    report_only,
 )
 
-THEORY = Predicted(0.1)
-MEASURED = Measured(0.1, 0.001, 1000, 1001)
+THEORY = Row("theory", "test_error", 0.1)
+MEASURED = Row("simulated", "test_error", 0.1, 0.001, {}, "reduced", 1000, 1001)
 ALLOWED = 0.005
 SHIFT = Shift(mean=2.0, error=3.0, spread=4.0)  # 0.0002 +- 0.0005 of 0.1 at d = 1000
 
@@ -34,7 +34,7 @@ SHIFT = Shift(mean=2.0, error=3.0, spread=4.0)  # 0.0002 +- 0.0005 of 0.1 at d =
 def _verdict(theory=None, **changes):
     measured = dataclasses.replace(MEASURED, **changes)
     bounded = {"shift": NO_SHIFT, "bound": ALLOWED}
-    return judge("learned-error", "test_error", theory or THEORY, measured, **bounded)
+    return against_simulation("learned-error", theory or THEORY, measured, **bounded)
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
@@ -54,7 +54,7 @@ def test_beyond_a_bound_z_counts_standard_errors(sign):
 def test_the_shift_of_finite_dimension_moves_and_widens_what_is_expected():
     def found(value):
         measured = dataclasses.replace(MEASURED, value=value)
-        return judge("learned-error", "test_error", THEORY, measured, shift=SHIFT)
+        return against_simulation("learned-error", THEORY, measured, shift=SHIFT)
 
     middle = found(0.1 + 0.0002)
     assert (middle.shift, middle.shift_error) == (pytest.approx(0.0002), pytest.approx(0.0005))
@@ -66,19 +66,19 @@ def test_the_shift_of_finite_dimension_moves_and_widens_what_is_expected():
 
 
 def test_the_shift_of_a_quantity_is_that_measured_elsewhere_unless_another_is_given():
-    found = judge("learned-error", "test_error", THEORY, MEASURED)
+    found = against_simulation("learned-error", THEORY, MEASURED)
     used = SHIFTS["test_error"]
     assert found.shift == pytest.approx(used.mean * 0.1 / 1000)
     assert found.shift_error == pytest.approx(used.deviation * 0.1 / 1000)
-    larger = judge("learned-error", "test_error", THEORY, MEASURED, size=0.4)
+    larger = against_simulation("learned-error", THEORY, MEASURED, size=0.4)
     assert larger.shift_error == pytest.approx(4 * found.shift_error)
 
 
 def test_few_trials_count_for_less_unless_the_shift_outweighs_their_error():
     few = dataclasses.replace(MEASURED, value=0.104, trials=4)
-    alone = judge("learned-error", "test_error", THEORY, few, shift=NO_SHIFT)
+    alone = against_simulation("learned-error", THEORY, few, shift=NO_SHIFT)
     assert alone.z == pytest.approx(normal_score(4.0, 3))
-    wide = judge("learned-error", "test_error", THEORY, few, shift=Shift(0.0, 0.0, 30.0))
+    wide = against_simulation("learned-error", THEORY, few, shift=Shift(0.0, 0.0, 30.0))
     assert wide.z == pytest.approx(0.004 / math.hypot(0.001, 0.003), rel=0.02)
 
 
@@ -123,8 +123,8 @@ def test_normal_score_has_the_tail_of_student(freedom):
 
 
 def test_a_comparison_says_what_was_compared():
-    found = judge(
-        "learned-error", "test_error", THEORY, MEASURED, curve="pooled", where="here", x=2.0
+    found = against_simulation(
+        "learned-error", THEORY, MEASURED, curve="pooled", where="here", x=2.0
     )
     assert (found.curve, found.quantity, found.where, found.x) == (
         "pooled",
@@ -144,7 +144,9 @@ def test_the_largest_z_passes_over_what_has_none():
 
 
 def test_the_shift_of_an_auc_is_relative_to_what_is_missing_to_1():
-    found = judge("score-law", "auc", Predicted(0.99), MEASURED, shift=SHIFT)
+    found = against_simulation(
+        "score-law", THEORY.but(value=0.99), MEASURED.but(quantity="auc"), shift=SHIFT
+    )
     assert found.shift == pytest.approx(SHIFT.mean / 1000 * 0.01)
 
 
@@ -160,7 +162,7 @@ def test_the_shift_of_an_auc_is_relative_to_what_is_missing_to_1():
     ],
 )
 def test_computed_numbers_are_compared_by_the_allowance(found, error, converged, verdict):
-    comparison = compare(
+    comparison = against_value(
         "alignment-rate",
         "slope",
         curve="query",
@@ -195,7 +197,7 @@ def test_a_claim_is_as_good_as_its_worst_comparison(verdicts, whole):
 )
 def test_a_measurement_without_theory_is_by_experiment(value, verdict):
     measured = dataclasses.replace(MEASURED, value=value)
-    found = observed("reuse", "test_error", measured, where="one place", group="reuse")
+    found = report_only("reuse", measured, where="one place", group="reuse")
     assert (found.measured, found.engine, found.group) == (
         pytest.approx(value, nan_ok=True),
         "reduced",
@@ -205,18 +207,18 @@ def test_a_measurement_without_theory_is_by_experiment(value, verdict):
 
 
 def test_a_claim_about_order_must_be_true_in_all_cases():
-    assert share("order", "order", [True, True]).verdict == "holds"
-    found = share("order", "order", [True, False, True, True], curve="all", key=True)
+    assert fraction_true("order", "order", [True, True]).verdict == "holds"
+    found = fraction_true("order", "order", [True, False, True, True], curve="all", key=True)
     assert (found.theory, found.measured, found.verdict) == (1.0, 0.75, "fails")
     assert (found.curve, found.key) == ("all", True)
-    assert share("order", "order", [True], converged=False).verdict == "not converged"
+    assert fraction_true("order", "order", [True], converged=False).verdict == "not converged"
 
 
 def test_evidence_is_what_was_compared_with_what():
     judged, tensors = _verdict(), _verdict(engine="tensors")
-    computed = compare("order", "slope", expected=1.0, found=1.0, allowance=0.1)
-    measured_order = share("order", "order", [True], engine="tensors")
-    alone = observed("reuse", "test_error", dataclasses.replace(MEASURED, engine="tensors"))
+    computed = against_value("order", "slope", expected=1.0, found=1.0, allowance=0.1)
+    measured_order = fraction_true("order", "order", [True], engine="tensors")
+    alone = report_only("reuse", dataclasses.replace(MEASURED, engine="tensors"))
     found = [judged, tensors, computed, measured_order, alone]
     kinds = ["reduced", "tensors", "computed", "tensors", "measured"]
     assert [comparison.evidence for comparison in found] == kinds

@@ -3,89 +3,87 @@
 import pytest
 
 import sparsetoken as st
-from experiments.changed_rows import changed
-from sparsetoken.beyond.reuse import reuse_trial
-from sparsetoken.experiments.data_reuse import EXPERIMENT, work
-from sparsetoken.experiments.data_reuse.figure import draw
-from sparsetoken.experiments.data_reuse.work import Descended, Reused, Trained
-from sparsetoken.experiments.references import PROBLEM, References
-from sparsetoken.experiments.rows import one, select
-from sparsetoken.figures.style import styled
+from sparsetoken.experiments.core.references import PROBLEM
+from sparsetoken.experiments.data_reuse import EXPERIMENT, SPLITTING, dimension_of, steps_of
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout
+from sparsetoken.variants.attention import reuse_trial
 
-PROFILE = work.Profile((2.0,), 40, 5, 2, 160, 3)
+REUSE = "reuse-of-data"
+ERRORS = {"series": "theory", "quantity": "test_error"}
 
 
 @pytest.fixture(scope="module")
-def rows(rows_of):
-    return rows_of(EXPERIMENT, PROFILE, seed=4)
+def sizes(sizes_of):
+    small = dict(dimension=40, trials=5, replicas=2, samples=160, far_trials=3)
+    return sizes_of(EXPERIMENT, loads=(2.0,), **small)
 
 
-def _verdicts(rows, claim):
-    return [c.verdict for c in EXPERIMENT.compare(PROFILE, rows) if c.claim == claim]
+@pytest.fixture(scope="module")
+def rows(rows_of, sizes):
+    return rows_of(EXPERIMENT, sizes, seed=4)
+
+
+@pytest.fixture(scope="module")
+def verdicts(sizes):
+    def of(rows, claim):
+        return [c.verdict for c in EXPERIMENT.compared(sizes, rows) if c.claim == claim]
+
+    return of
 
 
 def test_rows_are_means_of_paired_trials(rows):
-    seed = seed_of("data-reuse", 0, 4)
+    options = {"dimension": 40, "seed": seed_of("data-reuse", 0, 4)}
     trials = [
-        reuse_trial(
-            PROBLEM, work.steps_of(2.0), Readout(alpha1=2.0), dimension=40, seed=seed, trial=i
-        )
+        reuse_trial(PROBLEM, steps_of(2.0), Readout(alpha1=2.0), trial=i, **options)
         for i in range(5)
     ]
-    paid = one(rows, Trained, arm="reused", load=2.0).excess
+    paid = rows.one("trained", "excess", arm="reused", load=2.0)
     differences = [one["reused"].test_error - one["fresh"].test_error for one in trials]
     assert paid.value == pytest.approx(sum(differences) / 5)
 
 
-def test_at_small_loads_as_many_samples_find_the_query_as_at_load_1():
-    assert [PROFILE.dimension_of(load) for load in (0.25, 0.5, 1.0, 4.0)] == [160, 80, 40, 40]
+def test_at_small_loads_as_many_samples_find_the_query_as_at_load_1(sizes):
+    assert [dimension_of(sizes, load) for load in (0.25, 0.5, 1.0, 4.0)] == [160, 80, 40, 40]
 
 
 def test_the_descent_without_tokens_has_the_samples_of_the_profile(rows):
-    found = select(rows, Descended)
-    assert [(row.alpha, row.test_error.dimension) for row in found] == [(2.0, 80), (4.0, 40)]
-    assert all(row.cosine.engine == "reduced" and row.cosine.trials == 3 for row in found)
+    found = rows.where("descended", "cosine")
+    assert [(row["alpha"], row.dimension) for row in found] == [(2.0, 80), (4.0, 40)]
+    assert all((row.engine, row.trials) == ("reduced", 3) for row in found)
 
 
 def test_the_descent_finds_the_query_of_two_steps(rows):
     # The same two steps, so the cosine is that of the alignment, to the error of the replicas.
-    for row in select(rows, Reused):
-        expected = st.align(PROBLEM, work.steps_of(row.alpha)).cosine
-        assert row.cosine.value == pytest.approx(expected, abs=4 * row.cosine.error + 1e-4)
+    for row in rows.where("theory", "cosine"):
+        expected = st.align(PROBLEM, steps_of(row["alpha"])).cosine
+        assert row.value == pytest.approx(expected, abs=4 * row.error + 1e-4)
 
 
-def test_theory_has_converged_and_both_claims_hold(rows):
-    assert all(row.test_error.converged for row in select(rows, Reused))
+def test_theory_has_converged_and_both_claims_hold(rows, verdicts):
+    assert rows.where("theory").converged
     for claim in EXPERIMENT.claims:
-        assert set(_verdicts(rows, claim.name)) == {"holds"}
+        assert set(verdicts(rows, claim.name)) == {"holds"}
 
 
-def test_the_claims_can_fail(rows):
-    wrong = changed(rows, Reused, "test_error", {"value": 0.4})
-    assert "fails" in _verdicts(wrong, "reuse-of-data")
-    assert "fails" in _verdicts(wrong, "reuse-or-splitting")
-    better = changed(rows, References, "attention", {"value": 0.01})
-    assert "fails" in _verdicts(better, "reuse-or-splitting")
+def test_the_claims_can_fail(rows, verdicts, changed):
+    wrong = changed(rows, lambda row: row.but(value=0.4), **ERRORS)
+    assert "fails" in verdicts(wrong, REUSE)
+    assert "fails" in verdicts(wrong, SPLITTING)
+    better = changed(rows, lambda row: row.but(value=0.01), series="attention")
+    assert "fails" in verdicts(better, SPLITTING)
 
 
-def test_what_did_not_converge_never_holds(rows):
-    stuck = changed(rows, Reused, "test_error", {"status": "no_limit"})
-    assert "not converged" in _verdicts(stuck, "reuse-of-data")
-    assert set(_verdicts(stuck, "reuse-or-splitting")) == {"not converged"}
+def test_what_did_not_converge_never_holds(rows, verdicts, changed):
+    stuck = changed(rows, lambda row: row.but(status="no_limit"), **ERRORS)
+    assert "not converged" in verdicts(stuck, REUSE)
+    assert set(verdicts(stuck, SPLITTING)) == {"not converged"}
 
 
-def test_the_words_have_the_numbers_of_the_rows(rows, said_of):
-    words = said_of(EXPERIMENT, PROFILE, rows)
-    end = one(rows, Trained, arm="reused", load=2.0).test_error
-    assert f"{end.value:.4f} ± {end.error:.4f}" in words["result"]
-    assert f"reused {one(rows, Reused, alpha=2.0).test_error.value:.4f}" in words["result"]
-    assert "d = 40 and" in words["setting"]
-    assert "as at load 1, 5 trials" in words["setting"]
-
-
-def test_the_figure_shows_three_ways_and_three_references(rows):
-    with styled():
-        figure = draw(rows)
-    assert len(figure.legends[0].get_texts()) == 6
+def test_the_words_have_the_numbers_of_the_rows(rows, sizes, said_of):
+    words = said_of(EXPERIMENT, sizes, rows)
+    end = rows.one("trained", "test_error", arm="reused", load=2.0)
+    assert f"{end.value:.4f} ± {end.error:.4f}" in words["Found"]
+    assert f"reused {rows.one(**ERRORS, alpha=2.0).value:.4f}" in words["Found"]
+    assert "5 trials, d = 40; at a load below 1 d is 40 over the load" in words["Setting"]
+    assert len(EXPERIMENT.figures["data_reuse"](rows).legends[0].get_texts()) == 6

@@ -1,61 +1,74 @@
-"""What holds for every experiment: profiles, plans, names, and the keys of its rows."""
+"""What holds for every experiment: profiles, plans, pages, and the keys of its rows."""
 
 import dataclasses
-import importlib.resources
 import inspect
 import re
 import sys
 
+import numpy as np
 import pytest
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.experiment import Experiment, Job, version
-from sparsetoken.experiments.rows import select
-from sparsetoken.experiments.sources import SOURCES, source_of
-from sparsetoken.report.pictures import pictures_of
+from sparsetoken.experiments import EXPERIMENTS, register_experiment
+from sparsetoken.experiments.core.experiment import Experiment, Sizes, piece
+from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.sources import SOURCES, source_of
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import TwoSteps
+from sparsetoken.validation import InvalidInput
 
 
 def _work(number):
-    return [number]
+    return [Row("theory", "number", number)]
 
 
 def _other(number):
     return []
 
 
-@version(2)
-def _newer(number):
-    return []
-
-
 each = pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=lambda e: e.name)
 
 
-def test_a_job_calls_its_work():
-    assert Job(_work, (3,), 1.0).run() == _work(3)
+def test_a_piece_calls_its_work():
+    assert list(piece(_work, 3).run()) == _work(3)
 
 
-def test_a_job_is_named_by_all_it_depends_on():
-    assert Job(_work, (1, "a"), 1.0).name != Job(_work, (2, "a"), 1.0).name
-    assert Job(_work, (1,), 1.0).name != Job(_other, (1,), 1.0).name
-    assert Job(_work, (1,), 1.0).name == Job(_work, (1,), 2.0).name
+def test_a_result_becomes_rows_with_its_coordinates():
+    problem, steps = SparseTokenProblem(length=4), TwoSteps([0.5, 1.0])
+    rows = piece(theory.align, problem, steps, rows=("cosine",), at={"place": "a"}).run()
+    assert rows.distinct("alpha0") == [0.5, 1.0]
+    assert {(row.series, row["place"]) for row in rows} == {("theory", "a")}
+    sizes = {"dimension": 20, "trials": 3, "seed": 1, "engine": "tensors"}
+    (row,) = piece(simulation.align, problem, TwoSteps(1.0), **sizes, rows=("cosine",)).run()
+    assert (row.series, row.engine, row.dimension, row.trials) == ("simulated", "tensors", 20, 3)
 
 
-def test_the_version_of_a_job_is_declared_beside_its_work():
-    assert Job(_newer, (1,), 1.0).version == Job(_work, (1,), 1.0).version + 1
+def test_a_piece_is_named_by_all_it_depends_on():
+    first = piece(_work, 1, "a")
+    others = [
+        piece(_work, 2, "a"),
+        piece(_other, 1, "a"),
+        piece(_work, 1, b="a"),
+        piece(_work, 1, "a", rows=("x",)),
+        piece(_work, 1, "a", rows=("x",), at={"place": 1}),
+    ]
+    assert len({one.name for one in (first, *others)}) == 6
+    assert piece(_work, 1, "a", cost=2.0).key == first.key
+    long = np.linspace(0, 1, 2000)
+    assert piece(_work, long).key != piece(_work, long * (1 + 1e-12)).key
+    assert dataclasses.replace(first, version=2).key != first.key
 
 
 @each
 @pytest.mark.parametrize("profile", ["quick", "paper"])
 def test_every_profile_can_be_planned(experiment, profile):
-    jobs = experiment.plan(profile)
-    assert all(job.cost > 0 for job in jobs)
-    assert len({job.name for job in jobs}) == len(jobs)
-    assert " object at 0x" not in "".join(job.name for job in jobs)
+    pieces = experiment.plan(profile)
+    assert all(one.cost > 0 for one in pieces)
+    assert len({one.name for one in pieces}) == len(pieces)
+    assert not re.search(r" object at 0x|namespace\(|\.\.\.", "".join(one.name for one in pieces))
 
 
-WORKING = ("sparsetoken.theory", "sparsetoken.simulation", "sparsetoken.beyond")
+WORKING = ("sparsetoken.theory", "sparsetoken.simulation", "sparsetoken.variants")
 
 
 def _works(function):
@@ -89,32 +102,27 @@ def test_planning_computes_nothing(experiment, profile, monkeypatch):
 
 
 @each
-def test_no_job_depends_on_all_sizes(experiment):
-    for profile, sizes in experiment.profiles.items():
-        for job in experiment.plan(profile):
-            assert sizes not in job.arguments
-            assert type(sizes).__name__ + "(" not in job.name
-
-
-@each
 def test_another_seed_changes_all_that_is_random_and_nothing_else(experiment):
-    first, second = ({job.name: job for job in experiment.plan("quick", seed)} for seed in (0, 1))
-    fixed = first.keys() & second.keys()
+    first, second = ({one.name: one for one in experiment.plan("quick", seed)} for seed in (0, 1))
     assert len(first) == len(second)
-    for name, job in first.items():
-        parameters = list(inspect.signature(job.work).parameters)
-        assert (name in fixed) == ("seed" not in parameters)
-        if name not in fixed:
-            assert type(job.arguments[parameters.index("seed")]) is int
+    for name, one in first.items():
+        parameters = list(inspect.signature(one.work).parameters)
+        given = dict(zip(parameters, one.arguments, strict=False)) | one.options
+        assert (name in second) == ("seed" not in given)
+        assert type(given.get("seed", 0)) is int
 
 
 @each
-def test_every_picture_has_a_caption(experiment):
-    folder = importlib.resources.files("sparsetoken.experiments") / experiment.folder
-    text = (folder / "words.html").read_text(encoding="utf-8")
-    blocks = set(re.findall(r"{% block (\w+) %}", text))
-    answers = {f"answer_{c.name.replace('-', '_')}" for c in experiment.claims if c.open}
-    assert {"setting", "result", *pictures_of(experiment)} | answers == blocks - {"left"}
+def test_a_page_has_its_parts_and_no_others(experiment):
+    found = re.findall(r"^## (.*)$", experiment.text, re.MULTILINE)
+    wanted = {f"{'Question' if c.open else 'Claim'}: {c.name}" for c in experiment.claims}
+    wanted |= {"Found", *(f"Figure: {name}" for name in experiment.figures)}
+    headlines = [name.removeprefix("Headline: ") for name in found if name.startswith("Headline")]
+    assert set(headlines) <= {claim.name for claim in experiment.claims}
+    assert wanted == {n for n in found if "Headline" not in n} - {"Left to the paper profile"}
+    assert len(found) == len(set(found))
+    assert experiment.title
+    assert not re.search(r"</?[a-z]", experiment.text)
 
 
 def test_every_source_is_of_a_claim():
@@ -126,51 +134,56 @@ def test_every_source_is_of_a_claim():
 def test_every_claim_has_a_source_that_the_filter_knows(experiment):
     for claim in experiment.claims:
         assert source_of(claim).kinds
+        assert "{{" not in claim.text
 
 
-@each
-def test_rows_are_frozen_dataclasses_of_names_of_their_own(experiment):
-    names = [kind.__name__ for kind in experiment.rows]
-    assert len(names) == len(set(names)) > 0
-    for kind in experiment.rows:
-        assert dataclasses.is_dataclass(kind)
-        assert kind.__dataclass_params__.frozen
-
-
-def test_claims_have_names_of_their_own():
-    names = [c.name for e in EXPERIMENTS.values() for c in e.claims]
-    assert len(names) == len(set(names))
+def test_names_of_claims_and_figures_are_used_once():
+    for names in ("claims", "figures"):
+        found = [getattr(c, "name", c) for e in EXPERIMENTS.values() for c in getattr(e, names)]
+        assert len(found) == len(set(found))
     assert all(e.name == name and e.claims for name, e in EXPERIMENTS.items())
-
-
-def test_no_claim_holds_html():
-    assert not any("<" in c.text for e in EXPERIMENTS.values() for c in e.claims)
 
 
 def test_an_experiment_without_its_packages_is_not_available():
     def with_modules(*modules):
-        e = EXPERIMENTS["alignment"]
-        return dataclasses.replace(e, extra="none", modules=modules)
+        return dataclasses.replace(EXPERIMENTS["alignment"], extra="none", modules=modules)
 
     assert with_modules("json").available
     assert not with_modules("json", "no_such_module").available
     assert isinstance(with_modules(), Experiment)
 
 
-@pytest.mark.parametrize("profile", ["quick", "paper"])
-def test_both_profiles_keep_the_dimension_of_the_paper(profile):
-    names = {"alignment", "learning-curves"} & EXPERIMENTS.keys()
-    assert {EXPERIMENTS[name].profiles[profile].dimension for name in names} == {1000}
+@pytest.fixture
+def own(tmp_path):
+    """An experiment of a user's own."""
+    page = tmp_path / "own.md"
+    page.write_text(
+        "# Own\n\nA setting.\n\n## Claim: own-claim\n\nOne is\none.\n\n## Found\n\nIt.\n"
+    )
+    sizes = {"quick": Sizes(), "paper": Sizes()}
+    return Experiment("own", sizes, lambda *_: [], lambda *_: [], {}, page=page)
 
 
-def test_the_paper_profile_has_the_trials_of_the_paper():
-    assert EXPERIMENTS["alignment"].profiles["paper"].trials == 10
-    if "learning-curves" in EXPERIMENTS:
-        assert EXPERIMENTS["learning-curves"].profiles["paper"].trials == 8
+@pytest.fixture(autouse=True)
+def registry():
+    """Leave the experiments as they were."""
+    before = dict(EXPERIMENTS)
+    yield
+    EXPERIMENTS.clear()
+    EXPERIMENTS.update(before)
 
 
-def test_select_keeps_the_class_and_the_wanted_columns():
-    kind = dataclasses.make_dataclass("Kind", ["a", "b"], frozen=True)
-    other = dataclasses.make_dataclass("Other", ["a"], frozen=True)
-    rows = [kind(1, "x"), other(1), kind(2, "x"), kind(1, "y")]
-    assert select(rows, kind, a=1) == [kind(1, "x"), kind(1, "y")]
+def test_an_experiment_of_ones_own_is_registered_and_may_be_changed(own):
+    assert register_experiment(own) is own
+    changed = register_experiment(dataclasses.replace(own, version=2))
+    assert EXPERIMENTS["own"] is changed
+    assert [(c.name, c.text, c.open) for c in own.claims] == [("own-claim", "One is one.", False)]
+    assert own.title == "Own"
+
+
+def test_names_that_are_taken_are_refused(own):
+    with pytest.raises(InvalidInput, match="name of an experiment"):
+        register_experiment(dataclasses.replace(own, name="alignment"))
+    own.page.write_text(own.text.replace("own-claim", "query-alignment"))
+    with pytest.raises(InvalidInput, match="query-alignment"):
+        register_experiment(dataclasses.replace(own))

@@ -3,21 +3,25 @@
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.finite_dimension import (
+from sparsetoken.experiments.core.finite_dimension import (
     DIFFERENCE,
     SHIFTS,
     carried_to_infinity,
     fitted_shift,
     pooled_shift,
 )
-from sparsetoken.experiments.rows import Measured
+from sparsetoken.experiments.core.rows import Row
 
 LIMIT, C, ERROR = 0.2, 7.0, 0.001
 
 
+def _mean(value, error, dimension, trials, status="converged"):
+    return Row("simulated", "test_error", value, error, {}, "reduced", dimension, trials, status)
+
+
 def _means(rng, limit=LIMIT, c=C):
     return [
-        Measured(limit + c * LIMIT / d + ERROR * rng.standard_normal(), ERROR, d, 100)
+        _mean(limit + c * LIMIT / d + ERROR * rng.standard_normal(), ERROR, d, 100)
         for d in (100, 200, 400)
     ]
 
@@ -37,7 +41,7 @@ def test_c_and_its_error_are_found_over_many_draws():
 
 
 def test_the_shift_of_an_auc_is_relative_to_what_it_lacks():
-    exact = [Measured(0.9 - 0.3 / d, 1e-6, d, 100) for d in (100, 200)]
+    exact = [_mean(0.9 - 0.3 / d, 1e-6, d, 100) for d in (100, 200)]
     assert fitted_shift("auc", exact)[0] == pytest.approx(-3)
 
 
@@ -52,7 +56,7 @@ def test_the_limit_and_its_error_are_found_over_many_draws():
 
 def test_the_limit_has_not_converged_if_a_mean_has_not():
     means = _means(np.random.default_rng(3))
-    fallen = Measured(0.2, ERROR, 800, 100, status="max_iterations")
+    fallen = _mean(0.2, ERROR, 800, 100, status="max_iterations")
     assert carried_to_infinity(means).converged
     assert not carried_to_infinity([*means, fallen]).converged
 

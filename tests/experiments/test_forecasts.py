@@ -1,22 +1,34 @@
 """Forecasts beside measured errors: their verdicts, and the sets that a person gives."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from command_line import invoke
-from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.claims import FAILS, HOLDS, NOT_CONVERGED
-from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.forecasts import EXPERIMENT, work
-from sparsetoken.experiments.forecasts.rows import Forecasted, LeftOut, Simulated
-from sparsetoken.experiments.forecasts.sets import BagSet, Drawn, read_sets
-from sparsetoken.experiments.rows import Measured, select
+from sparsetoken.experiments import EXPERIMENTS, forecasts
+from sparsetoken.experiments.core.bag_sets import BagSet, Drawn, LeftOut, read_sets
+from sparsetoken.experiments.core.claims import FAILS, HOLDS, NOT_CONVERGED
+from sparsetoken.experiments.core.experiment import piece
+from sparsetoken.experiments.core.rows import Row, Rows
+from sparsetoken.experiments.forecasts import (
+    EXPERIMENT,
+    forecast_pilot,
+    leave_out,
+    mean_error,
+    measure_errors,
+    set_work,
+)
 from sparsetoken.report import reproduce
 from sparsetoken.validation import InvalidInput
 
-SMALL = work.Profile(pilots=1, draws=3, test_bags=100, set_pilots=1, set_draws=3)
+PAGE = Path(forecasts.__file__).with_suffix(".md")
+
+
+@pytest.fixture
+def sizes(sizes_of):
+    return sizes_of(EXPERIMENT, pilots=1, draws=3, test_bags=100, set_pilots=1, set_draws=3)
 
 
 @pytest.fixture
@@ -35,21 +47,20 @@ def _bags(n=100, rate=0.5, shift=3.0):
 
 def _made(off=0.0, swapped=False, width=0.05):
     """Return rows of two pilots of a set, forecasts off by so much."""
-    errors = {"pooled": 0.3, "attention": 0.1}
     rows = []
-    for model, error in errors.items():
+    for model, error in (("pooled", 0.3), ("attention", 0.1)):
         for n in (60, 120):
-            rows.append(Simulated("made", False, model, n, Measured(error, 0.005, 5, 4, "tensors")))
+            at = {"set": "made", "given": False, "model": model, "bags": n}
+            rows.append(Row("simulated", "test_error", error, 0.005, at, "tensors", 5, 4))
             told = 0.4 - error if swapped else error + off
-            rows += [
-                Forecasted("made", False, model, pilot, 60, n, told, told - width, told + width)
-                for pilot in range(2)
-            ]
-    return rows
+            at |= {"pilot_bags": 60, "low": told - width, "high": told + width}
+            rows += [Row("forecast", "test_error", told, at={**at, "pilot": i}) for i in range(2)]
+    return Rows(rows)
 
 
 def _verdicts(rows):
-    return {c.claim: c.verdict for c in EXPERIMENT.judged("quick", rows) if c.theory == c.theory}
+    found = EXPERIMENT.compared(EXPERIMENT.sizes["quick"], rows)
+    return {c.claim: c.verdict for c in found if c.theory == c.theory}
 
 
 def test_forecasts_that_come_true_hold():
@@ -69,40 +80,35 @@ def test_a_recommendation_that_is_wrong_fails():
     assert _verdicts(_made(swapped=True))["forecast-recommendation"] == FAILS
 
 
-def test_where_models_do_not_differ_nothing_is_decided():
-    rows = [
-        dataclasses.replace(row, test_error=Measured(0.2, 0.01, 5, 4, "tensors"))
-        if isinstance(row, Simulated)
-        else row
-        for row in _made()
-    ]
+def test_where_models_do_not_differ_nothing_is_decided(changed):
+    rows = changed(_made(), lambda row: row.but(value=0.2, error=0.01), series="simulated")
     assert _verdicts(rows)["forecast-recommendation"] == NOT_CONVERGED
 
 
-def test_given_sets_are_shown_and_not_judged(said_of):
-    given = [dataclasses.replace(row, set="mine$", given=True) for row in _made(off=0.3)]
-    rows = [*_made(), *given, LeftOut("broken.npz", "It is <no> archive")]
+def test_given_sets_are_shown_and_not_judged(said_of, sizes):
+    given = [row.but(set="mine$_a|b", given=True) for row in _made(off=0.3)]
+    rows = _made() + given + leave_out("broken.npz", "It is <no> *archive*")
     assert _verdicts(rows)["forecast-intervals"] == HOLDS
-    words = said_of(EXPERIMENT, SMALL, rows)
-    assert "mine$" in words["result"]
-    assert "broken.npz (It is &lt;no&gt; archive)." in words["result"]
-    assert "Of 8 intervals for sets that were given, 0% hold" in words["result"]
+    words = said_of(EXPERIMENT, sizes, rows)
+    assert "mine$_a|b (60)" in words["Found"]
+    assert "broken.npz (It is <no> *archive*)." in words["Found"]
+    assert "Of 8 intervals for sets that were given, 0% hold" in words["Found"]
     gaps = "over constructed sets is 0.000 for pooling and 0.000 for attention, and over given"
-    assert gaps in words["answer_forecast_errors"]
-    alone = said_of(EXPERIMENT, SMALL, _made())
-    assert "Left out" not in alone["result"]
-    assert "were given" not in alone["result"]
+    assert gaps in words["Question: forecast-errors"]
+    alone = said_of(EXPERIMENT, sizes, _made())["Found"]
+    assert "Left out" not in alone
+    assert "were given" not in alone
 
 
 @pytest.mark.usefixtures("one_round")
 def test_a_forecast_and_a_measurement_of_drawn_bags():
     drawn = Drawn("digits", 5, 60, 100)
-    found = work.forecast_pilot(drawn, 0, 1)
-    assert [row.bags for row in select(found, Forecasted, model="pooled")] == [60, 120, 240]
-    assert all(0 <= row.low <= row.error <= row.high <= 1 for row in found)
-    pooled, attention = work.measure_errors(drawn, 120, 3, 1)
-    assert pooled.test_error.trials == 3
-    assert attention.test_error.value < pooled.test_error.value < 0.5
+    found = Rows(forecast_pilot(drawn, 0, 1))
+    assert [row["bags"] for row in found.where(model="pooled")] == [60, 120, 240]
+    assert all(0 <= row["low"] <= row.value <= row["high"] <= 1 for row in found)
+    pooled, attention = measure_errors(drawn, 120, 3, 1)
+    assert pooled.trials == 3
+    assert attention.value < pooled.value < 0.5
 
 
 def test_drawn_bags_are_of_both_classes_and_fresh():
@@ -143,14 +149,14 @@ def test_the_pilot_of_a_set(n, rate, pilot, sizes):
     assert labels.sum() >= 10
 
 
-def test_a_key_has_name_and_content_and_nothing_else():
+def test_a_key_has_name_and_content_and_nothing_else(sizes):
     X, y = _bags()
     same, other = BagSet.of("mine", X.copy(), y == 1), X.copy()
     other[0, 0, 0] += 1e-9
     assert repr(BagSet.of("mine", X, y)) == repr(same)
     assert same.digest != BagSet.of("mine", other, y).digest
     assert same.digest != BagSet.of("mine", X, 1 - y).digest
-    names = [job.name for job in work.set_jobs(SMALL, 0, [same])]
+    names = [piece.name for piece in set_work(sizes, 0, [same])]
     assert all(f"BagSet(name='mine', digest='{same.digest}')" in name for name in names)
 
 
@@ -158,7 +164,7 @@ def test_the_error_of_a_given_set_has_the_luck_of_its_bags():
     """100 bags, each always right or always wrong: draws agree, bags do not."""
     wrong = [np.arange(100) < 20] * 4
     numbers = [np.arange(100)] * 4
-    fresh, given = (work._mean(wrong, numbers, 5, one) for one in (False, True))
+    fresh, given = (mean_error(wrong, numbers, dimension=5, given=one) for one in (False, True))
     assert (fresh.value, fresh.error) == (0.2, 0.0)
     assert given.error == pytest.approx(np.sqrt(0.2 * 0.8 / 99))
 
@@ -172,10 +178,10 @@ def test_sets_that_are_too_small_are_refused(n, rate, message):
         BagSet.of("mine", *_bags(n, rate))
 
 
-def test_sets_of_one_name_are_refused():
+def test_sets_of_one_name_are_refused(sizes):
     given = BagSet.of("mine", *_bags())
     with pytest.raises(InvalidInput, match="different names"):
-        work.set_jobs(SMALL, 0, [given, LeftOut("mine", "why")])
+        list(set_work(sizes, 0, [given, LeftOut("mine", "why")]))
 
 
 @pytest.fixture
@@ -208,9 +214,9 @@ def test_what_is_left_out_is_told(folder, tmp_path):
 
 
 def test_another_place_of_the_folder_changes_no_key(folder):
-    first = [job.name for job in EXPERIMENT.plan("quick", sets=read_sets(folder))]
+    first = [piece.name for piece in EXPERIMENT.plan("quick", sets=read_sets(folder))]
     moved = folder.rename(folder.with_name("elsewhere"))
-    assert [job.name for job in EXPERIMENT.plan("quick", sets=read_sets(moved))] == first
+    assert [piece.name for piece in EXPERIMENT.plan("quick", sets=read_sets(moved))] == first
 
 
 @pytest.mark.parametrize(
@@ -258,9 +264,9 @@ def test_a_label_that_no_file_has_is_refused(folder, monkeypatch, options, messa
 
 
 @pytest.mark.usefixtures("one_round")
-def test_given_sets_come_into_the_report(folder, tmp_path, monkeypatch):
+def test_given_sets_come_into_the_report(folder, tmp_path, monkeypatch, sizes):
     fake = dataclasses.replace(
-        EXPERIMENT, jobs=lambda *_: [Job(_made, (), 1.0)], profiles={"quick": SMALL}
+        EXPERIMENT, work=lambda *_: [piece(_made)], page=PAGE, sizes={"quick": sizes}
     )
     monkeypatch.setitem(EXPERIMENTS, "forecasts", fake)
     out = tmp_path / "out"
@@ -269,8 +275,8 @@ def test_given_sets_come_into_the_report(folder, tmp_path, monkeypatch):
     page = found.report.read_text(encoding="utf-8")
     assert "good.npz" in page
     assert "broken.npz (" in page
-    measured = (out / "data" / "forecasts.Simulated.csv").read_text(encoding="utf-8")
-    assert measured.count("good.npz") == 4  # two models, 40 and 80 bags
+    measured = (out / "data" / "forecasts.csv").read_text(encoding="utf-8")
+    assert measured.count("simulated,test_error,good.npz") == 4  # two models, 40 and 80 bags
     assert str(folder) not in page + measured
     assert reproduce(["forecasts"], out=out, sets=read_sets(folder)).resumed == found.pieces
 

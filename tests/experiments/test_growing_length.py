@@ -1,62 +1,66 @@
 """The growing-length experiment from end to end, at a small size."""
 
-import dataclasses
 import math
 
 import pytest
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.growing_length import EXPERIMENT, work
-from sparsetoken.experiments.growing_length.figure import draw
-from sparsetoken.experiments.growing_length.work import Place
-from sparsetoken.experiments.rows import one, select
-from sparsetoken.figures.style import styled
+from sparsetoken.experiments.growing_length import (
+    ARMS,
+    EXPERIMENT,
+    READOUT,
+    problem_of,
+    share,
+    steps_of,
+)
 from sparsetoken.models import Attention
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Readout
-
-PROFILE = work.Profile((0.1, 0.2), (20, 40), 2, 20)
 
 
 @pytest.fixture(scope="module")
-def rows(rows_of):
-    return rows_of(EXPERIMENT, PROFILE, seed=4)
+def sizes(sizes_of):
+    small = {"ratios": (0.1, 0.2), "dimensions": (20, 40), "trials": 2, "alignment_trials": 20}
+    return sizes_of(EXPERIMENT, **small)
+
+
+@pytest.fixture(scope="module")
+def rows(rows_of, sizes):
+    return rows_of(EXPERIMENT, sizes, seed=4)
 
 
 @pytest.mark.parametrize("L", [5, 40])
-@pytest.mark.parametrize("arm", work.ARMS)
+@pytest.mark.parametrize("arm", ARMS)
 def test_the_predicted_sharpness_is_the_one_stated(arm, L):
-    steps = work.steps_of(arm, L)
-    found = theory.align(work.problem_of(L), steps)
+    steps = steps_of(arm, L)
+    found = theory.align(problem_of(L), steps)
     assert found.sharpness == pytest.approx(math.sqrt(2 * math.log(L)), rel=1e-12)
     assert steps.alpha0 == (1 if arm == "fixed" else L / 10)
 
 
 def test_lengths_are_in_proportion(rows):
-    places = select(rows, Place)
-    assert all(row.length == row.ratio * row.dimension for row in places)
-    assert {row.length for row in places} == {2, 4, 8}
-    assert (work.share(20, 40), work.share(2, 40)) == (50, 5)
+    places = rows.where("simulated")
+    assert all(row["length"] == row["ratio"] * row.dimension for row in places)
+    assert set(places.distinct("length")) == {2, 4, 8}
+    assert (share(20, 40), share(2, 40)) == (50, 5)
 
 
 def test_rows_are_those_of_the_simulation(rows):
     setting = {"dimension": 40, "seed": seed_of("growing-length", "growing", 1, 1, 4)}
-    problem, steps = work.problem_of(8), work.steps_of("growing", 8)
-    readout = Readout(alpha1=work.ALPHA1)
-    found = simulation.simulate(problem, Attention(steps), readout, trials=5, **setting)
-    row = one(rows, Place, arm="growing", length=8)
-    assert row.test_error.value == found.mean.test_error
-    assert row.test_error.error == found.standard_error.test_error
-    aligned = simulation.align(problem, steps, trials=50, **setting)
-    assert row.cosine.value == aligned.mean.cosine
-    assert (row.test_error.trials, row.cosine.trials) == (5, 50)
+    problem, steps = problem_of(8), steps_of("growing", 8)
+    found = simulation.simulate(problem, Attention(steps), READOUT, trials=5, **setting)
+    row = rows.one("simulated", "test_error", arm="growing", length=8)
+    assert (row.value, row.error) == (found.mean.test_error, found.standard_error.test_error)
+    aligned = simulation.align(problem, steps, trials=20, **setting)
+    cosine = rows.one("simulated", "cosine", arm="growing", length=8)
+    assert cosine.value == aligned.mean.cosine
+    assert (row.trials, cosine.trials) == (5, 20)
 
 
-def test_each_simulation_stands_beside_the_theory_at_its_length(rows):
-    comparisons = EXPERIMENT.compare(PROFILE, rows)
+def test_each_simulation_stands_beside_the_theory_at_its_length(rows, sizes):
+    comparisons = EXPERIMENT.compared(sizes, rows)
     assert len(comparisons) == 2 * 2 * 2 * 2 + 4
-    model = Attention(work.steps_of("fixed", 4))
-    predicted = theory.predict(work.problem_of(4), model, Readout(alpha1=work.ALPHA1)).test_error
+    model = Attention(steps_of("fixed", 4))
+    predicted = theory.predict(problem_of(4), model, READOUT).test_error
     found = [
         c for c in comparisons if c.where.startswith("α₀ = 1, L = 4") and c.quantity == "test_error"
     ]
@@ -67,17 +71,16 @@ def test_each_simulation_stands_beside_the_theory_at_its_length(rows):
 
 @pytest.mark.parametrize("power", [0.0, 0.25, 1.0])
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_the_power_is_the_one_that_made_the_differences(rows, said_of, power, sign):
-    def moved(row):
-        if not isinstance(row, Place):
-            return row
-        at = row.predicted_cosine.value
-        off = sign * 0.1 * (20 / row.dimension) ** power
-        cosine = dataclasses.replace(row.cosine, value=(1 + off) * at, error=1e-4 * at)
-        return dataclasses.replace(row, cosine=cosine)
+def test_the_power_is_the_one_that_made_the_differences(rows, sizes, changed, said_of, power, sign):
+    theory = rows.where("attention", "cosine")
 
-    rows = [moved(row) for row in rows]
-    found = [c for c in EXPERIMENT.compare(PROFILE, rows) if c.quantity == "power of d"]
+    def moved(row):
+        at = theory.beside(row, "arm", "length").value
+        off = sign * 0.1 * (20 / row.dimension) ** power
+        return row.but(value=(1 + off) * at, error=1e-4 * at)
+
+    rows = changed(rows, moved, series="simulated", quantity="cosine")
+    found = [c for c in EXPERIMENT.compared(sizes, rows) if c.quantity == "power of d"]
     assert len(found) == 4
     for comparison in found:
         # Two dimensions a factor 2 apart fix two unknowns: the fit is exact.
@@ -86,14 +89,11 @@ def test_the_power_is_the_one_that_made_the_differences(rows, said_of, power, si
         assert comparison.standard_error == pytest.approx(
             1e-3 * math.hypot(1, 2**power) / math.log(2), rel=1e-3
         )
-    assert f"{power:.2f} ± " in said_of(EXPERIMENT, PROFILE, rows)["result"]
+    assert f"{power:.2f} ± " in said_of(EXPERIMENT, sizes, rows)["Found"]
 
 
-def test_the_words_and_the_figure(rows, said_of):
-    words = said_of(EXPERIMENT, PROFILE, rows)
-    end = one(rows, Place, arm="growing", length=8).test_error
-    assert f"{end.value:.4f} ± {end.error:.4f}" in words["result"]
-    assert "L/d = 0.1, 0.2; d = 20, 40" in words["setting"]
-    with styled():
-        figure = draw(rows)
-    assert len(figure.axes) == 3
+def test_the_words(rows, sizes, said_of):
+    words = said_of(EXPERIMENT, sizes, rows)
+    end = rows.one("simulated", "test_error", arm="growing", length=8)
+    assert f"{end.value:.4f} ± {end.error:.4f}" in words["Found"]
+    assert "L/d = 0.1, 0.2; d = 20, 40" in words["Setting"]

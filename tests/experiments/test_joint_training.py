@@ -3,89 +3,100 @@
 import pytest
 
 import sparsetoken as st
-from experiments.changed_rows import changed
-from sparsetoken.experiments.joint_training import EXPERIMENT, claims, work
-from sparsetoken.experiments.joint_training.figure import draw
-from sparsetoken.experiments.joint_training.rows import AtStep, Followed
-from sparsetoken.experiments.references import PROBLEM
-from sparsetoken.experiments.rows import select
-from sparsetoken.figures.style import styled
+from sparsetoken.experiments.core.references import PROBLEM
+from sparsetoken.experiments.joint_training import (
+    DESCENT,
+    EXPERIMENT,
+    STOPPING,
+    descent_of,
+    rises,
+    stops,
+)
 from sparsetoken.simulation.seeds import seed_of
 
-# Six steps are enough for a minimum with the fastest query.
-PROFILE = work.Profile((1, 4, 10), 100, 5, 200, 4, 2)
 FAST = {"ratio": 4.0, "start": 0.0}
 CASE = 4  # the place of this descent among all
+MODEL = st.Attention(descent_of(4.0, 0.0, 10))
 
 
 @pytest.fixture(scope="module")
-def rows(rows_of):
-    return rows_of(EXPERIMENT, PROFILE, seed=4)
+def sizes(sizes_of):
+    # Six steps are enough for a minimum with the fastest query.
+    small = dict(tensors=(100, 5), reduced=(200, 4), replicas=2)
+    return sizes_of(EXPERIMENT, steps=(1, 4, 10), **small)
 
 
-def _verdicts(rows, claim):
-    return [c.verdict for c in EXPERIMENT.compare(PROFILE, rows) if c.claim == claim]
+@pytest.fixture(scope="module")
+def rows(rows_of, sizes):
+    return rows_of(EXPERIMENT, sizes, seed=4)
+
+
+@pytest.fixture(scope="module")
+def verdicts(sizes):
+    def of(rows, claim):
+        return [c.verdict for c in EXPERIMENT.compared(sizes, rows) if c.claim == claim]
+
+    return of
 
 
 def test_a_course_is_that_of_the_library(rows):
-    descent = work.descent_of(4.0, 0.0, 10)
-    found = st.theory.descend(PROBLEM, st.Attention(descent), replicas=2)
-    course = select(rows, AtStep, **FAST)
-    assert [row.step for row in course] == list(range(11))
-    assert [row.test_error.value for row in course] == pytest.approx(found.test_error)
+    found = st.theory.descend(PROBLEM, MODEL, replicas=2)
+    course = rows.where("theory", "test_error", **FAST)
+    assert course.distinct("step") == list(range(11))
+    assert [row.value for row in course] == pytest.approx(found.test_error)
+    assert [row.error for row in course] == pytest.approx(found.errors.test_error)
 
 
-@pytest.mark.parametrize(("engine", "size", "trials"), PROFILE.simulations)
-def test_rows_are_means_over_trials(rows, engine, size, trials):
+@pytest.mark.parametrize("engine", ["tensors", "reduced"])
+def test_rows_are_means_over_trials(rows, sizes, engine):
+    size, trials = getattr(sizes, engine)
     seed = seed_of("joint-training", engine, CASE, 4)
     found = st.simulation.descend(
-        PROBLEM,
-        st.Attention(work.descent_of(4.0, 0.0, 10)),
-        dimension=size,
-        trials=trials,
-        seed=seed,
-        engine=engine,
+        PROBLEM, MODEL, dimension=size, trials=trials, seed=seed, engine=engine
     )
-    (row,) = (r for r in select(rows, Followed, **FAST, step=4) if r.fall.engine == engine)
-    assert row.training_loss.value == pytest.approx(found.mean.training_loss[4])
-    assert row.test_error.error == pytest.approx(found.standard_error.test_error[4])
+    row = {r.quantity: r for r in rows.where("simulated", engine=engine, step=4, **FAST)}
+    assert row["training_loss"].value == pytest.approx(found.mean.training_loss[4])
+    assert row["test_error"].error == pytest.approx(found.standard_error.test_error[4])
     rise = found.mean.test_error[10] - found.mean.test_error[4]
-    assert row.rise.value == pytest.approx(rise)
+    assert row["rise"].value == pytest.approx(rise)
+    fall = found.mean.training_loss[4] - found.mean.training_loss[10]
+    assert row["fall"].value == pytest.approx(fall)
 
 
-def test_the_limit_holds_and_a_wrong_one_fails(rows):
-    assert set(_verdicts(rows, "joint-descent")) == {"holds"}
-    wrong = changed(rows, AtStep, "training_loss", {"value": 0.1}, **FAST)
-    assert "fails" in _verdicts(wrong, "joint-descent")
+def test_the_limit_holds_and_a_wrong_one_fails(rows, verdicts, changed):
+    assert set(verdicts(rows, DESCENT)) == {"holds"}
+    course = {"series": "theory", "quantity": "training_loss", **FAST}
+    assert "fails" in verdicts(changed(rows, lambda row: row.but(value=0.1), **course), DESCENT)
 
 
-def test_a_descent_that_diverges_never_holds(rows):
-    stuck = changed(rows, AtStep, "test_error", {"status": "no_limit"})
-    assert "not converged" in _verdicts(stuck, "joint-descent")
-    assert "not converged" in _verdicts(stuck, "early-stopping")
+def test_a_descent_that_diverges_never_holds(rows, verdicts, changed):
+    errors = {"series": "theory", "quantity": "test_error"}
+    stuck = changed(rows, lambda row: row.but(status="no_limit"), **errors)
+    assert "not converged" in verdicts(stuck, DESCENT)
+    assert "not converged" in verdicts(stuck, STOPPING)
 
 
-def test_the_stop_is_where_the_predicted_error_is_least(rows):
-    low = changed(rows, AtStep, "test_error", {"value": 0.01}, **FAST, step=5)
-    (stop,) = (s for s in claims.stops(low) if (s.ratio, s.start) == (4.0, 0.0))
-    assert (stop.best.step, [row.step for row in stop.near]) == (5, [4, 4])
-    assert stop.rises
+def test_the_stop_is_where_the_predicted_error_is_least(rows, changed):
+    place = {"series": "theory", "quantity": "test_error", "step": 5, **FAST}
+    low = changed(rows, lambda row: row.but(value=0.01), **place)
+    ((best, last, near),) = (s for s in stops(low) if (s[0]["ratio"], s[0]["start"]) == (4.0, 0.0))
+    assert (best["step"], near.distinct("step"), near.distinct("engine")) == (
+        5,
+        [4],
+        ["tensors", "reduced"],
+    )
+    assert rises(best, last)
 
 
-def test_early_stopping_fails_where_nothing_rises(rows):
-    flat = changed(rows, AtStep, "test_error", {"value": 0.2})
-    assert "fails" in _verdicts(flat, "early-stopping")
+def test_early_stopping_fails_where_nothing_rises(rows, verdicts, changed):
+    errors = {"series": "theory", "quantity": "test_error"}
+    flat = changed(rows, lambda row: row.but(value=0.2), **errors)
+    assert "fails" in verdicts(flat, STOPPING)
 
 
-def test_the_words_have_best_and_last(rows, said_of):
-    words = said_of(EXPERIMENT, PROFILE, rows)
-    best = min(select(rows, AtStep, **FAST), key=lambda row: row.test_error.value)
-    assert f"<td>{best.test_error.value:.4f}, {best.step}</td>" in words["result"]
-    assert "d = 100 (5 trials)" in words["setting"]
-
-
-def test_the_figure_shows_six_descents_and_four_references(rows):
-    with styled():
-        figure = draw(rows)
-    assert len(figure.axes) == 3
-    assert len(figure.legends[0].get_texts()) == 10
+def test_words_and_figure(rows, sizes, said_of):
+    words = said_of(EXPERIMENT, sizes, rows)
+    best = min(rows.where("theory", "test_error", **FAST), key=lambda row: row.value)
+    assert f"{best.value:.4f}, {best['step']} " in words["Found"]
+    assert "of the gap), the floor under every learner" in words["Found"]
+    assert "d = 100 (5 trials)" in words["Setting"]

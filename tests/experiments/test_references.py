@@ -1,32 +1,39 @@
 """Reference values: in order, in words, and Bayes by drawing its test."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import sparsetoken as st
-from sparsetoken.experiments.reference_lines import labelled_legend, reference_lines
-from sparsetoken.experiments.references import PROBLEM, References, predict_references
-from sparsetoken.experiments.rows import Measured, Predicted
-from sparsetoken.report.page import _environment
+from sparsetoken.experiments.core.references import (
+    PROBLEM,
+    References,
+    predict_references,
+    reference_lines,
+)
+from sparsetoken.experiments.core.rows import Row, Rows
+from sparsetoken.figures.style import joint_legend
+from sparsetoken.report.words import parts_of
 from sparsetoken.stages import Readout, TwoSteps
 
 STEPS = TwoSteps(2.0, eta_q=25.0)
-MADE = References(2.0, *map(Predicted, (0.4, 0.15, 0.1, 0.12)))
+LEVELS = {"pooled": 0.4, "attention": 0.15, "floor": 0.12, "bayes": 0.1}
+
+
+def made(load, **levels):
+    values = {**LEVELS, **levels}
+    return Rows(Row(name, "test_error", v, at={"load": load}) for name, v in values.items())
 
 
 @pytest.fixture(scope="module")
 def references():
-    return predict_references(PROBLEM, STEPS, Readout(alpha1=2.0))
+    return References.of(Rows(predict_references(PROBLEM, STEPS, Readout(alpha1=2.0))), 2.0)
 
 
 def test_the_references_are_in_order(references):
-    names = ("bayes", "floor", "attention", "pooled")
-    found = [getattr(references, name) for name in names]
-    assert [p.value for p in found] == sorted(p.value for p in found)
-    assert all(p.converged for p in found)
+    found = [references.bayes, references.floor, references.attention, references.pooled]
+    assert [row.value for row in found] == sorted(row.value for row in found)
+    assert all(row.converged for row in found)
 
 
 def test_the_floor_is_that_of_the_samples_of_both_stages(references):
@@ -47,31 +54,37 @@ def test_bayes_is_the_likelihood_ratio_test(references):
 
 
 def test_pooled_may_have_more_samples_than_the_readout_of_attention(references):
-    more = predict_references(PROBLEM, STEPS, Readout(alpha1=2.0), pooled_alpha1=4.0)
+    def of(alpha1, **options):
+        readout = Readout(alpha1=alpha1)
+        return References.of(Rows(predict_references(PROBLEM, STEPS, readout, **options)), 2.0)
+
+    more = of(2.0, pooled_alpha1=4.0)
     assert more.pooled.value < references.pooled.value
-    assert more.pooled == predict_references(PROBLEM, STEPS, Readout(alpha1=4.0)).pooled
+    assert more.pooled == of(4.0, load=2.0).pooled
     assert (more.attention, more.bayes) == (references.attention, references.bayes)
 
 
 def test_the_share_of_the_gap():
-    assert [MADE.share(v) for v in (0.4, 0.1, 0.25)] == pytest.approx([0, 1, 0.5])
-    words = _environment().get_template("experiments/references.html").module
-    standing = " ".join(words.standing(MADE, Measured(0.25, 0.03, 100, 8)).split())
-    assert standing == (
+    one = References.of(made(2.0) + made(4.0), 2.0)
+    assert [one.share(v) for v in (0.4, 0.1, 0.25)] == pytest.approx([0, 1, 0.5])
+    template = '# One\n{% from "references.md" import known, standing %}\n'
+    template += "{{ standing(one, found) }}\n## Known\n{{ known(one) }}"
+    found = Row("simulated", "test_error", 0.25, 0.03, dimension=100, trials=8)
+    words = parts_of(template, {"one": one, "found": found})
+    assert " ".join(words["Setting"].striptags().split()) == (
         "0.2500 ± 0.0300, which closes 50.0 ± 10.0 % of the gap from pooled to Bayes"
     )
-    assert "83.3 % of the gap" in words.known(MADE)
+    assert "83.3 % of the gap" in words["Known"]
 
 
 def test_one_place_is_a_level_and_more_are_a_line():
     figure = Figure()
     one, more = figure.subplots(1, 2)
-    reference_lines(one, [(3.0, MADE)])
-    higher = dataclasses.replace(MADE, bayes=Predicted(0.2))
-    reference_lines(more, [(3.0, MADE), (4.0, higher)])
+    reference_lines(one, made(3.0))
+    reference_lines(more, made(4.0, bayes=0.2) + made(3.0))
     levels = [list(line.get_ydata()) for line in one.lines]
-    assert levels == [[v, v] for v in (0.4, 0.15, 0.12, 0.1)]
+    assert levels == [[v, v] for v in LEVELS.values()]
     assert list(more.lines[3].get_xdata()) == [3.0, 4.0]
     assert list(more.lines[3].get_ydata()) == [0.1, 0.2]
-    labelled_legend(figure)
+    joint_legend(figure)
     assert len(figure.legends[0].get_texts()) == 4

@@ -1,23 +1,13 @@
 """What the best weights can do, end to end on a tiny profile; a wrong number fails."""
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.claims import FAILS, HOLDS
-from sparsetoken.experiments.representation import EXPERIMENT, work
-from sparsetoken.experiments.representation.rows import (
-    AtCritical,
-    BestError,
-    Critical,
-    FreshSamples,
-)
-from sparsetoken.experiments.rows import Predicted, select
-
-PLACES = ((32, 1, 3.5), (32, 2, 3.0))
-TINY = work.Profile((8, 64, 512), (1,), 64, (2.0, 5.0), PLACES, 3200, 500_000, 512)
+from sparsetoken.experiments.core.claims import FAILS, HOLDS
+from sparsetoken.experiments.core.rows import Row, Rows
+from sparsetoken.experiments.representation import EXPERIMENT, LEVEL, draw_fresh, score
 
 BUILT = {
     "elementwise_erf": lambda L: 4 + 2 * L**0.25,
@@ -30,50 +20,58 @@ BUILT = {
 
 
 @pytest.fixture(scope="module")
-def rows():
+def sizes(sizes_of):
+    lengths = {"lengths": (8, 64, 512), "longest": 512, "curve_length": 64}
+    places = {"places": ((32, 1, 3.5), (32, 2, 3.0)), "strengths": (2.0, 5.0)}
+    return sizes_of(EXPERIMENT, **lengths, **places, samples=3200, tokens=500_000)
+
+
+@pytest.fixture(scope="module")
+def rows(sizes):
     found = []
-    for job in EXPERIMENT.jobs(TINY, 0):
-        name = job.arguments[0]
+    for piece in EXPERIMENT.work(sizes, 0):
+        name, L = piece.arguments[:2]
         if name not in BUILT:
-            found += job.run()
-        elif job.work is work.find_critical:
-            L = job.arguments[1]
-            found.append(Critical(name, L, 1, Predicted(BUILT[name](L))))
+            found += piece.run()
+        elif piece.work.__name__ == "find_critical":
+            at = {"curve": name, "length": L, "informative": 1}
+            found.append(Row("theory", "strength", BUILT[name](L), at=at))
         else:
-            found += [BestError(name, 64, theta, Predicted(0.4)) for theta in TINY.strengths]
-    return found
+            places = [{"curve": name, "length": L, "strength": theta} for theta in sizes.strengths]
+            found += [Row("line", "test_error", 0.4, at=at) for at in places]
+    return Rows(found)
 
 
-def test_claims_figures_and_words(rows, said_of):
-    comparisons = EXPERIMENT.compare(TINY, rows)
+def test_claims_figures_and_words(rows, sizes, said_of):
+    comparisons = EXPERIMENT.compared(sizes, rows)
     assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
     for name in ("linear-needs-sqrt-length", "bayes-boundary", "bayes-is-the-floor"):
         assert {c.verdict for c in comparisons if c.claim == name} == {HOLDS}
-    words = said_of(EXPERIMENT, TINY, rows)
-    assert "L = 512" in words["result"]
-    pooled = select(rows, Critical, curve="pooled")[-1]
-    assert f"{pooled.strength.value:.0f} by pooling" in words["result"]
-    assert "k = 1" in words["setting"]
+    words = said_of(EXPERIMENT, sizes, rows)
+    assert "L = 512" in words["Found"]
+    pooled = rows.one("theory", "strength", curve="pooled", length=512)
+    assert f"{pooled.value:.0f} by pooling" in words["Found"]
+    assert "k = 1" in words["Setting"]
 
 
-def test_fresh_samples_have_the_error_level_at_the_critical_strength(rows):
-    found = select(rows, AtCritical)
-    assert {row.length for row in found} == set(TINY.lengths)
+def test_fresh_samples_have_the_error_level_at_the_critical_strength(rows, sizes):
+    found = rows.where("simulated", group="critical")
+    assert set(found.distinct("length")) == set(sizes.lengths)
     for row in found:
         # Shares of 16 blocks: five of their standard errors.
-        assert abs(row.measured.value - work.LEVEL) < 5 * row.measured.error
-    comparisons = [c for c in EXPERIMENT.compare(TINY, rows) if c.group == "critical"]
+        assert abs(row.value - LEVEL) < 5 * row.error
+    comparisons = [c for c in EXPERIMENT.compared(sizes, rows) if c.group == "critical"]
     assert {c.verdict for c in comparisons} == {HOLDS}
 
 
 def test_the_limit_of_infinite_sharpness_looks_at_the_largest_token():
     t = np.random.default_rng(0).standard_normal((50, 4))
     for name in ("attention", "elementwise_exp"):
-        np.testing.assert_array_equal(work._score(name, t, math.inf), t.max(axis=1))
+        np.testing.assert_array_equal(score(name, t, math.inf), t.max(axis=1))
 
 
-def test_fresh_samples_meet_the_prediction(rows):
-    found = [c for c in EXPERIMENT.compare(TINY, rows) if c.claim == "oracle-error"]
+def test_fresh_samples_meet_the_prediction(rows, sizes):
+    found = [c for c in EXPERIMENT.compared(sizes, rows) if c.claim == "oracle-error"]
     assert {c.verdict for c in found} == {HOLDS}
     assert {c.curve for c in found} >= {"attention", "pooled", "bayes"}
 
@@ -87,29 +85,22 @@ def test_fresh_samples_meet_the_prediction(rows):
         ("attention-fixed-sharpness", "attention_fixed", None),
     ],
 )
-def test_wrong_numbers_fail(rows, claim, curve, factor):
+def test_wrong_numbers_fail(rows, sizes, changed, claim, curve, factor):
     def wrong(row):
-        if not (isinstance(row, Critical) and row.curve == curve):
-            return row
-        value = row.strength.value * (factor or np.log(row.length) / 3)
-        return dataclasses.replace(row, strength=dataclasses.replace(row.strength, value=value))
+        return row.but(value=row.value * (factor or np.log(row["length"]) / 3))
 
-    found = EXPERIMENT.compare(TINY, [wrong(row) for row in rows])
+    moved = changed(rows, wrong, quantity="strength", curve=curve)
+    found = EXPERIMENT.compared(sizes, moved)
     assert FAILS in {c.verdict for c in found if c.claim == claim}
 
 
-def test_a_wrong_error_fails(rows):
-    def wrong(row):
-        if not (isinstance(row, FreshSamples) and row.curve == "attention"):
-            return row
-        measured = dataclasses.replace(row.measured, value=1.2 * row.measured.value)
-        return dataclasses.replace(row, measured=measured)
-
-    found = EXPERIMENT.compare(TINY, [wrong(row) for row in rows])
-    of_claim = [c for c in found if c.claim == "oracle-error"]
+def test_a_wrong_error_fails(rows, sizes, changed):
+    wanted = {"series": "simulated", "group": "chosen", "curve": "attention"}
+    moved = changed(rows, lambda row: row.but(value=1.2 * row.value), **wanted)
+    of_claim = [c for c in EXPERIMENT.compared(sizes, moved) if c.claim == "oracle-error"]
     assert {c.verdict for c in of_claim if c.curve == "attention"} == {FAILS}
 
 
-def test_a_job_is_repeatable():
-    again = [work.draw_fresh(16, 1, 3.0, 320, 4) for _ in range(2)]
+def test_a_piece_is_repeatable():
+    again = [list(draw_fresh(16, 1, 3.0, 320, 4)) for _ in range(2)]
     assert again[0] == again[1]

@@ -1,21 +1,18 @@
-"""Rows: values with their errors, and the form in which a store keeps them."""
+"""Rows: values with their errors, how they are chosen, and the form in which they are kept."""
 
-import dataclasses
 import json
 import math
 
 import numpy as np
 import pytest
 
-from sparsetoken.experiments.rows import (
-    Measured,
-    Predicted,
+from sparsetoken.experiments.core.rows import (
+    Row,
+    Rows,
     averaged,
     from_json,
     measured,
-    one,
     predicted,
-    series,
     to_json,
 )
 from sparsetoken.models import Pooled
@@ -24,36 +21,18 @@ from sparsetoken.simulation import simulate
 from sparsetoken.stages import Readout
 from sparsetoken.theory import predict
 
-
-@dataclasses.dataclass(frozen=True)
-class _Place:
-    name: str
-    loads: tuple[float, ...]
+ROW = Row("theory", "test_error", 0.2, 1e-4, {"alpha": 2.0, "model": "pooled"})
+OTHER = ROW.but(series="simulated", alpha=1.0, value=math.inf, values=(0.1, 0.3))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Row:
-    place: _Place
-    x: float
-    n: int
-    good: bool
-    theory: Predicted
-    found: Measured
+def test_rows_survive_being_kept():
+    assert from_json(json.loads(json.dumps(to_json([ROW, OTHER])))) == Rows([ROW, OTHER])
 
 
-ROW = _Row(_Place("a", (0.5, 1.0)), 0.1, 3, True, Predicted(0.2, 1e-4), Measured(0.3, 0.1, 10, 2))
-
-
-def test_rows_survive_the_store():
-    rows = [ROW, dataclasses.replace(ROW, x=math.inf, found=Measured(0.1, 0.0, 5, 4, "tensors"))]
-    assert from_json([_Row], json.loads(json.dumps(to_json(rows)))) == rows
-    hash(from_json([_Row], json.loads(json.dumps(to_json(rows))))[0])
-
-
-@pytest.mark.parametrize("stored", [["Other", {}], ["_Row", {"x": 1.0}], ["_Row", {"height": 1.0}]])
-def test_rows_of_another_form_are_refused(stored):
-    with pytest.raises(LookupError, match="columns"):
-        from_json([_Row], [stored])
+@pytest.mark.parametrize("change", [{"height": 1.0}, {"values": None}])
+def test_rows_of_another_form_are_refused(change):
+    with pytest.raises(LookupError, match="fields"):
+        from_json([{**to_json([ROW])[0], **change}])
 
 
 @pytest.mark.parametrize(
@@ -66,39 +45,51 @@ def test_rows_of_another_form_are_refused(stored):
     ],
 )
 def test_what_may_be_trusted(value, status, converged):
-    assert Predicted(value, 0.0, status).converged is converged
-    assert Measured(value, 0.0, 1, 1, status=status).converged is converged
+    assert ROW.but(value=value, status=status).converged is converged
 
 
-def test_values_of_results_keep_mean_error_and_status():
+def test_results_become_rows_with_mean_error_and_status():
     problem = SparseTokenProblem(length=4, informative=1, strength=2.0)
     readout = Readout(alpha1=1.0)
     found = simulate(problem, Pooled(), readout, dimension=20, trials=3)
-    value = measured(found, "test_error", 20)
+    row = measured(found, "test_error", dimension=20, alpha1=1.0)
     errors = found.trials.test_error.tolist()
-    assert value.value == pytest.approx(np.mean(errors))
-    assert value.error == pytest.approx(np.std(errors, ddof=1) / 3**0.5)
-    assert (value.dimension, value.trials, value.engine) == (20, 3, "reduced")
-    mean = averaged(errors, 20, "reduced")
-    assert (mean.value, mean.error) == pytest.approx((value.value, value.error))
+    assert row.value == pytest.approx(np.mean(errors))
+    assert row.error == pytest.approx(np.std(errors, ddof=1) / 3**0.5)
+    assert (row.dimension, row.trials, row.engine, row["alpha1"]) == (20, 3, "reduced", 1.0)
+    mean = averaged(errors, dimension=20, engine="reduced")
+    assert (mean.value, mean.error) == pytest.approx((row.value, row.error))
     exact = predict(problem, Pooled(), readout)
-    assert predicted(exact, "test_error", exact.numerical_error) == Predicted(
-        exact.test_error, exact.numerical_error, "converged"
+    row = predicted(exact, "test_error", model="pooled")
+    assert (row.value, row.error, row.status) == (
+        exact.test_error,
+        exact.numerical_error,
+        "converged",
     )
+    assert predicted(exact, "auc", error=0.5).error == 0.5
 
 
 def test_the_mean_of_one_trial_has_no_error():
-    assert math.isnan(averaged([0.5], 10).error)
+    assert math.isnan(averaged([0.5], dimension=10).error)
 
 
-def test_one_row_is_one():
-    other = dataclasses.replace(ROW, x=2.0)
-    assert one([ROW, other], _Row, x=2.0) is other
-    for wanted in ({}, {"x": 3.0}):
+def test_rows_are_chosen_by_fields_and_coordinates():
+    rows = Rows([ROW, OTHER])
+    assert rows.where("theory") == Rows([ROW])
+    assert rows.where(quantity="test_error", model="pooled") == rows
+    assert rows.where(alpha=1.0) == rows.where(engine="theory", alpha=1.0) == Rows([OTHER])
+    assert not rows.where(beta=1.0)
+    assert rows.where("theory").beside(OTHER, "model") is ROW
+    assert rows.one(alpha=2.0) is ROW
+    for wanted in ({}, {"alpha": 3.0}):
         with pytest.raises(LookupError, match="one was expected"):
-            one([ROW, other], _Row, **wanted)
+            rows.one(**wanted)
 
 
-def test_a_series_rises():
-    rows = [dataclasses.replace(ROW, x=x) for x in (2.0, 1.0)]
-    assert series(rows, "x", "theory") == [(1.0, ROW.theory), (2.0, ROW.theory)]
+def test_groups_come_in_order_and_a_series_rises():
+    rows = Rows([ROW, OTHER])
+    assert rows.along("alpha") == [(1.0, OTHER), (2.0, ROW)]
+    assert rows.distinct("alpha") == [2.0, 1.0]
+    assert [key for key, _ in rows.by("model", "alpha")] == [("pooled", 2.0), ("pooled", 1.0)]
+    assert [len(some) for _, some in rows.by("model")] == [2]
+    assert rows[1:] + rows[:1] == Rows([OTHER, ROW])

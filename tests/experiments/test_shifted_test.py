@@ -1,54 +1,48 @@
 """Test data of another law, with two places of each kind."""
 
-import dataclasses
-
 import pytest
 
-from sparsetoken.experiments.claims import FAILS, verdict_of
-from sparsetoken.experiments.rows import one
-from sparsetoken.experiments.shifted_test import EXPERIMENT, work
-from sparsetoken.experiments.shifted_test.rows import Theory
-
-TINY = work.Profile(
-    trials=4, dimension=60, length=(5, 20), positive_rate=(0.2, 0.8), strength=(3.0, 6.0)
-)
+from sparsetoken import simulation
+from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
+from sparsetoken.experiments.shifted_test import EXPERIMENT
 
 
 @pytest.fixture(scope="module")
-def rows(rows_of):
-    return rows_of(EXPERIMENT, TINY)
+def sizes(sizes_of):
+    shifts = {"length": (5, 20), "positive_rate": (0.2, 0.8), "strength": (3.0, 6.0)}
+    return sizes_of(EXPERIMENT, trials=4, dimension=60, shifts=shifts)
 
 
-def test_the_claim_holds_and_is_drawn(rows, said_of):
-    comparisons = EXPERIMENT.compare(TINY, rows)
-    assert verdict_of(comparisons) == "holds"
+@pytest.fixture(scope="module")
+def rows(rows_of, sizes):
+    return rows_of(EXPERIMENT, sizes)
+
+
+def test_the_claim_holds_and_is_drawn(rows, sizes, said_of):
+    comparisons = EXPERIMENT.compared(sizes, rows)
+    assert verdict_of(comparisons) == HOLDS
     assert len(comparisons) == 12
     assert sum(c.key for c in comparisons) == 3
-    words = said_of(EXPERIMENT, TINY, rows)
-    assert "Trained at L = 10" in words["result"]
-    assert "d = 60, 4 trials" in words["setting"]
-    assert "Points: simulation" in words["shifted_test"]
-    assert "Squares" not in words["shifted_test"]  # no row was measured with real tokens
+    words = said_of(EXPERIMENT, sizes, rows)
+    assert "Trained at L = 10" in words["Found"]
+    assert "d = 60, 4 trials" in words["Setting"]
+    assert "Points: simulation" in words["Figure: shifted_test"]
+    assert "Squares" not in words["Figure: shifted_test"]  # none was measured with real tokens
 
 
-def test_the_training_law_at_test_fails(rows):
+def test_the_training_law_at_test_fails(rows, sizes, changed):
     """The error without the shift is not that of the shifted data."""
 
     def unshifted(row):
-        if isinstance(row, Theory) and row.shift == "strength":
-            other = one(rows, Theory, model=row.model, shift="length", value=20)
-            return dataclasses.replace(row, test_error=other.test_error)
-        return row
+        other = rows.one("theory", shift="length", to=20, model=row["model"])
+        return row.but(value=other.value)
 
-    comparisons = EXPERIMENT.compare(TINY, [unshifted(row) for row in rows])
-    assert FAILS in {c.verdict for c in comparisons}
+    wrong = changed(rows, unshifted, series="theory", shift="strength")
+    assert FAILS in {c.verdict for c in EXPERIMENT.compared(sizes, wrong)}
 
 
-def test_the_classifiers_of_a_model_are_the_same_for_all_test_data():
-    simulated = [job for job in EXPERIMENT.jobs(TINY, 0) if job.work is work.simulate_shift]
-    seeds = {
-        model: {j.arguments[-1] for j in simulated if j.arguments[0] == model}
-        for model in work.MODELS
-    }
-    assert all(len(found) == 1 for found in seeds.values())
+def test_the_classifiers_of_a_model_are_the_same_for_all_test_data(sizes):
+    simulated = [p for p in EXPERIMENT.work(sizes, 0) if p.work is simulation.simulate]
+    seeds = {p.at["model"]: p.options["seed"] for p in simulated}
+    assert all(p.options["seed"] == seeds[p.at["model"]] for p in simulated)
     assert seeds["attention"] != seeds["pooled"]

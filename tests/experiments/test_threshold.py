@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken.experiments.threshold import fit_power, fit_threshold, limit_of
+from sparsetoken.experiments.core.threshold import fit_power, fit_threshold, limit_of
 
 LOADS = np.linspace(2.0, 4.0, 9)
 

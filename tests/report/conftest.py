@@ -1,36 +1,99 @@
+"""Two experiments with made-up rows: the real one of alignment, and a small one."""
+
 import dataclasses
-import importlib.util
-from pathlib import Path
 
 import pytest
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.experiment import Job
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes
+from sparsetoken.experiments.core.rows import Row, Rows
+from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 
-_SPEC = importlib.util.spec_from_file_location("fakes", Path(__file__).with_name("fakes.py"))
-_FAKES = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_FAKES)
+PAGE = """# Made up
+
+With {{ sizes.trials }} trials.
+
+## Claim: made-up
+
+A claim about α*_{pool}.
+
+## Question: asked
+
+Is it so?
+
+It is {{ rows[0].value | f(1) }}.
+
+## Found
+
+What there is.
+
+## Figure: made_up
+
+A line. {{ marks }}
+"""
+FIGURE = Curves([Panel("x", Axis("x"), Axis("y"), [Curve("a curve", "#0072B2", {})])])
+
+
+def alignment():
+    rows = []
+    for x in (0.25, 1.0, 10.0):
+        for name, value in (("cosine", 0.5 + x / 30), ("readout_cosine", 0.4 + x / 30)):
+            rows.append(Row("theory", name, value, at={"alpha0": x}))
+            rows.append(_simulated(name, value, {"alpha0": x}))
+            if x == 10.0:
+                rows.append(_simulated(name, value, {"alpha0": x}, "tensors"))
+    return [*rows, Row("other steps", "moved cosine", 0.0), Row("other steps", "sharpness", 1.0)]
+
+
+def made_up():
+    return [Row("theory", "auc", 0.5, at={"x": 1.0}), _simulated("auc", 0.5, {"x": 1.0})]
+
+
+def _simulated(quantity, value, at, engine="reduced"):
+    values = (value, value + 0.002)
+    row = Row("simulated", quantity, value + 0.001, 0.002, at, engine, 1000, 8)
+    return row.but(values=values) if quantity == "auc" else row
+
+
+def _judge(sizes, rows):
+    yield against_simulation("made-up", rows.one("theory"), rows.one("simulated"))
+    yield against_simulation("asked", rows.one("theory"), rows.one("simulated"))
 
 
 @pytest.fixture
 def fakes():
     """Made-up rows by experiment."""
-    return {name: make() for name, make in _FAKES.ROWS.items()}
+    return {"alignment": Rows(alignment()), "made-up": Rows(made_up())}
+
+
+def _plan(*works):
+    """Return the function that plans these works, the first the dearest."""
+    return lambda *_: [Piece(work, cost=float(len(works) - i)) for i, work in enumerate(works)]
+
+
+@pytest.fixture
+def plan_of():
+    """What makes the plan of an experiment from functions."""
+    return _plan
 
 
 @pytest.fixture(scope="module")
-def fake_experiments():
-    """Let the experiments return the made-up rows at once."""
+def fake_experiments(tmp_path_factory):
+    """Let the experiments be these two, which return the made-up rows at once."""
     real = dict(EXPERIMENTS)
-    fakes = {
-        name: dataclasses.replace(real[name], jobs=lambda *_, make=make: [Job(make, (), 1.0)])
-        for name, make in _FAKES.ROWS.items()
-    }
-    _put(fakes)
-    yield
-    _put(real)  # in their order, which other tests see
-
-
-def _put(experiments):
+    page = tmp_path_factory.mktemp("pages") / "made_up.md"
+    page.write_text(PAGE, encoding="utf-8")
+    sizes = {"quick": Sizes(trials=8), "paper": Sizes(trials=80)}
+    figures = {"made_up": FIGURE}
+    first = real["alignment"]
+    # The default page is found beside the work, which is another here.
+    beside = first.path
     EXPERIMENTS.clear()
-    EXPERIMENTS.update(experiments)
+    EXPERIMENTS["alignment"] = dataclasses.replace(first, work=_plan(alignment), page=beside)
+    EXPERIMENTS["made-up"] = Experiment(
+        "made-up", sizes, _plan(made_up), _judge, figures, page=page
+    )
+    yield
+    EXPERIMENTS.clear()
+    EXPERIMENTS.update(real)

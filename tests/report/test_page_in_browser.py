@@ -15,7 +15,7 @@ DESK, PHONE = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory, fake_experiments):
-    found = reproduce(["alignment", "capacity"], out=tmp_path_factory.mktemp("results"))
+    found = reproduce(["alignment", "made-up"], out=tmp_path_factory.mktemp("results"))
     return found.report.as_uri()
 
 
@@ -38,33 +38,42 @@ def page(browser, request, address):
     assert not errors
 
 
-def _on_screen(page, svg, point):
+FIGURE = '[data-figure="alignment"]'
+
+
+def _known(page):
+    """Return the points of the figure as (series, point)."""
+    known = json.loads(page.locator("#data").text_content())["alignment"]
+    return [(series, point) for series in known for point in series["points"]]
+
+
+def _on_screen(page, drawing, point):
     """Return where a point of a figure is on the screen, after scrolling it into view."""
-    svg.evaluate(
-        """(svg, [x]) => {
-            svg.scrollIntoView({block: "center", behavior: "instant"});
-            const scroll = svg.closest(".scroll"), box = svg.getBoundingClientRect();
-            const scale = box.width / svg.viewBox.baseVal.width;
-            scroll.scrollLeft = x * scale - scroll.clientWidth / 2;
+    drawing.evaluate(
+        """(drawing, [x]) => {
+            drawing.scrollIntoView({block: "center", behavior: "instant"});
+            const image = drawing.querySelector("img");
+            const scale = image.clientWidth / image.getAttribute("width");
+            drawing.scrollLeft = x * scale - drawing.clientWidth / 2;
         }""",
         point[:2],
     )
-    box = svg.bounding_box()
-    scale = box["width"] / svg.evaluate("svg => svg.viewBox.baseVal.width")
+    image = drawing.locator("img")
+    box, width = image.bounding_box(), float(image.get_attribute("width"))
+    scale = box["width"] / width
     return box["x"] + point[0] * scale, box["y"] + point[1] * scale
 
 
 def test_the_pointer_finds_every_measured_value_of_a_figure(page):
-    known = json.loads(page.locator("#data").text_content())["alignment"]
-    svg, tip = page.locator('svg[data-figure="alignment"]'), page.locator("#tip")
-    measured = [point for point in known["points"] if point[8] is not None]
+    drawing, tip = page.locator(FIGURE).first, page.locator("#tip")
+    measured = [point for series, point in _known(page) if series["mark"] == "point"]
     # Three loads of the reduced engine with two cosines each; real tensors share the last place.
     assert len(measured) >= 6
     expect(tip).to_be_hidden()
     for point in measured:
-        page.mouse.move(*_on_screen(page, svg, point))
+        page.mouse.move(*_on_screen(page, drawing, point))
         expect(tip).to_be_visible()
-        expect(tip).to_contain_text(f"± {point[8]}")
+        expect(tip).to_contain_text(f"± {point[4]}")
     box = tip.bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= page.viewport_size["width"]
@@ -72,12 +81,30 @@ def test_the_pointer_finds_every_measured_value_of_a_figure(page):
     expect(tip).to_be_hidden()
 
 
+def test_the_keyboard_goes_from_value_to_value(page):
+    drawing, tip = page.locator(FIGURE).first, page.locator("#tip")
+    points = [(series, p) for series, p in _known(page) if series["mark"] == "point"]
+    drawing.focus()
+    for series, point in points[:3]:
+        page.keyboard.press("ArrowRight")
+        expect(tip).to_contain_text(f"{series['x']} = {point[2]:g}")
+        expect(tip).to_contain_text(f"± {point[4]}")
+    page.keyboard.press("ArrowLeft")
+    expect(tip).to_contain_text(f"= {points[1][1][3]}")
+    page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+
+
 def test_a_line_says_what_it_predicts(page):
-    known = json.loads(page.locator("#data").text_content())["alignment"]
-    svg, tip = page.locator('svg[data-figure="alignment"]'), page.locator("#tip")
-    x, y = _on_screen(page, svg, next(p for p in known["points"] if p[8] is None))
+    drawing, tip = page.locator(FIGURE).first, page.locator("#tip")
+    x, y = _on_screen(page, drawing, next(p for s, p in _known(page) if s["mark"] == "line"))
     page.mouse.move(x, y)
     expect(tip).to_contain_text("α₀ = n₀ / d = ")
+
+
+def test_a_page_is_light_before_anything_is_opened(page):
+    assert page.locator("table.claims").count() == 0
+    assert page.evaluate("document.querySelectorAll('*').length") < 1000
 
 
 def test_the_page_is_no_wider_than_the_screen(page):
@@ -99,4 +126,9 @@ def test_the_filter_leaves_the_claims_of_a_source(page):
 
 def test_a_link_to_a_claim_opens_its_comparisons(page):
     page.evaluate("location.hash = 'claim-query-alignment'")
-    expect(page.locator("details#claim-query-alignment")).to_have_attribute("open", "")
+    details = page.locator("details#claim-query-alignment")
+    expect(details).to_have_attribute("open", "")
+    expect(details.locator("tbody tr")).to_have_count(8)
+    expect(details.locator("tbody tr").first).to_contain_text("holds")
+    page.evaluate("location.hash = ''; location.hash = 'claim-query-alignment'")
+    expect(details.locator("table")).to_have_count(1)

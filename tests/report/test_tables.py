@@ -6,13 +6,14 @@ import math
 
 import pytest
 
-from sparsetoken.experiments.alignment import figure as alignment
-from sparsetoken.experiments.alignment.rows import Simulated, Theory
-from sparsetoken.experiments.rows import averaged, select
+from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.core.rows import Row, Rows, averaged
 from sparsetoken.figures import style
-from sparsetoken.report.figure_data import marks_of, places, table
+from sparsetoken.report.figure_data import Mark, marks_of, places, table
 from sparsetoken.report.pictures import picture
 from sparsetoken.report.tables import row_tables, trial_table
+
+draw = EXPERIMENTS["alignment"].figures["alignment"]
 
 
 def _read(text):
@@ -21,12 +22,12 @@ def _read(text):
 
 def test_a_figure_gives_back_the_numbers_that_were_drawn(fakes):
     rows = fakes["alignment"]
-    found = _read(table(mark for mark, _ in picture("alignment", alignment.draw, rows).marks))
-    line = [r for r in found if r["mark"] == "line" and r["series"] == alignment.NAMES["cosine"]]
+    found = _read(table(mark for mark, _ in picture("alignment", draw, rows).marks))
+    line = [r for r in found if r["mark"] == "line" and r["series"].startswith("query")]
     drawn = {float(r["x"]): float(r["y"]) for r in line}
-    assert drawn == {row.alpha0: row.cosine.value for row in select(rows, Theory)}
+    assert drawn == {x: row.value for x, row in rows.where("theory", "cosine").along("alpha0")}
     points = [r for r in found if r["mark"] == "point"]
-    assert len(points) == 2 * len(select(rows, Simulated))
+    assert len(points) == len(rows.where("simulated"))
     assert all(float(r["error"]) == pytest.approx(0.002) for r in points)
     assert {r["x_name"] for r in found} == {"α₀ = n₀ / d"}
 
@@ -57,19 +58,32 @@ def test_places_are_counted_from_the_top_left_in_points():
         pytest.approx((4 * 72, 0.0), abs=0.1),
     ]
     known = places(marks)
-    assert known["names"][known["points"][0][3]] == "a line"
+    assert (known[0]["series"], known[0]["mark"]) == ("a line", "line")
+    assert known[0]["points"] == [[0.0, 216.0, 0.0, 0.0], [288.0, 0.0, 1.0, 1.0]]
+
+
+def test_long_lines_are_thinned_and_points_are_not():
+    marks = [
+        (Mark("panel", "s", kind, "x", float(i), "y", 1.0, 0.5, math.nan), (float(i), 0.0))
+        for kind in ("line", "point")
+        for i in range(200)
+    ]
+    line, points = places(marks)
+    assert len(line["points"]) == 40
+    assert points["points"][7] == [7.0, 0.0, 7.0, 1.0, 0.5]
+    assert len(points["points"]) == 200
 
 
 def test_rows_become_named_columns_and_trials_have_their_values():
     values = (0.5, 0.7, 0.9)
-    row = Simulated(2.0, averaged(values, 100), averaged((0.1, math.nan), 100))
-    (name,) = (tables := row_tables({"alignment": [row]}))
-    assert name == "alignment.Simulated.csv"
-    (found,) = _read(tables[name])
-    assert float(found["cosine.value"]) == pytest.approx(0.7)
-    assert found["cosine.trials"] == "3"
-    assert found["readout_cosine.value"] == ""
-    trials = _read(trial_table({"alignment": [row]}))
-    cosines = [float(r["value"]) for r in trials if r["column"] == "cosine"]
-    assert tuple(cosines) == values
-    assert {(r["row"], r["engine"], r["dimension"]) for r in trials} == {("0", "tensors", "100")}
+    theory = Row("theory", "auc", math.nan, at={"model": "pooled"})
+    rows = Rows([theory, averaged(values, "cosine", dimension=100, alpha0=2.0)])
+    (name,) = (tables := row_tables({"alignment": rows}))
+    assert name == "alignment.csv"
+    first, found = _read(tables[name])
+    assert float(found["value"]) == pytest.approx(0.7)
+    assert (found["quantity"], found["alpha0"], found["trials"]) == ("cosine", "2.0", "3")
+    assert (first["value"], first["alpha0"], first["model"]) == ("", "", "pooled")
+    trials = _read(trial_table({"alignment": rows}))
+    assert tuple(float(r["value"]) for r in trials) == values
+    assert {(r["row"], r["engine"], r["dimension"]) for r in trials} == {("1", "tensors", "100")}

@@ -8,12 +8,12 @@ from scipy.optimize import minimize
 from scipy.stats import ks_2samp, norm
 
 import sparsetoken as st
-from sparsetoken.beyond.classifier import start
 from sparsetoken.simulation import align, draw_training_set, is_separable
 from sparsetoken.simulation.features import queried
 from sparsetoken.simulation.features.elementwise import ElementwiseSampler
 from sparsetoken.simulation.frames import frame_of
 from sparsetoken.validation import InvalidInput
+from sparsetoken.variants.attention import start
 
 
 def spectrum(d, power):

@@ -54,9 +54,9 @@ def test_courses_have_the_law_of_real_tokens(model, dimension):
     # 35 numbers that hang together: a z of 4.5 in any is one in thousands; rounding at 0.
     assert (apart <= 4.5 * spread + 1e-12).all()
     moved = other.std(axis=0) > 1e-12
-    ratio = one.std(axis=0)[moved] / other.std(axis=0)[moved]
-    # A ratio of 300 to 300 normal draws varies by 0.058; heavy tails by some times that.
-    assert np.abs(np.log(ratio)).max() < 0.5
+    middle = [np.ptp(np.quantile(found, (0.25, 0.75), axis=0), axis=0) for found in (one, other)]
+    # Tails are heavy at few dimensions. A ratio of the middle halves of 300 draws varies by 0.11.
+    assert np.abs(np.log(middle[0][moved] / middle[1][moved])).max() < 0.5
 
 
 def test_projections_and_slopes_fit_a_matrix():
@@ -64,8 +64,9 @@ def test_projections_and_slopes_fit_a_matrix():
     descent = BATCHES
     data = ReducedData(PROBLEM, 6, 0, descent)
     w, q = start(descent) @ data.axes()
+    model, moves = st.Attention(descent), np.array([True, True])
     for turn in (0, 1, 0):
-        _, by_w, by_q, _ = data.gradient(st.Attention(descent), descent, (w, q, 0.1), (turn, 2))
+        _, by_w, by_q, _ = data.gradient(model, descent, (w, q, 0.1), (turn, 2), moves)
         w, q = (np.pad(u, (0, len(by_w) - len(u))) for u in (w, q))
         w, q = w - by_w, q - by_q
     slopes = data._slopes[: data._known]

@@ -133,7 +133,7 @@ def searched():
 
 def _worth(problem, descent):
     course = st.theory.descend(problem, st.Attention(descent), replicas=2)
-    return descents._lasting(course)
+    return descents._lasting(course.test_error)
 
 
 def test_the_search_of_descents_improves_on_its_start(searched):
@@ -216,10 +216,9 @@ def test_the_descent_that_is_found_is_worth_as_much_with_real_tokens(searched):
     assert found.mean.test_error[-1] == pytest.approx(expected, abs=4 * error + 10 / 300 * expected)
 
 
-def test_a_minimum_of_a_single_step_is_passed_over(searched):
+def test_a_minimum_of_a_single_step_is_passed_over():
     def lasting(*test_error):
-        course = dataclasses.replace(searched.course, test_error=np.array(test_error))
-        return descents._lasting(course)[:2]
+        return descents._lasting(np.array(test_error))[:2]
 
     assert lasting(0.5, 0.4, 0.1, 0.4, 0.2, 0.21, 0.19, 0.3) == (0.21, 6)
     nan = math.nan

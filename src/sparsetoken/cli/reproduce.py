@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +26,11 @@ if TYPE_CHECKING:
 def reproduce(
     names: Annotated[
         tuple[str, ...],
-        Option("NAME", help="Experiments, by the name of their section; all by default."),
+        Option(
+            "NAME",
+            help="Experiments, by the name of their section, or Python files that register some; "
+            "all of the package by default.",
+        ),
     ] = (),
     *,
     profile: Annotated[str, Option(help="quick (minutes) or paper (the full sizes).")] = "quick",
@@ -55,11 +61,11 @@ def reproduce(
 
     Example: sparsetoken reproduce alignment --out results
     """
-    from sparsetoken.experiments.forecasts.rows import LeftOut
-    from sparsetoken.experiments.forecasts.sets import read_sets
+    from sparsetoken.experiments.core.bag_sets import LeftOut, read_sets
     from sparsetoken.report.reproduce import reproduce as run
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
+    names = tuple(name for given in names for name in _loaded(given))
     if positive and bags is None:
         raise InvalidInput("--positive", "given with --bags FOLDER", positive)
     sets = [] if bags is None else read_sets(bags, positive)
@@ -87,6 +93,31 @@ def reproduce(
     return Answer("", _values(found), lines, _advice(found), fallen)
 
 
+def _loaded(name: str) -> list[str]:
+    """Return a name, or those of the experiments that a Python file registers.
+
+    Worker processes import the file as well, by the name of its module.
+    """
+    from sparsetoken.experiments import EXPERIMENTS
+
+    path = Path(name).absolute()
+    if path.suffix != ".py":
+        return [name]
+    if not path.is_file():
+        raise InvalidInput("experiment", "a name, or a Python file that is there", name)
+    sys.path.insert(0, str(path.parent))
+    try:
+        module = importlib.import_module(path.stem)
+    except Exception as error:
+        got = f"{name} ({type(error).__name__}: {error})"
+        raise InvalidInput("experiment", "a Python file that can be imported", got) from error
+    found = [e.name for e in EXPERIMENTS.values() if e.work.__module__ == module.__name__]
+    if Path(module.__file__ or "") != path or not found:
+        legal = "a Python file that calls register_experiment, with no other module of its name"
+        raise InvalidInput("experiment", legal, name)
+    return found
+
+
 def _values(found: Reproduction) -> dict[str, Any]:
     from sparsetoken.report.reproduce import comparison_row, finding_row
 
@@ -100,14 +131,14 @@ def _values(found: Reproduction) -> dict[str, Any]:
 
 
 def _claims(found: Reproduction) -> list[str]:
-    from sparsetoken.experiments.claims import EVIDENCE
+    from sparsetoken.experiments.core.claims import EVIDENCE
 
     counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in found.evidence.items()}
     return table("Claims", {**found.counts, **counts, "report": str(found.report)})
 
 
 def _lost(found: Reproduction) -> list[str]:
-    from sparsetoken.experiments.claims import FAILS, NOT_CONVERGED
+    from sparsetoken.experiments.core.claims import FAILS, NOT_CONVERGED
 
     return [f.claim.name for f in found.findings if f.verdict in (FAILS, NOT_CONVERGED)]
 

@@ -13,7 +13,6 @@ from sparsetoken.bags.segments import segment_mean
 from sparsetoken.estimators.base import BagClassifier
 from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import calibrated
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import Task
@@ -43,17 +42,17 @@ class _LinearClassifier(BagClassifier):
         """Return the bags of which the mean token is classified."""
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        tasks = self._tasks(bags, targets, loss)
+        fits = [task.calibrated_fit for task in tasks]
+        self._keep_readouts(fits, tasks[0].features.standardization, bags.dtype)
+
+    def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
+        """Return the task of each class."""
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
         rows = self._rows(bags)
-        scaling = Standardization.of(rows, targets.weight, self.standardize)
-        features, automatic = BagFeatures(rows, scaling), ridge == "auto"
-        rescale = automatic and self.standardize
-        tasks = [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
-        fits = [task.mean_fit for task in tasks]
-        if automatic:
-            problems = zip(fits, targets.problems(), strict=True)
-            fits = [calibrated(fit, samples, loss) for fit, samples in problems]
-        self._keep_readouts(fits, scaling, bags.dtype)
+        features = BagFeatures(rows, Standardization.of(rows, targets.weight, self.standardize))
+        rescale = ridge == "auto" and self.standardize
+        return [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         rows = self._rows(bags)

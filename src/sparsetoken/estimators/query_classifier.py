@@ -89,21 +89,27 @@ class QueryClassifier(BagClassifier):
 
     def _trained(self, bags: Bags, targets: Targets, loss: Loss, options: Options) -> Trained:
         """Train one problem for each class."""
+        tasks, rng = (
+            self._tasks(bags, targets, loss, options),
+            check_random_state(self.random_state),
+        )
+        fits = []
+        for task in tasks:
+            fits.append(train(task, options, rng))
+            options.told(1.0, "done")
+        return Trained(fits, tasks[0].features.standardization)
+
+    def _tasks(self, bags: Bags, targets: Targets, loss: Loss, options: Options) -> list[Task]:
+        """Return the task of each class."""
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
         if "auto" in (ridge, options.temperature):
             require_smooth(loss)
         scaling = Standardization.of(bags, targets.weight, self.standardize)
         features = BagFeatures(bags, scaling, self._activation)
-        rng = check_random_state(self.random_state)
         # The ridge of joint training is that of standardised tokens, and so is a given one.
         rescale = self.standardize and ridge == "auto" and options.training != "joint"
         rescale = rescale and self._activation == "softmax"
-        tasks = [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
-        fits = []
-        for task in tasks:
-            fits.append(train(task, options, rng))
-            options.told(1.0, "done")
-        return Trained(fits, scaling)
+        return [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
 
     def _options(self, loss: Loss) -> Options:
         """Check the parameters."""

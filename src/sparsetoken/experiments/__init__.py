@@ -2,59 +2,114 @@
 
 from __future__ import annotations
 
-from sparsetoken.experiments import (
-    alignment,
-    anti_alignment,
-    architectures,
-    capacity,
-    capacity_curves,
-    data_reuse,
-    finite_size,
-    forecasts,
-    growing_length,
-    joint_training,
-    learning_curves,
-    leave_one_out,
-    misalignment,
-    query_steps,
-    rates,
-    real_tokens,
-    representation,
-    ridgeless,
-    sensitivity,
-    shifted_test,
-    token_covariance,
-    training_floor,
+import importlib
+import re
+
+from sparsetoken.experiments.core.claims import Claim, Comparison
+from sparsetoken.experiments.core.experiment import Experiment, piece, profiles
+from sparsetoken.experiments.core.rows import Row, Rows, averaged, measured, predicted
+from sparsetoken.experiments.core.rules import (
+    against_simulation,
+    against_value,
+    fraction_true,
+    report_only,
 )
-from sparsetoken.experiments.experiment import Experiment
+from sparsetoken.validation import InvalidInput
 
-__all__ = ["EXPERIMENTS", "Experiment"]
+__all__ = [
+    "EXPERIMENTS",
+    "Claim",
+    "Comparison",
+    "Experiment",
+    "Row",
+    "Rows",
+    "against_simulation",
+    "against_value",
+    "averaged",
+    "fraction_true",
+    "measured",
+    "piece",
+    "predicted",
+    "profiles",
+    "register_experiment",
+    "report_only",
+]
 
-EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT
-    for module in (
-        representation,
-        alignment,
-        anti_alignment,
-        learning_curves,
-        rates,
-        misalignment,
-        shifted_test,
-        token_covariance,
-        real_tokens,
-        forecasts,
-        ridgeless,
-        capacity,
-        capacity_curves,
-        sensitivity,
-        leave_one_out,
-        finite_size,
-        data_reuse,
-        query_steps,
-        joint_training,
-        training_floor,
-        growing_length,
-        architectures,
-    )
-}
+_MODULES = (
+    "representation",
+    "alignment",
+    "anti_alignment",
+    "learning_curves",
+    "rates",
+    "misalignment",
+    "shifted_test",
+    "token_covariance",
+    "real_tokens",
+    "forecasts",
+    "ridgeless",
+    "capacity",
+    "capacity_curves",
+    "sensitivity",
+    "leave_one_out",
+    "finite_size",
+    "data_reuse",
+    "query_steps",
+    "joint_training",
+    "training_floor",
+    "growing_length",
+    "architectures",
+)
+
+RESERVED = {"claims", "data", "differences", "filter", "found", "rows", "rule", "run", "tip"}
+RESERVED |= {"trials", "z_values"}
+"""Names that the files and the parts of the report have."""
+
+EXPERIMENTS: dict[str, Experiment] = {}
 """By name, in the order of the report."""
+
+
+def register_experiment(experiment: Experiment) -> Experiment:
+    """Add an experiment of one's own to those that `sparsetoken.report.reproduce` knows.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        It takes the place of one of the same name that was registered before.
+
+    Returns
+    -------
+    Experiment
+        The same.
+
+    Raises
+    ------
+    InvalidInput
+        If its name is no name of a file or one that the report uses itself, another experiment
+        has a claim or a figure of its name, or its page lacks a part.
+    """
+    for name in (experiment.name, *experiment.figures):
+        if not re.fullmatch(r"[a-z][a-z0-9_-]*", name) or name in RESERVED:
+            legal = f"small letters, digits, - and _, and none of {sorted(RESERVED)}"
+            raise InvalidInput("name of an experiment or figure", legal, name)
+    experiment.check()
+    others = {name: known for name, known in EXPERIMENTS.items() if name != experiment.name}
+    if experiment.name in _OWN:
+        raise InvalidInput("name of an experiment", f"none of {sorted(_OWN)}", experiment.name)
+    for kind in ("claims", "figures"):
+        taken = {_name_of(one) for known in others.values() for one in getattr(known, kind)}
+        for one in getattr(experiment, kind):
+            if _name_of(one) in taken:
+                legal = "one that no other experiment has"
+                raise InvalidInput(f"name of one of its {kind}", legal, _name_of(one))
+    EXPERIMENTS[experiment.name] = experiment
+    return experiment
+
+
+def _name_of(one: Claim | str) -> str:
+    return one.name if isinstance(one, Claim) else one
+
+
+_OWN: frozenset[str] = frozenset()
+for _name in _MODULES:
+    register_experiment(importlib.import_module(f"{__name__}.{_name}").EXPERIMENT)
+_OWN = frozenset(EXPERIMENTS)

@@ -31,11 +31,12 @@ __all__ = [
     "as_written",
     "axis_text",
     "legend",
+    "joint_legend",
     "load_axis",
-    "compared",
     "log_axis",
     "log_ticks",
     "measured",
+    "mean_points",
     "new_figure",
     "predicted",
     "styled",
@@ -58,7 +59,7 @@ STYLE: dict[Any, Any] = {
     "legend.fontsize": 9,
     "lines.linewidth": 1.6,
     "lines.markersize": 5.5,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
 }
 """Settings of matplotlib; the gallery of the site has them too."""
 
@@ -196,48 +197,47 @@ def predicted(axes: Axes, series: Series, colour: str, line: str = "-") -> None:
 
 def measured(axes: Axes, series: Series, colour: str, alpha: float = 1.0) -> None:
     """Draw pairs (x, value) as points with one standard error up and down."""
-    for x, v in series:
+    for engine, converged in dict.fromkeys((v.engine, v.converged) for _, v in series):
+        some = [(x, v) for x, v in series if (v.engine, v.converged) == (engine, converged)]
         axes.errorbar(
-            [x],
-            [v.value],
-            yerr=[v.error],
-            fmt=MARKERS[v.engine],
+            [x for x, _ in some],
+            [v.value for _, v in some],
+            yerr=[v.error for _, v in some],
+            fmt=MARKERS[engine],
             color=colour,
-            mfc=colour if v.converged else "white",
-            mec=colour if not v.converged else "white",
-            mew=0.6 if v.converged else 1.3,
-            ms=9 if v.engine == "tensors" else 5,
+            mfc=colour if converged else "white",
+            mec="white" if converged else colour,
+            mew=0.6 if converged else 1.3,
+            ms=9 if engine == "tensors" else 5,
             alpha=alpha,
             elinewidth=1.3,
             capsize=2.5,
-            zorder=3 if v.engine == "reduced" else 2.5,
+            zorder=3 if engine == "reduced" else 2.5,
         )
 
 
-def compared(axes: Axes, known: Series, found: Series, colour: str) -> list[tuple[float, Value]]:
-    """Draw a line of theory with points of simulations, and return all that is shown."""
-    predicted(axes, known, colour)
-    measured(axes, found, colour)
-    return [*known, *found]
-
-
 def legend(
-    figure: Figure, curves: Sequence[tuple[str, str]], shown: Series, ncols: int = 0
+    figure: Figure,
+    curves: Sequence[tuple[str, ...]],
+    shown: Series,
+    ncols: int = 0,
+    beside: bool = False,
 ) -> None:
-    """Put one legend above the axes: the curves by colour, then what the marks mean.
+    """Put one legend above the axes or beside them: the curves by colour, then what the marks mean.
 
     Parameters
     ----------
     figure : Figure
-    curves : sequence of (name, colour)
+    curves : sequence of (name, colour) or (name, colour, dashes)
     shown : series
         All that was drawn, which decides on the marks that are explained.
     ncols : int
-        Columns of the legend; one for each entry by default.
+        Columns of a legend above; one for each entry by default.
+    beside : bool
     """
     entries = [
-        (Line2D([], [], color=colour, linestyle="-." if name == "floor" else "-"), name)
-        for name, colour in curves
+        (Line2D([], [], color=colour, ls="".join(dashes) or "-"), name)
+        for name, colour, *dashes in curves
     ]
     shape = {"linestyle": "none", "mec": "white", "mew": 0.6}
     if any(v.engine == "reduced" for _, v in shown):
@@ -250,4 +250,22 @@ def legend(
         hollow = Line2D([], [], marker="D", mfc="none", mec=GREY, linestyle="none")
         entries.append((hollow, "not converged"))
     lines, names = zip(*entries, strict=True)
-    figure.legend(lines, names, loc="outside upper center", ncols=ncols or len(names))
+    if beside:
+        figure.legend(lines, names, loc="outside right upper")
+    else:
+        figure.legend(lines, names, loc="outside upper center", ncols=ncols or len(names))
+
+
+def mean_points(axes: Axes, series: Series, **look: Any) -> None:
+    """Draw pairs (x, value) with one standard error up and down; `look` is that of matplotlib."""
+    xs, values = [x for x, _ in series], [v.value for _, v in series]
+    axes.errorbar(xs, values, [v.error for _, v in series], capsize=2.5, **look)
+
+
+def joint_legend(figure: Figure, ncols: int = 3) -> None:
+    """Put one legend above the panels: each label once, in order of drawing."""
+    entries: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(list(entries.values()), list(entries), loc="outside upper center", ncols=ncols)

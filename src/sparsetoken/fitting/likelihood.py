@@ -7,13 +7,13 @@ log mean_l exp(<v, z_l>) + b, v = S^-1 mu: one direction v for query and readout
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sparsetoken.bags.segments import segment_log_mean_exp
-from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge
+from sparsetoken.fitting.linear_fit import LinearFit, fit_single_features
 from sparsetoken.fitting.projection import Projection
 from sparsetoken.fitting.queries import Queries, unit_queries
 from sparsetoken.fitting.task import Task
@@ -132,14 +132,16 @@ def _ridges(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
     return task.features.token_variance * d / (n * np.square(strengths))
 
 
-def likelihood_fit(scores: Float[np.ndarray, " N"], task: Task) -> LinearFit:
+def likelihood_fits(scores: Iterable[Float[np.ndarray, " N"]], task: Task) -> list[LinearFit]:
     """Return slope c and intercept of c log mean exp(score) + b, with left-out losses.
 
-    The scores are those of queries that have not seen their bags, so that slope and intercept
-    calibrate them.
+    There is one fit for each array of scores. They are those of queries that have not seen their
+    bags, so that slope and intercept calibrate them.
     """
-    pooled = segment_log_mean_exp(scores, task.bags.offsets).astype(np.float64)
-    share = task.samples.share
-    variance = float(share @ np.square(pooled - share @ pooled))
-    ridge = FLAT * (variance if variance > 0 else 1.0)
-    return choose_ridge(pooled[:, None], task.samples, task.loss, ridge)
+    found = [segment_log_mean_exp(one, task.bags.offsets).astype(np.float64) for one in scores]
+    if not found:
+        return []
+    pooled, share = np.stack(found), task.samples.share
+    variance = np.square(pooled - (pooled @ share)[:, None]) @ share
+    ridges = FLAT * np.where(variance > 0, variance, 1.0)
+    return fit_single_features(pooled, task.samples, task.loss, ridges)

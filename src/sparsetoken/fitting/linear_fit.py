@@ -13,8 +13,9 @@ from scipy.optimize import minimize, minimize_scalar
 
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
-from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.numerics.erm import Shared, fit_readout
 from sparsetoken.numerics.leave_one_out import left_out_scores
+from sparsetoken.numerics.slopes import fit_slopes
 from sparsetoken.validation import InvalidInput
 
 TOLERANCE = 1e-8
@@ -100,7 +101,7 @@ def require_smooth(loss: Loss) -> None:
 
 
 def fit_weighted(
-    features: Float[np.ndarray, "n m"],
+    features: Float[np.ndarray, "n m"] | Shared,
     samples: Samples,
     loss: Loss,
     ridge: float,
@@ -112,7 +113,7 @@ def fit_weighted(
 
 
 def _fit_and_leave_out(
-    features: Float[np.ndarray, "n m"],
+    shared: Shared,
     samples: Samples,
     loss: Loss,
     ridge: float,
@@ -124,14 +125,38 @@ def _fit_and_leave_out(
     direction has an infinite loss.
     """
     if not loss.smooth:
-        return fit_weighted(features, samples, loss, ridge, tolerance)
+        return fit_weighted(shared, samples, loss, ridge, tolerance)
     weighted, y = _weighted(samples, loss), samples.y
-    fit = fit_readout(features, y, weighted, ridge, tolerance)
-    scores = left_out_scores(features, y, weighted, ridge, fit)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scores = _one_copy_left_out(scores, fit.scores, samples, loss)
-        losses = np.nan_to_num(loss.value(y, scores), nan=np.inf, posinf=np.inf)
+    fit = fit_readout(shared, y, weighted, ridge, tolerance)
+    scores = left_out_scores(shared.F, y, weighted, ridge, fit)
+    scores, losses = _left_out(scores, fit.scores, samples, loss)
     return LinearFit(fit.w, fit.b, ridge, losses, scores)
+
+
+def fit_single_features(
+    x: Float[np.ndarray, "K n"], samples: Samples, loss: Loss, ridges: Float[np.ndarray, " K"]
+) -> list[LinearFit]:
+    """Return the readouts of K features, each by itself and with its own ridge.
+
+    The loss must be smooth, and the samples of both classes.
+    """
+    found = fit_slopes(x, samples.y, _weighted(samples, loss), ridges, TOLERANCE)
+    scores, losses = _left_out(found.left_out, found.scores, samples, loss)
+    rows = zip(found.w[:, None], found.b.tolist(), ridges.tolist(), losses, scores, strict=True)
+    return [LinearFit(*row) for row in rows]
+
+
+def _left_out(
+    scores: Float[np.ndarray, "*K n"],
+    fitted: Float[np.ndarray, "*K n"],
+    samples: Samples,
+    loss: Loss,
+) -> tuple[Float[np.ndarray, "*K n"], Float[np.ndarray, "*K n"]]:
+    """Return the scores without one copy of each sample, from those without all, and losses."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scores = _one_copy_left_out(scores, fitted, samples, loss)
+        losses = np.asarray(loss.value(samples.y, scores))
+    return scores, np.where(np.isfinite(losses), losses, np.inf)
 
 
 def _weighted(samples: Samples, loss: Loss) -> _WeightedLoss:
@@ -139,24 +164,25 @@ def _weighted(samples: Samples, loss: Loss) -> _WeightedLoss:
 
 
 def _one_copy_left_out(
-    left_out: Float[np.ndarray, " n"],
-    fitted: Float[np.ndarray, " n"],
+    left_out: Float[np.ndarray, "*K n"],
+    fitted: Float[np.ndarray, "*K n"],
     samples: Samples,
     loss: Loss,
-) -> Float[np.ndarray, " n"]:
+) -> Float[np.ndarray, "*K n"]:
     """Return the scores without one copy of each sample, from those without all its copies.
 
     Leaving out weight s moves a score by gamma s l' / (1 - gamma s l''), with gamma the influence
     of the sample on its own score. The move by all copies gives gamma; gamma gives that by one.
     """
-    y, share = samples.y, samples.share
-    slope, bend = loss.slope(y, fitted), loss.curvature(y, fitted)
-    s = share * len(y)
+    y, s = samples.y, samples.share * len(samples.y)
     one = np.minimum(samples.class_weight, samples.weight) * len(y) / samples.weight.sum()
+    same = np.abs(s - one) <= 1e-8  # one copy but for rounding
+    if same.all():
+        return left_out
+    slope, bend = loss.slope(y, fitted), loss.curvature(y, fitted)
     gain = np.where(slope != 0, (left_out - fitted) / (s * slope), 0.0)
     gamma = np.where(np.isfinite(gain), gain / (1 + gain * s * bend), 1 / (s * bend))
     moved = fitted + gamma * one * slope / (1 - gamma * one * bend)
-    same = np.abs(s - one) <= 1e-8  # one copy but for rounding
     return np.where(same | (slope == 0), left_out, moved)
 
 
@@ -188,15 +214,16 @@ def choose_ridge(
         If the ridge is to be chosen for a loss without a second derivative.
     """
     if ridge != "auto":
-        return _fit_and_leave_out(features, samples, loss, float(ridge), TOLERANCE)
+        return _fit_and_leave_out(Shared(features), samples, loss, float(ridge), TOLERANCE)
     require_smooth(loss)
+    shared = Shared(features)
     unit = mean_variance(features, samples)
     tried: dict[float, LinearFit] = {}
 
     def best_of(exponents: Iterable[float]) -> float:
         """Try some more, and return the exponent of least loss; of equal ones the largest."""
         for e in exponents:
-            tried[e] = _fit_and_leave_out(features, samples, loss, unit * 10.0**e)
+            tried[e] = _fit_and_leave_out(shared, samples, loss, unit * 10.0**e)
         return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
 
     if rival is not None:
@@ -207,9 +234,7 @@ def choose_ridge(
     return tried[best_of((best - 0.5, best + 0.5))]
 
 
-def fit_near(
-    features: Float[np.ndarray, "n m"], samples: Samples, loss: Loss, ridge: float
-) -> LinearFit:
+def fit_near(features: Shared, samples: Samples, loss: Loss, ridge: float) -> LinearFit:
     """Return the readout of one ridge, as exactly as `choose_ridge` compares them."""
     return _fit_and_leave_out(features, samples, loss, ridge)
 

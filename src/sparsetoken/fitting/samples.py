@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Literal
 
 import numpy as np
@@ -31,7 +32,7 @@ class Samples:
         """Return those of some samples; rows are positions or a mask."""
         return Samples(self.y[rows], self.weight[rows], self.class_weight[rows])
 
-    @property
+    @functools.cached_property
     def share(self) -> Float[np.ndarray, " n"]:
         """The weights, divided by their sum."""
         return self.weight / self.weight.sum()

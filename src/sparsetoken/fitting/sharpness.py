@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.fitting.likelihood import likelihood_fit
+from sparsetoken.fitting.likelihood import likelihood_fits
 from sparsetoken.fitting.linear_fit import CLEAR, LinearFit, gain
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import Task
@@ -78,7 +78,15 @@ def tried(
     than the best of all.
     """
     ks = list(grid)
-    found = [Choice(one, k, _first(task, one, k, around)) for one in candidates for k in ks]
+    pairs = [(one, k) for one in candidates for k in ks]
+    plain = (one.sharpened(k) for one, k in pairs if one.kind == "likelihood")
+    likelihoods = iter(likelihood_fits(plain, task))
+    found = [
+        Choice(
+            one, k, next(likelihoods) if one.kind == "likelihood" else _first(task, one, k, around)
+        )
+        for one, k in pairs
+    ]
     if around is None or isinstance(task.ridge, float):
         return found
     top = min(found, key=lambda choice: choice.loss(task.samples), default=None)
@@ -86,10 +94,7 @@ def tried(
 
 
 def _first(task: Task, one: Candidate, k: float, around: float | None) -> LinearFit:
-    scores = one.sharpened(k)
-    if one.kind == "likelihood":
-        return likelihood_fit(scores, task)
-    F = task.features.pooled(scores)
+    F = task.features.pooled(one.sharpened(k))
     if around is None or isinstance(task.ridge, float):
         return task.fit(F)
     return task.fit_near(F, around)

@@ -13,9 +13,10 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit, choose_ridge, fit_near, gain
+from sparsetoken.fitting.linear_fit import LinearFit, calibrated, choose_ridge, fit_near, gain
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
+from sparsetoken.numerics.erm import Shared
 
 MOST = 2_000_000  # values of largest tokens, n d: with more the time goes into their readout
 
@@ -78,6 +79,15 @@ class Task:
             return self.mean_fit
         return self.fit(self.features.pooled(np.zeros(len(self.bags.tokens), self.bags.dtype)))
 
+    @functools.cached_property
+    def calibrated_fit(self) -> LinearFit:
+        """The same with honest probabilities, unless its ridge is given."""
+        return self.calibrated(self.unsharpened_fit)
+
+    def calibrated(self, fit: LinearFit) -> LinearFit:
+        """Return a readout with honest probabilities, unless its ridge is given."""
+        return calibrated(fit, self.samples, self.loss) if self.ridge == "auto" else fit
+
     def largest_fit(self, rival: LinearFit | None = None) -> LinearFit | None:
         """Return the readout of mean token and largest value of each column, (w, u) of length 2 d.
 
@@ -102,18 +112,22 @@ class Task:
 
     def fit_near(self, features: Float[np.ndarray, "n d"], ridge: float) -> LinearFit:
         """Return the readout of one ridge, as exactly as ridges are compared."""
+        return self._fits_near(features, [ridge])[0]
 
-        def fitted(scaled: Float[np.ndarray, "n d"]) -> LinearFit:
-            return fit_near(scaled, self.samples, self.loss, ridge)
-
-        return _in_scale(features, self.scales(features), fitted)
+    def _fits_near(
+        self, features: Float[np.ndarray, "n d"], ridges: list[float]
+    ) -> list[LinearFit]:
+        scale = self.scales(features)
+        shared = Shared(features / scale)
+        fits = [fit_near(shared, self.samples, self.loss, ridge) for ridge in ridges]
+        return [dataclasses.replace(fit, w=fit.w / scale) for fit in fits]
 
     def refined(self, features: Float[np.ndarray, "n d"], first: LinearFit) -> LinearFit:
         """Return the readout of least left-out loss among the ridge of the first and neighbours.
 
         These are half a decade up and down; of equal ones that of the largest ridge.
         """
-        near = [first, *(self.fit_near(features, first.ridge * 10.0**e) for e in (-0.5, 0.5))]
+        near = [first, *self._fits_near(features, [first.ridge * 10.0**e for e in (-0.5, 0.5)])]
         near.sort(key=lambda fit: -fit.ridge)
         return min(near, key=lambda fit: fit.left_out_loss(self.samples))
 

@@ -15,7 +15,7 @@ from sparsetoken.fitting.averaging import average
 from sparsetoken.fitting.candidates import cross_fitted, with_opposites
 from sparsetoken.fitting.folds import fold_numbers, split_in_two
 from sparsetoken.fitting.joint import Joint, JointProblem, lowest
-from sparsetoken.fitting.linear_fit import LinearFit, calibrated, gain
+from sparsetoken.fitting.linear_fit import LinearFit, gain
 from sparsetoken.fitting.queries import StepSizes, evidence, find_queries, unit_queries
 from sparsetoken.fitting.sharpness import (
     GRID,
@@ -166,7 +166,7 @@ def _fitted(
     task: Task, options: Options, candidates: list[Candidate], folds: Int[np.ndarray, " n"]
 ) -> AttentionFit:
     """Choose query and sharpness, and fit the readout of the features they make."""
-    pooled, samples, automatic = task.unsharpened_fit, task.samples, options.temperature == "auto"
+    samples, automatic = task.samples, options.temperature == "auto"
     # ``tied`` with a temperature that is a number scores a bag by the tokens that speak for the
     # second class; all else looks for the token in both classes.
     if options.strict:
@@ -176,7 +176,7 @@ def _fitted(
     choices = _choices(task, options, candidates)
     options.told(0.9, "sharpnesses compared")
     # Shrunk scores have less loss without signal: attention is not to gain by that alone.
-    pvalue = attention_pvalue(choices, _calibrated(task, pooled), samples, folds)
+    pvalue = attention_pvalue(choices, task.calibrated_fit, samples, folds)
     signal = either_pvalue(pvalue, signal_pvalue(task))
     # Bonferroni: the fit that is kept is the one that looks best.
     pvalue, signal = (min(1.0, options.compared * p) if p == p else p for p in (pvalue, signal))
@@ -185,15 +185,15 @@ def _fitted(
         fit = _averaged(task, options, choices, signal)
         return dataclasses.replace(fit, pvalue=pvalue, signal=signal)
     if options.strict:
-        found, otherwise = best(choices, samples), _constant(task)
+        found, otherwise = best(choices, samples), task.calibrated(_constant(task))
     else:
         found = choose(task, choices, signal) if automatic else _given(task, choices)
-        otherwise = pooled
+        otherwise = task.calibrated_fit
     if found is None:
         one = candidates[0]
         return AttentionFit(
             np.zeros(task.bags.dimension),
-            _calibrated(task, otherwise),
+            otherwise,
             one.kind,
             sharpness=0.0,
             evidence=one.sign * evidence(one.scores, task.bags, samples),
@@ -212,10 +212,10 @@ def _averaged(task: Task, options: Options, choices: list[Choice], signal: float
     Attention has no part in it where labels may have nothing to do with tokens.
     """
     attending = _attending(task, options, choices)
-    pooled = _calibrated(task, task.unsharpened_fit)
+    pooled = task.calibrated_fit
     on = attending.readout if attending is not None and signal < LEVEL else None
     largest = task.largest_fit(rival=on)
-    largest = None if largest is None else _calibrated(task, largest)
+    largest = None if largest is None else task.calibrated(largest)
     found = average(pooled, on, largest, task.samples, task.loss)
     d, mean = task.bags.dimension, found.mean * pooled.w
     if largest is not None:
@@ -252,11 +252,6 @@ def _attending(task: Task, options: Options, choices: list[Choice]) -> Attention
     return None if found is None else _with_readout(task, options, found)
 
 
-def _calibrated(task: Task, fit: LinearFit) -> LinearFit:
-    """Return a readout with honest probabilities, unless its ridge is given."""
-    return calibrated(fit, task.samples, task.loss) if task.ridge == "auto" else fit
-
-
 def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
     """Return a choice as weights that act on tokens, its probabilities calibrated."""
     one, k, fit, samples = found.candidate, found.sharpness, found.fit, task.samples
@@ -266,7 +261,7 @@ def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
         seen = unit_queries(task, one.query[:, None]).scores[:, 0]
         readout = task.fit(task.features.pooled(seen * seen.dtype.type(k)))
     else:
-        readout = _calibrated(task, fit)
+        readout = task.calibrated(fit)
     slope = float(readout.w[0]) if likelihood else 0.0
     return AttentionFit(
         q=q,

@@ -14,10 +14,13 @@ from sparsetoken.bags import Bags
 from sparsetoken.estimators import AttentionClassifier, PooledLinearClassifier, QueryWarning
 from sparsetoken.estimators.query_classifier import Trained
 from sparsetoken.fitting.folds import fold_numbers
+from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.task import Task
 from sparsetoken.fitting.training import Options
 from sparsetoken.forecasting.excess import Excess, Spreads
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.ranking import auc, influences, placements
+from sparsetoken.losses import Loss
 from sparsetoken.progress import progress_of
 
 MODELS = ("pooled", "attention")
@@ -75,7 +78,16 @@ class HeldOut:
 
 
 class _Attention(AttentionClassifier):
-    """Keeps, beside itself, what attention would be by itself."""
+    """Keeps, beside itself, what attention would be by itself, and the tasks of the bags given."""
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        self.given_: list[Task] = []
+        super()._fit(bags, targets, loss)
+
+    def _tasks(self, bags: Bags, targets: Targets, loss: Loss, options: Options) -> list[Task]:
+        tasks = super()._tasks(bags, targets, loss, options)
+        self.given_ = self.given_ or tasks  # tokens come first, what is made of them later
+        return tasks
 
     def _keep(
         self, found: Trained, bags: Bags, options: Options, weight: Float[np.ndarray, " n"]
@@ -87,6 +99,17 @@ class _Attention(AttentionClassifier):
         )
         self.attending_ = attending
         super()._keep(found, bags, options, weight)
+
+
+class _Pooled(PooledLinearClassifier):
+    """Takes over the tasks of attention, which has fitted the mean token already."""
+
+    def __init__(self, tasks: list[Task]) -> None:
+        super().__init__()
+        self._given = tasks
+
+    def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
+        return self._given
 
 
 def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool = True) -> HeldOut:
@@ -104,8 +127,8 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
             place, seed = places[k], int(rng.randint(2**31 - 1))
             bags, truth = data.bags[train], data.positive[train]
             rest, hidden = data.bags[~train], data.positive[~train]
-            pooled = PooledLinearClassifier().fit(bags, truth)
             attention = _fitted_attention(bags, truth, seed)
+            pooled = _Pooled(attention.given_).fit(bags, truth)
             by = {"pooled": pooled, "attention": attention, "attending": attention.attending_}
             for model, classifier in by.items():
                 scores = classifier.decision_function(rest)

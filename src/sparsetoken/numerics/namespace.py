@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import scipy
 
+_PLAIN = (np.ndarray, float, int)
+"""What surely is no JAX array, which takes far longer to ask."""
+
 
 def namespace(*arrays: Any) -> ModuleType:
     """Return jax.numpy if any argument is a JAX array or tracer, else numpy.
@@ -16,6 +19,11 @@ def namespace(*arrays: Any) -> ModuleType:
     Nothing is one before JAX is imported, which takes half a second and is left to those who
     need it.
     """
+    for array in arrays:
+        if not isinstance(array, _PLAIN):
+            break
+    else:
+        return np
     if "jax" not in sys.modules:
         return np
     import jax

@@ -1,4 +1,4 @@
-"""Products with a weighted design in float32, in NumPy or on a device of JAX."""
+"""Products with a weighted design in float32, in NumPy or on a device; products of a few rows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,39 @@ from sparsetoken.numerics.devices import jax_device
 
 BLOCK_BYTES = 2**21  # rows that stay in the cache between the product with F and that with F^T
 
+_SMALL = 10**6  # multiplications that OpenBLAS does without copying the factors first
+
 Product = Callable[[np.ndarray, float], tuple[np.ndarray, float]]
 """(v, bias) -> (F^T u, sum u) with u = D (F v + bias), all in float32."""
+
+
+def few_columns(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A @ B where B has many rows and few columns: by pieces, several times as fast.
+
+    Parameters
+    ----------
+    A : array of shape (k, m)
+    B : array of shape (m, c)
+    """
+    size = max(_SMALL // max(len(A) * B.shape[1], 1), 256)
+    total = A[:, :size] @ B[:size]
+    for first in range(size, len(B), size):
+        total += A[:, first : first + size] @ B[first : first + size]
+    return total
+
+
+def few_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return A @ B where A has few rows and B has many columns: row by row, up to twice as fast.
+
+    Parameters
+    ----------
+    A : array of shape (c, k)
+    B : array of shape (k, m)
+    """
+    found = np.empty((len(A), B.shape[1]))
+    for row, out in zip(A, found, strict=True):
+        np.dot(row, B, out=out)
+    return found
 
 
 @runtime_checkable

@@ -10,9 +10,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
-from sparsetoken.experiments.claims import Comparison
-from sparsetoken.experiments.finite_dimension import SHIFTS, Shift, pooled_shift, scale_of
-from sparsetoken.experiments.rules import LARGEST_Z
+from sparsetoken.experiments.core.claims import Comparison
+from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift, pooled_shift, scale_of
+from sparsetoken.experiments.core.rules import LARGEST_Z
 from sparsetoken.figures import style
 
 EDGE = 5.0  # of the histogram; what lies beyond is counted at the edge
@@ -41,6 +41,20 @@ class Scatter:
         return {name: _spread(getattr(self, name)) for name in ("z", "raw")}
 
     @property
+    def largest(self) -> float:
+        """The largest |z|; 0 of none."""
+        return max(map(abs, self.z), default=0.0)
+
+    @property
+    def chance(self) -> float:
+        """The chance that so many standard normal numbers have a larger |z| among them."""
+        return float(-np.expm1(len(self.z) * np.log1p(-2 * stats.norm.sf(self.largest))))
+
+    def beyond(self, z: float) -> tuple[int, float]:
+        """Return how many are further off than z, and how many of a standard normal law."""
+        return sum(abs(value) > z for value in self.z), len(self.z) * 2 * stats.norm.sf(z)
+
+    @property
     def mean(self) -> float:
         """The mean of z; nan of none."""
         return float(np.mean(self.z)) if self.z else math.nan
@@ -60,22 +74,62 @@ def scatter_of(comparisons: Iterable[Comparison]) -> Scatter:
     return Scatter(z, raw, len(judged) - len(free))
 
 
-def shifts(comparisons: Iterable[Comparison]) -> dict[str, tuple[Shift, Shift]]:
-    """Return c by quantity: as it is used, and as these comparisons measure it."""
-    found: dict[str, list[tuple[float, float]]] = {}
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """How the comparisons of one quantity with simulations went.
+
+    Attributes
+    ----------
+    count : int
+    largest : float
+        The largest |z|.
+    detectable : float
+        The relative error of a formula that fails a comparison: the median over comparisons of
+        the difference at which z reaches its limit, over the number that the theory gives.
+    used, here : Shift or None
+        c of finite dimension: as it is used, and as these comparisons measure it.
+    """
+
+    count: int
+    largest: float
+    detectable: float
+    used: Shift | None
+    here: Shift | None
+
+
+def by_quantity(comparisons: Iterable[Comparison]) -> dict[str, Quantity]:
+    """Return how the comparisons with a simulation went, the quantity with most of them first."""
+    found: dict[str, list[Comparison]] = {}
     for c in comparisons:
-        used, scale = SHIFTS.get(c.quantity), scale_of(c.quantity, c.theory)
-        error = math.hypot(c.standard_error, c.numerical_error)
-        known = c.dimension and math.isfinite(c.z) and 0 < error < scale
-        if used is None or not known:
-            continue
-        # Only where the shift is that of the quantity is d the size that it counts in.
-        if math.isclose(c.shift_error, used.deviation / c.dimension * scale, rel_tol=1e-6):
-            per = c.dimension / scale
-            found.setdefault(c.quantity, []).append(((c.measured - c.theory) * per, error * per))
-    return {
-        name: (SHIFTS[name], pooled_shift(some)) for name, some in found.items() if len(some) > 1
-    }
+        if math.isfinite(c.z):
+            found.setdefault(c.quantity, []).append(c)
+    ordered = sorted(found.items(), key=lambda item: -len(item[1]))
+    return {name: _summary(name, some) for name, some in ordered}
+
+
+def _summary(name: str, some: Sequence[Comparison]) -> Quantity:
+    sizes = [
+        (c.allowance + LARGEST_Z * math.hypot(c.standard_error, c.numerical_error, c.shift_error))
+        / abs(c.theory)
+        for c in some
+        if c.theory and math.isfinite(c.standard_error)
+    ]
+    detectable = float(np.median(sizes)) if sizes else math.nan
+    used = SHIFTS.get(name)
+    measured = [] if used is None else [c for c in map(_coefficient, some) if c is not None]
+    here = pooled_shift(measured) if len(measured) > 1 else None
+    return Quantity(len(some), max(abs(c.z) for c in some), detectable, used, here)
+
+
+def _coefficient(c: Comparison) -> tuple[float, float] | None:
+    """Return c of finite dimension as a comparison measures it, with its standard error."""
+    scale = scale_of(c.quantity, c.theory)
+    error = math.hypot(c.standard_error, c.numerical_error)
+    # Only where the shift is that of the quantity is d the size that it counts in.
+    own = SHIFTS[c.quantity].deviation / (c.dimension or math.inf) * scale
+    if not 0 < error < scale or not math.isclose(c.shift_error, own, rel_tol=1e-6):
+        return None
+    return (c.measured - c.theory) * c.dimension / scale, error * c.dimension / scale
 
 
 def draw_scatter(scatter: Scatter) -> Figure:

@@ -77,29 +77,37 @@ def table(marks: Iterable[Mark]) -> str:
     return text.getvalue()
 
 
-def places(marks: Sequence[tuple[Mark, tuple[float, float]]]) -> dict[str, Any]:
-    """Return what a script needs to name the point under a pointer, as JSON values."""
-    names: list[str] = []
+MOST = 40
+"""Points of a line that a pointer finds; a line of more is thinned."""
 
-    def number(name: str) -> int:
-        if name not in names:
-            names.append(name)
-        return names.index(name)
 
-    points = [
-        [
-            round(x, 1),
-            round(y, 1),
-            *(number(name) for name in (mark.panel, mark.series, mark.x_name, mark.y_name)),
-            *(_short(value) for value in (mark.x, mark.y, mark.error, mark.value)),
-        ]
-        for mark, (x, y) in marks
+def places(marks: Sequence[tuple[Mark, tuple[float, float]]]) -> list[dict[str, Any]]:
+    """Return what a script needs to name the point under a pointer, as JSON values.
+
+    For each series its panel, names and mark, and its points as [left, top, x, y, error, value],
+    without what is not known at the end.
+    """
+    found: dict[tuple[str, ...], list[list[float | None]]] = {}
+    for mark, (left, top) in marks:
+        key = mark.panel, mark.series, mark.mark, mark.x_name, mark.y_name
+        numbers = [_short(n) for n in (mark.x, mark.y, mark.error, mark.value)]
+        while numbers[-1] is None and len(numbers) > 2:
+            numbers.pop()
+        found.setdefault(key, []).append([round(left, 1), round(top, 1), *numbers])
+    names = ("panel", "series", "mark", "x", "y")
+    return [
+        {**dict(zip(names, key, strict=True)), "points": _thinned(key[2], points)}
+        for key, points in found.items()
     ]
-    return {"names": names, "points": points}
+
+
+def _thinned(mark: str, points: list[list[float | None]]) -> list[list[float | None]]:
+    step = math.ceil(len(points) / MOST) if mark == "line" else 1
+    return points[::step]
 
 
 def _short(value: float) -> float | None:
-    return float(f"{value:.5g}") if math.isfinite(value) else None
+    return float(f"{value:.4g}") if math.isfinite(value) else None
 
 
 def _of_axes(figure: Figure, axes: Axes, number: int) -> Iterator[Mark]:

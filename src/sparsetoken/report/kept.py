@@ -11,131 +11,132 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sparsetoken.experiments.experiment import Job
-from sparsetoken.experiments.rows import to_json
+from sparsetoken.experiments.core.experiment import Piece
+from sparsetoken.experiments.core.rows import Rows, from_json, to_json
 from sparsetoken.files import written_whole
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.report.files import explained
 from sparsetoken.workers import RunStopped, completed, environment, peak_memory
 
 
-class Piece(NamedTuple):
+class Kept(NamedTuple):
     """What a piece of work gave.
 
     Attributes
     ----------
-    result : list
-        Its rows, as `to_json` writes them.
+    rows : Rows
     seconds : float
     environment : dict
         What it was computed with: versions, host and kernels by name.
     """
 
-    result: list[Any]
+    rows: Rows
     seconds: float
     environment: dict[str, str]
 
 
 class Finished(NamedTuple):
-    """The pieces of all jobs in their order, how many were kept, and how many damaged."""
+    """What all pieces gave, in their order, how many were kept, and how many damaged."""
 
-    pieces: list[Piece]
+    kept: list[Kept]
     resumed: int
     damaged: int
 
 
 def finish(
     folder: Path,
-    jobs: Sequence[Job],
+    pieces: Sequence[Piece],
     executor: Executor | None,
     width: int,
-    tell: Callable[[Iterable[str]], None],
+    tell: Callable[[Iterable[tuple[str, int, int]]], None],
 ) -> Finished:
-    """Run the jobs that are not in the folder, those of high cost first, and keep their pieces.
+    """Do the work that is not in the folder, that of high cost first, and keep what it gives.
 
     Parameters
     ----------
     folder : Path
         Nothing is locked: two runs at once do some work twice.
-    jobs : sequence of Job
+    pieces : sequence of Piece
+        Equal ones are done once.
     executor, width
         As of `completed`.
     tell : callable
-        Called with the names of the jobs that were kept, and of each one that ends.
+        Called with the keys of the pieces that were kept, and of each one that ends.
 
     Raises
     ------
     RunStopped
-        If a job raises an error, or its worker dies three times; the others are done first.
+        If a piece raises an error, or its worker dies three times; the others are done first.
     """
-    pieces, damaged = {}, 0
-    for job in jobs:
+    kept: dict[tuple[str, int, int], Kept] = {}
+    distinct = {piece.key: piece for piece in pieces}
+    damaged = 0
+    for piece in distinct.values():
         try:
-            pieces[job.name] = _read(folder, job)
+            kept[piece.key] = _read(folder, piece)
         except FileNotFoundError:
             continue
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             damaged += 1
-    tell(list(pieces))
-    resumed, fallen = len(pieces), ""
-    left = sorted((job for job in jobs if job.name not in pieces), key=lambda job: -job.cost)
-    for job, outcome in completed(_outcome, left, executor, width):
+    tell(list(kept))
+    resumed, fallen = len(kept), ""
+    left = sorted((p for p in distinct.values() if p.key not in kept), key=lambda p: -p.cost)
+    for piece, outcome in completed(_outcome, left, executor, width):
         found = outcome.found if isinstance(outcome, _Outcome) else str(outcome)
-        if isinstance(found, Piece):
-            _write(folder, job, found)
-            pieces[job.name] = found
+        if isinstance(found, Kept):
+            _write(folder, piece, found)
+            kept[piece.key] = found
         else:
-            fallen = fallen or f"{job.name} has no result. {found}"
-        tell([job.name])
+            fallen = fallen or f"{piece.name} has no result. {found}"
+        tell([piece.key])
     if fallen:
         raise RunStopped(fallen)
-    return Finished([pieces[job.name] for job in jobs], resumed, damaged)
+    return Finished([kept[piece.key] for piece in pieces], resumed, damaged)
 
 
 class _Outcome(NamedTuple):
-    """The piece of a job or the error that it raised, and the peak memory of its process."""
+    """What a piece gave or the error that it raised, and the peak memory of its process."""
 
-    found: Piece | str
+    found: Kept | str
     memory: int
 
 
-def _outcome(job: Job) -> _Outcome:
+def _outcome(piece: Piece) -> _Outcome:
     start = time.perf_counter()
     try:
         with one_thread():
-            result = to_json(job.run())
-        json.dumps(result)  # what no file can hold is an error of the job
+            rows = Rows(piece.run())
+        json.dumps(to_json(rows))  # what no file can hold is an error of the piece
     except Exception as error:
         text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_MESSAGE]
         return _Outcome(text, peak_memory())
     seconds = time.perf_counter() - start
-    return _Outcome(Piece(result, seconds, json.loads(environment())), peak_memory())
+    return _Outcome(Kept(rows, seconds, json.loads(environment())), peak_memory())
 
 
 LONGEST_MESSAGE = 2000
 
 
-def _path(folder: Path, job: Job) -> Path:
-    short = re.sub(r"\W+", "-", job.work.__name__).strip("-")[:40]
-    return folder / f"{short}-{_digest([job.name, job.version])}.json"
+def _path(folder: Path, piece: Piece) -> Path:
+    short = re.sub(r"\W+", "-", piece.work.__name__).strip("-")[:40]
+    return folder / f"{short}-{_digest(piece.key)}.json"
 
 
 def _digest(value: Any) -> str:
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def _write(folder: Path, job: Job, piece: Piece) -> None:
-    content = {"name": job.name, "version": job.version, **piece._asdict()}
+def _write(folder: Path, piece: Piece, kept: Kept) -> None:
+    content = {"key": piece.key, **kept._asdict(), "rows": to_json(kept.rows)}
     text = json.dumps(content | {"checksum": _digest(content)})
-    with explained(folder), written_whole(_path(folder, job)) as path:
+    with explained(folder), written_whole(_path(folder, piece)) as path:
         path.write_text(text, encoding="utf-8")
 
 
-def _read(folder: Path, job: Job) -> Piece:
-    """Return what is kept of a job; raise an error if the file is missing, damaged or another's."""
-    content = dict(json.loads(_path(folder, job).read_bytes()))
+def _read(folder: Path, piece: Piece) -> Kept:
+    """Return what is kept of a piece; raise an error if it is missing, damaged or another's."""
+    content = dict(json.loads(_path(folder, piece).read_bytes()))
     checksum = content.pop("checksum")
-    named = [content["name"], content["version"]] == [job.name, job.version]
-    if not named or checksum != _digest(content):
-        raise ValueError("damaged, or of another job")
-    return Piece(*(content[field] for field in Piece._fields))
+    if content["key"] != list(piece.key) or checksum != _digest(content):
+        raise ValueError("damaged, or of another piece of work")
+    return Kept(from_json(content["rows"]), content["seconds"], content["environment"])

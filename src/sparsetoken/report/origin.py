@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sparsetoken.numerics.threads import kernels
-from sparsetoken.report.kept import Piece
+from sparsetoken.report.kept import Kept
 
 COMPUTE = ("python", "numpy", "scipy", "jax")
 
@@ -42,11 +42,11 @@ def _git(folder: Path, *arguments: str) -> str:
     return found.stdout.strip()
 
 
-def computed_with(pieces: Iterable[Piece]) -> str:
+def computed_with(kept: Iterable[Kept]) -> str:
     """Return what kept pieces of work were computed with, as their files say, and how long."""
     seconds: dict[str, list[float]] = {}
-    for piece in pieces:
-        seconds.setdefault(_told(piece.environment), []).append(piece.seconds)
+    for one in kept:
+        seconds.setdefault(_told(one.environment), []).append(one.seconds)
     return "; ".join(
         f"{len(some)} piece{'s' * (len(some) != 1)} of work, "
         f"{sum(some) / 60:.1f} min one after another: {told}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from sparsetoken.experiments.claims import (
+from sparsetoken.experiments.core.claims import (
     EVIDENCE,
     VERDICTS,
     Comparison,
@@ -22,24 +21,19 @@ from sparsetoken.experiments.claims import (
     findings,
     verdict_of,
 )
-from sparsetoken.experiments.experiment import Experiment
-from sparsetoken.experiments.rows import Measured
-from sparsetoken.experiments.rules import RULE
-from sparsetoken.experiments.sources import KINDS, PAPER, source_of
-from sparsetoken.report.calibration import draw_scatter, scatter_of, shifts
+from sparsetoken.experiments.core.experiment import Experiment
+from sparsetoken.experiments.core.rows import Rows
+from sparsetoken.experiments.core.rules import RULE
+from sparsetoken.experiments.core.sources import KINDS, PAPER, source_of
+from sparsetoken.report.calibration import by_quantity, draw_scatter, scatter_of
 from sparsetoken.report.figure_data import places
-from sparsetoken.report.pictures import Picture, picture, pictures_of
-from sparsetoken.report.text import FILTERS
+from sparsetoken.report.pictures import Picture, picture
+from sparsetoken.report.text import FILTERS, maths, number, shifted, subject
+from sparsetoken.report.words import HEADLINE, words_of
 
 SCATTER = "z_values"
-
-MARKS = {
-    ("reduced",): "Points: simulation, mean and one standard error.",
-    ("tensors",): "Squares: measured with real tokens, mean and one standard error.",
-    ("reduced", "tensors"): "Points: simulation, mean and one standard error. Squares: the same "
-    "experiment with real tensors.",
-}
-"""What the marks of a figure are, by the engines that measured its rows."""
+OPENING = "learning-curves"
+"""The experiment whose first figure opens the page."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +45,7 @@ class Section:
     experiment : Experiment
     findings : sequence of Finding
     words : mapping
-        The blocks of its template as HTML: setting, result, left, and a caption under the
-        name of each picture.
+        The parts of its page, as `words_of` returns them.
     pictures : mapping
         Pictures by name.
     """
@@ -64,8 +57,19 @@ class Section:
 
     def answer(self, finding: Finding) -> Markup | str:
         """Return the answer to an open question in words; empty for other claims."""
-        block = f"answer_{finding.claim.name.replace('-', '_')}"
-        return self.words.get(block, "") if finding.claim.open else ""
+        text = self.words.get(f"Question: {finding.claim.name}", "")
+        return Markup(text.partition("</p>")[2])  # what follows the question
+
+    @property
+    def headline_name(self) -> str:
+        """The heading of its headline, which names a claim; empty if it has none."""
+        return next((name for name in self.words if name.startswith(f"{HEADLINE}: ")), "")
+
+    @property
+    def headline(self) -> Finding:
+        """The claim of its headline, with its comparisons."""
+        name = self.headline_name.removeprefix(f"{HEADLINE}: ")
+        return next(finding for finding in self.findings if finding.claim.name == name)
 
     @property
     def verdict(self) -> str:
@@ -73,13 +77,14 @@ class Section:
         return verdict_of(c for finding in self.findings for c in finding.comparisons)
 
 
-def section(experiment: Experiment, profile: str, rows: Sequence[Any]) -> Section:
+def section(experiment: Experiment, profile: str, rows: Rows) -> Section:
     """Judge the rows of an experiment, draw its pictures and write its words."""
-    comparisons = experiment.judged(profile, rows)
-    said = words_of(experiment, experiment.profiles[profile], rows, comparisons)
+    sizes = experiment.sizes[profile]
+    comparisons = experiment.compared(sizes, rows)
+    said = words_of(experiment, sizes, rows, comparisons)
     drawn = {
-        name: picture(name, draw, rows, _title(said[name]))
-        for name, draw in pictures_of(experiment).items()
+        name: picture(name, draw, rows, _title(said[f"Figure: {name}"]))
+        for name, draw in experiment.figures.items()
     }
     return Section(experiment, findings(experiment.claims, comparisons), said, drawn)
 
@@ -97,36 +102,6 @@ def _title(caption: Markup) -> str:
     return re.split(r"(?<=[a-z0-9)])\. (?=[A-Z])", text)[0].rstrip(".") + "."
 
 
-def words_of(
-    experiment: Experiment, sizes: Any, rows: Sequence[Any], comparisons: Sequence[Comparison]
-) -> dict[str, Markup]:
-    """Return the blocks of the template `words.html` of an experiment as HTML.
-
-    The template sees the sizes as `profile`, `rows`, `findings`, what `Experiment.summary`
-    returns by its names, and `marks`, the sentences that explain the marks of a figure.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    sizes : dataclass
-        One of its profiles.
-    rows, comparisons : sequence
-    """
-    seen = {"profile": sizes, "rows": rows, "marks": _marks(rows)}
-    seen["findings"] = findings(experiment.claims, comparisons)
-    seen |= experiment.summary(sizes, rows, comparisons)
-    template = _environment().get_template(f"experiments/{experiment.folder}/words.html")
-    context = template.new_context(seen)
-    return {name: Markup("".join(block(context))) for name, block in template.blocks.items()}
-
-
-def _marks(rows: Sequence[Any]) -> str:
-    values = [value for row in rows for value in vars(row).values()]
-    engines = {value.engine for value in values if isinstance(value, Measured)}
-    points = MARKS.get(tuple(sorted(engines)), "")
-    return f"Lines: theory. {points} An error bar smaller than the point is not seen."
-
-
 @functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -136,8 +111,13 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= FILTERS | {"script_json": _script_json}
+    environment.filters |= FILTERS | {"script_json": _script_json, "inline": _inline}
     return environment
+
+
+def _inline(html: str) -> Markup:
+    """Return paragraphs without their tags, to stand in a line."""
+    return Markup(re.sub(r"</?p>", " ", html).strip())
 
 
 def _script_json(values: Any) -> Markup:
@@ -170,32 +150,66 @@ def page(
     comparisons = [c for finding in found for c in finding.comparisons]
     scatter = scatter or scatter_picture(sections)
     pictures = {n: p for s in sections for n, p in s.pictures.items()} | {SCATTER: scatter}
-    sizes = [abs(c.z) for f in found for c in f.comparisons if not math.isnan(c.z)]
+    open_ones = [s for s in sections if s.experiment.open]
     parts = (
         ("The theory, checked", [s for s in sections if not s.experiment.open]),
-        ("Beyond the theorems", [s for s in sections if s.experiment.open]),
+        ("Beyond the theorems", open_ones),
     )
+    cards = [s for s in sections if s.headline_name and s.pictures]
+    first = next((s for s in cards if s.experiment.name == OPENING), None)
+    tops = {
+        s.experiment.name: next(iter(s.pictures)) for s in (*cards, *open_ones[-1:]) if s.pictures
+    }
+    opening = {tops[OPENING]} if first else set()
+    if first:  # its first picture is figure 1, and another one stands in its card
+        tops[OPENING] = list(first.pictures)[-1 if len(first.pictures) < 2 else 1]
     return (
         _environment()
         .get_template("report/report.html")
         .render(
             parts=[(title, some) for title, some in parts if some],
+            cards=cards,
+            first=first,
+            tops=tops,
+            open_ones=open_ones,
+            shown={*tops.values(), *opening},
             counts={v: sum(f.verdict == v for f in found) for v in VERDICTS},
             evidence=EVIDENCE,
-            compared=evidence_of(c for f in found for c in f.comparisons),
+            compared=evidence_of(comparisons),
             best={k: sum(f.best_evidence == k for f in found) for k in EVIDENCE},
             rule=RULE,
-            simulated=len(sizes),
-            beyond={level: sum(size > level for size in sizes) for level in (2, 3)},
             facts=facts,
             kinds=KINDS,
             paper=PAPER,
             source_of=source_of,
             data={name: places(picture.marks) for name, picture in pictures.items()},
+            rows={f.claim.name: [_cells(c) for c in f.comparisons] for f in found},
             scatter=scatter,
             spread=scatter_of(comparisons),
-            shifts=shifts(comparisons),
+            quantities=by_quantity(comparisons),
             profile=profile,
             skipped=skipped,
         )
     )
+
+
+SHORT = {
+    "tensors": "real tensors",
+    "reduced": "reduced engine",
+    "computed": "computed",
+    "measured": "measured only",
+}
+"""Kinds of evidence in the cells of tables."""
+
+
+def _cells(c: Comparison) -> list[str]:
+    """Return the cells of a table of comparisons as HTML."""
+    return [
+        c.verdict,
+        subject(c),
+        maths(c.where),
+        *(number(value) for value in (c.theory, c.measured, c.standard_error)),
+        shifted(c),
+        *(number(value, 1) for value in (c.raw_z, c.z)),
+        SHORT[c.evidence],
+    ]

@@ -1,28 +1,28 @@
-"""Figures drawn once: inline SVG for the page, PNG and numbers beside it."""
+"""Figures drawn once: an SVG for the page, PNG and numbers beside it."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
+from xml.etree import ElementTree
 
-from markupsafe import escape
 from matplotlib.figure import Figure
 
-from sparsetoken.experiments.experiment import Experiment
 from sparsetoken.figures import style
 from sparsetoken.report.figure_data import Mark, marks_of
 
 Draw = Callable[[Any], Figure]
 """A pure function of rows."""
 
-
-def pictures_of(experiment: Experiment) -> Mapping[str, Draw]:
-    """Return the figures of an experiment by name, in the order of the page."""
-    return importlib.import_module(f"sparsetoken.experiments.{experiment.folder}.figure").PICTURES
+_SVG, _LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
+_REFERENCE = re.compile(r'url\(#([^)]+)\)|href="#([^"]+)"')
+_LONG = re.compile(r"-?\d+\.\d{2,}")
+_PLAIN = " {}<>='/:;,()[]-.!?*+@|"
+"""What may stand in the address of an image as it is."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,11 @@ class Picture:
     Attributes
     ----------
     svg : str
-        An element at most as wide as it was drawn; no figure of another name shares its ids.
+        A document that needs no other file.
+    width, height : float
+        In points (1/72 inch).
+    title : str
+        What it shows, for those who do not see it.
     png : bytes
         150 dots per inch.
     marks : list of (Mark, place)
@@ -40,33 +44,99 @@ class Picture:
     """
 
     svg: str
+    width: float
+    height: float
+    title: str
     png: bytes
     marks: list[tuple[Mark, tuple[float, float]]]
+
+    @property
+    def address(self) -> str:
+        """The SVG as the address of an image of the page."""
+        return "data:image/svg+xml," + quote(self.svg.replace('"', "'"), safe=_PLAIN)
 
 
 def picture(name: str, draw: Draw, rows: Any, title: str = "") -> Picture:
     """Draw a figure, whose title says for those who do not see it what it shows."""
     with style.styled(name):
         figure = draw(rows)
-        text = _saved(figure, "svg").decode()
-        return Picture(_element(name, text, title or name), _saved(figure, "png"), marks_of(figure))
+        text = compact(_saved(figure, "svg").decode())
+        width, height = (float(inches) * 72 for inches in figure.get_size_inches())
+        png = _saved(figure, "png")
+        return Picture(text, width, height, title or name, png, marks_of(figure))
 
 
-def _element(name: str, text: str, title: str) -> str:
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
-    width = re.search(r'^<svg[^>]*? width="([\d.]+)pt"', text)
-    size = re.compile(r'^(<svg[^>]*?) width="[^"]*"|^(<svg[^>]*?) height="[^"]*"')
-    while size.search(text):
-        text = size.sub(lambda match: match.group(1) or match.group(2), text)
-    widest = f' style="max-width: {float(width.group(1)) / 72 * 6.5:.1f}rem"' if width else ""
-    label = f'<svg role="img" aria-label="{escape(title)}"{widest} data-figure="{name}"'
-    return text.replace("<svg", label, 1)
+def compact(text: str) -> str:
+    """Return an SVG of matplotlib without what draws nothing, a fourth as long or less.
+
+    Numbers have one decimal, a tenth of a point; names are short, and those that nothing refers
+    to go, with the groups that had nothing else; styles are classes.
+    """
+    root = ElementTree.fromstring(text.replace(' transform="rotate(-0 ', ' title="'))
+    for metadata in root.findall(f"{_SVG}metadata"):
+        root.remove(metadata)
+    names: dict[str, str] = {}
+    for pair in _REFERENCE.findall(text):
+        names.setdefault(pair[0] or pair[1], f"i{len(names)}")
+    for element in root.iter():
+        element.text = (element.text or "").strip() or None
+        element.tail = None
+        element.attrib.pop("title", None)
+        name = element.attrib.pop("id", None)
+        if name in names:
+            element.set("id", names[name])
+        link = element.attrib.pop(_LINK, "")
+        if link:  # to a mark, or the pixels of a map
+            element.set("href", f"#{names[link[1:]]}" if link[0] == "#" else link)
+        if "clip-path" in element.attrib:
+            element.set("clip-path", f"url(#{names[element.attrib['clip-path'][5:-1]]})")
+        for attribute in ("d", "x", "y", "transform", "style"):
+            if attribute in element.attrib:
+                value = _LONG.sub(_rounded, element.attrib[attribute])
+                element.set(attribute, " ".join(value.split()))
+    _open_groups(root)
+    _share_styles(root)
+    ElementTree.register_namespace("", _SVG[1:-1])
+    return ElementTree.tostring(root, encoding="unicode").replace(" />", "/>")
+
+
+def _rounded(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.1f}".removesuffix(".0")
+
+
+def _open_groups(parent: ElementTree.Element) -> None:
+    """Put the children of groups without an attribute in the place of the group."""
+    children = []
+    for child in list(parent):
+        _open_groups(child)
+        plain = child.tag == f"{_SVG}g" and not child.attrib
+        children += list(child) if plain else [child]
+    parent[:] = children
+
+
+def _share_styles(root: ElementTree.Element) -> None:
+    """Make a class of each style."""
+    classes: dict[str, str] = {}
+    for element in root.iter():
+        if "style" in element.attrib:
+            given = element.attrib.pop("style")
+            element.set("class", classes.setdefault(given, f"c{len(classes)}"))
+    # Where DejaVu Sans is not installed, any font without serifs will do.
+    rules = [f".{name}{{{given}}}" for given, name in classes.items()]
+    text = "".join(rules).replace("'DejaVu Sans'", "'DejaVu Sans', sans-serif")
+    sheet = ElementTree.Element(f"{_SVG}style")
+    sheet.text = f"*{{stroke-linejoin:round;stroke-linecap:butt}}{text}"
+    for old in root.findall(f"{_SVG}defs"):
+        for style_of_all in old.findall(f"{_SVG}style"):
+            old.remove(style_of_all)
+    root.insert(0, sheet)
 
 
 def _saved(figure: Figure, form: str) -> bytes:
     buffer = io.BytesIO()
-    metadata: dict[str, Any] | None = {"Date": None} if form == "svg" else None
-    figure.savefig(buffer, format=form, dpi=150, metadata=metadata)
+    # In an SVG only smooth maps have pixels.
+    options: dict[str, Any] = {"dpi": 150}
+    if form == "svg":
+        options = {"dpi": 72, "metadata": {"Date": None}}
+    figure.savefig(buffer, format=form, **options)
     return buffer.getvalue()

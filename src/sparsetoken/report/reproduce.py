@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
-from sparsetoken.experiments.experiment import Experiment, Job
-from sparsetoken.experiments.forecasts.rows import LeftOut
-from sparsetoken.experiments.forecasts.sets import BagSet
-from sparsetoken.experiments.rows import from_json
-from sparsetoken.experiments.sources import source_of
+from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
+from sparsetoken.experiments.core.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
+from sparsetoken.experiments.core.experiment import Experiment, Piece
+from sparsetoken.experiments.core.rows import Rows
+from sparsetoken.experiments.core.sources import source_of
 from sparsetoken.report.figure_data import table
 from sparsetoken.report.files import WORK, writable_folder, write_files
 from sparsetoken.report.kept import finish
 from sparsetoken.report.origin import computed_with, origin
 from sparsetoken.report.page import SCATTER, Section, page, scatter_picture, section
-from sparsetoken.report.pictures import Picture, pictures_of
+from sparsetoken.report.pictures import Picture
 from sparsetoken.report.tables import row_tables, trial_table
 from sparsetoken.validation import Failure, InvalidInput, choice, integer
 from sparsetoken.workers import package_version
@@ -131,8 +130,8 @@ def reproduce(
 ) -> Reproduction:
     """Run experiments and write report.html, claims.json, the figures as PNG, and data/.
 
-    In data/ are tables of comma-separated values: what each figure shows, all rows by
-    experiment and class, and the values of single trials.
+    In data/ are tables of comma-separated values: what each figure shows, the rows of each
+    experiment, and the values of single trials.
 
     Each piece of work that has ended is kept as a file in work/. A run that is stopped goes
     on from there, and one with the same work and seed computes nothing anew.
@@ -147,7 +146,7 @@ def reproduce(
         Folder of the report. It is checked before any work.
     seed : int
     sets : sequence of BagSet or LeftOut
-        Sets of bags for the experiment forecasts, of `sparsetoken.experiments.forecasts.sets`.
+        Sets of bags for the experiment forecasts, of `sparsetoken.experiments.core.bag_sets`.
     executor : concurrent.futures.Executor, optional
         Where the work runs; in this process by default.
     workers : int
@@ -167,25 +166,27 @@ def reproduce(
         not installed, sets are given that no experiment of the run takes or two of one name,
         or the folder cannot be written.
     Failure
-        If kept rows have other columns than now.
+        If an experiment cannot be judged, drawn or written.
+    Failure
+        If an experiment cannot be judged, drawn or written; all work is kept by then.
     RunStopped
         If a piece of work fails. The others are done; a new run tries it again.
     """
     chosen, skipped = chosen_experiments(names, profile)
-    if sets and not any(experiment.set_jobs for experiment in chosen):
+    if sets and not any(experiment.set_work for experiment in chosen):
         raise InvalidInput("experiments", "with forecasts where sets of bags are given", names)
     seed = integer("seed", seed, 0)
-    drawn = [name for experiment in chosen for name in pictures_of(experiment)]
+    drawn = [name for experiment in chosen for name in experiment.figures]
     pictures = [f"{name}.png" for name in (*drawn, SCATTER)]
     folder = writable_folder(out, ("report.html", "claims.json", *pictures))
     facts, start = _facts(profile, seed), time.monotonic()
-    jobs = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
-    rows, computed, resumed, damaged = _rows(folder, jobs, executor, workers, progress)
-    seconds, pieces = time.monotonic() - start, sum(map(len, jobs.values()))
+    plan = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
+    rows, computed, resumed, damaged = _rows(folder, plan, executor, workers, progress)
+    seconds, pieces = time.monotonic() - start, sum(map(len, plan.values()))
     facts |= {"computed": computed, "wall time": f"{seconds:.0f} s"}
     if resumed:
         facts["taken from earlier runs"] = f"{resumed} of {pieces} pieces of work"
-    sections = [section(experiment, profile, rows[experiment.name]) for experiment in chosen]
+    sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
     scatter = scatter_picture(sections)
     files = _files(sections, scatter, rows, facts)
     files["report.html"] = page(sections, facts, profile, skipped, scatter).encode()
@@ -198,43 +199,45 @@ def reproduce(
 
 def _rows(
     folder: Path,
-    jobs: Mapping[str, Sequence[Job]],
+    plan: Mapping[str, Sequence[Piece]],
     executor: Executor | None,
     workers: int,
     progress: Callable[[str, float, float], None],
-) -> tuple[dict[str, list[Any]], str, int, int]:
+) -> tuple[dict[str, Rows], str, int, int]:
     """Return rows by experiment, what computed them, and how many were known and damaged."""
-    every = [job for some in jobs.values() for job in some]
-    found = finish(folder / WORK, every, executor, workers, _Progress(jobs, progress))
-    pieces = iter(found.pieces)
-    stored = {
-        name: [row for _ in some for row in next(pieces).result] for name, some in jobs.items()
+    every = [piece for pieces in plan.values() for piece in pieces]
+    found = finish(folder / WORK, every, executor, workers, _Progress(plan, progress))
+    kept = iter(found.kept)
+    rows = {
+        name: Rows(row for _ in pieces for row in next(kept).rows) for name, pieces in plan.items()
     }
-    rows = {name: _read(name, some, folder) for name, some in stored.items()}
-    return rows, computed_with(found.pieces), found.resumed, found.damaged
+    return rows, computed_with(found.kept), found.resumed, found.damaged
 
 
-def _read(name: str, stored: Sequence[Any], folder: Path) -> list[Any]:
+def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
+    """Return a section; an error of an experiment names it, and all work is kept by then."""
     try:
-        return from_json(EXPERIMENTS[name].rows, stored)
-    except LookupError as error:
-        raise Failure(f"{error} Remove {folder / WORK} and run again.") from None
+        return section(experiment, profile, rows)
+    except Exception as error:
+        told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        text = f"{experiment.name} could not be judged, drawn or written: {told}"
+        raise Failure(f"{text}. Its work is kept; correct it and run again.") from error
 
 
 class _Progress:
     """Adds up the cost of the work that has ended."""
 
     def __init__(
-        self, jobs: Mapping[str, Sequence[Job]], report: Callable[[str, float, float], None]
+        self, plan: Mapping[str, Sequence[Piece]], report: Callable[[str, float, float], None]
     ) -> None:
-        self._jobs = {job.name: (name, job.cost) for name, some in jobs.items() for job in some}
+        self._costs = {p.key: (name, p.cost) for name, some in plan.items() for p in some}
         self._report = report
-        self._total = sum(cost for _, cost in self._jobs.values())
+        self._total = sum(cost for _, cost in self._costs.values())
         self._done = 0.0
 
-    def __call__(self, jobs: Iterable[str]) -> None:
-        """Report that these jobs have ended, if there are any."""
-        ended = [self._jobs[job] for job in jobs]
+    def __call__(self, pieces: Iterable[tuple[str, int, int]]) -> None:
+        """Report that the pieces with these keys have ended, if there are any."""
+        ended = [self._costs[key] for key in pieces]
         if ended:
             self._done += sum(cost for _, cost in ended)
             self._report(ended[-1][0], self._done, self._total)
@@ -243,7 +246,7 @@ class _Progress:
 def _files(
     sections: Sequence[Section],
     scatter: Picture,
-    rows: Mapping[str, Sequence[Any]],
+    rows: Mapping[str, Rows],
     facts: Mapping[str, str],
 ) -> dict[str, bytes]:
     """Return the files of a report but for the page."""

@@ -7,8 +7,8 @@ import re
 
 from markupsafe import Markup, escape
 
-from sparsetoken.experiments.claims import Comparison
-from sparsetoken.experiments.rows import Measured
+from sparsetoken.experiments.core.claims import Comparison
+from sparsetoken.experiments.core.rows import Row
 
 NAMES = {
     "cosine": "cos(q₂, ξ)",
@@ -21,7 +21,8 @@ NAMES = {
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _JOINED = re.compile(r"([a-z]{2,})_(?=[a-z]{2,})")
 _MOST_DECIMALS = 5  # before a power of ten is easier to read
-_SHIFTED = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
+INDEX = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
+"""An index η_q or α*_{pool}, or an exponent d^{−1/2}."""
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -47,7 +48,12 @@ def fixed(value: float, digits: int) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-def plus_minus(found: Measured, digits: int) -> str:
+def percent(value: float) -> str:
+    """Return a share as per cent with two significant digits."""
+    return "–" if math.isnan(value) else f"{general(100 * value, 2)} %"
+
+
+def plus_minus(found: Row, digits: int) -> str:
     """Return a measured number and its standard error with so many decimals, or enough more."""
     digits = _enough(found.error, digits)
     return f"{fixed(found.value, digits)} ± {fixed(found.error, digits)}"
@@ -60,7 +66,7 @@ def _enough(error: float, digits: int) -> int:
     return min(math.ceil(-math.log10(error)), 12)
 
 
-def change(found: Measured, digits: int, scale: float = 1.0) -> str:
+def change(found: Row, digits: int, scale: float = 1.0) -> str:
     """Return a measured difference times a scale with its sign, and its standard error."""
     digits = _enough(scale * found.error, digits)
     text = f"{scale * found.value:+.{digits}f} ± {scale * found.error:.{digits}f}"
@@ -89,6 +95,14 @@ def words(quantity: str) -> str:
     return NAMES.get(quantity) or _JOINED.sub(r"\1 ", quantity)
 
 
+def subject(comparison: Comparison) -> Markup:
+    """Return what is compared: the curve, if it has a name of its own, and the quantity."""
+    quantity = maths(words(comparison.quantity))
+    if comparison.curve == comparison.quantity:
+        return quantity
+    return maths(words(comparison.curve)) + ": " + quantity
+
+
 def maths(text: str) -> Markup:
     """Return HTML in which η_q and α*_{pool} have an index, and d^{−1/2} an exponent."""
 
@@ -96,17 +110,26 @@ def maths(text: str) -> Markup:
         tag = "sub" if match[1] == "_" else "sup"
         return f"<{tag}>{match[2] or match[3]}</{tag}>"
 
-    return Markup(_SHIFTED.sub(shifted, str(escape(text))))
+    return Markup(INDEX.sub(shifted, str(escape(text))))
+
+
+def literal(text: str) -> str:
+    """Return Markdown that shows a text of someone else on one line as it is written."""
+    line = " ".join(text.split())
+    return re.sub(r"[^\w\s.]|_", lambda match: f"&#{ord(match[0])};", line)
 
 
 FILTERS = {
     "number": number,
     "g": general,
     "f": fixed,
+    "percent": percent,
     "pm": plus_minus,
     "change": change,
     "shifted": shifted,
     "words": words,
     "maths": maths,
+    "subject": subject,
+    "literal": literal,
 }
 """By their names in templates."""

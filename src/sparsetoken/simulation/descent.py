@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -27,9 +27,9 @@ from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.features import FeatureSampler, sampler_of
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
 from sparsetoken.simulation.parallel import simulated
-from sparsetoken.simulation.performance import expected_performance
+from sparsetoken.simulation.performance import DRAWS, draws_for, expected_performance
 from sparsetoken.simulation.reduced import ReducedEngine
-from sparsetoken.simulation.reduced_descent import ReducedData
+from sparsetoken.simulation.reduced_descent import ReducedData, moving
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import Chunk, TensorEngine
@@ -40,6 +40,9 @@ from sparsetoken.values import broadcast, require_numbers
 
 LEAST_DIMENSION = 3  # the signal, and two directions of the start
 LARGEST = 10**9
+
+
+_Draws = Callable[[], Any]
 
 
 class State(NamedTuple):
@@ -58,7 +61,12 @@ class _Data(Protocol):
     def axes(self) -> np.ndarray: ...
 
     def gradient(
-        self, model: Model, descent: JointDescent, at: Weights, turn: tuple[int, int]
+        self,
+        model: Model,
+        descent: JointDescent,
+        at: Weights,
+        turn: tuple[int, int],
+        moves: np.ndarray,
     ) -> Gradient: ...
 
     def frame(self, size: int) -> TokenFrame: ...
@@ -107,10 +115,11 @@ class DescentPlan:
         """Run one trial; its seed is a function of the seed and its number."""
         engine = self.setting.start(self.problem, trial, "descent")
         data = _data_of(engine, self.descent, self.memory_budget)
+        draws = self._draws(engine.seed)
         states = _followed(data, self.model, self.descent)
         table = np.full((self.descent.steps + 1, len(QUANTITIES)), math.nan)
         for step, state in enumerate(states):
-            table[step] = self._row(data, engine.seed, step, state)
+            table[step] = self._row(data, draws, step, state)
         return over_steps(table)
 
     def outcome(self, trial: DescentPath) -> DescentPath:
@@ -125,13 +134,20 @@ class DescentPlan:
         what = f"A trial diverges at step {states}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower eta_w, eta_q, eta_b or momentum.")
 
-    def _row(self, data: _Data, seed: int, step: int, state: State) -> tuple[float, ...]:
+    def _draws(self, seed: int) -> _Draws:
+        """Return what gives the generator of the test error; its draws are kept if they are few."""
+        size = draws_for(self.setting.dimension, DRAWS) * (self.problem.length + 1)
+        if 2 * size * np.dtype(float).itemsize > CHUNK_BYTES:
+            return functools.partial(stream, seed, Stream.TEST)
+        return _Repeated(stream(seed, Stream.TEST)).again
+
+    def _row(self, data: _Data, draws: _Draws, step: int, state: State) -> tuple[float, ...]:
         w, q, b, loss = state
         frame = data.frame(len(w))
         found = frame.trained(q, self.descent.beta, w)
         wanted = self.at is None or step in self.at
         return (
-            self._test_error(frame, seed, found, w, b) if wanted else math.nan,
+            self._test_error(frame, draws, found, w, b) if wanted else math.nan,
             loss,
             found.query.cosine,
             found.query.sharpness,
@@ -144,12 +160,34 @@ class DescentPlan:
         )
 
     def _test_error(
-        self, frame: TokenFrame, seed: int, found: TrainedQuery, w: np.ndarray, b: float
+        self, frame: TokenFrame, draws: _Draws, found: TrainedQuery, w: np.ndarray, b: float
     ) -> float:
         """Return the error on new samples given the weights; all steps share their draws."""
         split = self.sampler.split(frame, found, w, dimension=self.setting.dimension)
-        chunks = self.sampler.scores(self.problem, found, split, b, stream(seed, Stream.TEST))
+        chunks = self.sampler.scores(self.problem, found, split, b, draws())
         return expected_performance(self.problem, chunks).test_error
+
+
+class _Repeated:
+    """Normals that are drawn once; each pass over them is the same."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self._drawn: list[np.ndarray] = []
+        self._next = 0
+
+    def again(self) -> Any:
+        """Return what stands for the generator at its beginning."""
+        self._next = 0
+        return self
+
+    def standard_normal(self, shape: Any) -> np.ndarray:
+        """Return the next normals, not to be written to."""
+        self._next += 1
+        if self._next > len(self._drawn):
+            self._drawn.append(self._rng.standard_normal(shape))
+            self._drawn[-1].flags.writeable = False
+        return self._drawn[self._next - 1]
 
 
 def descended(
@@ -174,6 +212,7 @@ def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[Stat
     eta_w, eta_q, eta_b, momentum = (
         descent.per_step(name) for name in ("eta_w", "eta_q", "eta_b", "momentum")
     )
+    moves = np.append(moving(descent), [[False, False]], axis=0)  # at last the loss alone
     w, q = start(descent) @ data.axes()
     b = 0.0
     last = w, q, b
@@ -182,7 +221,7 @@ def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[Stat
         if not largest <= LARGEST_VALUE:
             return
         turn = t % descent.batches, descent.batches
-        loss, by_w, by_q, by_b = data.gradient(model, descent, (w, q, b), turn)
+        loss, by_w, by_q, by_b = data.gradient(model, descent, (w, q, b), turn, moves[t])
         yield State(w, q, b, loss)
         if t == descent.steps:
             return
@@ -258,9 +297,14 @@ class _Tokens:
         return np.linalg.qr(np.column_stack([engine.signal, random]))[0][:, 1:].T
 
     def gradient(
-        self, model: Model, descent: JointDescent, at: Weights, turn: tuple[int, int]
+        self,
+        model: Model,
+        descent: JointDescent,
+        at: Weights,
+        turn: tuple[int, int],
+        moves: np.ndarray,
     ) -> Gradient:
-        """Return mean loss and gradients."""
+        """Return mean loss and gradients, also of weights that do not move."""
         return gradient(self._chunks(), self._n, model, descent, at, turn)
 
 

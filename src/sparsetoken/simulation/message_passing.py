@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
-from sparsetoken.simulation.budget import FLOAT, Size, require_memory
+from sparsetoken.simulation.budget import FLOAT, Size, chunk_sizes, require_memory, scalar_rows
 from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
@@ -65,13 +65,23 @@ class _Plan:
             pi = self.problem.positive_rate
             found = MessagePassing(0.0, min(pi, 1 - pi), estimate.iterations)
             return found, estimate.settled
-        direction = estimate.signal / length
+        cosine = float(estimate.signal @ engine.signal) / length
+        wrong = self._wrong(cosine, length, stream(seed, Stream.FRESH)) / self.test_samples
+        return MessagePassing(cosine, wrong, estimate.iterations), estimate.settled
+
+    def _wrong(self, cosine: float, length: float, rng: np.random.Generator) -> int:
+        """Return how many fresh samples are classified wrongly.
+
+        Of their tokens only the projections on the estimate are drawn, informative ones first.
+        """
+        _, theta, R, L = self.problem.letters
         wrong = 0
-        for X, y in engine.chunks(Stream.FRESH, self.test_samples):
-            wrong += int(np.sum(_decision(X @ direction, self.problem, length) != y))
-        cosine = float(direction @ engine.signal)
-        found = MessagePassing(cosine, wrong / self.test_samples, estimate.iterations)
-        return found, estimate.settled
+        for n in chunk_sizes(self.test_samples, scalar_rows(L)):
+            y = self.problem.sample_labels(n, rng)
+            t = rng.standard_normal((n, L))
+            t[:, :R] += theta * cosine * (y == 1)[:, None]
+            wrong += int(np.sum(_decision(t, self.problem, length) != y))
+        return wrong
 
     def outcome(self, trial: tuple[MessagePassing, bool]) -> MessagePassing:
         """Return what is reported of a trial."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from sparsetoken.models import Model
+from sparsetoken.numerics.products import few_columns, few_rows
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.descent_slopes import Gradient, Weights, slopes_of
 from sparsetoken.simulation.designs import training_size
@@ -15,6 +16,11 @@ from sparsetoken.stages import JointDescent
 
 _OWN = 3  # the signal and two directions of the start
 _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new direction
+
+
+def moving(descent: JointDescent) -> Bool[np.ndarray, "steps 2"]:
+    """Return which of (w, q) each step moves."""
+    return np.stack([descent.per_step("eta_w") > 0, descent.per_step("eta_q") > 0], axis=1)
 
 
 def reduced_bytes(length: int, n: int, steps: int) -> int:
@@ -52,7 +58,7 @@ class ReducedData:
         self._dimension = dimension
         self._y = problem.sample_labels(self.n, self._rng)
         tokens = self.n * problem.length
-        rows = _OWN + 2 * (descent.steps + 1)  # the last for the loss alone
+        rows = _OWN + int(moving(descent).sum())
         self._projections = np.empty((rows, tokens))  # Z B^T, with the signal along xi
         self._projections[:_OWN] = self._rng.standard_normal((_OWN, tokens))
         informative = np.arange(problem.length) < problem.informative  # in any order
@@ -75,24 +81,31 @@ class ReducedData:
         descent: JointDescent,
         at: Weights,
         turn: tuple[int, int],
+        moves: Bool[np.ndarray, 2],
     ) -> Gradient:
-        """Return mean loss and gradients by w, q and b of the batch whose turn it is."""
+        """Return mean loss and gradients by w, q and b of the batch whose turn it is.
+
+        That of a weight vector that does not move is 0, and takes no new direction.
+        """
         w, q, b = at
         number, batches = turn
         batch = np.arange(self.n) * batches // self.n == number
         of_w, of_q = ((u @ self._projections[: len(u)]).reshape(self.n, -1) for u in (w, q))
         found = slopes_of(model, descent, (of_w, of_q), b, self._y, batch)
-        g = np.stack([found.by_readout.ravel(), found.by_query.ravel()])
+        g = np.stack([found.by_readout.ravel(), found.by_query.ravel()])[moves]
+        sums = self._sums(g) if len(g) else np.zeros((self._size, 0))
         size = max(int(batch.sum()), 1)
-        by_w, by_q = self._sums(g).T / size
+        by = np.zeros((2, self._size))
+        by[moves] = sums.T / size
+        by_w, by_q = by
         return Gradient(found.loss / self.n, by_w, by_q, found.pull / size)
 
-    def _sums(self, g: Float[np.ndarray, "2 m"]) -> Float[np.ndarray, "k 2"]:
+    def _sums(self, g: Float[np.ndarray, "c m"]) -> Float[np.ndarray, "k c"]:
         """Return X^T g in the directions B, which grow by what is new in it."""
-        along = self._projections[: self._size] @ g.T
+        along = few_columns(self._projections[: self._size], g.T)
         past = self._slopes[: self._known]
-        beside = g - (g @ past.T) @ past
-        beside -= (beside @ past.T) @ past  # once more, for what rounding left
+        beside = g - few_rows(few_columns(past, g.T).T, past)
+        beside -= few_rows(few_columns(past, beside.T).T, past)  # for what rounding left
         power, axes = np.linalg.eigh(beside @ beside.T)
         new = power > _DEPENDENT * np.einsum("cm,cm->", g, g)
         root = axes[:, new] * np.sqrt(power[new])  # beside = root @ fresh
@@ -117,6 +130,6 @@ class ReducedData:
         self._slopes[last : self._known] = fresh
         known = self._slopes[: self._known]
         normals = self._rng.standard_normal((rows, known.shape[1]))
-        beside = normals - (normals @ known.T) @ known
+        beside = normals - few_rows(few_columns(known, normals.T).T, known)
         self._projections[self._size : self._size + rows] = bartlett @ fresh + beside
         self._size += rows

@@ -69,19 +69,20 @@ def _margins(G: np.ndarray) -> np.ndarray:
     """
     n, m = G.shape
     ridge = n * RIDGE
-    x, margins = np.zeros(m), np.zeros(n)
+    x, margins, before = np.zeros(m), np.zeros(n), np.zeros(n, dtype=bool)
+    hessian = ridge * np.eye(m)
     for _ in range(MOST):
         short = margins < 1
-        A = G[short]
-        slope = A.T @ (1 - margins[short]) - ridge * x
-        hessian = A.T @ A
-        hessian.flat[:: m + 1] += ridge
-        step = linalg.solve(hessian, slope, assume_a="pos", check_finite=False)
+        # Few samples come or go in a step, so that the products of the others are kept.
+        come, gone = G[short & ~before], G[before & ~short]
+        hessian += come.T @ come - gone.T @ gone
+        slope = np.maximum(1 - margins, 0) @ G - ridge * x
+        step = _solution(hessian, slope)
         moved = G @ step
         if np.abs(moved).max() < CLEAR:
             break
         length = _line_search(margins, moved, ridge * (step @ x), ridge * (step @ step))
-        x, margins = x + length * step, margins + length * moved
+        x, margins, before = x + length * step, margins + length * moved, short
         if np.all(margins > CLEAR):
             break
     return margins
@@ -112,10 +113,19 @@ def _balances(G: np.ndarray, u: np.ndarray) -> bool:
     """
     G, u = G[u > 0], u[u > 0]
     imbalance = G.T @ u
-    x = linalg.lstsq(G.T @ (u[:, None] * G), imbalance, check_finite=False)[0]
+    x = _solution(G.T @ (u[:, None] * G), imbalance)
     corrected = u * (1 - G @ x)
     left = np.abs(G.T @ corrected).max()
     return bool(np.all(corrected >= 0) and left < 1e-10 * corrected.sum())
+
+
+def _solution(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return x of A x = b for A >= 0, by least squares where A is not definite.
+
+    LAPACK is called as it is: the checks of `scipy.linalg.solve` cost more than the solution.
+    """
+    _, x, info = linalg.lapack.dposv(A, b)
+    return x if info == 0 else linalg.lstsq(A, b, check_finite=False)[0]
 
 
 def linear_program(G: Float[np.ndarray, "n m"]) -> bool:

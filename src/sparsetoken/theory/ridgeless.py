@@ -8,13 +8,14 @@ with y z). Elsewhere ridge 0 is regular.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Status, StatusCode
+from sparsetoken.results import Capacity, Status, StatusCode
 from sparsetoken.stages import Query, Readout
 from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import InvalidInput
@@ -118,15 +119,23 @@ def _capacity_near(
     """
     if math.isinf(alpha1):
         return 0.0, 0.0
-    capacity_at = on_route(problem, "capacity")
     for tolerance in (_ROUGH, _FINE):
-        found = capacity_at(problem, model, query, tolerance)
+        found = _capacity(problem, model, query, tolerance)
         if found.status.code is StatusCode.MAX_ITERATIONS:
             return math.nan, math.nan
         error = max(_TIE, 3 * found.numerical_error / max(found.capacity, 1e-300))
         if abs(alpha1 - found.capacity) > error * alpha1:  # the error is that of 1/capacity
             break
     return found.capacity, error
+
+
+@functools.lru_cache(maxsize=8)
+def _capacity(
+    problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
+) -> Capacity:
+    """Return the capacity, which all loads have in common."""
+    found: Capacity = on_route(problem, "capacity")(problem, model, query, tolerance)
+    return found
 
 
 def _no_limit(alpha1: float, threshold: float) -> Status:

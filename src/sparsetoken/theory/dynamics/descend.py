@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.numerics.x64 import with_x64
@@ -107,6 +108,24 @@ def descend(
     return dataclasses.replace(found, floor=floor_of(grid))
 
 
+@with_x64
+def test_errors(
+    problem: SparseTokenProblem, model: Model, replicas: int
+) -> Float[np.ndarray, " states"]:
+    """Return the test errors of `descend` alone, without their errors; nan after a divergence."""
+    plan = _plan(problem, model)
+    table = _table([run_replica(plan, i) for i in range(replicas)])
+    steps, beta = plan.descent.steps, plan.descent.beta
+    found = path_of(problem, model, beta, table.mean(axis=0), _POINTS)[:, 0]
+    return np.pad(found, (0, steps + 1 - len(found)), constant_values=math.nan)
+
+
+def _table(courses: list[np.ndarray]) -> Float[np.ndarray, "replicas states 7"]:
+    """Return the courses as far as all of them go."""
+    states = min(len(course) for course in courses)
+    return np.stack([course[:states] for course in courses])
+
+
 class _Asked(NamedTuple):
     """How well a course should be known: a tolerance or, in its place, a number of replicas."""
 
@@ -184,8 +203,8 @@ def _plan(problem: SparseTokenProblem, model: Model) -> Plan:
 
 def _trajectory(plan: Plan, courses: list[np.ndarray], tolerance: float) -> Trajectory:
     problem, model, descent, _ = plan
-    states = min(len(course) for course in courses)
-    table = np.stack([course[:states] for course in courses])
+    table = _table(courses)
+    states = table.shape[1]
     parts = np.array_split(table, min(_GROUPS, len(table)))
     groups = np.stack([part.mean(axis=0) for part in parts])
     found = path_of(problem, model, descent.beta, table.mean(axis=0), _POINTS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from sparsetoken.numerics.products import few_columns, few_rows
+
 _DEPENDENT = 1e-10  # a gradient with a smaller share of new variance has no new direction
 
 Rows = Float[np.ndarray, "k m"]
@@ -71,14 +73,14 @@ class Frame:
         array of shape (new size, c)
         """
         weighted = (slopes * self._weights).T
-        known = self.tokens @ weighted
-        shared = self._past @ weighted / self._alpha
+        known = few_columns(self.tokens, weighted)
+        shared = few_columns(self._past, weighted) / self._alpha
         power = np.einsum("cm,mc->c", slopes, weighted) / self._alpha
         rest = slopes @ weighted / self._alpha - shared.T @ shared
         scale = np.sqrt(np.where(power > 0, power, 1.0))
         root, inverse = _triangular(rest / np.outer(scale, scale))
         root, inverse = scale[:, None] * root, inverse / scale[:, None]
-        fresh = inverse.T @ slopes - (shared @ inverse).T @ self._past
+        fresh = inverse.T @ slopes - few_rows((shared @ inverse).T, self._past)
         last, count = self.size, root.shape[1]
         self._slopes[last - self._own : last - self._own + count] = fresh
         self._tokens[last : last + count] = normals[:count] + fresh / self._alpha

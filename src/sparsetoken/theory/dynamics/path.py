@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -132,8 +133,15 @@ def _test_error(
 def _law(
     problem: SparseTokenProblem, model: Model, place: Float[np.ndarray, 6], points: int
 ) -> FeatureLaw:
-    query = Query(float(place[_COSINE]), float(place[_SHARPNESS]))
-    return feature_law(model, problem, query, points)
+    cosine, sharpness = place[[_COSINE, _SHARPNESS]].tolist()
+    return _law_of(problem, model, cosine, sharpness, points)
+
+
+@functools.lru_cache(maxsize=8)  # while a query rests it is the same at each step
+def _law_of(
+    problem: SparseTokenProblem, model: Model, cosine: float, sharpness: float, points: int
+) -> FeatureLaw:
+    return feature_law(model, problem, Query(cosine, sharpness), points)
 
 
 def _error_of(law: FeatureLaw, place: Float[np.ndarray, 6]) -> float:

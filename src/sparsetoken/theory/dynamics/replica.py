@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.models import Model
+from sparsetoken.numerics.products import few_rows
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent
@@ -118,7 +119,7 @@ class _Population:
 
     def see(self, u: Float[np.ndarray, "k 2"], b: float) -> _Seen:
         """Return what the samples say of weights (w, q) in the frame, and of a bias."""
-        w, q = (u.T @ self._frame.tokens).reshape(2, self._length, -1)
+        w, q = few_rows(u.T, self._frame.tokens).reshape(2, self._length, -1)
         scores = self._pooling(w, q)
         z = scores.score + b
         with np.errstate(over="ignore"):

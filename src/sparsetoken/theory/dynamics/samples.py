@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -33,13 +34,10 @@ class Normals:
     """
 
     def __init__(self, length: int, size: int, replica: int, half: int) -> None:
-        self._rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(replica, half)))
         self._shape = length, 2 * size
-        rows = min(_EVEN_ROWS, MOST_DIMENSIONS // length)
-        self._even = np.empty((rows, length, 2 * size))
-        for first in (0, size) if rows else ():
-            normals = _shifted(rows * length, size, self._rng)
-            self._even[:, :, first : first + size] = normals.reshape(rows, length, size)
+        self._even, state = _beginning(length, size, replica, half)
+        self._rng = np.random.default_rng(0)
+        self._rng.bit_generator.state = state
         self._used = 0
 
     def take(self, rows: int) -> Float[np.ndarray, "rows L n"]:
@@ -53,6 +51,21 @@ class Normals:
         """Return the batch of each sample, equally many of each class in each."""
         size = self._shape[1] // 2
         return np.concatenate([self._rng.permutation(np.arange(size) % count) for _ in range(2)])
+
+
+@functools.lru_cache(maxsize=4)  # each replica is followed three times, in a search more often
+def _beginning(
+    length: int, size: int, replica: int, half: int
+) -> tuple[Float[np.ndarray, "rows L n"], Any]:
+    """Return the evenly spread rows, not to be written to, and the state of the generator after."""
+    rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(replica, half)))
+    rows = min(_EVEN_ROWS, MOST_DIMENSIONS // length)
+    even = np.empty((rows, length, 2 * size))
+    for first in (0, size) if rows else ():
+        normals = _shifted(rows * length, size, rng)
+        even[:, :, first : first + size] = normals.reshape(rows, length, size)
+    even.flags.writeable = False
+    return even, rng.bit_generator.state
 
 
 def _shifted(rows: int, size: int, rng: np.random.Generator) -> Float[np.ndarray, "rows size"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -17,7 +18,12 @@ from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, Status
 from sparsetoken.theory.oracle.bayes import accuracy_status, normal_error
 from sparsetoken.theory.oracle.score_tests import OracleTests, oracle_tests
-from sparsetoken.theory.oracle.token_sums import chance_of_rest, check_length, mistake_chances
+from sparsetoken.theory.oracle.token_sums import (
+    chance_of_rest,
+    check_length,
+    mean_of_sum,
+    mistake_chances,
+)
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import require_numbers
@@ -135,6 +141,8 @@ def best_test(
     problem: SparseTokenProblem,
     sharpness: float | None = None,
     near: float | None = None,
+    *,
+    rough: bool = False,
 ) -> Candidate:
     """Return the best test of a model other than ``vectorized``.
 
@@ -142,8 +150,11 @@ def best_test(
     ----------
     near : float, optional
         A sharpness within a factor 1.6 of the best one, if known: saves the search.
+    rough : bool
+        Whether the best one of few sharpnesses is enough.
     """
-    if isinstance(model, Pooled) or (sharpness == 0 and _weighs_alike(model)):
+    one_token = isinstance(model, Attention) and problem.length == 1 and sharpness is None
+    if isinstance(model, Pooled) or one_token or (sharpness == 0 and _weighs_alike(model)):
         return _mean_test(problem)
     if isinstance(model, HardAttention) and problem.strength > 0:
         largest, constant = _largest_token_test(problem), _always(problem, math.inf)
@@ -154,7 +165,7 @@ def best_test(
     if sharpness is not None:
         found = [_best_level(tests, problem, sharpness)]
     else:
-        found = [_best_level(tests, problem, _best_sharpness(tests, problem, near))]
+        found = [_best_level(tests, problem, _best_sharpness(tests, problem, near, rough))]
         if _weighs_alike(model):
             found.append(_mean_test(problem))
         if isinstance(model, Attention) or _is_exponential(model):
@@ -229,11 +240,11 @@ def _largest_token_error(problem: SparseTokenProblem, c: float) -> float:
     return float(pi * miss - (1 - pi) * np.expm1(L * log_ndtr(c)))
 
 
-def _least(error: Callable[[float], float], grid: np.ndarray, xatol: float = 1e-5) -> float:
+def _least(error: Callable[[float], float], grid: np.ndarray) -> float:
     """Return the minimum of a function with one valley, flat outside it."""
     at = int(np.argmin([error(float(x)) for x in grid]))
     ends = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)])
-    return _least_between(error, ends, xatol)
+    return _least_between(error, ends, 1e-5)
 
 
 def _least_between(
@@ -246,53 +257,76 @@ def _least_between(
 
 
 def _best_level(
-    tests: OracleTests, problem: SparseTokenProblem, k: float, *, final: bool = True
+    tests: OracleTests, problem: SparseTokenProblem, k: float, finest: int = _FINAL
 ) -> Candidate:
-    """Return the best test of sharpness k.
+    """Return the best test of sharpness k, its error on 2^finest lattice points.
 
     The useful levels lie around the medians of the two classes.
     """
     low, high = tests.levels(k)
+    # A coarse lattice is uneven where k is large: a final level is not chosen by it.
+    search = _CHECK if finest == _FINAL else _SEARCH
 
-    def above_median(u: float, positive: bool) -> float:
-        below = chance_of_rest(tests.token(k, u), problem, positive=positive, finest=_SEARCH)
-        return 0.0 if 0.3 < below < 0.7 else below - 0.5  # near enough
+    def median(positive: bool) -> float:
+        def above_median(u: float) -> float:
+            below = chance_of_rest(tests.token(k, u), problem, positive=positive, finest=search)
+            return 0.0 if 0.3 < below < 0.7 else below - 0.5  # near enough
 
-    medians = []
-    for positive in (False, True):
-        if above_median(low, positive) >= 0:
-            medians.append(low)
-        elif above_median(high, positive) <= 0:
-            medians.append(high)
-        else:
-            root = scipy.optimize.brentq(above_median, low, high, args=(positive,), xtol=1e-7)
-            medians.append(float(root))
+        def below_mean(u: float) -> float:
+            return -mean_of_sum(tests.token(k, u), problem, positive=positive, finest=_SEARCH)
+
+        # Sums of many tokens are near normal: where their mean is 0, their median almost is.
+        start = _rising_root(below_mean, low, high, 1e-4)
+        side = above_median(start)
+        if side == 0:
+            return start
+        return _rising_root(above_median, *((low, start) if side > 0 else (start, high)), 1e-7)
+
+    medians = [median(positive) for positive in (False, True)]
     gap = max(abs(medians[1] - medians[0]), 1e-6)
     pi = problem.positive_rate
 
-    def error(u: float, finest: int = _SEARCH) -> float:
+    def error(u: float, finest: int) -> float:
         return mistake_chances(tests.token(k, u), problem, finest).error(pi)
 
+    def log_error(u: float) -> float:  # nearer to a parabola
+        return math.log(error(u, search) + 1e-15)
+
     ends = (max(low, min(medians) - gap), min(high, max(medians) + gap))
-    u = _least_between(error, ends, (2e-3 if final else 2e-2) * gap)
-    check = error(u, _CHECK)
-    if not final:
-        return Candidate(check, k, u, tests.threshold(k, u), check)
-    return Candidate(error(u, _FINAL), k, u, tests.threshold(k, u), check)
+    u = _least_between(log_error, ends, (2e-3 if finest == _FINAL else 2e-2) * gap)
+    found = error(u, finest)
+    check = error(u, _CHECK) if finest == _FINAL else found
+    return Candidate(found, k, u, tests.threshold(k, u), check)
 
 
-def _best_sharpness(tests: OracleTests, problem: SparseTokenProblem, near: float | None) -> float:
+def _rising_root(function: Callable[[float], float], low: float, high: float, xtol: float) -> float:
+    """Return where a rising function changes sign, or the end next to it."""
+    if function(low) >= 0:
+        return low
+    if function(high) <= 0:
+        return high
+    return float(scipy.optimize.brentq(function, low, high, xtol=xtol))
+
+
+def _best_sharpness(
+    tests: OracleTests, problem: SparseTokenProblem, near: float | None, rough: bool
+) -> float:
     low, high = np.log(tests.sharpness)
     if low == high:
         return math.exp(low)
 
-    def error(log_k: float) -> float:
-        return math.log(_best_level(tests, problem, math.exp(log_k), final=False).error + 1e-15)
+    def error(log_k: float, finest: int = _CHECK) -> float:
+        return math.log(_best_level(tests, problem, math.exp(log_k), finest).error + 1e-15)
 
-    if near is None:
-        grid = np.linspace(low, high, 2 + math.ceil((high - low) / 1.1))
-        return math.exp(_least(error, grid, _NEAR))
-    ends = max(low, math.log(near / 1.6)), min(high, math.log(near * 1.6))
+    if near is None or not low < math.log(max(near, 1e-300)) < high:  # at an end: 0 or infinity
+        grid = np.linspace(low, high, 2 + math.ceil((high - low) / (2.2 if rough else 1.1)))
+        at = int(np.argmin([error(float(x), _SEARCH if rough else _CHECK) for x in grid]))
+        if rough:
+            return math.exp(grid[at])
+        ends = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)])
+    else:
+        middle = math.log(near)
+        ends = max(low, middle - math.log(1.6)), min(high, middle + math.log(1.6))
     return math.exp(_least_between(error, ends, _NEAR))
 
 
@@ -310,11 +344,17 @@ def _vectorized(problem: SparseTokenProblem) -> Representation:
     return Representation(error, math.nan, threshold, m, 0.0, CONVERGED)
 
 
+@functools.lru_cache(maxsize=1024)
+def _counts_among(L: int, R: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers of informative tokens among m positions, and their chances."""
+    counts = np.arange(min(R, m) + 1)
+    return counts, scipy.stats.hypergeom(L, R, m).pmf(counts)
+
+
 def _spread_test(problem: SparseTokenProblem, m: int) -> tuple[float, float]:
     """Return (error, threshold) of the best test of the sum over m positions / sqrt(m)."""
     pi, theta, R, L = problem.letters
-    counts = np.arange(min(R, m) + 1)
-    chance = scipy.stats.hypergeom(L, R, m).pmf(counts)
+    counts, chance = _counts_among(L, R, m)
     snr = theta * counts / math.sqrt(m)
     odds = math.log((1 - pi) / pi)
     with np.errstate(divide="ignore"):

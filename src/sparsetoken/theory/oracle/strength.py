@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -161,15 +162,16 @@ def _at(problem: SparseTokenProblem, theta: float) -> SparseTokenProblem:
 def _by_root(
     problem: SparseTokenProblem, level: float, error: Callable[[SparseTokenProblem], float]
 ) -> CriticalStrength:
+    @functools.cache
     def excess(theta: float) -> float:
         return math.log(error(_at(problem, theta)) + 1e-12) - math.log(level)
 
-    high = 2.0
+    low, high = 0.0, 2.0
     while excess(high) > 0:
-        high *= 1.6
+        low, high = high, 1.6 * high
         if high > _LARGEST:
             return _not_reached()
-    theta = scipy.optimize.brentq(excess, 0.0, high, rtol=_TOLERANCE)
+    theta = scipy.optimize.brentq(excess, low, high, rtol=_TOLERANCE)
     return CriticalStrength(theta, math.nan, _TOLERANCE * theta, Status(StatusCode.CONVERGED))
 
 
@@ -183,16 +185,16 @@ def _by_descent(
 ) -> CriticalStrength:
     """Descend from a strength that is enough.
 
-    The best test there reaches the level at a smaller strength already; the best test
+    A rough test there reaches the level at a smaller strength already; the best test
     at that strength leads further down. The error is flat at its minimum over tests, so
     this converges like Newton's method.
     """
 
-    def best(theta: float, near: float | None = None) -> Candidate:
-        return best_test(model, _at(problem, theta), sharpness, near)
+    def best(theta: float, near: float | None = None, rough: bool = False) -> Candidate:
+        return best_test(model, _at(problem, theta), sharpness, near, rough=rough)
 
     theta = 2 * math.sqrt(2 * math.log(problem.length)) + 1
-    test = best(theta)
+    test = best(theta, rough=True)
     while test.error > level:
         # The normal score of the error rises about in proportion to theta.
         ceiling = min(problem.positive_rate, 1 - problem.positive_rate)
@@ -200,21 +202,28 @@ def _by_descent(
         theta *= min(max(1.2 / score, 1.2), 8.0)
         if theta > _LARGEST:
             return _not_reached()
-        test = best(theta)
-    for _ in range(_ROUNDS):
+        test = best(theta, rough=True)
+    near = None
+    for round in range(_ROUNDS):
 
+        @functools.cache
         def excess(trial: float, test: Candidate = test) -> float:
             found = error_of_test(model, _at(problem, trial), test)
             return math.log(found + 1e-15) - math.log(level)
 
-        last, theta = theta, scipy.optimize.brentq(excess, 0.0, theta, rtol=1e-6)
-        if last - theta <= _LAST_STEP * theta:
+        # The first strength is more than enough; a better test leads little further down.
+        step = 0.02 if round > 0 else 0.25
+        low = (1 - step) * theta
+        while excess(low) < 0:
+            step *= 4
+            low = max(1 - step, 0.0) * theta
+        last, theta = theta, scipy.optimize.brentq(excess, low, theta, rtol=1e-6)
+        if round > 0 and last - theta <= _LAST_STEP * theta:
             return _descended(model, problem, theta, test)
-        near = test.sharpness if 0 < test.sharpness < math.inf else None
         improved = best(theta, near)
         if improved.error >= level:
             return _descended(model, problem, theta, test)
-        test = improved
+        test, near = improved, improved.sharpness
     status = Status(StatusCode.MAX_ITERATIONS, "The best test keeps changing; try another level.")
     return CriticalStrength(theta, test.sharpness, math.nan, status)
 

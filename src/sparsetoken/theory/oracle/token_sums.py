@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,6 +22,7 @@ _LONGEST = 2**20
 _REACH = 9.0  # P(|t| > REACH) = 2e-19
 _TILT = 20.0  # what leaves the lattice comes back e^-20 times smaller
 _FILL = 0.8  # part of the lattice between the least sum and 0
+_IMPOSSIBLE = 1e-40  # chance that all values are negative, where it no longer counts
 _NEGLIGIBLE = -45.0  # log of the characteristic function where it no longer counts
 
 
@@ -85,6 +87,19 @@ def chance_of_rest(
     return _not_positive(groups, 2**finest)
 
 
+def mean_of_sum(
+    token: TokenFunction, problem: SparseTokenProblem, *, positive: bool, finest: int = _FINEST
+) -> float:
+    """Return E[sum_l x(t_l)] in one class."""
+    _, theta, R, L = problem.letters
+    z, chance = _normal_cells(2**finest)
+    mean = float(chance @ token(z))
+    if not positive or theta == 0:
+        return L * mean
+    return (L - R) * mean + R * float(chance @ token(theta + z))
+
+
+@functools.lru_cache(maxsize=4)
 def _normal_cells(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return midpoints and normal chances of equal cells; exact to rounding for smooth x."""
     z = (np.arange(count) + 0.5) * (2 * _REACH / count) - _REACH
@@ -110,23 +125,26 @@ def _not_positive(groups: list[Group], size: int) -> float:
         return 0.0
     step = -low / (_FILL * size)
     whole = int(1.1 * _FILL * size)  # rounding to the lattice may lead below `low`
+    below = [chance * _share_below(x) for x, chance, _ in groups]
+    certain = math.prod(b.sum() ** count for b, (*_, count) in zip(below, groups, strict=True))
     every = negative = np.ones(1, dtype=complex)
-    certain = 1.0
-    for x, chance, count in groups:
+    for (x, chance, count), b in zip(groups, below, strict=True):
         kept = x <= cap
         point = _Lattice.of(x[kept] / step, size)
-        below = chance * _share_below(x)
         every = every * _power(point.spectrum(chance[kept]), count)
-        negative = negative * _power(point.spectrum(below[kept]), count)
-        certain *= below.sum() ** count
+        if certain > _IMPOSSIBLE:
+            negative = negative * _power(point.spectrum(b[kept]), count)
+    apart = every - negative if certain > _IMPOSSIBLE else every
     at = np.arange(-whole, 1)
-    law = np.fft.irfft(every - negative, size)[at] * np.exp(_TILT / size * at)
+    law = np.fft.irfft(apart, size)[at] * np.exp(_TILT / size * at)
     return float(np.clip(certain + law.sum() - 0.5 * law[-1], 0.0, 1.0))
 
 
 def _share_below(x: np.ndarray) -> np.ndarray:
     """Return the part of each cell where x < 0, by its slope."""
-    width = np.abs(np.gradient(x))
+    width = np.empty_like(x)  # |np.gradient(x)|, in half its time
+    width[1:-1] = 0.5 * np.abs(x[2:] - x[:-2])
+    width[0], width[-1] = abs(x[1] - x[0]), abs(x[-1] - x[-2])
     sloped = width > 1e-170  # elsewhere x is flat, or too close to 0 to divide by
     share = 0.5 - np.divide(x, width, out=np.zeros_like(x), where=sloped)
     return np.where(sloped, np.clip(share, 0.0, 1.0), x <= 0)
@@ -139,6 +157,10 @@ def _window(groups: list[Group]) -> tuple[float, float]:
     `cap` makes any sum positive.
     """
     ceilings = np.sort(np.concatenate([x for x, *_ in groups]), kind="stable")
+    # Only those from 0 on can be caps, and the largest one below 0 serves as a bound for them.
+    below = int(np.searchsorted(ceilings, 0.0))
+    least = min(float(ceilings[0]), 0.0)
+    ceilings = ceilings[max(below - 1, 0) :]
     floor, mean, spread = 0.0, np.zeros_like(ceilings), np.zeros_like(ceilings)
     for x, chance, count in groups:
         order = np.argsort(x, kind="stable")  # quick where x rises or falls throughout
@@ -147,12 +169,9 @@ def _window(groups: list[Group]) -> tuple[float, float]:
         mean += count * np.append(0.0, np.cumsum(chance * x))[at]
         spread += count * np.append(0.0, np.cumsum(chance * x**2))[at]
         floor += count * min(float(x[0]), 0.0)
-    least = min(float(ceilings[0]), 0.0)
     bounds = np.maximum(mean - 9 * np.sqrt(spread) + 27 * least, floor)
-    # Positive values only raise a sum, so the bound without them serves all ceilings.
-    below = int(np.searchsorted(ceilings, 0.0))
-    if below > 0:
-        bounds = np.maximum(bounds, bounds[below - 1])
+    if below > 0:  # positive values only raise a sum
+        bounds = np.maximum(bounds, bounds[0])
     enough = np.nonzero(ceilings >= -bounds)[0]
     i = enough[0] if len(enough) else -1
     bound = min(float(bounds[i]), 0.0)
@@ -164,7 +183,7 @@ def _window(groups: list[Group]) -> tuple[float, float]:
 class _Lattice(NamedTuple):
     """Values shared among the three nearest points so that mean and variance stay exact.
 
-    Sums of many values then keep both.
+    Sums of many values then keep both. The size is a power of two.
     """
 
     where: np.ndarray
@@ -178,7 +197,7 @@ class _Lattice(NamedTuple):
         f, tilt = u - point, _TILT / size
         shares = (0.5 * f * (f - 1) * math.exp(tilt), 1 - f**2, 0.5 * f * (f + 1) * math.exp(-tilt))
         at = point.astype(np.int64)
-        where = np.concatenate([(at + step) % size for step in (-1, 0, 1)])
+        where = np.concatenate([(at + step) & (size - 1) for step in (-1, 0, 1)])
         return cls(where, np.stack(shares) * np.exp(-tilt * point), size)
 
     def spectrum(self, chance: np.ndarray) -> np.ndarray:
@@ -191,5 +210,11 @@ def _power(spectrum: np.ndarray, count: int) -> np.ndarray:
     raised = np.zeros_like(spectrum)
     size = np.abs(spectrum)
     kept = size > size.max() * math.exp(_NEGLIGIBLE / count)
-    raised[kept] = spectrum[kept] ** count
+    base, power = spectrum[kept], None
+    while count:  # by squares: complex powers are slow
+        if count & 1:
+            power = base if power is None else power * base
+        count >>= 1
+        base = base * base
+    raised[kept] = power
     return raised

@@ -7,13 +7,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.progress import progress_of
-from sparsetoken.results import CONVERGED, Status, Trajectory
+from sparsetoken.results import CONVERGED, Status, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent
-from sparsetoken.theory.dynamics import descend
+from sparsetoken.theory.dynamics.descend import descend, test_errors
 from sparsetoken.theory.tuning.families import family_of
 from sparsetoken.theory.tuning.search import Point, Range, search
 from sparsetoken.validation import InvalidInput, integer
@@ -99,12 +100,12 @@ def best_descent(
     integer("evaluations", evaluations, 1)
     descents = family_of(family, problem, given)
 
-    def followed(descent: JointDescent, replicas: int) -> Trajectory:
-        queried = dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
-        return descend(problem, queried, replicas=replicas)
+    def trained(descent: JointDescent) -> Model:
+        return dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
 
     def worth(point: Point) -> _Lasting:
-        return _lasting(followed(descents.descent(np.exp(point), given.steps), _REPLICAS))
+        descent = descents.descent(np.exp(point), given.steps)
+        return _lasting(test_errors(problem, trained(descent), _REPLICAS))
 
     ranges = [
         Range(name, math.log(x) - _FACTOR, math.log(x) + _FACTOR, "start from another value")
@@ -114,7 +115,7 @@ def best_descent(
     with progress_of("descents", evaluations + 1, progress) as done:
         found = search(worth, ranges, [start], evaluations, done, smooth=False)
         best = descents.descent(np.exp(found.point), found.result.step)
-        course = followed(best, replicas)
+        course = descend(problem, trained(best), replicas=replicas)
     return BestDescent(best, course, found.evaluations, found.status)
 
 
@@ -126,16 +127,17 @@ class _Lasting(NamedTuple):
     status: Status
 
 
-def _lasting(course: Trajectory) -> _Lasting:
+def _lasting(test_error: Float[np.ndarray, " states"]) -> _Lasting:
     """Return the least of the largest test errors of some steps in a row.
 
     A single step below its neighbours is that of a descent that rings: at finite dimension
     it rings in another phase. Steps after a divergence do not count.
     """
-    windows = np.lib.stride_tricks.sliding_window_view(course.test_error, _LASTS)
+    windows = np.lib.stride_tricks.sliding_window_view(test_error, _LASTS)
     largest = windows.max(axis=1)
     known = np.where(np.isnan(largest), math.inf, largest)
     first = int(np.argmin(known))
     least = float(known[first])
-    status = CONVERGED if math.isfinite(least) else course.status
+    diverges = Status(StatusCode.NO_LIMIT, "The descent diverges.")
+    status = CONVERGED if math.isfinite(least) else diverges
     return _Lasting(least, first + _LASTS - 1, status)

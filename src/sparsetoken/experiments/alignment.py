@@ -1,0 +1,170 @@
+"""Query alignment: how well two gradient steps turn query and readout to the signal."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sparsetoken import presets, simulation, theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows
+from sparsetoken.experiments.core.rules import against_simulation, against_value
+from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.palette import COLOURS
+from sparsetoken.results import FoundQuery
+from sparsetoken.results.record import Numbers
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import TwoSteps
+
+PROBLEM, STEPS = presets.alignment().problem, presets.alignment().query
+QUANTITIES = ("cosine", "readout_cosine")
+CHOICES = ((1.0, 1.0), (0.1, 1.0), (10.0, 1.0), (1.0, 0.1), (1.0, 10.0))
+"""Choices of eta_q and beta; the others are compared with the first."""
+CHOICE_SIZES = (200, 3)
+"""Dimension and trials with real tokens there: each trial must show it, so that few will do."""
+ROUNDING = 1e-12  # of the few dozen operations that find a query
+
+SIZES = profiles(
+    quick=dict(alphas=(0.25, 0.5, 1.0, 2.0, 5.0, 10.0), dimensions=(500, 1000, 2000), trials=400),
+    paper=dict(
+        alphas=(0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.0, 7.0, 10.0),
+        dimensions=(1000, 2000, 4000),
+        trials=2000,  # at d = 1000; in inverse proportion to d elsewhere
+    ),
+    key=(0.5, 2.0, 10.0),
+    tensors=(2.0, 1000, 10),  # alpha0, dimension and trials with real tokens
+    curve_points=40,
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    line = np.geomspace(sizes.alphas[0], sizes.alphas[-1], sizes.curve_points)
+    loads = np.union1d(line, [*sizes.alphas, sizes.tensors[0]])
+    yield piece(theory.align, PROBLEM, steps_at(loads), rows=QUANTITIES, cost=0.05)
+    yield piece(vary_steps, *CHOICE_SIZES, seed_of("alignment", "steps", seed), cost=0.5)
+    for i, alpha0 in enumerate(sizes.alphas):
+        for d in sizes.dimensions:
+            trials, own = sizes.trials * 1000 // d, seed_of("alignment", i, d, seed)
+            yield _simulated(alpha0, "reduced", d, trials, own, cost=trials * 0.0013)
+    alpha0, d, trials = sizes.tensors
+    own = seed_of("alignment", "tensors", seed)
+    yield _simulated(alpha0, "tensors", d, trials, own, cost=trials * alpha0 * 0.5)
+
+
+def steps_at(alpha0: Numbers, eta_q: float = 1.0, beta: float = 1.0) -> TwoSteps:
+    """Return the steps at a load."""
+    return dataclasses.replace(STEPS, alpha0=alpha0, eta_q=eta_q, beta=beta)
+
+
+def _simulated(
+    alpha0: float, engine: str, dimension: int, trials: int, seed: int, cost: float
+) -> Piece:
+    return piece(
+        simulation.align,
+        PROBLEM,
+        steps_at(alpha0),
+        dimension=dimension,
+        trials=trials,
+        seed=seed,
+        engine=engine,
+        rows=QUANTITIES,
+        at={"alpha0": alpha0},
+        cost=cost,
+    )
+
+
+def vary_steps(dimension: int, trials: int, seed: int) -> Iterator[Row]:
+    """Predict with all choices of eta_q and beta, and take the steps on the same real tokens."""
+    steps = [steps_at(2.0, *choice) for choice in CHOICES]
+    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "engine": "tensors"}
+    yield from _changes(THEORY, [theory.align(PROBLEM, one) for one in steps])
+    taken = [simulation.align(PROBLEM, one, seed=seed, **sizes).trials for one in steps]
+    yield from _changes("tensors", taken)
+
+
+def _changes(engine: str, found: Sequence[FoundQuery]) -> Iterator[Row]:
+    """Return how far queries of the other choices are from that of the first, in all trials."""
+    cosines = np.stack([np.atleast_1d(a.cosine) for a in found])
+    norms = np.stack([np.atleast_1d(a.norm) for a in found])
+    scaled = norms / np.array([[eta_q * beta] for eta_q, beta in CHOICES])  # sharpness: beta |q|
+    moved = float(np.max(np.abs(cosines - cosines[0])))
+    ratio = float(np.max(scaled.max(axis=0) / scaled.min(axis=0)))
+    yield Row("other steps", "moved cosine", moved, engine=engine)
+    yield Row("other steps", "sharpness over η_q β²", ratio, engine=engine)
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare at each load, and the choices of the steps."""
+    for (_engine, _alpha0), some in at_places(rows):
+        yield from (_against_theory(sizes, rows, some.where(quantity=n)) for n in QUANTITIES)
+    for row in rows.where("other steps"):
+        where = f"{len(CHOICES) - 1} choices of η_q and β"
+        yield against_value(
+            "steps-set-sharpness-only",
+            row.quantity,
+            curve="query",
+            where=where + (", every trial" if row.engine == "tensors" else ""),
+            expected=0.0 if row.quantity == "moved cosine" else 1.0,
+            found=row.value,
+            allowance=ROUNDING,
+            engine="computed" if row.engine == THEORY else row.engine,
+            key=True,
+        )
+
+
+def at_places(rows: Rows) -> list[tuple[Any, Rows]]:
+    """Return what was simulated at each (engine, alpha0), at rising dimensions."""
+    found = Rows(sorted(rows.where("simulated"), key=lambda row: row.dimension))
+    return sorted(found.by("engine", "alpha0"), key=lambda pair: pair[0][1])
+
+
+def _against_theory(sizes: Sizes, rows: Rows, found: Rows) -> Comparison:
+    """Compare the cosine that several dimensions are carried to, or that at a single one."""
+    single, first = len(found) == 1, found[0]
+    dimensions = ", ".join(str(row.dimension) for row in found)
+    return against_simulation(
+        "query-alignment",
+        rows.where(THEORY).beside(first, "alpha0"),
+        first if single else carried_to_infinity(found),
+        where=f"α₀ = {first['alpha0']:g}, d = {dimensions}" + ("" if single else " → ∞"),
+        x=first["alpha0"],
+        shift=None if single else NO_SHIFT,
+        key=first["alpha0"] in sizes.key or first.engine == "tensors",
+    )
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return what the page needs."""
+    cosines = [some.where(quantity="cosine")[-1] for _, some in at_places(rows)]
+    return {"first": cosines[0], "last": cosines[-1], "largest": largest_z(comparisons)}
+
+
+FIGURES = {
+    "alignment": Curves(
+        [
+            Panel(
+                "alpha0",
+                Axis("α₀ = n₀ / d", ticks=(0.25, 0.5, 1, 2, 5, 10)),
+                Axis("cosine with the signal", high=1.0),
+                [
+                    Curve("query, cos(q₂, ξ)", COLOURS["cosine"], {"quantity": "cosine"}),
+                    Curve(
+                        "readout, cos(w₁, ξ)",
+                        COLOURS["readout_cosine"],
+                        {"quantity": "readout_cosine"},
+                    ),
+                ],
+                points=lambda rows: Rows(row for _, some in at_places(rows) for row in some[-2:]),
+            )
+        ],
+        columns=2,
+    )
+}
+
+EXPERIMENT = Experiment("alignment", SIZES, work, judge, FIGURES, words)

@@ -1,0 +1,274 @@
+"""Where the query turns away from the signal, and how the bias step turns it back."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sparsetoken import presets, simulation, theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
+from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
+from sparsetoken.figures import style
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import TwoSteps
+
+TINY = 1e-6
+"""Steps of the first stage that stand for the limit of small steps."""
+CLAIMS = {
+    "rate": "anti-alignment-of-rare-positives",
+    "step": "bias-step-turns-it-back",
+    "small": "small-step-condition",
+}
+"""By panel: rate and step are the two maps, small is rate with tiny steps. A place of a panel is
+`along` the boundary, the positive rate or alpha0, and `across` it, the strength or eta_b."""
+AXES = {"rate": ((0.02, 0.6), (0.25, 8.0)), "step": ((0.1, 10.0), (0.1, 30.0))}
+"""The ends of the maps, along and across."""
+SIGNS = "PuOr"
+"""From orange's opposite to orange: colour-blind readers tell the ends apart."""
+
+# `cells` of a map along each axis; places of simulations are at `factors` times the boundary.
+SIZES = profiles(
+    quick=dict(cells=21, trials=16),
+    paper=dict(cells=61, trials=64),
+    dimension=1000,
+    rates=(0.06, 0.12, 0.2, 0.3),
+    alpha0s=(0.25, 1.0, 4.0),
+    factors=(0.5, 0.8, 1.25, 2.0),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    for panel in AXES:
+        yield piece(predict_map, panel, sizes.cells, cost=0.0013 * sizes.cells**2)
+    yield piece(solve_boundaries, sizes.cells, cost=0.045 * sizes.cells)
+    places = {"rate": sizes.rates, "step": sizes.alpha0s, "small": sizes.rates}
+    for panel, along in places.items():
+        for i, at in enumerate(along):
+            for j, factor in enumerate(sizes.factors):
+                name = "small steps" if panel == "small" else panel
+                own = seed_of("anti-alignment", name, i, j, seed)
+                drawn = (sizes.dimension, sizes.trials, own)
+                yield piece(simulate, panel, at, factor, *drawn, cost=0.003 * sizes.trials)
+
+
+def setting(panel: str, along: float, across: float) -> tuple[SparseTokenProblem, TwoSteps]:
+    """Return the problem and the steps at a place."""
+    if panel == "step":
+        preset = presets.anti_alignment(alpha0=along, eta_b=across)
+    else:
+        preset = presets.anti_alignment(positive_rate=along, strength=across)
+    tiny = {"eta_w": TINY, "eta_b": TINY} if panel == "small" else {}
+    return preset.problem, dataclasses.replace(preset.query, **tiny)
+
+
+def predict_map(panel: str, cells: int) -> Iterator[Row]:
+    """Predict on a map, even in the positive rate and the strength, else in ratios."""
+    space = np.linspace if panel == "rate" else np.geomspace
+    first, second = (space(*ends, cells).tolist() for ends in AXES[panel])
+    for along in first:
+        for across in second:
+            found = theory.align(*setting(panel, along, across))
+            yield predicted(found, "cosine", "map", panel=panel, along=along, across=across)
+
+
+def boundary(panel: str, along: float) -> Row:
+    """Solve for the strength, or the bias step, at which the cosine changes its sign."""
+    name, (low, high) = "strength", AXES["rate"][1]
+    if panel == "step":
+        name, (low, high) = "eta_b", AXES["step"][1]
+    found = theory.sign_boundary(*setting(panel, along, 1.0), name, low / 4, 4 * high)
+    return predicted(found, "value", "boundary", panel=panel, along=along)
+
+
+def solve_boundaries(cells: int) -> Iterator[Row]:
+    """Solve for both boundaries, and for the limit of small steps."""
+    for pi in np.linspace(AXES["rate"][0][0], 0.49, cells).tolist():
+        yield boundary("rate", pi)
+        yield boundary("small", pi)
+        at = {"panel": "small", "along": pi}
+        yield Row("condition", "value", small_step_strength(pi), at=at)
+    for alpha0 in np.geomspace(*AXES["step"][0], cells).tolist():
+        yield boundary("step", alpha0)
+
+
+def small_step_strength(pi: float) -> float:
+    """Return the strength at which the small-step margin, linear in theta^2, is 0."""
+    at_0, at_1 = (theory.small_step_margin(setting("rate", pi, theta)[0]) for theta in (0.0, 1.0))
+    return math.sqrt(max(-at_0 / (at_1 - at_0), 0.0))
+
+
+def simulate(
+    panel: str, along: float, factor: float, dimension: int, trials: int, seed: int
+) -> Iterator[Row]:
+    """Predict and simulate at a multiple of the boundary, of the small-step condition if small."""
+    edge = small_step_strength(along) if panel == "small" else boundary(panel, along).value
+    at: dict[str, Any] = {"panel": panel, "along": along, "across": factor * edge}
+    place = setting(**at)
+    found = simulation.align(*place, dimension=dimension, trials=trials, seed=seed)
+    yield predicted(theory.align(*place), "cosine", **at)
+    yield measured(found, "cosine", dimension=dimension, **at)
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Judge signs and sides of the boundary, and compare at each place."""
+    for panel, claim in CLAIMS.items():
+        some = rows.where(panel=panel)
+        theory, found = some.where(THEORY), some.where("simulated")
+        pairs = [(theory.beside(row, "along", "across"), row) for row in found]
+        yield _signs(claim, pairs)
+        yield from [_sides(claim, some)] if panel in AXES else _small_steps(claim, some)
+        for line, row in pairs:
+            yield against_simulation(
+                claim,
+                line,
+                row,
+                curve="query",
+                where=_where(row),
+                x=row["along"],
+                group=panel if panel in AXES else "",
+            )
+
+
+def _signs(claim: str, pairs: list[tuple[Row, Row]]) -> Comparison:
+    """Judge the signs of measured cosines that are predicted far enough from 0."""
+    clear = [row.value * line.value > 0 for line, row in pairs if abs(line.value) > 4 * row.error]
+    return fraction_true(
+        claim,
+        "share of measured cosines with the predicted sign",
+        clear,
+        curve="query",
+        where=f"{len(clear)} of {len(pairs)} places, |theory| > 4 standard errors",
+        engine="reduced",
+        key=True,
+    )
+
+
+def _sides(claim: str, rows: Rows) -> Comparison:
+    """Judge the sign of the mapped cosines by the side of the boundary they are on."""
+    x, y = _edge(rows)
+    cells = rows.where("map")
+    across = np.array([row["across"] for row in cells])
+    values = np.interp([row["along"] for row in cells], x, y, np.nan, np.nan)
+    # Between two solved places the boundary is interpolated: cells within 5 % do not count.
+    decided = np.abs(across / values - 1) > 0.05
+    right = (np.array([row.value for row in cells]) > 0) == (across > values)
+    return fraction_true(
+        claim,
+        "share of cells on the predicted side",
+        right[decided].tolist(),
+        curve="query",
+        where=f"{int(decided.sum())} cells of the map",
+        converged=cells.converged,
+    )
+
+
+def _edge(rows: Rows) -> tuple[list[float], list[float]]:
+    """Return where the boundary of a panel is, along and across."""
+    found = [row for row in rows.where("boundary") if row.converged]
+    return [row["along"] for row in found], [row.value for row in found]
+
+
+def _small_steps(claim: str, rows: Rows) -> Iterator[Comparison]:
+    for i, row in enumerate(rows.where("boundary")):
+        expected = rows.where("condition").beside(row, "along").value
+        yield against_value(
+            claim,
+            "strength",
+            curve="query",
+            where=f"boundary at π = {row['along']:.3g}, steps of {TINY:g}",
+            expected=expected,
+            found=row.value,
+            # Steps of 1e-6 move every score by about as much, times theta^2 at most.
+            allowance=1e-4 * expected,
+            x=row["along"],
+            converged=row.converged,
+            key=i == 0,
+        )
+
+
+def _where(row: Row) -> str:
+    if row["panel"] == "step":
+        return f"η_b = {row['across']:.3g}, α₀ = {row['along']:g}"
+    steps = f", steps of {TINY:g}" if row["panel"] == "small" else ""
+    return f"π = {row['along']:g}, θ = {row['across']:.3g}{steps}"
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return what the words need."""
+    cells = rows.where("map", panel="rate")
+    edge = _edge(rows.where(panel="step"))[1]
+    small = [c for c in comparisons if c.quantity == "strength"]
+    return {
+        "away": 100 * float(np.mean([row.value < 0 for row in cells])),
+        "lowest": min(cells, key=lambda row: row.value),
+        "fixed": presets.anti_alignment().problem,
+        "steps": (min(edge), max(edge)),
+        "tiny": TINY,
+        "off": max(abs(c.measured / c.theory - 1) for c in small),
+        "largest": largest_z(comparisons),
+    }
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw both maps with one colour for away and one for towards."""
+    figure, panels = style.new_figure(9.2, 4.2, 2)
+    for axes, panel in zip(panels, AXES, strict=True):
+        mesh = _map(axes, rows.where(panel=panel), "across" if panel == "step" else "along")
+        axes.grid(False)
+    first, second = panels
+    small = rows.where("condition").along("along")
+    first.plot([pi for pi, _ in small], [row.value for _, row in small], "k--", lw=1.5)
+    first.set(xlim=AXES["rate"][0], ylim=AXES["rate"][1])
+    style.axis_text(first, x="π, rate of positives", y="θ, strength", title="bias step 0.5")
+    second.set(xscale="log", yscale="log", xlim=AXES["step"][1], ylim=AXES["step"][0])
+    second.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
+    second.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
+    style.axis_text(second, x="η$_b$, bias step", y="α₀ = n₀ / d", title="π = 0.1, θ = 2")
+    bar = figure.colorbar(mesh, ax=panels, pad=0.02)
+    bar.set_label("cosine of the query with the signal")
+    shape = {"marker": "o", "linestyle": "none", "mec": "black", "mfc": "white"}
+    marks = [
+        (Line2D([], [], color="black"), "boundary"),
+        (Line2D([], [], color="black", linestyle="--"), "boundary for small steps"),
+        (Line2D([], [], **shape), "simulation, filled by its cosine"),  # type: ignore[arg-type]
+    ]
+    figure.legend(*zip(*marks, strict=True), loc="outside upper center", ncols=3)
+    return figure
+
+
+def _map(axes: Axes, rows: Rows, x: str) -> Any:
+    """Draw the map of a panel, its boundary, and trials; x is the coordinate to the right."""
+    y = "along" if x == "across" else "across"
+    values = {(row[x], row[y]): row.value for row in rows.where("map")}
+    right, up = (np.unique(coordinate) for coordinate in zip(*values, strict=True))
+    grid = np.array([[values[a, b] for a in right] for b in up])
+    colours: dict[str, Any] = {"cmap": SIGNS, "vmin": -1, "vmax": 1}
+    mesh = axes.pcolormesh(right, up, grid, shading="gouraud", rasterized=True, **colours)
+    edge = dict(zip(("along", "across"), _edge(rows), strict=True))
+    axes.plot(edge[x], edge[y], "-", color="black", lw=1.5)
+    found = rows.where("simulated")
+    axes.scatter(
+        [row[x] for row in found],
+        [row[y] for row in found],
+        c=[row.value for row in found],
+        s=42,
+        edgecolors="black",
+        linewidths=1.0,
+        zorder=3,
+        **colours,
+    )
+    return mesh
+
+
+EXPERIMENT = Experiment("anti-alignment", SIZES, work, judge, {"anti_alignment": draw}, words)

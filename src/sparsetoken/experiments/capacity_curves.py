@@ -1,0 +1,463 @@
+"""Capacity of the three models against cosine, strength and length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from sparsetoken import presets
+from sparsetoken.experiments.core.capacities import (
+    fitted_transitions,
+    separable_share,
+    solved_capacity,
+)
+from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
+from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows
+from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
+from sparsetoken.experiments.core.threshold import Limit, fit_power
+from sparsetoken.figures import style
+from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.palette import COLOURS, GREY, LIGHT_GREY
+from sparsetoken.simulation.seeds import seed_of
+
+MODELS = ("attention", "pooled", "vectorized")
+TOLERANCE = 1e-3  # relative, of the theory
+BASE = {"length": 4, "strength": 2.0, "cosine": 0.8}
+"""The setting of `presets.capacity`: R = 1, pi = 1/2, k = 1."""
+LETTERS = {"length": "L", "strength": "θ", "cosine": "s"}
+PLACES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
+    "base": ({}, MODELS),
+    "turned away": ({"cosine": -0.6}, ("attention",)),
+    "not aligned": ({"cosine": 0.0}, ("attention",)),
+    "half aligned": ({"cosine": 0.5}, ("attention",)),
+    "no signal": ({"strength": 0.0}, MODELS),
+    "strong": ({"strength": 3.0}, MODELS),
+    "very strong": ({"strength": 5.0}, ("attention", "vectorized")),
+    "two tokens": ({"length": 2}, MODELS),
+    "eight tokens": ({"length": 8}, ("attention", "pooled")),
+}
+"""The places that are measured: what differs from the base, and the models measured there."""
+FEWER = {("very strong", "attention"): (32, 64)}
+"""The numbers of features where sets of more would have too many samples."""
+
+OVER_LENGTH, ORDER = "pooled-capacity-is-vectorized-over-length", "capacity-order"
+NOT_ALWAYS, NO_SIGNAL = "capacity-order-not-always", "capacity-without-signal"
+WIDTH, MEASURED = "transition-width", "capacity-measured"
+ORDERED = [
+    ((place, upper), (place, lower))
+    for place in ("base", "strong", "two tokens", "eight tokens")
+    for upper, lower in (("vectorized", "attention"), ("attention", "pooled"))
+    if upper in PLACES[place][1]
+]
+"""Where the order is measured: the (place, model) with the larger capacity first."""
+TURNED = (("base", "pooled"), ("turned away", "attention"))
+STRONG = (("very strong", "attention"), ("very strong", "vectorized"))
+"""The same where the order breaks."""
+
+SIZES = profiles(
+    quick=dict(features=(32, 128), sets=32, points=26),
+    paper=dict(features=(32, 64, 128, 256), sets=120, points=81),
+    steps=(-1.2, -0.6, 0.0, 0.6, 1.2),  # loads are alpha* (1 + step / sqrt(features))
+    samples=2000,  # of a training set; larger ones are left out
+    lengths=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    lines = {
+        "cosine": np.linspace(-1, 1, sizes.points).tolist(),
+        "strength": np.linspace(0, 5, sizes.points).tolist(),
+        "length": list(sizes.lengths),
+    }
+    yield from (piece(predict_line, *line, cost=0.2 * len(line[1])) for line in lines.items())
+    yield piece(find_crossings, cost=6.0)
+    for place, (_, models) in PLACES.items():
+        for model in models:
+            yield piece(predict_place, place, model, cost=0.01)
+            for m in FEWER.get((place, model), sizes.features):
+                own = seed_of("capacity-curves", place, model, m, seed)
+                loads = (sizes.steps, sizes.sets, sizes.samples)
+                cost = sizes.sets * len(sizes.steps) * 0.016 * (m / 128) ** 1.3
+                yield piece(count, place, model, m, *loads, own, cost=cost)
+
+
+def capacity_of(model: str, **changed: Any) -> Row:
+    """Return the predicted capacity where these coordinates of the base are changed."""
+    setting = presets.capacity(**changed)
+    return solved_capacity(setting.problem, setting.models[MODELS.index(model)], TOLERANCE)
+
+
+def predict_line(panel: str, xs: Sequence[float]) -> list[Row]:
+    """Predict the capacities along one coordinate."""
+    return [
+        capacity_of(model, **{panel: x}).but(series="line", panel=panel, x=x, model=model)
+        for x in xs
+        for model in MODELS
+    ]
+
+
+def find_crossings() -> list[Row]:
+    """Find where attention meets pooled, and where it meets vectorized."""
+    return [
+        _crossing("cosine", "pooled", -0.5, 0.9),
+        _crossing("strength", "vectorized", 3.0, 5.0),
+    ]
+
+
+def _crossing(panel: str, other: str, low: float, high: float) -> Row:
+    def gap(x: float) -> float:
+        return capacity_of("attention", **{panel: x}).value - capacity_of(other, **{panel: x}).value
+
+    x, step = float(brentq(gap, low, high, xtol=1e-4)), 0.02
+    slope = (gap(x + step) - gap(x - step)) / (2 * step)
+    errors = [capacity_of(model, **{panel: x}).error for model in ("attention", other)]
+    return Row("crossing", panel, x, math.hypot(*errors) / abs(slope), {"other": other})
+
+
+def predict_place(place: str, model: str) -> list[Row]:
+    """Predict the capacity at a place that is measured."""
+    return [capacity_of(model, **PLACES[place][0]).but(place=place, model=model)]
+
+
+def count(
+    place: str,
+    model: str,
+    features: int,
+    steps: Sequence[float],
+    sets: int,
+    samples: int,
+    seed: int,
+) -> Iterator[Row]:
+    """Count separable training sets around the capacity; none if they are too large."""
+    setting = presets.capacity(**PLACES[place][0])
+    capacity = capacity_of(model, **PLACES[place][0]).value
+    dimension = features // setting.problem.length if model == "vectorized" else features
+    if capacity * dimension > samples:
+        return
+    for i, step in enumerate(steps):
+        share = separable_share(
+            setting.problem,
+            setting.models[MODELS.index(model)],
+            capacity * (1 + step / math.sqrt(features)),
+            dimension=dimension,
+            sets=sets,
+            # Each load draws training sets of its own.
+            seed=seed_of("capacity-curves", "load", i, seed),
+        )
+        yield share.but(place=place, model=model, features=features)
+
+
+def fitted(rows: Rows) -> Rows:
+    """Return threshold and width of the transition at each place, model and size."""
+    return fitted_transitions(rows.where("simulated"), "place", "model")
+
+
+def thresholds(rows: Rows) -> Rows:
+    """Return the thresholds in infinite dimension, nan where fewer than two sizes were counted."""
+    fits, found = fitted(rows).where(quantity="threshold"), []
+    for known in rows.where(THEORY):
+        some = fits.where(place=known["place"], model=known["model"])
+        nothing = known.but(value=math.nan, error=math.nan, status="max_iterations", engine=REDUCED)
+        limit = carried_to_infinity(some) if len(some) > 1 else nothing
+        found.append(limit.but(quantity="threshold", trials=sum(row.trials for row in some)))
+    return Rows(found)
+
+
+def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) -> float:
+    """Return a difference of measured thresholds at the most features, in standard errors.
+
+    The thresholds are given as (name of the place, model); nan if one is not known.
+    """
+    above, below = (
+        {
+            row["features"]: row
+            for row in fits.where("fitted", "threshold", place=place, model=model)
+        }
+        for place, model in (upper, lower)
+    )
+    if not set(above) & set(below):
+        return math.nan
+    m = max(set(above) & set(below))
+    return (above[m].value - below[m].value) / math.hypot(above[m].error, below[m].error)
+
+
+def width_power(fits: Rows) -> Limit:
+    """Return the mean over places of the power that each finds, weighted by precision."""
+    powers = []
+    for _, some in fits.where(quantity="width").by("place", "model"):
+        known = [row for row in some if row.converged]
+        if len(known) > 1:
+            widths, errors = [row.value for row in known], [row.error for row in known]
+            powers.append(fit_power([row["features"] for row in known], widths, errors))
+    weights = np.array([power.error**-2 for power in powers])
+    mean = float(weights @ [power.value for power in powers] / weights.sum())
+    return Limit(mean, float(weights.sum() ** -0.5))
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare with the capacities, and see where their order holds and where it breaks."""
+    fits, measured = fitted(rows), thresholds(rows)
+    yield from _over_length(rows, measured)
+    yield from _order(rows, fits)
+    yield from _not_always(rows, fits)
+    yield from _without_signal(rows)
+    yield _narrowing(rows.where("simulated"), width_power(fits))
+    for known in rows.where(THEORY):
+        yield against_simulation(
+            MEASURED,
+            known,
+            measured.one(place=known["place"], model=known["model"]),
+            curve=known["model"],
+            where=_text(known["place"]),
+            shift=NO_SHIFT,  # carried to infinite dimension
+            group=known["place"],
+            key=known["place"] == "base",
+        )
+
+
+def _text(place: str) -> str:
+    at = {**BASE, **PLACES[place][0]}
+    return ", ".join(f"{letter} = {at[name]:g}" for name, letter in LETTERS.items())
+
+
+def _line(rows: Rows, panel: str) -> dict[float, dict[str, Row]]:
+    """Return the capacities on a line: by its coordinate, and then by model."""
+    line = rows.where("line", panel=panel)
+    return {x: {row["model"]: row for row in at} for x, at in line.by("x")}
+
+
+def _over_length(rows: Rows, measured: Rows) -> Iterator[Comparison]:
+    line = _line(rows, "length")
+    ratios = [L * at["pooled"].value / at["vectorized"].value for L, at in line.items()]
+    yield against_value(
+        OVER_LENGTH,
+        "capacity",
+        curve="pooled",
+        where=f"L from {min(line):g} to {max(line):g}, the furthest from 1",
+        expected=1.0,
+        found=max(ratios, key=lambda ratio: abs(ratio - 1)),
+        allowance=1e-8,  # both are Newton minima of laws of two nodes: rounding only
+        key=True,
+    )
+    for place, (changed, models) in PLACES.items():
+        if {"pooled", "vectorized"} <= {*models}:
+            L = changed.get("length", BASE["length"])
+            pooled = measured.one(place=place, model="pooled")
+            yield against_simulation(
+                OVER_LENGTH,
+                pooled.but(value=L * pooled.value, error=L * pooled.error),
+                measured.one(place=place, model="vectorized"),
+                curve="vectorized",
+                where=f"{_text(place)}: measured L α*_{{pool}} and α*_{{vec}}",
+                shift=NO_SHIFT,  # both are carried to infinite dimension
+            )
+
+
+def _order(rows: Rows, fits: Rows) -> Iterator[Comparison]:
+    line = [at for L, at in _line(rows, "length").items() if 4 <= L <= 10]
+    true = [at["vectorized"].value > at["attention"].value > at["pooled"].value for at in line]
+    where = "theory, θ = 2, s = 0.8, L from 4 to 10"
+    yield fraction_true(ORDER, "order", true, curve="all", where=where)
+    yield _measured_order(ORDER, "measured, at all places", fits, ORDERED)
+
+
+def _not_always(rows: Rows, fits: Rows) -> Iterator[Comparison]:
+    low, high = (rows.one("crossing", panel).value for panel in ("cosine", "strength"))
+    under = [
+        (at["attention"].value < at["pooled"].value) == (s < low)
+        for s, at in _line(rows, "cosine").items()
+    ]
+    over = [
+        (at["attention"].value > at["vectorized"].value) == (theta > high)
+        for theta, at in _line(rows, "strength").items()
+    ]
+    for true, where in (
+        (under, f"theory, attention under pooled exactly below s = {low:.3f}"),
+        (over, f"theory, attention over vectorized exactly above θ = {high:.2f}"),
+    ):
+        yield fraction_true(NOT_ALWAYS, "order", true, curve="all", where=where)
+    where = "measured at s = −0.6, and at θ = 5"
+    yield _measured_order(NOT_ALWAYS, where, fits, [TURNED, STRONG])
+
+
+def _measured_order(claim: str, where: str, fits: Rows, pairs: Sequence[Any]) -> Comparison:
+    """Judge the share of differences that are more than three standard errors above 0."""
+    gaps = [threshold_gap(fits, *pair) for pair in pairs]
+    return fraction_true(
+        claim,
+        "order",
+        [gap > 3 for gap in gaps],
+        curve="all",
+        where=where,
+        converged=all(math.isfinite(gap) for gap in gaps),
+        engine=REDUCED,
+        key=True,
+    )
+
+
+def _without_signal(rows: Rows) -> Iterator[Comparison]:
+    for model, capacity in _line(rows, "strength")[0.0].items():
+        yield against_value(
+            NO_SIGNAL,
+            "capacity",
+            curve=model,
+            where="theory, θ = 0",
+            expected=2.0 * (BASE["length"] if model == "vectorized" else 1),
+            found=capacity.value,
+            # The residual of Newton's method, and rounding: its gradient stops at 1e-9 or so.
+            allowance=1e-5,
+            error=capacity.error,
+            converged=capacity.converged,
+        )
+    for _, counted in rows.where("simulated", place="no signal").by("model"):
+        yield _cover(counted)
+
+
+def _cover(counted: Rows) -> Comparison:
+    """Compare the mean share with Cover's count, exact in every dimension.
+
+    n points in general position with random labels are separable by m weights and a bias
+    with chance P(Binomial(n - 1, 1/2) <= m).
+    """
+    sets = np.array([row.trials for row in counted])
+    samples = np.array([round(row["alpha1"] * row.dimension) for row in counted])
+    chance = binom.cdf([row["features"] for row in counted], samples - 1, 0.5)
+    error = math.sqrt(np.sum(chance * (1 - chance) * sets)) / sets.sum()
+    mean = float(np.average([row.value for row in counted], weights=sets))
+    return against_simulation(
+        NO_SIGNAL,
+        Row(THEORY, "separable", float(np.average(chance, weights=sets))),
+        counted[-1].but(value=mean, error=float(error), trials=int(sets.sum())),
+        curve=counted[0]["model"],
+        where="share of all training sets, Cover’s count",
+        shift=NO_SHIFT,
+        key=counted[0]["model"] == "attention",
+    )
+
+
+def _narrowing(counted: Rows, power: Limit) -> Comparison:
+    largest, total = max(counted.distinct("features")), sum(row.trials for row in counted)
+    return against_simulation(
+        WIDTH,
+        Row(THEORY, "power", -0.5),
+        Row("fitted", "power", power.value, power.error, {}, REDUCED, largest, total),
+        curve="all",
+        where="power of the number of features, all places",
+        # A width c m^(-1/2) (1 + a/m) with |a| = 2 moves the power between 32 and 128 by 0.03.
+        shift=NO_SHIFT,
+        bound=0.03,
+        key=True,
+    )
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return what the page needs."""
+    fits, found = fitted(rows), [c for c in comparisons if c.claim == MEASURED]
+    return {
+        "base": _text("base"),
+        "thresholds": found,
+        "largest": largest_z(found),
+        "low": rows.one("crossing", "cosine"),
+        "high": rows.one("crossing", "strength"),
+        "under": threshold_gap(fits, *TURNED),
+        "over": threshold_gap(fits, *STRONG),
+        "power": width_power(fits),
+    }
+
+
+def _panel(name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:
+    def measured(rows: Rows) -> Rows:
+        """Return the thresholds of the places that differ from the base here only."""
+        at = {place: {**BASE, **to}[name] for place, (to, _) in PLACES.items() if {*to} <= {name}}
+        return Rows(row.but(x=at[row["place"]]) for row in thresholds(rows) if row["place"] in at)
+
+    rest = [f"{letter} = {BASE[n]:g}" for n, letter in LETTERS.items() if n != name]
+    curves = [Curve(model, COLOURS[model], {"model": model}) for model in models]
+    return Panel(
+        "x", x, y, curves, lambda rows: rows.where("line", panel=name), measured, ", ".join(rest)
+    )
+
+
+TICKS = (2, 4, 8, 16, 32)
+CURVES = Curves(
+    [
+        # The scale that shows attention beside pooled has no room for vectorized.
+        _panel("cosine", Axis("cosine s"), Axis("capacity α*"), MODELS[:2]),
+        _panel("strength", Axis("strength θ"), Axis("", ticks=TICKS)),
+        _panel("length", Axis("length L", ticks=(1, 2, 4, 8, 16)), Axis("", ticks=TICKS)),
+    ],
+    width=9.6,
+    height=3.8,
+)
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw one panel for each coordinate: theory as lines, measured thresholds as points."""
+    figure = CURVES(rows)
+    for axes, row in zip(figure.axes, rows.where("crossing"), strict=False):
+        axes.axvline(row.value, color=LIGHT_GREY, lw=1, ls=":")
+        axes.annotate(
+            f"attention meets\n{row['other']}\nat {LETTERS[row.quantity]} = {row.value:.2f}",
+            (row.value, 0.97),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4, 0),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=8.5,
+            color=GREY,
+        )
+    cosine, vectorized = figure.axes[0], rows.one(THEORY, place="base", model="vectorized")
+    cosine.text(
+        0.98,
+        0.03,
+        f"vectorized, off the scale: {vectorized.value:.2f}",
+        transform=cosine.transAxes,
+        ha="right",
+        fontsize=8.5,
+        color=COLOURS["vectorized"],
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+    )
+    return figure
+
+
+def draw_widths(rows: Rows) -> Figure:
+    """Draw the relative width of each transition, and their mean, against the size."""
+    figure, (axes,) = style.new_figure(7.2, 3.8)
+    fits = Rows(row for row in fitted(rows) if row.converged)
+    for m, at_size in sorted(fits.by("features")):
+        logs, weights = [], []
+        for (model, _), (middle, width) in at_size.by("model", "place"):
+            beside = m * 1.05 ** (MODELS.index(model) - 1)
+            ratio = width.value / middle.value
+            axes.plot(beside, ratio, "o", color=COLOURS[model], alpha=0.4, mew=0)
+            logs.append(math.log(ratio))
+            weights.append((width.value / width.error) ** 2)
+        mean = math.exp(np.average(logs, weights=weights))
+        axes.errorbar(
+            m, mean, mean / math.sqrt(sum(weights)), fmt="D", color="black", ms=5, capsize=3
+        )
+    sizes = sorted(fits.distinct("features"))
+    line = axes.plot(sizes, [(2 * m) ** -0.5 for m in sizes], color="black", lw=1.2)[0]
+    line.set_label("no signal: 1/√(2 features)")
+    style.log_ticks(axes, x=sizes, y=(0.05, 0.1, 0.2))
+    style.axis_text(axes, x="features (d, or L d for vectorized)", y="width / α*")
+    marks = [("o", COLOURS[m], m) for m in MODELS] + [("D", "black", "mean")]
+    handles = [Line2D([], [], ls="none", marker=m, color=c, label=name) for m, c, name in marks]
+    figure.legend(handles=[*handles, line], loc="outside upper center", ncols=5)
+    return figure
+
+
+FIGURES = {"capacity_curves": draw, "capacity_widths": draw_widths}
+
+EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, words)

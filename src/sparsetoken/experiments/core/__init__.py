@@ -1,0 +1,1 @@
+"""What all experiments share: pieces of work, rows, claims, the rules of judgement."""

@@ -1,0 +1,263 @@
+"""What an experiment is: pieces of work that make rows, and claims that are judged by them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sparsetoken.experiments.core.claims import Claim, Comparison
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
+from sparsetoken.results import Simulation
+from sparsetoken.results.record import Record
+from sparsetoken.validation import InvalidInput, choice
+
+FORMAT = 3
+"""Raised when the rows of all work change, such as by a field of `Row`."""
+
+_CLAIM = re.compile(r"^## (Claim|Question): (.*)\n\s*((?:.+\n?)+)", re.MULTILINE)
+
+Sizes = SimpleNamespace
+"""The sizes of a profile, by name."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """A piece of work for one process: a call whose result makes rows.
+
+    Attributes
+    ----------
+    work : callable
+        A function of a module, so that another process can find it. It returns rows, or a
+        result of `sparsetoken.theory` or `sparsetoken.simulation`.
+    arguments : tuple
+    options : mapping
+        Its keyword arguments. They and the arguments are all that the rows depend on, as plain
+        declared values: their text (`repr`) says all that they are.
+    quantities : tuple of str
+        Of a result, those that become rows.
+    series : str
+        Of these rows: theory, or simulated where nothing else is given.
+    at : mapping
+        Coordinates of these rows, besides those of the dimensions of the result.
+    cost : float
+        Expected seconds; only the ratios matter.
+    version : int
+        That of the experiment.
+    """
+
+    work: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    quantities: tuple[str, ...] = ()
+    series: str = ""
+    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    cost: float = 1.0
+    version: int = 1
+
+    @property
+    def name(self) -> str:
+        """The work, its arguments and what becomes rows, as text."""
+        module = self.work.__module__.removeprefix("sparsetoken.experiments.")
+        # By default arrays are written with eight digits, and long ones in part.
+        with np.printoptions(threshold=sys.maxsize, precision=17, floatmode="unique"):
+            given = [*map(repr, self.arguments), *(f"{k}={v!r}" for k, v in self.options.items())]
+        wanted = f" -> {self.series} {self.quantities} {self.at}" if self.quantities else ""
+        return f"{module}.{self.work.__qualname__}({', '.join(given)}){wanted}"
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What identifies its rows among kept ones."""
+        return self.name, FORMAT, self.version
+
+    def run(self) -> Rows:
+        """Do the work in this process."""
+        found = self.work(*self.arguments, **self.options)
+        if not self.quantities:
+            return Rows(found)
+        if isinstance(found, Simulation):
+            sizes = {n: self.options[n] for n in ("dimension", "engine") if n in self.options}
+            if "dimension" not in sizes:
+                raise InvalidInput("dimension", "an option of a piece that simulates", None)
+            series = self.series or "simulated"
+            rows = [measured(found, q, series, **sizes, **self.at) for q in self.quantities]
+            return Rows(rows)
+        parts = found if isinstance(found, list) else [found]
+        points = [point for part in parts for point in (part if part.dims else [part])]
+        return Rows(
+            predicted(point, q, self.series or THEORY, **{**coordinates(point), **self.at})
+            for point in points
+            for q in self.quantities
+        )
+
+
+def coordinates(point: Record) -> dict[str, Any]:
+    """Return the coordinates of one point of a result as numbers."""
+    return {name: value.item() for name, value in point.coords.items() if value.dtype != object}
+
+
+def piece(
+    work: Callable[..., Any],
+    *arguments: Any,
+    rows: Sequence[str] = (),
+    series: str = "",
+    at: Mapping[str, Any] | None = None,
+    cost: float = 1.0,
+    **options: Any,
+) -> Piece:
+    """Plan a call of `work`, computing nothing.
+
+    Parameters
+    ----------
+    work : callable
+    *arguments, **options
+        Of `work`.
+    rows : sequence of str
+        The quantities of its result that become rows; none if it returns rows.
+    series, at, cost
+        As of `Piece`.
+    """
+    return Piece(work, arguments, options, tuple(rows), series, at or {}, cost)
+
+
+def profiles(
+    quick: Mapping[str, Any], paper: Mapping[str, Any], **both: Any
+) -> Mapping[str, Sizes]:
+    """Return the sizes of the two profiles.
+
+    Parameters
+    ----------
+    quick, paper : mapping
+        The sizes of one profile, by name. They replace those of both.
+    **both
+        The sizes of both.
+    """
+    return {"quick": Sizes(**{**both, **quick}), "paper": Sizes(**{**both, **paper})}
+
+
+def _no_words(sizes: Sizes, rows: Rows, comparisons: Sequence[Comparison]) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """One section of the report.
+
+    Attributes
+    ----------
+    name : str
+        Also that of its section.
+    sizes : mapping
+        Those of the profiles quick and paper, as of `profiles`.
+    work : callable
+        (sizes, seed) to the pieces of work. Planning computes nothing.
+    judge : callable
+        (sizes, rows) to the comparisons.
+    figures : mapping
+        By name, in the order of the page: functions of `Rows` that return a matplotlib figure,
+        such as `sparsetoken.figures.curves.Curves`.
+    words : callable, optional
+        (sizes, rows, comparisons) to the numbers that the page needs, by name.
+    page : Path, optional
+        Its words: a Jinja template of Markdown, by default the file beside that of `work`, of the
+        same name. Its parts, by their headings, are the title with the setting; each claim under
+        Claim: NAME, or Question: NAME with the question as its first paragraph and then the
+        answer; what was Found; what is Left to the paper profile; and the caption of each figure
+        under Figure: NAME.
+    extra : str
+        What of the optional packages it needs, by the name of the extra.
+    modules : tuple of str
+        The modules that the extra brings.
+    version : int
+        Raised when its rows would change: those of another version are computed anew.
+    set_work : callable, optional
+        (sizes, seed, sets) to the pieces of work of sets of bags that a person gives.
+    """
+
+    name: str
+    sizes: Mapping[str, Sizes]
+    work: Callable[[Any, int], Iterable[Piece]]
+    judge: Callable[[Any, Rows], Iterable[Comparison]]
+    figures: Mapping[str, Callable[[Rows], Any]]
+    words: Callable[[Any, Rows, Sequence[Comparison]], Mapping[str, Any]] = _no_words
+    page: Path | None = None
+    extra: str = ""
+    modules: tuple[str, ...] = ()
+    version: int = 1
+    set_work: Callable[[Any, int, Sequence[Any]], Iterable[Piece]] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file of the page."""
+        return self.page or Path(inspect.getfile(self.work)).with_suffix(".md")
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The page."""
+        return self.path.read_text("utf-8")
+
+    @property
+    def title(self) -> str:
+        """The heading of the page."""
+        return self.text.partition("\n")[0].removeprefix("#").strip()
+
+    @functools.cached_property
+    def claims(self) -> tuple[Claim, ...]:
+        """What is asserted, or asked, in the order of the page."""
+        return tuple(
+            Claim(name.strip(), " ".join(text.split()), kind == "Question")
+            for kind, name, text in _CLAIM.findall(self.text)
+        )
+
+    @property
+    def open(self) -> bool:
+        """Whether all it asks is beyond the theorems."""
+        return all(claim.open for claim in self.claims)
+
+    @property
+    def available(self) -> bool:
+        """Whether the optional packages that it needs are installed."""
+        return all(importlib.util.find_spec(module) is not None for module in self.modules)
+
+    def check(self) -> None:
+        """Check that the page has its parts.
+
+        Raises
+        ------
+        InvalidInput
+            If a part is missing, or a claim has no text.
+        """
+        parts = re.findall(r"^## +(.*?) *$", self.text, re.MULTILINE)
+        for part in ("Found", *(f"Figure: {name}" for name in self.figures)):
+            if part not in parts:
+                raise InvalidInput(f"page of {self.name}", f"with a part ## {part}", parts)
+        names = [claim.name for claim in self.claims if not claim.text.startswith("#")]
+        about = {"Claim": "a text", "Question": "a text", "Headline": "the name of a claim"}
+        for part in parts:
+            kind, _, name = part.partition(": ")
+            if kind in about and name not in names:
+                raise InvalidInput(f"page of {self.name}", f"{kind}: with {about[kind]}", part)
+
+    def plan(self, profile: str, seed: int = 0, sets: Sequence[Any] = ()) -> list[Piece]:
+        """Return the work of a profile, quick or paper, and of given sets if it takes them."""
+        sizes = self.sizes[profile]
+        given = self.set_work(sizes, seed, sets) if sets and self.set_work else []
+        pieces = [*self.work(sizes, seed), *given]
+        return [dataclasses.replace(one, version=self.version) for one in pieces]
+
+    def compared(self, sizes: Sizes, rows: Iterable[Row]) -> list[Comparison]:
+        """Return the comparisons that the rows allow."""
+        found = list(self.judge(sizes, Rows(rows)))
+        names = [claim.name for claim in self.claims]
+        for comparison in found:
+            choice("claim of a comparison", comparison.claim, names)
+        return [dataclasses.replace(comparison, experiment=self.name) for comparison in found]

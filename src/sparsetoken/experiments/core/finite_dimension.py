@@ -1,0 +1,138 @@
+"""How finite dimension shifts a mean: c in ``mean = limit (1 + c/d)``, measured without theory."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from importlib import resources
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, stats
+
+from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.threshold import limit_of
+
+
+class Shift(NamedTuple):
+    """The c of a quantity over settings.
+
+    Attributes
+    ----------
+    mean, error : float
+        The middle over settings, by medians, and its standard error.
+    spread : float
+        Standard deviation between settings, beyond the noise of the trials.
+    settings : int
+        How many were measured.
+    """
+
+    mean: float
+    error: float
+    spread: float
+    settings: int = 0
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of c in a new setting."""
+        return math.hypot(self.error, self.spread)
+
+
+def scale_of(quantity: str, limit: float) -> float:
+    """Return the number that a shift is relative to.
+
+    It is the limit, of an AUC what it lacks to 1, and of a cosine s its |s| (1 - s^2): a query
+    that points exactly along the signal does so at every d.
+    """
+    if quantity in ("cosine", "readout_cosine"):
+        return abs(limit) * (1 - limit**2)
+    return abs(1 - limit) if quantity == "auc" else abs(limit)
+
+
+def fitted_shift(quantity: str, found: Sequence[Row]) -> tuple[float, float]:
+    """Return c and its standard error by a line in 1/d through means at several d.
+
+    Parameters
+    ----------
+    quantity : str
+    found : sequence of Row
+        At two dimensions or more, from independent trials.
+    """
+    x = np.array([1 / m.dimension for m in found])
+    y = np.array([m.value for m in found])
+    scaled = np.stack([np.ones_like(x), x], axis=1) / np.array([[m.error] for m in found])
+    covariance = np.linalg.inv(scaled.T @ scaled)
+    limit, slope = covariance @ scaled.T @ (y / np.array([m.error for m in found]))
+    scale = scale_of(quantity, limit)
+    return float(slope / scale), float(math.sqrt(covariance[1, 1]) / scale)
+
+
+def pooled_shift(found: Sequence[tuple[float, float]]) -> Shift:
+    """Return the middle of c over settings, its error and the spread, by medians.
+
+    A few settings have a c many times larger, where the query has hardly found the signal; medians
+    keep them from deciding what is expected everywhere else. The spread is that with which half
+    of the settings are within 0.6745 of its scale, as half of normal numbers are.
+
+    Parameters
+    ----------
+    found : sequence of (c, standard error)
+        Of independent settings, two at least.
+    """
+    c, error = np.array(sorted(found), dtype=float).T
+
+    def middle(variance: float) -> tuple[float, np.ndarray]:
+        scale = np.sqrt(error**2 + variance)
+        above = np.searchsorted(np.cumsum(1 / scale), np.sum(1 / scale) / 2)
+        return float(c[above]), scale
+
+    def excess(variance: float) -> float:
+        """Return the median of the scaled distances less that of normal numbers."""
+        centre, scale = middle(variance)
+        return float(np.median(np.abs(c - centre) / scale)) - stats.norm.ppf(0.75)
+
+    variance = 0.0
+    if excess(0.0) > 0:
+        variance = float(optimize.brentq(excess, 0.0, 10 * np.ptp(c) ** 2))
+    centre, scale = middle(variance)
+    # A median has pi/2 times the variance of a mean.
+    error_of_middle = math.sqrt(math.pi / 2 / np.sum(scale**-2))
+    return Shift(centre, error_of_middle, math.sqrt(variance), len(c))
+
+
+def carried_to_infinity(found: Sequence[Row], sizes: Sequence[float] | None = None) -> Row:
+    """Return the limit of infinite size by a line in 1/size through means at several sizes.
+
+    It is the row of the largest dimension but for the number of trials, which is that of the
+    place with the fewest.
+
+    Parameters
+    ----------
+    found : sequence of Row
+        At two sizes or more.
+    sizes : sequence of float, optional
+        By default the dimensions.
+    """
+    at = [m.dimension for m in found] if sizes is None else sizes
+    limit = limit_of(at, [m.value for m in found], [m.error for m in found])
+    status = next((m.status for m in found if not m.converged), found[0].status)
+    largest = max(found, key=lambda m: m.dimension)
+    trials = min(m.trials for m in found)
+    return largest.but(
+        value=limit.value, error=limit.error, trials=trials, status=status, values=()
+    )
+
+
+def _read() -> dict[str, Shift]:
+    text = resources.files(__package__).joinpath("shifts.json").read_text("utf-8")
+    return {name: Shift(*values) for name, values in json.loads(text).items()}
+
+
+SHIFTS = _read()
+"""By quantity; written by benchmarks/finite_dimension.py from simulations alone, no theory."""
+
+NO_SHIFT = Shift(0.0, 0.0, 0.0)
+"""Of what has the same law at every dimension, or was carried to infinity."""
+DIFFERENCE = Shift(0.0, 0.0, SHIFTS["test_error"].spread)
+"""Of a difference of two test errors, relative to the larger: their own shifts have one mean."""

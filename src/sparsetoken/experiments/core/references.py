@@ -1,0 +1,113 @@
+"""What a variant is measured against: pooled, two-step attention, the floor and Bayes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from sparsetoken import theory
+from sparsetoken.experiments.core.rows import Row, Rows, predicted
+from sparsetoken.figures import style
+from sparsetoken.models import Attention, Model, Pooled
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.theory.oracle import bayes_error, learning_error
+
+PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+"""The problem on which variants are compared."""
+
+LOOKS = {
+    "pooled": ("pooled, theory", "--"),
+    "attention": ("two-step attention, theory", "-"),
+    "floor": ("best learner, theory", "-."),
+    "bayes": ("Bayes, signal known", ":"),
+}
+"""The series of the references: label and line."""
+
+
+def predict_references(
+    problem: SparseTokenProblem,
+    steps: TwoSteps,
+    readout: Readout,
+    *,
+    load: float | None = None,
+    pooled_alpha1: float | None = None,
+    tolerance: float = 1e-4,
+) -> list[Row]:
+    """Predict the test errors of pooled, attention, Bayes and the floor, each a series.
+
+    Their coordinate is the load, the samples over the dimension.
+
+    Parameters
+    ----------
+    problem : SparseTokenProblem
+    steps : TwoSteps
+        That find the query of attention.
+    readout : Readout
+        Of attention; pooled has the same loss and ridge.
+    load : float, optional
+        The alpha of the readout by default.
+    pooled_alpha1 : float, optional
+        n1 / d of pooled, that of attention by default.
+    tolerance : float
+        Of `theory.predict`.
+    """
+    at = {"load": readout.alpha1 if load is None else load}
+
+    def predict(series: str, model: Model, readout: Readout) -> Row:
+        found = theory.predict(problem, model, readout, tolerance=tolerance)
+        return predicted(found, "test_error", series, **at)
+
+    alpha1 = readout.alpha1 if pooled_alpha1 is None else pooled_alpha1
+    floor = learning_error(problem, steps.alpha0 + readout.alpha1)
+    return [
+        predict("pooled", Pooled(), dataclasses.replace(readout, alpha1=alpha1)),
+        predict("attention", Attention(steps), readout),
+        predicted(bayes_error(problem), "test_error", "bayes", **at),
+        predicted(floor, "test_error", "floor", **at),
+    ]
+
+
+class References(NamedTuple):
+    """The references at one load.
+
+    Attributes
+    ----------
+    pooled, attention, floor, bayes : Row
+        Of mean pooling, of attention whose query took two steps, of the best learner from all
+        samples, those of both stages of attention, and of the best test that knows the signal.
+    """
+
+    pooled: Row
+    attention: Row
+    floor: Row
+    bayes: Row
+
+    @classmethod
+    def of(cls, rows: Rows, load: float) -> References:
+        """Return the references among rows."""
+        return cls(*(rows.one(name, "test_error", load=load) for name in cls._fields))
+
+    @property
+    def gap(self) -> float:
+        """By how much Bayes is better than pooled."""
+        return self.pooled.value - self.bayes.value
+
+    def share(self, test_error: float) -> float:
+        """Return the share of the gap from pooled to Bayes that is closed."""
+        return (self.pooled.value - test_error) / self.gap
+
+
+def reference_lines(
+    axes: Any, rows: Rows, names: Iterable[str] = tuple(LOOKS), x: str = "load"
+) -> None:
+    """Draw the references along a coordinate as lines; a level line if there is one place."""
+    for name in names:
+        label, line = LOOKS[name]
+        places = rows.where(name, "test_error").along(x)
+        look: dict[str, Any] = {"color": style.COLOURS[name], "label": label, "zorder": 1.5}
+        if len(places) == 1:
+            axes.axhline(places[0][1].value, linestyle=line, **look)
+        elif places:
+            axes.plot([at for at, _ in places], [row.value for _, row in places], line, **look)

@@ -1,0 +1,250 @@
+"""Rows: the one tidy form of all that experiments compute and measure."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+
+from sparsetoken.validation import InvalidInput
+
+THEORY, REDUCED, TENSORS = "theory", "reduced", "tensors"
+CONVERGED = "converged"
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One number: a quantity at one place of a series.
+
+    ``row["alpha0"]`` is a coordinate, or a field by its name.
+
+    Attributes
+    ----------
+    series : str
+        What makes the number, as theory, simulated or floor; the experiment names its own.
+    quantity : str
+    value : float
+    error : float
+        Numerical error of what is computed, standard error of a mean over trials.
+    at : mapping
+        Coordinates by name, as alpha0, model or loss.
+    engine : str
+        theory, or what measured it: reduced, or tensors for real tokens.
+    dimension, trials : int
+        Of a simulation, else 0.
+    status : str
+        converged, or what stopped the computation.
+    values : tuple of float
+        Of the trials, in their order, where each has a number of its own; else empty.
+    """
+
+    series: str
+    quantity: str
+    value: float
+    error: float = 0.0
+    at: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    engine: str = THEORY
+    dimension: int = 0
+    trials: int = 0
+    status: str = CONVERGED
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        taken = {field.name for field in dataclasses.fields(self)} & set(self.at)
+        if taken:
+            raise InvalidInput(
+                "coordinates", "none with the name of a field of a row", sorted(taken)
+            )
+
+    @property
+    def converged(self) -> bool:
+        """Whether the value may be trusted."""
+        return self.status == CONVERGED and math.isfinite(self.value)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.at[name] if name in self.at else getattr(self, name)
+
+    def but(self, **changes: Any) -> Row:
+        """Return the row with other fields, or with other values of its coordinates."""
+        known = {field.name for field in dataclasses.fields(self)}
+        fields = {name: value for name, value in changes.items() if name in known}
+        at = {name: value for name, value in changes.items() if name not in known}
+        return dataclasses.replace(self, **{"at": {**self.at, **at}, **fields})
+
+
+class Rows(Sequence[Row]):
+    """Rows in their order, chosen by series, quantity and coordinates.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+    """
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._rows = tuple(rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Rows: ...
+    def __getitem__(self, index: int | slice) -> Row | Rows:
+        return self._rows[index] if isinstance(index, int) else Rows(self._rows[index])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __add__(self, other: Iterable[Row]) -> Rows:
+        return Rows((*self._rows, *other))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and self._rows == other._rows
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+    def where(self, series: str | None = None, quantity: str | None = None, **wanted: Any) -> Rows:
+        """Return the rows of a series and a quantity, with these fields and coordinates.
+
+        A row without a wanted coordinate is none of them.
+        """
+        wanted |= {"series": series} if series is not None else {}
+        wanted |= {"quantity": quantity} if quantity is not None else {}
+        return Rows(row for row in self if all(_has(row, n, v) for n, v in wanted.items()))
+
+    def one(self, series: str | None = None, quantity: str | None = None, **wanted: Any) -> Row:
+        """Return the only such row; arguments as of `where`.
+
+        Raises
+        ------
+        LookupError
+            If there is none, or more than one.
+        """
+        found = self.where(series, quantity, **wanted)
+        if len(found) != 1:
+            asked = f"series {series}, quantity {quantity}, {wanted}"
+            raise LookupError(f"{len(found)} rows have {asked}; one was expected.")
+        return found[0]
+
+    def beside(self, row: Row, *names: str) -> Row:
+        """Return the only row with the quantity of another, and its coordinates of these names."""
+        return self.one(quantity=row.quantity, **{name: row[name] for name in names})
+
+    def distinct(self, name: str) -> list[Any]:
+        """Return the values of a field or coordinate, each once, in order of appearance."""
+        return list(dict.fromkeys(row[name] for row in self if _knows(row, name)))
+
+    def by(self, *names: str) -> Iterator[tuple[Any, Rows]]:
+        """Yield the rows of each value of a field or coordinate, in order of appearance.
+
+        With several names, the values are tuples.
+        """
+        found: dict[Any, list[Row]] = {}
+        for row in self:
+            key = tuple(row[name] for name in names)
+            found.setdefault(key[0] if len(names) == 1 else key, []).append(row)
+        yield from ((key, Rows(some)) for key, some in found.items())
+
+    def along(self, name: str) -> list[tuple[float, Row]]:
+        """Return pairs of a coordinate and its row, in rising order."""
+        return sorted(((row[name], row) for row in self), key=lambda pair: pair[0])
+
+    @property
+    def converged(self) -> bool:
+        """Whether all values may be trusted."""
+        return all(row.converged for row in self)
+
+
+def _knows(row: Row, name: str) -> bool:
+    return name in row.at or hasattr(row, name)
+
+
+def _has(row: Row, name: str, value: Any) -> bool:
+    return _knows(row, name) and bool(row[name] == value)
+
+
+def predicted(
+    result: Any, quantity: str, series: str = THEORY, error: float = 0.0, **at: Any
+) -> Row:
+    """Return the row of one quantity of a result of `sparsetoken.theory`.
+
+    Its error is the numerical error of the result where the quantity is a test error or a
+    capacity, else the one that is given.
+    """
+    if quantity in ("test_error", "capacity", "strength"):
+        error = getattr(result, "numerical_error", error)
+    value, status = float(getattr(result, quantity)), str(result.status.code)
+    return Row(series, quantity, value, float(error), at, status=status)
+
+
+def measured(
+    result: Any,
+    quantity: str,
+    series: str = "simulated",
+    *,
+    dimension: int,
+    engine: str = REDUCED,
+    **at: Any,
+) -> Row:
+    """Return the row of the mean of one quantity of a result of `sparsetoken.simulation`."""
+    values = tuple(getattr(result.trials, quantity).tolist())
+    mean = float(getattr(result.mean, quantity))
+    error = float(getattr(result.standard_error, quantity))
+    status = str(result.status.code)
+    return Row(series, quantity, mean, error, at, engine, dimension, len(values), status, values)
+
+
+def averaged(
+    values: Sequence[float],
+    quantity: str = "test_error",
+    series: str = "simulated",
+    *,
+    dimension: int,
+    engine: str = TENSORS,
+    status: str = CONVERGED,
+    **at: Any,
+) -> Row:
+    """Return the row of the mean of one value for each trial; a single trial has the error nan.
+
+    Parameters
+    ----------
+    values : sequence of float of shape (trials,)
+    quantity, series, engine, status : str
+        As of `Row`.
+    dimension : int
+    at
+        Coordinates.
+    """
+    n = len(values)
+    error = float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+    kept = tuple(float(value) for value in values)
+    mean = float(np.mean(values))
+    return Row(series, quantity, mean, error, at, engine, dimension, n, status, kept)
+
+
+def difference(first: Row, second: Row) -> Row:
+    """Return the first row with its value less that of the second; their errors are independent."""
+    status = second.status if first.converged else first.status
+    error = math.hypot(first.error, second.error)
+    return first.but(value=first.value - second.value, error=error, status=status, values=())
+
+
+def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return rows as JSON values."""
+    return [dataclasses.asdict(row) for row in rows]
+
+
+def from_json(stored: Iterable[Mapping[str, Any]]) -> Rows:
+    """Return the rows that `to_json` made.
+
+    Raises
+    ------
+    LookupError
+        If a stored row has other fields than now.
+    """
+    try:
+        return Rows(Row(**{**row, "values": tuple(row["values"])}) for row in stored)
+    except (KeyError, TypeError) as error:
+        raise LookupError(f"A stored row has other fields than now: {error!r}.") from None

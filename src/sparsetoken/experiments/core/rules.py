@@ -1,0 +1,290 @@
+"""The rules by which a comparison is judged, stated beforehand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from scipy import stats
+
+from sparsetoken.experiments.core.claims import (
+    BY_EXPERIMENT,
+    COMPUTED,
+    FAILS,
+    HOLDS,
+    NOT_CONVERGED,
+    Comparison,
+)
+from sparsetoken.experiments.core.finite_dimension import SHIFTS, Shift, scale_of
+from sparsetoken.experiments.core.rows import Row
+from sparsetoken.validation import InvalidInput
+
+LARGEST_Z = 4.0
+"""Largest |z| at which a comparison with a simulation holds.
+
+The report makes hundreds of such comparisons, so that |z| > 3, of chance 0.0027, is met in most
+reports of a correct theory. |z| > 4 has chance 6.3e-5: with 400 comparisons, a correct theory
+fails one of them in 2.5 % of reports.
+"""
+
+RULE = (
+    "A claim holds when all its comparisons hold. A comparison with a simulation holds when "
+    f"|z| ≤ {LARGEST_Z:g}. With the difference D = measured − theory, "
+    "t = (D − shift) / √(standard error² + numerical error² + shift error²). The shift is what "
+    "finite dimension is expected to add, c/d of the theory, with c as simulations of other "
+    "settings at several d measure it, without the theory; its error is the spread of c between "
+    "settings. Where simulations at several d are carried to infinite dimension, there is no "
+    "shift. z is the normal quantile with the tail chance of t under Student’s law, with the "
+    "degrees of freedom of Welch and Satterthwaite. A few comparisons have a bound below which "
+    "a difference does not count, such as the price of a ridge that is not 0; their section says "
+    "where it comes from. The limit of |z| allows for the number of comparisons: each exceeds it "
+    f"by chance once in {1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} times. A comparison of "
+    "two computed numbers holds when they differ by no more than the bound and three "
+    "numerical errors. "
+    "A claim about order or sign is judged by the share of cases in which it is "
+    "true. A computation that did not converge never holds."
+)
+
+
+def against_simulation(
+    claim: str,
+    theory: Row,
+    found: Row,
+    *,
+    quantity: str = "",
+    curve: str = "",
+    where: str = "",
+    x: float = math.nan,
+    group: str = "",
+    shift: Shift | None = None,
+    size: float | None = None,
+    bound: float = 0.0,
+    key: bool = False,
+) -> Comparison:
+    """Compare a simulated number with the theory at the same place.
+
+    Parameters
+    ----------
+    claim : str
+    theory, found : Row
+    quantity, curve, where, group : str
+        As in `Comparison`; the quantity is by default that of `found`, and the curve the
+        quantity.
+    x : float
+    shift : Shift, optional
+        The c of finite dimension; by default that of the quantity in `SHIFTS`.
+    size : float, optional
+        What the shift is relative to; by default `scale_of` the theory.
+    bound : float
+        A difference up to this does not count; the reason stands beside the call.
+    key : bool
+
+    Raises
+    ------
+    InvalidInput
+        If the quantity has no shift in `SHIFTS` and none is given.
+    """
+    quantity = quantity or found.quantity
+    if shift is None and quantity not in SHIFTS:
+        remedy = (
+            "NO_SHIFT of sparsetoken.experiments.core.finite_dimension says that there is none."
+        )
+        raise InvalidInput(
+            "quantity", f"one of {sorted(SHIFTS)}, or with a shift", quantity, remedy
+        )
+    c = SHIFTS[quantity] if shift is None else shift
+    per = scale_of(quantity, theory.value) if size is None else size
+    per /= found.dimension or math.inf  # a fit that failed has no dimension
+    difference = found.value - theory.value
+    z = _score(difference, found, theory, c.mean * per, c.deviation * per, bound)
+    sound = theory.converged and found.converged
+    return Comparison(
+        claim=claim,
+        curve=curve or quantity,
+        quantity=quantity,
+        where=where,
+        x=x,
+        theory=theory.value,
+        numerical_error=theory.error,
+        allowance=bound,
+        shift=c.mean * per,
+        shift_error=c.deviation * per,
+        z=z,
+        raw_z=_score(difference, found, theory),
+        verdict=_verdict(sound, abs(z) <= LARGEST_Z),
+        key=key,
+        group=group,
+        **_columns(found),
+    )
+
+
+def _score(
+    difference: float,
+    found: Row,
+    theory: Row,
+    shift: float = 0.0,
+    shift_error: float = 0.0,
+    bound: float = 0.0,
+) -> float:
+    """Return z of a difference whose mean is the shift, less a bound towards 0."""
+    left = difference - shift
+    excess = max(abs(left) - bound, 0.0)
+    scale = math.hypot(found.error, theory.error, shift_error)
+    # Only the standard error is estimated from trials (Welch and Satterthwaite).
+    freedom = (found.trials - 1) * ((scale / found.error) ** 4 if found.error > 0 else 1.0)
+    return math.copysign(normal_score(_ratio(excess, scale), freedom), left)
+
+
+def _verdict(sound: bool, true: bool) -> str:
+    if not sound:
+        return NOT_CONVERGED
+    return HOLDS if true else FAILS
+
+
+def _columns(found: Row) -> dict[str, Any]:
+    return {
+        "measured": found.value,
+        "standard_error": found.error,
+        "dimension": found.dimension,
+        "trials": found.trials,
+        "engine": found.engine,
+    }
+
+
+def _ratio(excess: float, scale: float) -> float:
+    if scale > 0 or math.isnan(scale):
+        return excess / scale
+    return math.inf if excess > 0 else 0.0
+
+
+def normal_score(t: float, freedom: float) -> float:
+    """Return the normal quantile with the same tail chance as t >= 0 of Student's law.
+
+    It is nan for a single trial, which says nothing of its error.
+    """
+    if freedom < 1:
+        return math.nan
+    return float(stats.norm.isf(stats.t.sf(t, freedom)))
+
+
+def against_value(
+    claim: str,
+    quantity: str,
+    *,
+    expected: float,
+    found: float,
+    allowance: float,
+    error: float = 0.0,
+    curve: str = "",
+    where: str = "",
+    x: float = math.nan,
+    converged: bool = True,
+    engine: str = COMPUTED,
+    key: bool = False,
+) -> Comparison:
+    """Compare a number with an expected one, where no standard error decides.
+
+    It holds when ``|found - expected| <= allowance + 3 error``. For a claim about order
+    or sign, `expected` is 1 and `found` the share of cases in which it is true.
+
+    Parameters
+    ----------
+    claim, quantity, curve, where : str
+        As for `against_simulation`.
+    expected, found, allowance : float
+        The reason for the allowance stands beside the call.
+    error : float
+        Numerical error of `found`.
+    x : float
+    converged : bool
+        Whether all that was computed for it converged.
+    engine : str
+        What `found` was made by, as in `Comparison`.
+    key : bool
+    """
+    near = abs(found - expected) <= allowance + 3 * error
+    return Comparison(
+        claim=claim,
+        curve=curve or quantity,
+        quantity=quantity,
+        where=where,
+        x=x,
+        theory=expected,
+        measured=found,
+        standard_error=math.nan,
+        numerical_error=error,
+        allowance=allowance,
+        z=math.nan,
+        dimension=0,
+        trials=0,
+        engine=engine,
+        verdict=_verdict(converged and math.isfinite(found), near),
+        key=key,
+    )
+
+
+def fraction_true(
+    claim: str,
+    quantity: str,
+    true: Sequence[bool],
+    *,
+    curve: str = "",
+    where: str = "",
+    converged: bool = True,
+    engine: str = COMPUTED,
+    key: bool = False,
+) -> Comparison:
+    """Judge a claim about order or sign: it must be true in all cases.
+
+    Parameters
+    ----------
+    claim, quantity, curve, where : str
+        As for `against_simulation`.
+    true : sequence of bool
+        Whether it is, case by case.
+    converged, engine, key
+        As for `against_value`.
+    """
+    return against_value(
+        claim,
+        quantity,
+        curve=curve,
+        where=where,
+        expected=1.0,
+        found=sum(true) / len(true) if true else math.nan,
+        allowance=0.0,
+        converged=converged,
+        engine=engine,
+        key=key,
+    )
+
+
+def report_only(
+    claim: str,
+    found: Row,
+    *,
+    quantity: str = "",
+    curve: str = "",
+    where: str = "",
+    x: float = math.nan,
+    group: str = "",
+    key: bool = False,
+) -> Comparison:
+    """Report a measured number that no theorem predicts; parameters as of `against_simulation`."""
+    quantity = quantity or found.quantity
+    return Comparison(
+        claim=claim,
+        curve=curve or quantity,
+        quantity=quantity,
+        where=where,
+        x=x,
+        theory=math.nan,
+        numerical_error=math.nan,
+        allowance=math.nan,
+        z=math.nan,
+        verdict=BY_EXPERIMENT if found.converged else NOT_CONVERGED,
+        key=key,
+        group=group,
+        **_columns(found),
+    )

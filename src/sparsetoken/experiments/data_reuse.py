@@ -1,0 +1,248 @@
+"""The same data for the query and for the readout, against fresh data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from sparsetoken import theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.descents import follow_trials
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
+from sparsetoken.experiments.core.references import (
+    PROBLEM,
+    References,
+    predict_references,
+    reference_lines,
+)
+from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged, difference
+from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
+from sparsetoken.models import Attention
+from sparsetoken.results import StatusCode
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import JointDescent, Readout, TwoSteps
+from sparsetoken.variants.attention import ARMS, reuse_trial
+
+FIT = 36
+"""Steps of the readout after the two steps: it is then at its minimum, see `one_data_set`."""
+LAST = 5  # steps whose change counts as numerical error
+TOLERANCE = 3e-3  # of twice the error of the test error, far below its standard errors
+QUANTITIES = ("test_error", "cosine")
+TIMES = dict(zip(ARMS, (1, 1, 2), strict=True))
+"""How many times n0 samples the query of an arm sees."""
+SPLITTING = "reuse-or-splitting"
+LOOKS = {
+    "fresh": ("fresh D0 and D1", BLUE, "o", 0.94),
+    "reused": ("D0 = D1", VERMILION, "s", 1.0),
+    "all twice": ("D0 ∪ D1 used twice", GREEN, "^", 1.06),
+}
+"""Label, colour, marker, and a shift along x that keeps error bars apart."""
+
+SIZES = profiles(
+    # The dimension is that of real tokens, see `dimension_of`. Without them there are as many
+    # samples at each alpha, so that d is largest where alpha is small.
+    quick=dict(
+        loads=(0.5, 1.0, 2.0, 4.0),
+        dimension=200,
+        trials=20,
+        replicas=4,
+        samples=1600,
+        far_trials=8,
+    ),
+    paper=dict(
+        loads=(0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+        dimension=400,
+        trials=60,
+        replicas=16,
+        samples=3200,
+        far_trials=20,
+    ),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    for load in sizes.loads:
+        readout = Readout(alpha1=load)
+        yield piece(predict_references, PROBLEM, steps_of(load), readout, cost=0.6)
+    alphas = sorted({times * load for load in sizes.loads for times in TIMES.values()})
+    for i, alpha in enumerate(alphas):
+        yield piece(reuse, alpha, sizes.replicas, cost=0.7 * sizes.replicas)
+        own = seed_of("data-reuse", "without tokens", i, seed)
+        cost = sizes.far_trials * sizes.samples / 3200
+        yield piece(descend, alpha, sizes.samples, sizes.far_trials, own, cost=cost)
+    for i, load in enumerate(sizes.loads):
+        dimension, own = dimension_of(sizes, load), seed_of("data-reuse", i, seed)
+        cost = sizes.trials * (0.2 + 0.03 * load * (dimension / 200) ** 2)
+        yield piece(train, load, dimension, sizes.trials, own, cost=cost)
+
+
+def dimension_of(sizes: Sizes, load: float) -> int:
+    """Return the dimension of real tokens at a load.
+
+    What finite size adds hangs on the samples that find the query: there are never fewer of
+    them than at load 1.
+    """
+    return round(sizes.dimension / min(load, 1.0))
+
+
+def steps_of(load: float) -> TwoSteps:
+    """Return the steps that find the query at a load."""
+    return TwoSteps(load, eta_q=25.0)
+
+
+def one_data_set(alpha: float) -> JointDescent:
+    """Return the two steps and then the fit of the readout, all on the same samples.
+
+    The fit is gradient descent with momentum on the objective of `Readout`. The square root of
+    the product of step size and ridge, 4 and 0.01, is the rate of descent with the best
+    momentum, so that 36 steps shrink what is left by e^-7. The bias has no ridge and the
+    smallest curvature, the mean slope of the sigmoid over samples that are nearly all fitted;
+    its steps are larger once the first have passed.
+    """
+    start = steps_of(alpha)
+    eta = [1.0] * 4 + [4.0] * (FIT - 4)
+    return JointDescent(
+        alpha=alpha,
+        steps=2 + FIT,
+        eta_w=[start.eta_w, 0.0, *eta],
+        eta_b=[start.eta_b, 0.0, *eta[:8], *[32.0] * (FIT - 8)],
+        eta_q=[0.0, start.eta_q, *[0.0] * FIT],
+        momentum=[0.0, 0.0, 0.0, *[0.7] * (FIT - 1)],
+        decay_w=Readout().ridge,
+    )
+
+
+def reuse(alpha: float, replicas: int) -> list[Row]:
+    """Predict query and readout found on the same samples.
+
+    The error is that over replicas, and what the last steps still changed.
+    """
+    found = theory.descend(PROBLEM, Attention(one_data_set(alpha)), replicas=replicas)
+    ends = [(getattr(found, name), getattr(found.errors, name)) for name in QUANTITIES]
+    errors = [math.hypot(e[-1], values[-1] - values[-1 - LAST]) for values, e in ends]
+    status = str(StatusCode.TOLERANCE_NOT_REACHED) if 2 * errors[0] > TOLERANCE else CONVERGED
+    if found.status.code is StatusCode.NO_LIMIT:
+        status = str(StatusCode.NO_LIMIT)
+    return [
+        Row(THEORY, name, float(values[-1]), error, {"alpha": alpha}, status=status)
+        for name, (values, _), error in zip(QUANTITIES, ends, errors, strict=True)
+    ]
+
+
+def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Row]:
+    """Follow the same descent without tokens, at the dimension at which it has so many samples."""
+    descent, dimension = one_data_set(alpha), round(samples / alpha)
+    mean = follow_trials(descent, [descent.steps], dimension, trials, seed)
+    at = {"arm": "without tokens", "alpha": alpha}
+    return [mean(name, -1, series="descended", **at) for name in QUANTITIES]
+
+
+def train(load: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
+    """Train all arms in all trials; the excess is the test error over that of fresh data."""
+    steps, readout = steps_of(load), Readout(alpha1=load)
+    found = [
+        reuse_trial(PROBLEM, steps, readout, dimension=dimension, seed=seed, trial=i)
+        for i in range(trials)
+    ]
+    for arm, times in TIMES.items():
+        at: dict[str, Any] = {"load": load, "arm": arm, "alpha": times * load}
+        at |= {"dimension": dimension, "series": "trained"}
+        for name in QUANTITIES:
+            yield averaged([getattr(trial[arm], name) for trial in found], name, **at)
+        excess = [trial[arm].test_error - trial["fresh"].test_error for trial in found]
+        yield averaged(excess, "excess", **at)
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare with real tokens and without, and what the use of all samples gains."""
+    for row in (*rows.where("trained"), *rows.where("descended")):
+        if row.quantity in QUANTITIES and row["arm"] != "fresh":
+            key = (row["arm"], row.quantity) == ("reused", "test_error")
+            theory_row = expected(rows, row)
+            yield against_simulation("reuse-of-data", theory_row, row, **_place(row), key=key)
+    gains = gains_of(rows)
+    for gain, row in gains:
+        # A difference of two test errors is off at finite d by as much as the larger one.
+        options: dict[str, Any] = {"shift": DIFFERENCE, "size": _fresh(rows, row).value}
+        options |= {"quantity": "test_error − fresh", **_place(row)}
+        yield against_simulation(SPLITTING, gain, row, **options)
+    yield fraction_true(
+        SPLITTING,
+        "loads where it is smaller by three errors",
+        [gain.value < -3 * gain.error for gain, _ in gains],
+        curve="theory",
+        where="load " + ", ".join(f"{row['load']:g}" for _, row in gains),
+        converged=all(gain.converged for gain, _ in gains),
+        key=True,
+    )
+
+
+def expected(rows: Rows, row: Row) -> Row:
+    """Return what is predicted of a measured row."""
+    if row["arm"] == "fresh":
+        return _fresh(rows, row)
+    return rows.where(THEORY).beside(row, "alpha")
+
+
+def _fresh(rows: Rows, row: Row) -> Row:
+    return rows.one("attention", "test_error", load=row["load"])
+
+
+def gains_of(rows: Rows) -> list[tuple[Row, Row]]:
+    """Return the test error with all samples twice less that with fresh data, by theory and not."""
+    found = rows.where("trained", "excess", arm="all twice")
+    twice = [rows.one(THEORY, "test_error", alpha=row["alpha"]) for row in found]
+    pairs = zip(twice, found, strict=True)
+    return [(difference(error, _fresh(rows, row)), row) for error, row in pairs]
+
+
+def _place(row: Row) -> dict[str, Any]:
+    x, name = (row["load"], "n₀/d = n₁/d") if "load" in row.at else (row["alpha"], "n/d")
+    return {"curve": row["arm"], "where": f"{name} = {x:g}, d = {row.dimension}", "x": x}
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return what was measured with what is predicted of it."""
+
+    def errors(series: str) -> list[tuple[Row, Row]]:
+        return [(row, expected(rows, row)) for row in rows.where(series, "test_error")]
+
+    loads = [[pair for pair in errors("trained") if pair[0]["load"] == a] for a in sizes.loads]
+    return {
+        "steps": FIT,
+        "loads": loads,
+        "descended": errors("descended"),
+        "gains": gains_of(rows),
+        "references": References.of(rows, sizes.loads[-1]),
+    }
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw the test error (left) and the cosine of the query (right)."""
+    figure, (left, right) = style.new_figure(8.8, 4.2, 2)
+    reference_lines(left, rows, ("pooled", "floor", "bayes"))
+    style.predicted(left, rows.where("attention").along("load"), BLUE)
+    for arm, (label, colour, marker, shift) in LOOKS.items():
+        for axes, name in zip((left, right), QUANTITIES, strict=True):
+            found = rows.where("trained", name, arm=arm).along("load")
+            if arm != "fresh":
+                style.predicted(axes, [(x, expected(rows, row)) for x, row in found], colour)
+            look = {"fmt": marker, "color": colour, "label": label, "elinewidth": 1.3}
+            style.mean_points(axes, [(x * shift, row) for x, row in found], **look)
+    style.log_ticks(left, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    left.set_ylim(0.015, None)
+    for axes, y, title in ((left, "test error", "test error"), (right, "", "cosine of the query")):
+        style.load_axis(axes, rows.where("trained").distinct("load"))
+        style.axis_text(axes, x="load n₀/d = n₁/d", y=y, title=title)
+    style.joint_legend(figure)
+    return figure
+
+
+EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, words)

@@ -1,0 +1,231 @@
+"""Length in proportion to the dimension, against the theory of fixed length."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.optimize import OptimizeWarning, curve_fit
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.references import (
+    References,
+    predict_references,
+    reference_lines,
+)
+from sparsetoken.experiments.core.rows import Row, Rows, measured, predicted
+from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLUE, SKY
+from sparsetoken.models import Attention
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Alignment
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import Readout, TwoSteps
+
+READOUT = Readout(alpha1=2.0)
+STRENGTH = 1.5
+"""In units of sqrt(2 log L)."""
+ARMS = {"fixed": "α₀ = 1", "growing": "α₀ = L/10"}
+"""The two laws of the first data set: the coordinate `arm`, and its name for readers."""
+COLOURS = {"fixed": SKY, "growing": BLUE}
+MARKERS = "os^D"
+"""One for each ratio L/d."""
+
+# Trials at d = 100, in inverse proportion to d elsewhere, at least 4; of the cosine everywhere the
+# same number, as its fall with d is best known where its errors are alike.
+SIZES = profiles(
+    quick=dict(ratios=(0.05, 0.1), dimensions=(100, 200, 400), trials=32, alignment_trials=2500),
+    paper=dict(
+        ratios=(0.05, 0.1, 0.2),
+        dimensions=(100, 200, 400, 800, 1600),
+        trials=200,
+        alignment_trials=4000,
+    ),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    yield piece(predict_long, round(min(sizes.ratios) * min(sizes.dimensions)), cost=0.5)
+    lengths = sorted({round(ratio * d) for ratio in sizes.ratios for d in sizes.dimensions})
+    for arm in ARMS:
+        for L in lengths:
+            yield piece(predict, arm, L, cost=0.2 + 0.015 * L)
+        for i, ratio in enumerate(sizes.ratios):
+            for j, d in enumerate(sizes.dimensions):
+                few, many = share(sizes.trials, d), sizes.alignment_trials
+                one = 0.01 + 0.1 * (d / 400) ** 3
+                own = seed_of("growing-length", arm, i, j, seed)
+                cost = few * one + many * 2e-4
+                yield piece(simulate, arm, ratio, d, few, many, own, cost=cost)
+
+
+def share(trials: int, dimension: int) -> int:
+    """Return the number of trials at a dimension."""
+    return max(4, trials * 100 // dimension)
+
+
+def problem_of(L: int) -> SparseTokenProblem:
+    """Return the problem at a length."""
+    strength = STRENGTH * math.sqrt(2 * math.log(L))
+    return SparseTokenProblem(length=L, informative=1, strength=strength, positive_rate=0.5)
+
+
+def align(arm: str, L: int) -> Alignment:
+    """Return the predicted query at eta_q = 1; its cosine is that at any eta_q."""
+    return theory.align(problem_of(L), _unit_steps(arm, L))
+
+
+def _unit_steps(arm: str, L: int) -> TwoSteps:
+    return TwoSteps(1.0 if arm == "fixed" else L / 10, eta_q=1.0)
+
+
+def steps_of(arm: str, L: int) -> TwoSteps:
+    """Return the steps whose query has, in theory, sharpness sqrt(2 log L)."""
+    eta_q = math.sqrt(2 * math.log(L)) / float(align(arm, L).sharpness)
+    return dataclasses.replace(_unit_steps(arm, L), eta_q=eta_q)
+
+
+def predict_long(shortest: int) -> Iterator[Row]:
+    """Predict the cosine far beyond the lengths that are simulated."""
+    for arm in ARMS:
+        for L in (round(shortest * 2 ** (i / 2)) for i in range(19)):
+            yield predicted(align(arm, L), "cosine", "trend", arm=arm, length=L)
+
+
+def predict(arm: str, L: int) -> Iterator[Row]:
+    """Predict attention and what it is compared with at a length."""
+    found = predict_references(problem_of(L), steps_of(arm, L), READOUT)
+    yield from (row.but(arm=arm, length=L) for row in found)
+    yield predicted(align(arm, L), "cosine", "attention", arm=arm, length=L)
+
+
+def simulate(arm: str, ratio: float, d: int, few: int, many: int, seed: int) -> Iterator[Row]:
+    """Simulate the test error in few trials and the cosine in many."""
+    L = round(ratio * d)
+    at: dict[str, Any] = {"arm": arm, "ratio": ratio, "length": L}
+    problem, steps = problem_of(L), steps_of(arm, L)
+    sizes: dict[str, Any] = {"dimension": d, "seed": seed}
+    learned = simulation.simulate(problem, Attention(steps), READOUT, trials=few, **sizes)
+    aligned = simulation.align(problem, steps, trials=many, **sizes)
+    yield measured(learned, "test_error", dimension=d, **at)
+    yield measured(aligned, "cosine", dimension=d, **at)
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Report each simulation beside the theory at its length, and each fall with d."""
+    for row in rows.where("simulated"):
+        where = f"{ARMS[row['arm']]}, L = {row['length']}, {_group(row)}"
+        found = _reported(row, row.quantity, where)
+        yield dataclasses.replace(found, theory=_at_length(rows, row).value)
+    for (arm, ratio), some in _lines(rows, "cosine"):
+        power, error = _fitted_power([relative(rows, row) for row in some])
+        where = f"{ARMS[arm]}, L/d = {ratio:g}, cosine: relative difference ∝ d^{{−p}}"
+        yield _reported(some[-1].but(value=power, error=error), "power of d", where, key=True)
+
+
+def _reported(row: Row, quantity: str, where: str, key: bool = False) -> Comparison:
+    place: dict[str, Any] = {"curve": row["arm"], "x": float(row["length"]), "group": _group(row)}
+    return report_only("growing-length", row, quantity=quantity, where=where, key=key, **place)
+
+
+def _group(row: Row) -> str:
+    return f"L/d = {row['ratio']:g}, d = {row.dimension}"
+
+
+def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
+    """Return what was simulated at each (arm, ratio), at rising dimensions."""
+    return list(rows.where("simulated", quantity).by("arm", "ratio"))
+
+
+def _at_length(rows: Rows, row: Row) -> Row:
+    return rows.where("attention").beside(row, "arm", "length")
+
+
+def relative(rows: Rows, found: Row) -> Row:
+    """Return measured / theory - 1."""
+    expected = _at_length(rows, found).value
+    return found.but(value=found.value / expected - 1, error=found.error / abs(expected))
+
+
+def _fitted_power(line: Sequence[Row]) -> tuple[float, float]:
+    """Return p of difference = a d^-p with its standard error; nan without a fit."""
+
+    def law(u: np.ndarray, a: float, p: float) -> np.ndarray:
+        return a * u**-p
+
+    def slopes(u: np.ndarray, a: float, p: float) -> np.ndarray:
+        return np.column_stack([u**-p, -a * u**-p * np.log(u)])
+
+    u = np.array([row.dimension / line[0].dimension for row in line])
+    value, error = np.array([(row.value, row.error) for row in line]).T
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OptimizeWarning)
+        try:
+            (_, power), covariance = curve_fit(
+                law, u, value, (value[0], 0.5), error, absolute_sigma=True, jac=slopes
+            )
+        except (RuntimeError, OptimizeWarning):
+            return math.nan, math.nan
+    return float(power), float(np.sqrt(covariance[1, 1]))
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return the differences and their powers on each line, and each arm at its longest."""
+    longest = []
+    for arm in ARMS:
+        some = rows.where("simulated", "test_error", arm=arm)
+        row = max(some, key=lambda row: (row["length"], row.dimension))
+        known = rows.where(arm=arm, length=row["length"])
+        trend = rows.where("trend", arm=arm)[::6]
+        longest.append((row, References.of(known, READOUT.alpha1), trend))
+    differences = {
+        title: [(line, [relative(rows, row) for row in some]) for line, some in _lines(rows, name)]
+        for title, name in (("cosine", "cosine"), ("test error", "test_error"))
+    }
+    powers = [c for c in comparisons if c.quantity == "power of d"]
+    found = {"differences": differences, "powers": powers, "longest": longest}
+    return {"alpha1": READOUT.alpha1, "strength": STRENGTH, "arms": ARMS, **found}
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw test error (left), cosine (middle), its relative difference to theory (right)."""
+    figure, (left, middle, right) = style.new_figure(11.0, 4.2, 3)
+    names = ("pooled", "floor", "bayes")
+    reference_lines(left, rows.where(arm="growing"), names, x="length")
+    right.axhline(0, color="black", lw=0.8)
+    for arm, name in ARMS.items():
+        line: dict[str, Any] = {"color": COLOURS[arm], "label": f"attention, {name}, theory"}
+        for axes, of in ((left, ("attention", "test_error")), (middle, ("trend", "cosine"))):
+            x, curve = zip(*rows.where(*of, arm=arm).along("length"), strict=True)
+            axes.plot(x, [row.value for row in curve], **line)
+    ratios = sorted(rows.where("simulated").distinct("ratio"))
+    for ratio, marker in zip(ratios, MARKERS, strict=False):
+        for arm, name in ARMS.items():
+            some = rows.where("simulated", arm=arm, ratio=ratio)
+            look = {"color": COLOURS[arm], "mec": "white", "mew": 0.6}
+            look["label"] = f"{name}, L/d = {ratio:g}"
+            for axes, quantity in ((left, "test_error"), (middle, "cosine")):
+                points = some.where(quantity=quantity).along("length")
+                style.mean_points(axes, points, fmt=marker, **look)
+            off = [(row.dimension, relative(rows, row)) for row in some.where(quantity="cosine")]
+            style.mean_points(right, off, fmt=marker + "-", lw=0.8, **look)
+    middle.set_xscale("log")
+    style.log_ticks(left, x=sorted(rows.where("simulated").distinct("length")))
+    style.log_ticks(right, x=sorted(rows.where("simulated").distinct("dimension")))
+    style.axis_text(left, x="L", y="", title="test error")
+    style.axis_text(middle, x="L", y="", title="cosine of the query")
+    style.axis_text(right, x="d", y="", title="cosine, measured / theory − 1")
+    style.joint_legend(figure, ncols=4)
+    return figure
+
+
+EXPERIMENT = Experiment("growing-length", SIZES, work, judge, {"growing_length": draw}, words)

@@ -1,0 +1,204 @@
+"""Joint training: gradient descent on query, readout and bias, and its early stopping."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from sparsetoken import theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.descents import course_row, follow_trials
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import DIFFERENCE
+from sparsetoken.experiments.core.references import (
+    PROBLEM,
+    References,
+    predict_references,
+    reference_lines,
+)
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
+from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
+from sparsetoken.models import Attention
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import JointDescent, Readout, TwoSteps
+
+ALPHA = 2.0
+"""n/d of all samples."""
+ETA_W = 1.0
+"""Step size of readout and bias."""
+RATIOS, STARTS = (0.25, 1.0, 4.0), (0.0, 0.3)
+"""eta_q / eta_w, and lengths of query and readout before the first step, in random directions."""
+QUANTITIES = ("test_error", "training_loss", "cosine")
+DESCENT, STOPPING = "joint-descent", "early-stopping"
+CLEAR = 1e-3
+"""A rise of the predicted test error after its minimum that counts as one."""
+ENGINES = {"tensors": "real tokens", "reduced": "without tokens"}
+"""How the claims call the engines of the two simulations."""
+COLOURS = dict(zip(RATIOS, (GREEN, PURPLE, VERMILION), strict=True))
+LINES = dict(zip(STARTS, (("-", "o", "zero"), ("--", "s", "random")), strict=True))
+
+# Steps at which the simulation is measured, dimension and trials of each engine, and replicas.
+SIZES = profiles(
+    quick=dict(steps=(1, 2, 4, 6, 12, 18), tensors=(200, 10), reduced=(800, 12), replicas=4),
+    paper=dict(
+        steps=(1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 36, 48),
+        tensors=(400, 16),
+        reduced=(1600, 16),
+        replicas=16,
+    ),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work; each simulation of each descent has data of its own."""
+    steps = TwoSteps(ALPHA / 2, eta_q=25.0)  # with half of the samples, as the readout
+    readout = Readout(alpha1=ALPHA / 2)
+    yield piece(
+        predict_references, PROBLEM, steps, readout, load=ALPHA, pooled_alpha1=ALPHA, cost=0.6
+    )
+    last, replicas = sizes.steps[-1], sizes.replicas
+    for i, case in enumerate(itertools.product(RATIOS, STARTS)):
+        yield piece(follow, *case, last, replicas, cost=replicas * (last / 24) ** 2 / 2)
+        for engine in ENGINES:
+            size, trials = getattr(sizes, engine)
+            # Both engines go through n L numbers at each step; without tokens, of all steps before.
+            step = (size / 1600) ** 2 if engine == "tensors" else last * size / 1600 / 2000
+            cost = trials * (0.05 + last * step * 0.5)
+            own = seed_of("joint-training", engine, i, seed)
+            yield piece(train, *case, engine, sizes.steps, size, trials, own, cost=cost)
+
+
+def descent_of(ratio: float, start: float, steps: int) -> JointDescent:
+    """Return the descent with a ratio of step sizes, from weights of some length."""
+    return JointDescent(ALPHA, steps, ETA_W, ratio * ETA_W, ETA_W, start_w=start, start_q=start)
+
+
+def follow(ratio: float, start: float, steps: int, replicas: int) -> Iterator[Row]:
+    """Predict the course of a descent."""
+    model = Attention(descent_of(ratio, start, steps))
+    found = theory.descend(PROBLEM, model, replicas=replicas)
+    for step in range(len(found)):
+        place = {"ratio": ratio, "start": start, "step": step}
+        yield from (course_row(found, name, step, **place) for name in QUANTITIES)
+
+
+def train(
+    ratio: float,
+    start: float,
+    engine: str,
+    steps: tuple[int, ...],
+    dimension: int,
+    trials: int,
+    seed: int,
+) -> Iterator[Row]:
+    """Descend in all trials; besides the quantities, their changes to the last step.
+
+    These are the rise of the test error and the fall of the training loss, in the same trial.
+    """
+    descent = descent_of(ratio, start, steps[-1])
+    mean = follow_trials(descent, steps, dimension, trials, seed, engine)
+    for step in steps:
+        place = {"ratio": ratio, "start": start, "step": step}
+        yield from (mean(name, step, **place) for name in QUANTITIES)
+        yield mean("test_error", -1, step, **place).but(quantity="rise")
+        yield mean("training_loss", step, -1, **place).but(quantity="fall")
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare at each measured step, and where the test error rises again."""
+    for row in rows.where("simulated"):
+        if row.quantity in QUANTITIES:
+            end = row["step"] == sizes.steps[-1] and row["ratio"] == 1
+            key = end and row.quantity == "test_error"
+            yield against_simulation(DESCENT, at(rows, row), row, **_place(row), key=key)
+    for best, last, near in stops(rows):
+        for row in near.where(quantity="rise") if rises(best, last) else ():
+            # A difference of two test errors is off at finite d by as much as the larger one.
+            options = {"shift": DIFFERENCE, "size": last.value, **_place(row)}
+            options["quantity"] = "test_error, last − stop"
+            rise = difference(last, at(rows, row, "test_error"))
+            yield against_simulation(STOPPING, rise, row, **options)
+    fast = [stop for stop in stops(rows) if stop[0]["ratio"] >= 1]
+    sound = all(row.converged for *pair, _ in fast for row in pair)
+    given: dict[str, Any] = {"where": f"{len(fast)} descents", "converged": sound}
+    true = [rises(best, last) and best["step"] > 0 for best, last, _ in fast]
+    name = "test error rises again"
+    yield fraction_true(STOPPING, name, true, curve="theory", key=True, **given)
+    for engine, curve in ENGINES.items():
+        falls = [near.one(quantity="fall", engine=engine) for *_, near in fast]
+        true = [fall.value > 3 * fall.error for fall in falls]
+        given |= {"curve": curve, "engine": engine}
+        yield fraction_true(STOPPING, "training loss still falls", true, **given)
+
+
+def at(rows: Rows, row: Row, quantity: str = "") -> Row:
+    """Return what is predicted after the same step, of the same quantity by default."""
+    wanted = row.but(quantity=quantity or row.quantity)
+    return rows.where(THEORY).beside(wanted, "ratio", "start", "step")
+
+
+def stops(rows: Rows) -> list[tuple[Row, Row, Rows]]:
+    """Return the predicted test error of each descent where it is least and at its end.
+
+    The third is all that was measured at the step nearest to where it is least.
+    """
+    found = []
+    for (ratio, start), course in rows.where(THEORY, "test_error").by("ratio", "start"):
+        best = min(course, key=lambda row: row.value)
+        simulated = rows.where("simulated", ratio=ratio, start=start)
+        near = min(simulated.distinct("step"), key=lambda step: abs(step - best["step"]))
+        found.append((best, course[-1], simulated.where(step=near)))
+    return found
+
+
+def rises(best: Row, last: Row) -> bool:
+    """Whether the predicted test error rises again."""
+    return last.value - best.value > CLEAR
+
+
+def _place(row: Row) -> dict[str, Any]:
+    curve, step = f"η_q/η_w = {row['ratio']:g}", row["step"]
+    group = "from random weights" if row["start"] else "from zero"
+    where = f"{group}, step {step}, d = {row.dimension}"
+    return {"curve": curve, "where": where, "x": float(step), "group": group}
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return the references, and where each descent should stop and does without tokens."""
+    table = []
+    far = rows.where("simulated", "test_error", engine="reduced")
+    for best, last, _ in stops(rows):
+        course = far.where(ratio=best["ratio"], start=best["start"])
+        least = min(course, key=lambda row: row.value)
+        losses = [at(rows, row, "training_loss") for row in (best, last)]
+        table.append((_place(best)["group"], best, least, last, losses))
+    known = References.of(rows, ALPHA)
+    return {"references": known, "eta_w": ETA_W, "random": max(STARTS), "stops": table}
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw the three quantities over the steps."""
+    figure, panels = style.new_figure(11.0, 4.4, 3)
+    titles = (f"test error, n/d = {ALPHA:g}", "training loss", "cosine of the query")
+    for axes, name, title in zip(panels, QUANTITIES, titles, strict=True):
+        for (ratio, start), course in rows.where(THEORY, name).by("ratio", "start"):
+            colour, (line, marker, label) = COLOURS[ratio], LINES[start]
+            style.predicted(axes, course.along("step"), colour, line)
+            far = rows.where("simulated", name, engine="reduced", ratio=ratio, start=start)
+            look = {"fmt": marker, "color": colour, "ms": 4.5}
+            look["label"] = f"$\\eta_q/\\eta_w$ = {ratio:g}, {label}"
+            style.mean_points(axes, far.along("step"), **look)
+        axes.locator_params(axis="x", integer=True)
+        style.axis_text(axes, x="steps", y="", title=title)
+    reference_lines(panels[0], rows)
+    style.log_ticks(panels[0], y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.5))
+    style.joint_legend(figure, ncols=5)
+    return figure
+
+
+EXPERIMENT = Experiment("joint-training", SIZES, work, judge, {"joint_training": draw}, words)

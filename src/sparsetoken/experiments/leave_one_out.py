@@ -1,0 +1,298 @@
+"""Leave-one-out from one fit, against refits and against the predicted test error."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.rows import (
+    CONVERGED,
+    REDUCED,
+    THEORY,
+    Row,
+    Rows,
+    averaged,
+    predicted,
+)
+from sparsetoken.experiments.core.rules import (
+    against_simulation,
+    against_value,
+    fraction_true,
+    report_only,
+)
+from sparsetoken.experiments.core.threshold import fit_power
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
+from sparsetoken.losses import Loss, get_loss
+from sparsetoken.models import Attention
+from sparsetoken.numerics.erm import ReadoutFit
+from sparsetoken.numerics.leave_one_out import leave_one_out
+from sparsetoken.numerics.newton_readout import Point, newton
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import StatusCode
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import Query, Readout
+
+PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
+QUERY, RIDGE = Query(0.9, 1.0), 1e-2
+ALPHA1 = 2.0
+"""Where single samples are left out and the rest is fitted again."""
+LOSSES = {"square": VERMILION, "logistic": BLUE, "squared_hinge": GREEN}
+"""Their colours."""
+CURVED = ("logistic", "squared_hinge")
+"""The losses whose leave-one-out scores are not exact."""
+REFIT_TOLERANCE = 1e-9
+ROUNDING = 1e-8
+"""Of a left-out score where the surrogate is exact: the tolerance of the fits."""
+SURROGATE, ESTIMATE = "leave-one-out-surrogate", "leave-one-out-estimates-test-error"
+
+SIZES = profiles(
+    # Refits are (d, training sets, samples left out of each). There are so many loads on a line
+    # of theory between two that are estimated, from `trials` training sets each.
+    quick=dict(
+        refits=((50, 40, 25), (100, 24, 12), (200, 12, 12), (400, 12, 14)),
+        dimension=250,
+        trials=40,
+        between=1,
+    ),
+    paper=dict(
+        refits=((50, 160, 50), (100, 80, 50), (200, 60, 50), (400, 40, 50), (800, 16, 25)),
+        dimension=1000,
+        trials=80,
+        between=3,
+    ),
+    alphas=(0.5, 1.0, 2.0, 4.0),
+    key=(2.0,),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work; all losses see the same training sets."""
+    loads = list(sizes.alphas)
+    for a, b in itertools.pairwise(sizes.alphas):
+        loads += [a * (b / a) ** (i / (sizes.between + 1)) for i in range(1, sizes.between + 1)]
+    for loss in LOSSES:
+        rate = 0.2 if loss == "logistic" else 0.05
+        yield piece(predict, loss, tuple(sorted(loads)), cost=rate * len(loads))
+        for i, (d, sets, samples) in enumerate(sizes.refits):
+            own = seed_of("leave-one-out", "refit", i, seed)
+            cost = sets * samples * 0.015 * (d / 400) ** 2
+            yield piece(refit, loss, d, sets, samples, own, cost=cost)
+        d, trials = sizes.dimension, sizes.trials
+        for i, alpha1 in enumerate(sizes.alphas):
+            own = seed_of("leave-one-out", "estimate", i, seed)
+            cost = trials * 0.01 * alpha1 * (d / 250) ** 2.3
+            yield piece(estimate, loss, alpha1, d, trials, own, cost=cost)
+
+
+def predict(loss: str, loads: tuple[float, ...]) -> Iterator[Row]:
+    """Predict test error, AUC and training error at all loads."""
+    for alpha1 in loads:
+        found = theory.predict(PROBLEM, Attention(QUERY), Readout(loss, RIDGE, alpha1))
+        for name in ("test_error", "auc", "training_error"):
+            error = found.numerical_error
+            yield predicted(found, name, error=error, loss=loss, alpha1=alpha1)
+
+
+def draw_set(
+    alpha1: float, d: int, seed: int, trial: int
+) -> tuple[Float[np.ndarray, "n d"], Int[np.ndarray, " n"]]:
+    """Return the features and labels of a training set."""
+    return simulation.draw_training_set(
+        PROBLEM, Attention(QUERY), alpha1, dimension=d, seed=seed, trial=trial
+    )
+
+
+def refit(loss: str, d: int, sets: int, samples: int, seed: int) -> Iterator[Row]:
+    """Compare leave-one-out scores, and those of the fit itself, with scores of refits."""
+    errors, changes, converged = [], [], True
+    for trial in range(sets):
+        F, y = draw_set(ALPHA1, d, seed, trial)
+        found = leave_one_out(F, y, get_loss(loss), RIDGE)
+        left = np.random.default_rng((seed, trial)).choice(len(y), samples, replace=False)
+        again = [without(i, F, y, get_loss(loss), found.fit) for i in left]
+        scores = np.array([score for score, _ in again])
+        errors.append(found.scores[left] - scores)
+        changes.append(found.fit.scores[left] - scores)
+        converged &= found.converged and all(ended for _, ended in again)
+    for name, differences in (("surrogate_error", errors), ("change", changes)):
+        squares = np.concatenate(differences) ** 2
+        root = math.sqrt(squares.mean())
+        error = float(np.std(squares, ddof=1)) / math.sqrt(len(squares)) / (2 * root)
+        roots = tuple(float(np.sqrt(np.mean(some**2))) for some in differences)
+        status = _status(converged)
+        yield Row("refits", name, root, error, {"loss": loss}, REDUCED, d, sets, status, roots)
+
+
+def without(
+    i: int, F: Float[np.ndarray, "n d"], y: Int[np.ndarray, " n"], loss: Loss, fit: ReadoutFit
+) -> tuple[float, bool]:
+    """Fit all samples but one, from the fit to all; return its score and whether it converged."""
+    n, others = len(y), np.arange(len(y)) != i
+    centre, labels = F[others].mean(axis=0), y[others]
+    start = Point(fit.w, fit.b + centre @ fit.w, fit.scores[others])
+    end, residual, _ = newton(
+        F[others] - centre,
+        lambda z: loss.slope(labels, z),
+        lambda z: loss.curvature(labels, z),
+        RIDGE * n / (n - 1),
+        start,
+        REFIT_TOLERANCE,
+        100,
+    )
+    return float((F[i] - centre) @ end.w + end.b), residual <= REFIT_TOLERANCE
+
+
+def _status(converged: bool) -> str:
+    return CONVERGED if converged else str(StatusCode.MAX_ITERATIONS)
+
+
+def estimate(loss: str, alpha1: float, d: int, trials: int, seed: int) -> list[Row]:
+    """Estimate test error and AUC of `trials` training sets by leaving out each sample.
+
+    The spread is the standard deviation of the estimates of the test error over training sets, in
+    units of the binomial error that each states.
+    """
+    drawn = (draw_set(alpha1, d, seed, trial) for trial in range(trials))
+    found = [leave_one_out(F, y, get_loss(loss), RIDGE) for F, y in drawn]
+    at: dict[str, Any] = {"loss": loss, "alpha1": alpha1, "series": "estimated"}
+    at |= {"dimension": d, "engine": REDUCED}
+    at["status"] = _status(all(one.converged for one in found))
+    errors = averaged([one.test_error for one in found], **at)
+    stated = float(np.mean([one.standard_error for one in found]))
+    spread = float(np.std(errors.values, ddof=1)) / stated if stated > 0 else math.nan
+    error = spread / math.sqrt(2 * (trials - 1))
+    return [
+        errors,
+        averaged([one.auc for one in found], "auc", **at),
+        errors.but(quantity="spread", value=spread, error=error, values=()),
+    ]
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare leave-one-out scores with refits, and the estimates with the theory."""
+    exact = rows.where("refits", "surrogate_error", loss="square")
+    yield against_value(
+        SURROGATE,
+        "surrogate_error",
+        curve="square",
+        where="square loss, largest over d",
+        expected=0.0,
+        found=max(row.value for row in exact),
+        allowance=ROUNDING,
+        converged=exact.converged,
+        engine=REDUCED,
+        key=True,
+    )
+    for loss in CURVED:
+        errors = rows.where("refits", "surrogate_error", loss=loss)
+        power = power_of(errors)
+        first, last = errors[0].dimension, errors[-1].dimension
+        place: dict[str, Any] = {"curve": loss, "where": f"{named(loss)}, d = {first} to {last}"}
+        given: dict[str, Any] = {"converged": errors.converged, "engine": REDUCED, "key": True}
+        shrinks = power.value + 3 * power.error < 0
+        yield fraction_true(SURROGATE, "error shrinks", [shrinks], **place, **given)
+        yield report_only(SURROGATE, power, **place)
+    for row in rows.where("estimated"):
+        if row.quantity != "spread":
+            alpha1, where = row["alpha1"], f"{named(row['loss'])}, α₁ = {row['alpha1']:g}"
+            options: dict[str, Any] = {"curve": row["loss"], "where": where, "x": alpha1}
+            expected = rows.where(THEORY).beside(row, "loss", "alpha1")
+            yield against_simulation(ESTIMATE, expected, row, **options, key=alpha1 in sizes.key)
+
+
+def power_of(errors: Sequence[Row]) -> Row:
+    """Return the power of d that errors at several dimensions follow."""
+    values, standard_errors = [row.value for row in errors], [row.error for row in errors]
+    power = fit_power([row.dimension for row in errors], values, standard_errors)
+    status = _status(all(row.converged for row in errors))
+    trials = sum(row.trials for row in errors)
+    changes = {"value": power.value, "error": power.error, "trials": trials, "status": status}
+    return errors[-1].but(quantity="power of d", **changes)
+
+
+def named(loss: str) -> str:
+    """Return the name of a loss for readers."""
+    return f"{loss.replace('_', ' ')} loss"
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return what the page needs."""
+    estimates = [c for c in comparisons if c.claim == ESTIMATE and c.quantity == "test_error"]
+    errors = rows.where("refits", "surrogate_error")
+    curved = [(loss, errors.where(loss=loss)) for loss in CURVED]
+    return {
+        "alpha1": ALPHA1,
+        "query": QUERY,
+        "ridge": RIDGE,
+        "exact": max(row.value for row in errors.where(loss="square")),
+        "shrinkage": [
+            (
+                named(loss),
+                some[0],
+                some[-1],
+                power_of(some),
+                rows.where("refits", "change", loss=loss)[-1],
+            )
+            for loss, some in curved
+        ],
+        "furthest": max(estimates, key=lambda c: abs(c.measured - c.theory)),
+        "spreads": [row.value for row in rows.where("estimated", "spread")],
+    }
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw errors against d (left), and estimated and exact test error (right)."""
+    figure, (left, right) = style.new_figure(9.6, 4.3, 2)
+    refits, estimated = rows.where("refits"), rows.where("estimated", "test_error")
+    for (loss, name), some in refits.by("loss", "quantity"):
+        if loss in CURVED:
+            line, points = "-" if name == "surrogate_error" else ":", some.along("dimension")
+            left.plot(
+                *zip(*((d, row.value) for d, row in points), strict=True), line, c=LOSSES[loss]
+            )
+            style.measured(left, points, LOSSES[loss])
+    for loss, colour in LOSSES.items():
+        style.measured(right, estimated.where(loss=loss).along("alpha1"), colour)
+        for name, line in (("test_error", "-"), ("training_error", "--")):
+            curve = rows.where(THEORY, name, loss=loss).along("alpha1")
+            style.predicted(right, curve, colour, line)
+    left.set_yscale("log")
+    style.log_ticks(left, x=sorted(refits.distinct("dimension")))
+    style.load_axis(right, estimated.distinct("alpha1"))
+    right.set_ylim(0, None)
+    title = f"difference of scores from refits, α₁ = {ALPHA1:g}"
+    style.axis_text(left, x="d", y="root mean square", title=title)
+    style.axis_text(right, x="α₁ = n₁ / d", y="error", title="share of wrong signs")
+    shown = [row for row in (*refits, *estimated, *rows.where(THEORY)) if row.quantity != "auc"]
+    figure.legend(handles=_entries(Rows(shown).converged), loc="outside upper center", ncols=4)
+    return figure
+
+
+def _entries(converged: bool) -> list[Line2D]:
+    looks: dict[str, dict[str, Any]] = {
+        "leave-one-out": {"ls": "none", "marker": "o"},
+        "change by leaving out": {"ls": ":"},
+        "test error, exact": {},
+        "training error, exact": {"ls": "--"},
+    }
+    if not converged:
+        looks["not converged"] = {"ls": "none", "marker": "o", "mfc": "none", "mec": GREY}
+    grey: dict[str, Any] = {"color": GREY, "mec": "white"}
+    return [
+        *(Line2D([], [], color=colour, label=named(loss)) for loss, colour in LOSSES.items()),
+        *(Line2D([], [], label=label, **{**grey, **look}) for label, look in looks.items()),
+    ]
+
+
+EXPERIMENT = Experiment("leave-one-out", SIZES, work, judge, {"leave_one_out": draw}, words)

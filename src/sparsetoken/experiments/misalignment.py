@@ -1,0 +1,319 @@
+"""When attention loses to mean pooling, and what alignment is worth for long sequences."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows, predicted
+from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
+from sparsetoken.models import Attention, Model, Pooled
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results.record import Numbers
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import Query, Readout
+
+LENGTH = 10
+SHARPNESS = 1.0
+TOLERANCE = 1e-3
+ABUNDANT = (200.0, 800.0)
+"""Values of alpha1 from which test errors are carried to infinite data, where any d will do."""
+SMALL = 10
+"""The dimension there."""
+LOST, CROSSED = "misaligned-attention-loses", "crossing-at-finite-load"
+FALLS = "residual-error-falls-with-alignment"
+
+SIZES = profiles(
+    quick=dict(
+        dimension=300,
+        trials=12,
+        alphas=(2.0, 8.0),
+        cosines=(0.0, 0.1, 0.35, 0.6),  # that are simulated
+        lengths=(4, 10, 30, 100),
+        residual=(0.0, 0.35, 1.0),  # cosines whose error is carried to infinite data
+        abundant_trials=10,
+        curve_points=17,
+    ),
+    paper=dict(
+        dimension=1000,
+        trials=20,
+        alphas=(2.0, 4.0, 8.0, 16.0),
+        cosines=(0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75, 1.0),
+        lengths=(4, 10, 30, 100, 300),
+        residual=(0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
+        abundant_trials=20,
+        curve_points=41,
+    ),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work; alpha1 is inf for the limit of infinite data."""
+    lengths = sorted({LENGTH, *sizes.lengths})
+    grid = np.linspace(0, 1, sizes.curve_points).round(6).tolist()
+    cosines = np.array(sorted({*grid, *sizes.cosines, *sizes.residual}))
+    places = [(LENGTH, a) for a in sizes.alphas] + [(length, math.inf) for length in lengths]
+    for length, alpha1 in places:
+        cost = 0.022 * sizes.curve_points * (1 + length / 40)
+        for model, s in (("attention", cosines), ("pooled", 0.0)):
+            own = {"tolerance": TOLERANCE / 2, "cost": cost if model == "attention" else 0.05}
+            yield _piece(theory.predict, model, s, length, alpha1, **own)
+        yield piece(find_crossing, length, alpha1, cost=0.5 * cost)
+    queries = [("attention", s) for s in sizes.cosines]
+    for i, alpha1 in enumerate(sizes.alphas):
+        # Attention and pooling are compared at the same load: they share the seed.
+        options = {"dimension": sizes.dimension, "trials": sizes.trials}
+        options |= {"seed": seed_of("misalignment", i, seed)}
+        cost = sizes.trials * (0.04 + 0.02 * (sizes.dimension / 600) ** 3 * alpha1)
+        for model, s in (*queries, ("pooled", 0.0)):
+            yield _piece(simulation.simulate, model, s, LENGTH, alpha1, cost=cost, **options)
+    queries = [("pooled", 0.0), *(("attention", s) for s in sizes.residual)]
+    for (i, length), (j, alpha1) in itertools.product(enumerate(lengths), enumerate(ABUNDANT)):
+        options = {"dimension": SMALL, "trials": sizes.abundant_trials}
+        options |= {"seed": seed_of("misalignment", "abundant", i, j, seed)}
+        cost = sizes.abundant_trials * alpha1 * SMALL * (20 + length) * 7e-8
+        for model, s in queries:
+            given = (simulation.simulate, model, s, length, alpha1)
+            yield _piece(*given, series="abundant", cost=cost, **options)
+
+
+def _piece(
+    work: Any, model: str, cosine: Numbers, length: int, alpha1: float, **options: Any
+) -> Piece:
+    """Plan the test error of a model; the cosine of the pooled one, which has no query, is 0."""
+    at: dict[str, Any] = {"model": model, "length": length, "alpha1": alpha1}
+    at |= {} if np.ndim(cosine) else {"cosine": cosine}
+    given = setting(model, length, alpha1, cosine)
+    return piece(work, *given, rows=("test_error",), at=at, **options)
+
+
+def setting(
+    model: str, length: int, alpha1: float, cosine: Numbers
+) -> tuple[SparseTokenProblem, Model, Readout]:
+    """Return problem, model and readout; attention has a query of this cosine."""
+    classifier = Attention(Query(cosine, SHARPNESS)) if model == "attention" else Pooled()
+    return SparseTokenProblem(length, 1, 5.0, 0.5), classifier, Readout("square", 1e-5, alpha1)
+
+
+def find_crossing(length: int, alpha1: float) -> Iterator[Row]:
+    """Solve for the cosine at which both models have one error; predict attention there anew."""
+    problem, _, readout = setting("pooled", length, alpha1, 0.0)
+    at = {"length": length, "alpha1": alpha1}
+    found = theory.critical_cosine(problem, readout, sharpness=SHARPNESS, tolerance=TOLERANCE)
+    yield predicted(found, "cosine", "crossing", float(found.numerical_error), **at)
+    yield predicted(found, "test_error", "crossing", **at).but(quantity="pooled")
+    s = found.cosine if math.isfinite(found.cosine) else 0.0
+    given = setting("attention", length, alpha1, s)
+    again = theory.predict(*given, tolerance=TOLERANCE / 2)
+    yield predicted(again, "test_error", "crossing", **at).but(quantity="attention")
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare with infinite data, at each finite load, and by length."""
+    yield from _crossing(LOST, rows, math.inf)
+    for alpha1 in sizes.alphas:
+        yield from _crossing(CROSSED, rows, alpha1)
+        found = rows.where("simulated", alpha1=alpha1)
+        yield _winners(CROSSED, rows, alpha1, found, load(alpha1))
+        for row in found:
+            where = f"{_query(row)}{load(alpha1)}, d = {row.dimension}"
+            yield _judged(CROSSED, rows, row, where)
+    yield from (_falls(rows, length) for length in sizes.lengths)
+    limits = carried(rows)
+    loads = " and ".join(f"{alpha1:g}" for alpha1 in ABUNDANT)
+    for row in limits:
+        claim = LOST if row["length"] == LENGTH else FALLS
+        where = f"L = {row['length']}, {_query(row)}α₁ = {loads} carried to ∞"
+        # With infinite data the theory is exact at every dimension.
+        yield _judged(claim, rows, row, where, shift=NO_SHIFT)
+    yield _winners(LOST, rows, math.inf, limits.where(length=LENGTH), "carried to α₁ = ∞")
+
+
+def carried(rows: Rows) -> Rows:
+    """Return the measured test errors carried to infinite data."""
+    places = rows.where("abundant").by("length", "model", "cosine")
+    limits = [carried_to_infinity(some, [row["alpha1"] for row in some]) for _, some in places]
+    return Rows(row.but(alpha1=math.inf) for row in limits)
+
+
+def load(alpha1: float) -> str:
+    """Return a load for readers."""
+    return "α₁ = ∞" if math.isinf(alpha1) else f"α₁ = {alpha1:g}"
+
+
+def _query(row: Row) -> str:
+    return f"s = {row['cosine']:g}, " if row["model"] == "attention" else ""
+
+
+def _judged(claim: str, rows: Rows, row: Row, where: str, **shift: Any) -> Comparison:
+    """Compare a measured test error with the theory."""
+    return against_simulation(
+        claim,
+        rows.where(THEORY).beside(row, "length", "alpha1", "model", "cosine"),
+        row,
+        curve=row["model"],
+        where=where,
+        x=row["cosine"],
+        group=load(row["alpha1"]),
+        **shift,
+    )
+
+
+def crossing(rows: Rows, quantity: str, alpha1: float, length: int = LENGTH) -> Row:
+    """Return the critical cosine, or the predicted error of pooled or attention there."""
+    return rows.one("crossing", quantity, length=length, alpha1=alpha1)
+
+
+def _winners(claim: str, rows: Rows, alpha1: float, found: Rows, where: str) -> Comparison:
+    """Judge which model has the smaller measured error."""
+    critical = crossing(rows, "cosine", alpha1)
+    pooled, right = found.one(model="pooled"), []
+    for row in found.where(model="attention"):
+        gap = row.value - pooled.value
+        clear = abs(gap) > 3 * math.hypot(row.error, pooled.error)
+        right.append(clear and (gap > 0) == (row["cosine"] < critical.value))
+    return fraction_true(
+        claim,
+        "share of measured cosines where the predicted model wins by 3 standard errors",
+        right,
+        curve="attention",
+        where=f"{len(right)} cosines, {where}",
+        converged=critical.converged and found.converged,
+        engine="reduced",
+        key=True,
+    )
+
+
+def line(rows: Rows, alpha1: float, length: int = LENGTH) -> list[Row]:
+    """Return the predicted errors of attention by rising cosine."""
+    found = rows.where(THEORY, length=length, alpha1=alpha1, model="attention")
+    return [row for _, row in found.along("cosine")]
+
+
+def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
+    """Compare both errors at the crossing, and judge who wins on either side of it."""
+    critical, pooled, again = (
+        crossing(rows, quantity, alpha1) for quantity in ("cosine", "pooled", "attention")
+    )
+    yield against_value(
+        claim,
+        "test_error",
+        curve="attention",
+        where=f"the crossing, s = {critical.value:.4f}, {load(alpha1)}",
+        expected=pooled.value,
+        found=again.value,
+        # The slope of the error in s is below 1.5 here: what the tolerance in s allows.
+        allowance=1.5 * TOLERANCE,
+        error=again.error,
+        x=critical.value,
+        converged=critical.converged and again.converged,
+    )
+    # On the crossing itself the tolerance decides, not the order.
+    off = [r for r in line(rows, alpha1) if abs(r["cosine"] - critical.value) > 2 * TOLERANCE]
+    yield fraction_true(
+        claim,
+        "share of cosines where the predicted model wins",
+        [(row.value > pooled.value) == (row["cosine"] < critical.value) for row in off],
+        curve="attention",
+        where=f"{len(off)} cosines, {load(alpha1)}",
+        converged=all(row.converged for row in off),
+        key=True,
+    )
+
+
+def _falls(rows: Rows, length: int) -> Comparison:
+    found = line(rows, math.inf, length)
+    steps = [b.value < a.value for a, b in itertools.pairwise(found)]
+    ends = f"s = {found[0]['cosine']:g} to {found[-1]['cosine']:g}"
+    return fraction_true(
+        FALLS,
+        "share of steps in the cosine that lower the error",
+        steps,
+        curve=f"L = {length}",
+        where=f"L = {length}, {len(steps)} steps from {ends}",
+        converged=all(row.converged for row in found),
+        key=True,
+    )
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return the crossings, the ends of the lines of infinite data, and the largest |z|."""
+    return {
+        "limit": crossing(rows, "cosine", math.inf),
+        "crossings": [crossing(rows, "cosine", alpha1) for alpha1 in sizes.alphas],
+        "lines": [line(rows, math.inf, length) for length in sizes.lengths],
+        "largest": largest_z(comparisons),
+    }
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw infinite data, the largest and the smallest finite alpha1, and the lengths."""
+    figure, panels = style.new_figure(11.4, 3.9, 4)
+    alphas = sorted(rows.where("simulated").distinct("alpha1"))
+    for axes, alpha1 in zip(panels, (math.inf, alphas[-1], alphas[0]), strict=False):
+        _models(axes, rows, alpha1)
+        name = "infinite data" if math.isinf(alpha1) else load(alpha1)
+        y = "test error" * math.isinf(alpha1)
+        style.axis_text(axes, x="cosine s of the query", y=y, title=name)
+        axes.set_ylim(0, 0.5)
+    _lengths(panels[-1], rows)
+    marks = [(Line2D([], [], color=COLOURS[name]), name) for name in ("attention", "pooled")]
+    disc = Line2D([], [], marker="o", color=GREY, mec="white", linestyle="none")
+    cross = Line2D([], [], marker="X", color="black", linestyle="none", ms=7)
+    marks += [(disc, "simulation"), (cross, "crossing")]
+    figure.legend(*zip(*marks, strict=True), loc="outside upper center", ncols=len(marks))
+    return figure
+
+
+def _models(axes: Axes, rows: Rows, alpha1: float) -> None:
+    known = line(rows, alpha1)
+    pooled = rows.one(THEORY, length=LENGTH, alpha1=alpha1, model="pooled")
+    for name, values in (("attention", known), ("pooled", [pooled] * len(known))):
+        at = [row["cosine"] for row in known]
+        style.predicted(axes, list(zip(at, values, strict=True)), COLOURS[name])
+        found = rows.where("simulated", model=name, alpha1=alpha1)
+        style.measured(axes, found.along("cosine"), COLOURS[name])
+    _mark(axes, rows, alpha1, LENGTH)
+
+
+def _mark(axes: Axes, rows: Rows, alpha1: float, length: int) -> None:
+    x, y = (crossing(rows, quantity, alpha1, length) for quantity in ("cosine", "pooled"))
+    if x.converged:
+        axes.plot([x.value], [y.value], "X", color="black", mec="white", ms=8.5, zorder=4)
+
+
+def _lengths(axes: Axes, rows: Rows) -> None:
+    lengths = sorted(rows.where(THEORY).distinct("length"))
+    for length, colour in zip(lengths, SEQUENCE, strict=False):
+        known = line(rows, math.inf, length)
+        style.predicted(axes, [(row["cosine"], row) for row in known], colour)
+        axes.annotate(
+            f"L = {length}",
+            (known[-1]["cosine"], known[-1].value),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=colour,
+        )
+        _mark(axes, rows, math.inf, length)
+    axes.set_xlim(-0.05, 1.35)
+    axes.set_xticks([0, 0.5, 1])
+    style.log_ticks(axes, y=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5))
+    style.axis_text(axes, x="cosine s of the query", y="", title="infinite data, by length")
+
+
+EXPERIMENT = Experiment("misalignment", SIZES, work, judge, {"misalignment": draw}, words)

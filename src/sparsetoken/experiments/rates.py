@@ -1,0 +1,321 @@
+"""Two rates: of the query's alignment in alpha0, and of the test error in alpha1."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
+from sparsetoken.experiments.core.rows import (
+    REDUCED,
+    THEORY,
+    Row,
+    Rows,
+    averaged,
+    measured,
+    predicted,
+)
+from sparsetoken.experiments.core.rules import against_simulation, against_value
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import COLOURS, SEQUENCE
+from sparsetoken.models import Attention, Pooled, Vectorized
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results.record import Numbers
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import Query, Readout, TwoSteps
+
+SETTINGS = {
+    "balanced": (SparseTokenProblem(10, 3, 6.0, 0.5), TwoSteps(eta_q=1.0)),
+    "rare positives": (SparseTokenProblem(10, 3, 6.0, 0.2), TwoSteps(eta_q=1.0)),
+    "anti-aligned": (
+        SparseTokenProblem(20, 2, 3.0, 0.2),
+        TwoSteps(eta_w=0.1, eta_b=0.1, eta_q=1.0, loss="square"),
+    ),
+}
+"""Of the first rate: problems and the steps that find their query."""
+PROBLEM = SparseTokenProblem(length=5, informative=2, strength=2.0, positive_rate=0.3)
+QUERY = Query(cosine=0.5, sharpness=1.5)
+MODELS = {"attention": Attention(QUERY), "pooled": Pooled(), "vectorized": Vectorized()}
+WEIGHTS = {"attention": 1, "pooled": 1, "vectorized": PROBLEM.length}
+"""Of the second rate: models, and their weights per dimension."""
+LINEAR = ("pooled", "vectorized")
+ABUNDANT = (200.0, 800.0)
+"""Samples over weights from which test errors are carried to infinite data, where any d will do."""
+ABUNDANT_SIZES = (50, 16)
+"""Weights and trials there; the errors are known to 1 part in 2000."""
+NODES = 2048
+FAR = 1e4
+"""The number of samples over the dimension at which the theory is compared with its rate."""
+ALIGNMENT, DATA = "alignment-rate", "infinite-data-rate"
+SHARED = "vectorized-and-pooled-share-the-limit"
+GAP, EXCESS, SLOPE = "α₀ (1 − |s|)", "α₁ (E − E∞)", "log-log slope"
+
+SIZES = profiles(
+    quick=dict(
+        alpha0s=(10.0, 30.0, 100.0, 300.0),
+        dimension=600,  # and trials, of the query
+        trials=30,
+        alphas=(5.0, 10.0, 20.0),  # times the weights per dimension
+        weights=160,  # and trials, of the test error
+        fits=75,
+    ),
+    paper=dict(
+        alpha0s=(10.0, 30.0, 100.0, 300.0, 1000.0),
+        dimension=1000,
+        trials=100,
+        alphas=(5.0, 10.0, 20.0, 40.0),
+        weights=400,
+        fits=200,
+    ),
+    line_points=17,
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    for name in SETTINGS:
+        yield piece(predict_gaps, name, sizes.line_points, sizes.alpha0s, cost=0.05)
+        for i, alpha0 in enumerate(sizes.alpha0s):
+            own = (sizes.dimension, sizes.trials, seed_of("rates", name, i, seed))
+            cost = sizes.trials * alpha0 * sizes.dimension * 1.7e-7
+            yield piece(simulate_gap, name, alpha0, *own, cost=cost)
+    for model in MODELS:
+        alphas = tuple(WEIGHTS[model] * alpha1 for alpha1 in sizes.alphas)
+        cost = 0.5 if model == "attention" else 0.1
+        yield piece(predict_excess, model, sizes.line_points, alphas, cost=cost)
+        cost = sizes.fits * 0.045 * (sizes.weights / 200) ** 3
+        for i, load in enumerate(sizes.alphas):
+            own = (sizes.weights, sizes.fits, seed_of("rates", model, i, seed))
+            yield piece(simulate_error, "simulated", model, load, *own, cost=cost)
+    for model, (i, load) in itertools.product(LINEAR, enumerate(ABUNDANT)):
+        own = (*ABUNDANT_SIZES, seed_of("rates", "abundant", model, i, seed))
+        yield piece(simulate_error, "abundant", model, load, *own, cost=1.6)
+
+
+def _steps(name: str, alpha0: Numbers) -> tuple[SparseTokenProblem, TwoSteps]:
+    problem, steps = SETTINGS[name]
+    return problem, dataclasses.replace(steps, alpha0=alpha0)
+
+
+def predict_gaps(name: str, points: int, others: tuple[float, ...]) -> Iterator[Row]:
+    """Predict 1 - |s| on a line, other places among it; its rate C and the cosine at the end."""
+    line = sorted({*np.geomspace(1, FAR, points).tolist(), *others})
+    found = theory.align(*_steps(name, np.array(line)))
+    for alpha0, at in zip(line, found, strict=True):
+        gap = predicted(at, "cosine", curve=name, load=alpha0)
+        yield gap.but(quantity="misalignment", value=1 - abs(gap.value))
+    yield predicted(at, "rate", curve=name)
+    yield predicted(at, "cosine", curve=name)
+
+
+def simulate_gap(name: str, alpha0: float, dimension: int, trials: int, seed: int) -> list[Row]:
+    """Measure 1 - |s|."""
+    found = simulation.align(*_steps(name, alpha0), dimension=dimension, trials=trials, seed=seed)
+    gaps = 1 - np.abs(found.trials.cosine)
+    at: dict[str, Any] = {"curve": name, "load": alpha0}
+    return [averaged(gaps, "misalignment", dimension=dimension, engine=REDUCED, **at)]
+
+
+def readout_of(alpha1: float) -> Readout:
+    """Return the readout of a load, without a ridge."""
+    return Readout("square", 0.0, alpha1)
+
+
+def predict_excess(model: str, points: int, others: tuple[float, ...]) -> Iterator[Row]:
+    """Predict E(alpha1) - E(inf) on a line, other places among it; the limit and the rate.
+
+    All are on one set of nodes: their differences are then exact, far below the error of the
+    nodes themselves. The limit is also predicted with as many nodes as it needs.
+    """
+    line = sorted({*np.geomspace(2.0 * WEIGHTS[model], FAR, points).tolist(), *others})
+    readouts = [readout_of(alpha1) for alpha1 in (*line, math.inf)]
+    *found, end = theory.predict_readouts(PROBLEM, MODELS[model], readouts, nodes=NODES)
+    limit = predicted(end, "test_error", curve=model).but(quantity="limit")
+    yield limit
+    for alpha1, at in zip(line, found, strict=True):
+        row = predicted(at, "test_error", curve=model, load=alpha1)
+        status = row.status if limit.converged else limit.status
+        yield row.but(quantity="excess", value=row.value - limit.value, error=0.0, status=status)
+    first_order = theory.approach_to_infinite_data(PROBLEM, MODELS[model])
+    yield Row(THEORY, "rate", first_order.rate, first_order.rate_error, {"curve": model})
+    end = theory.predict(PROBLEM, MODELS[model], readout_of(math.inf))
+    yield predicted(end, "test_error", curve=model, load=math.inf)
+
+
+def simulate_error(
+    series: str, model: str, load: float, weights: int, trials: int, seed: int
+) -> list[Row]:
+    """Measure the test error at a number of samples over weights; the dimension counts weights."""
+    per = WEIGHTS[model]
+    given, d = (PROBLEM, MODELS[model], readout_of(per * load)), weights // per
+    found = simulation.simulate(*given, dimension=d, trials=trials, seed=seed)
+    at: dict[str, Any] = {"curve": model, "load": per * load}
+    return [measured(found, "test_error", series, dimension=weights, **at)]
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare both rates, and the limits of vectorized and pooled."""
+    for name in SETTINGS:
+        yield from _alignment(name, rows)
+    for model in MODELS:
+        yield from _data(model, rows)
+    pooled, vectorized = (limit_of(rows, model) for model in LINEAR)
+    yield against_value(
+        SHARED,
+        "test_error",
+        curve="vectorized",
+        where="α₁ = ∞, against pooled",
+        expected=pooled.value,
+        found=vectorized.value,
+        allowance=1e-9,  # Newton's last step, squared; both laws are exact
+        converged=pooled.converged and vectorized.converged,
+        key=True,
+    )
+    found = []
+    for model in LINEAR:
+        some = rows.where("abundant", curve=model)
+        found.append(carried_to_infinity(some, [row["load"] / WEIGHTS[model] for row in some]))
+    loads = " and ".join(f"{load:g}" for load in ABUNDANT)
+    place: dict[str, Any] = {"where": f"n₁ = {loads} × weights, carried to ∞", "shift": NO_SHIFT}
+    yield against_simulation(SHARED, *found, curve="vectorized, pooled", **place)
+    for model, row in zip(LINEAR, found, strict=True):
+        yield against_simulation(SHARED, pooled, row, curve=model, **place)
+
+
+def limit_of(rows: Rows, model: str) -> Row:
+    """Return the predicted test error of infinite data."""
+    return rows.one(THEORY, "test_error", curve=model, load=math.inf)
+
+
+def _alignment(name: str, rows: Rows) -> Iterator[Comparison]:
+    known = rows.where(THEORY, "misalignment", curve=name)
+    before, last = known[-2:]
+    scaled_before, scaled = (row["load"] * row.value for row in (before, last))
+    yield against_value(
+        ALIGNMENT,
+        GAP,
+        curve=name,
+        where=f"α₀ = {last['load']:g}, against C",
+        expected=rows.one(THEORY, "rate", curve=name).value,
+        found=scaled,
+        # The next order in 1/alpha0 falls as 1/alpha0: from the last step of the line on,
+        # no more remains than that step over (ratio of the two alpha0 - 1).
+        allowance=1.1 * abs(scaled - scaled_before) / (last["load"] / before["load"] - 1) + 1e-9,
+        converged=last.converged,
+        key=True,
+    )
+    for row in rows.where("simulated", "misalignment", curve=name):
+        yield against_simulation(
+            ALIGNMENT,
+            known.beside(row, "load"),
+            row,
+            curve=name,
+            where=f"α₀ = {row['load']:g}",
+            x=row["load"],
+            group="alignment",
+            key=row["load"] == 100,
+        )
+
+
+def _data(model: str, rows: Rows) -> Iterator[Comparison]:
+    known, rate = rows.where(THEORY, "excess", curve=model), rows.one(THEORY, "rate", curve=model)
+    last = known[-1]
+    yield against_value(
+        DATA,
+        EXCESS,
+        curve=model,
+        where=f"α₁ = {last['load']:g}, against the rate from first-order theory",
+        expected=rate.value,
+        found=last["load"] * last.value,
+        # The next order is of relative size (weights per dimension)/alpha1 times a few; the
+        # rate itself is found with other nodes, whose error is a few thousandths.
+        allowance=(10 * WEIGHTS[model] / last["load"] + 3e-3) * rate.value,
+        error=rate.error,
+        converged=last.converged,
+        key=True,
+    )
+    far = [row for row in known if row["load"] >= FAR / 10]
+    x, y = np.log([row["load"] for row in far]), np.log([row.value for row in far])
+    yield against_value(
+        DATA,
+        SLOPE,
+        curve=model,
+        where=f"theory, α₁ from {FAR / 10:g} to {FAR:g}",
+        expected=-1.0,
+        found=float(np.polyfit(x, y, 1)[0]),
+        # The second order is (weights per dimension)/alpha1 at most times a few.
+        allowance=10 * WEIGHTS[model] / (FAR / 10),
+        converged=known.converged,
+    )
+    for row in excesses(rows).where(curve=model):
+        yield against_simulation(
+            DATA,
+            known.beside(row, "load").but(error=limit_of(rows, model).error),
+            row,
+            curve=model,
+            where=f"α₁ = {row['load']:g}",
+            x=row["load"],
+            group="data",
+            # With infinite data the theory is exact at every d: only the excess feels d,
+            # as test errors do.
+            shift=SHIFTS["test_error"],
+        )
+
+
+def excesses(rows: Rows) -> Rows:
+    """Return the measured test errors less their predicted limits."""
+    limits = {row["curve"]: row.value for row in rows.where(THEORY, "limit")}
+    return Rows(
+        row.but(quantity="excess", value=row.value - limits[row["curve"]])
+        for row in rows.where("simulated", "test_error")
+    )
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return what the page needs."""
+    of = {name: [c for c in comparisons if c.quantity == name] for name in (GAP, EXCESS, SLOPE)}
+    turned = rows.where(THEORY, "cosine")
+    return {
+        "far": FAR,
+        "gaps": of[GAP],
+        "excesses": of[EXCESS],
+        "slopes": of[SLOPE],
+        "away": [row["curve"] for row in turned if row.value < 0],
+        "limits": {model: limit_of(rows, model) for model in LINEAR},
+    }
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw 1 - |s| and the excess error with their predicted asymptotes, on logarithmic axes."""
+    figure, (left, right) = style.new_figure(9.6, 4.2, 2)
+    settings = dict(zip(SETTINGS, SEQUENCE[::2], strict=True))
+    models = {model: COLOURS[model] for model in MODELS}
+    rows += excesses(rows)
+    for axes, quantity, looks in ((left, "misalignment", settings), (right, "excess", models)):
+        for name, colour in looks.items():
+            rate = rows.one(THEORY, "rate", curve=name).value
+            known = rows.where(THEORY, quantity, curve=name).along("load")
+            ends = [known[0][0], known[-1][0]]
+            axes.plot(ends, [rate / x for x in ends], ":", color=colour, lw=1.1)
+            style.predicted(axes, known, colour)
+            axes.plot([], [], color=colour, label=name)
+            found = rows.where("simulated", quantity, curve=name)
+            style.measured(axes, found.along("load"), colour)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.legend(loc="lower left")
+    style.axis_text(left, x="α₀ = n₀ / d", y="1 − |s|", title="alignment of the query")
+    style.axis_text(right, x="α₁ = n₁ / d", y="E − E∞", title="test error, square loss, λ → 0")
+    return figure
+
+
+EXPERIMENT = Experiment("rates", SIZES, work, judge, {"rates": draw}, words)

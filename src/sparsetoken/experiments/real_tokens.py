@@ -1,0 +1,150 @@
+"""Real tokens: learning curves of bags of digits and of textures, predicted and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.figure import Figure
+from scipy.special import softmax
+
+from sparsetoken.experiments.core.bag_sets import DIGIT, draw_bags, source
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, averaged
+from sparsetoken.experiments.core.rules import report_only
+from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.palette import COLOURS
+from sparsetoken.losses import get_loss
+from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.theory.readout.covariances import covariances
+from sparsetoken.theory.readout.equations import Load, SpectrumReadout
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.outcome import worth
+from sparsetoken.theory.readout.solve import solve_readout
+
+CLASSIFIERS = ("pooled", "attention")
+PLACES = (("digits", 5), ("digits", 20), ("digits", 50), ("textures", 20))
+"""What a token is, and how many are in a bag."""
+PLACE = ("tokens", "length", "classifier")
+RIDGE, SHARPNESS, LOSS = 0.02, 1.0, "logistic"
+
+# `law_bags` of each class give the means and covariances of the features.
+SIZES = profiles(
+    quick=dict(bags=(80, 320), trials=8, test_bags=1000, law_bags=5000),
+    paper=dict(bags=(40, 80, 160, 320, 640, 1280), trials=32, test_bags=4000, law_bags=15000),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work; both classifiers see the same bags."""
+    for i, (tokens, length) in enumerate(PLACES):
+        own = seed_of("real-tokens", i, seed)
+        for classifier in CLASSIFIERS:
+            at = {"tokens": tokens, "length": length, "classifier": classifier}
+            yield piece(predict_errors, at, sizes.bags, sizes.law_bags, cost=0.1)
+            for n in sizes.bags:
+                cost = 5e-7 * length * sizes.trials * (n + sizes.test_bags)
+                yield piece(measure_error, at, n, sizes.test_bags, sizes.trials, own, cost=cost)
+
+
+def features(
+    tokens: str, length: int, classifier: str, labels: Int[np.ndarray, " n"], rng: Any
+) -> Float[np.ndarray, "n d"]:
+    """Draw bags, and return their mean tokens or those that the query attends to."""
+    bags = draw_bags(tokens, length, labels, rng)
+    if classifier == "pooled":
+        return bags.mean(axis=1)
+    weights = softmax(SHARPNESS * (bags @ source(tokens).query), axis=1)
+    return np.einsum("nl,nld->nd", weights, bags)
+
+
+def predict_errors(at: dict[str, Any], bags: tuple[int, ...], law_bags: int) -> Iterator[Row]:
+    """Solve for the readout of features of two classes with a mean and a covariance each.
+
+    In the general form the directions are the class means; amounts and amplitudes say which
+    class a bag is of.
+    """
+    rng = np.random.default_rng(seed_of("real-tokens", at["tokens"], at["length"]))
+    labels = np.repeat([1, -1], law_bags)
+    F = features(**at, labels=labels, rng=rng)
+    plus, minus = F[labels > 0], F[labels < 0]
+    centre = F.mean(axis=0)
+    M = np.stack([plus.mean(axis=0) - centre, minus.mean(axis=0) - centre], axis=1)
+    G = np.array([np.cov(plus.T), np.cov(minus.T)])
+    which = np.eye(2)
+    nodes = FeatureNodes.of(which, which, [1, -1], [0.5, 0.5])
+    readout = SpectrumReadout(nodes, get_loss(LOSS), covariances(G, M))
+    solved = None
+    for n in bags:
+        solved = solve_readout(readout, Load(float(n), RIDGE), solved)
+        error = worth(readout, solved).test_error
+        status = CONVERGED if solved.converged else "not solved"
+        yield Row(THEORY, "test_error", error, at={**at, "bags": n}, status=status)
+
+
+def measure_error(
+    at: dict[str, Any], bags: int, test_bags: int, trials: int, seed: int
+) -> Iterator[Row]:
+    """Fit readouts to drawn bags, and test them on others."""
+    errors = []
+    for trial in range(trials):
+        rng = np.random.default_rng(seed_of("trial", trial, seed))
+        labels, truth = (np.where(np.arange(n) % 2, 1, -1) for n in (bags, test_bags))
+        F = features(**at, labels=labels, rng=rng)
+        fit = fit_readout(F, labels, get_loss(LOSS), RIDGE)
+        scores = features(**at, labels=truth, rng=rng) @ fit.w + fit.b
+        errors.append(float(np.mean((scores > 0) != (truth > 0))))
+    yield averaged(errors, dimension=F.shape[1], bags=bags, **at)
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Report what was measured; the most bags of most tokens stand for it."""
+    longest = max(length for _, length in PLACES)
+    for row in rows.where("simulated"):
+        yield report_only(
+            "real-bags",
+            row,
+            curve=row["classifier"],
+            where=f"{row['tokens']}, L = {row['length']}, {row['bags']} bags",
+            x=row["bags"],
+            group=" ".join(str(row[name]) for name in PLACE),
+            key=row["bags"] == max(sizes.bags) and row["length"] == longest,
+        )
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return the setting, the errors at the most bags, and the absolute gaps."""
+    line = rows.where(THEORY)
+    pairs = [(line.beside(row, *PLACE, "bags"), row) for row in rows.where("simulated")]
+    gaps = {
+        name: [abs(row.value - theory.value) for theory, row in pairs if row["classifier"] == name]
+        for name in CLASSIFIERS
+    }
+    return {
+        "digit": DIGIT,
+        "lengths": [length for tokens, length in PLACES if tokens == "digits"],
+        "ridge": RIDGE,
+        "sharpness": SHARPNESS,
+        "last": [pair for pair in pairs if pair[1]["bags"] == sizes.bags[-1]],
+        "mean_gap": {name: sum(found) / len(found) for name, found in gaps.items()},
+        "largest_gap": {name: max(found) for name, found in gaps.items()},
+    }
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw test errors against the number of bags, a panel for each kind of bag."""
+    bags = Axis("labelled bags", ticks=sorted(rows.where("simulated").distinct("bags")))
+    panels: list[Panel] = []
+    for tokens, length in PLACES:
+        error = Axis("" if panels else "test error", low=0, high=0.5)
+        of = {"tokens": tokens, "length": length}
+        curves = [Curve(name, COLOURS[name], {**of, "classifier": name}) for name in CLASSIFIERS]
+        panels.append(Panel("bags", bags, error, curves, title=f"{length} {tokens} in a bag"))
+    return Curves(panels, 11, 3.7)(rows)
+
+
+EXPERIMENT = Experiment("real-tokens", SIZES, work, judge, {"real_tokens": draw}, words)

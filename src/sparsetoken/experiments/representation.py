@@ -1,0 +1,403 @@
+"""What the best weights can do: critical strength against length, and errors by simulation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy.special import logsumexp
+from scipy.stats import norm
+
+from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.experiments.core.claims import COMPUTED, FAILS, Comparison, Comparisons
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
+from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
+from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
+from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
+from sparsetoken.models import Attention, Model
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.theory import oracle
+from sparsetoken.theory.oracle.strength import CURVES
+
+LEVEL = 0.01
+"""The test error at a critical strength."""
+BLOCKS = 16
+TUNED = "attention_tuned"
+"""Attention with the sharpness sqrt(2 log L), a curve besides `CURVES`."""
+TESTED = ("pooled", "attention", "attention_fixed", "elementwise_relu")
+"""The curves whose best tests are tried on fresh samples."""
+_CHUNK = 2**16  # projections held at once: few enough for the cache of a processor
+
+CLAIMS = {
+    "pooled": "linear-needs-sqrt-length",
+    "attention": "attention-log-length-free",
+    TUNED: "attention-log-length-free",
+    "attention_fixed": "attention-fixed-sharpness",
+    "elementwise_erf": "bounded-elementwise-loses",
+    "elementwise_sigmoid": "bounded-elementwise-loses",
+    "elementwise_tanh": "elementwise-powers",
+    "elementwise_relu": "elementwise-powers",
+    "elementwise_linear": "elementwise-powers",
+    "elementwise_exp": "elementwise-powers",
+    "bayes": "bayes-boundary",
+}
+"""The claim on the critical strength of each curve that is simulated."""
+
+DRAWN = [
+    Curve("pooled = vectorized", ORANGE, {"curve": "pooled"}),
+    Curve("elementwise 1 + erf", PURPLE, {"curve": "elementwise_erf"}),
+    Curve("elementwise sigmoid", PURPLE, {"curve": "elementwise_sigmoid"}, ":"),
+    Curve("elementwise tanh", WINE, {"curve": "elementwise_tanh"}),
+    Curve("elementwise 1 + x", WINE, {"curve": "elementwise_linear"}, ":"),
+    Curve("elementwise ReLU", WINE, {"curve": "elementwise_relu"}, "--"),
+    Curve("elementwise exp", SKY, {"curve": "elementwise_exp"}, ":"),
+    Curve("attention, k = 1", BLUE, {"curve": "attention_fixed"}, "--"),
+    Curve("attention, k free", BLUE, {"curve": "attention"}),
+    Curve("Bayes", BLACK, {"curve": "bayes"}, ":"),
+]
+"""The highest first; the last four have logarithmic laws."""
+
+PLACES = ((64, 1, 4.5), (1024, 1, 5.0), (1024, 4, 3.5))
+SIZES = profiles(
+    quick=dict(
+        lengths=(8, 64, 512, 4096, 65536),
+        informative=(1,),
+        strengths=(1, 2, 3, 4, 5, 6, 8, 12),
+        places=PLACES,
+        samples=16_000,
+        tokens=6_000_000,
+        longest=4096,
+    ),
+    paper=dict(
+        lengths=tuple(2**i for i in range(4, 17, 2)),
+        informative=(1, 4),  # R; growth laws are judged for the first, which is 1
+        strengths=tuple(0.5 * i for i in range(1, 25)),
+        places=(*PLACES, (16384, 1, 6.0)),  # L, R and theta where fresh samples are drawn
+        samples=64_000,  # fresh samples of each class, divided among the blocks
+        tokens=200_000_000,  # of each class at a critical strength: tokens / L samples, or 32000
+        longest=16384,  # the largest L at which samples are drawn there
+    ),
+    curve_length=1024,  # L of the errors against theta
+)
+
+Test = oracle.BayesError | oracle.Representation
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    for i, L in enumerate(sizes.lengths):
+        # All curves see the same samples.
+        own = seed_of("representation", "critical", i, seed)
+        drawn = min(sizes.tokens // L, 32_000) if sizes.longest >= L else 0
+        for R in sizes.informative:
+            for name in (*CURVES, TUNED):
+                samples = drawn if R == 1 and name in CLAIMS else 0
+                cost = (3.0 if name == "bayes" and R > 1 else 1.5) + samples * L * 1e-7
+                yield piece(find_critical, name, L, R, samples, own, cost=cost)
+    for name in CURVES:
+        yield piece(best_errors, name, sizes.curve_length, sizes.strengths, cost=4.0)
+    for i, (L, R, theta) in enumerate(sizes.places):
+        own, cost = seed_of("representation", i, seed), 3 + sizes.samples * L * 1e-7
+        yield piece(draw_fresh, L, R, theta, sizes.samples, own, cost=cost)
+
+
+def curve_of(name: str, length: int) -> tuple[Model | None, float | None]:
+    """Return the model of a curve, None for the Bayes test, and its sharpness where it is fixed."""
+    return (Attention(), math.sqrt(2 * math.log(length))) if name == TUNED else CURVES[name]
+
+
+def best_test(name: str, problem: SparseTokenProblem, sharpness: float | None = None) -> Test:
+    """Return the best test of a curve, with its own sharpness by default."""
+    model, own = curve_of(name, problem.length)
+    if model is None:
+        return oracle.bayes_error(problem)
+    return oracle.best_error(problem, model, sharpness=own if sharpness is None else sharpness)
+
+
+def find_critical(
+    name: str, length: int, informative: int, samples: int, seed: int
+) -> Iterator[Row]:
+    """Solve for the critical strength of a curve, and measure its best test there if asked."""
+    model, sharpness = curve_of(name, length)
+    found = oracle.critical_strength(
+        model, length, informative=informative, error_level=LEVEL, sharpness=sharpness
+    )
+    yield predicted(found, "strength", curve=name, length=length, informative=informative)
+    if samples:
+        problem = SparseTokenProblem(length, informative, found.strength)
+        best = found.sharpness if math.isfinite(found.sharpness) else None
+        tests = {name: best_test(name, problem, best)}
+        yield from try_on_fresh(problem, tests, samples, seed, "critical")
+
+
+def best_errors(name: str, length: int, strengths: Sequence[float]) -> Iterator[Row]:
+    """Return the least test errors against the strength."""
+    for theta in strengths:
+        test = best_test(name, SparseTokenProblem(length, 1, theta))
+        yield predicted(test, "test_error", "line", curve=name, length=length, strength=theta)
+
+
+def draw_fresh(
+    length: int, informative: int, strength: float, samples: int, seed: int
+) -> Iterator[Row]:
+    """Return predicted and measured errors of best tests at one place."""
+    problem = SparseTokenProblem(length, informative, strength)
+    names = (*TESTED, "bayes") if informative == 1 else TESTED
+    tests = {name: best_test(name, problem) for name in names}
+    yield from try_on_fresh(problem, tests, samples, seed, "chosen")
+
+
+def try_on_fresh(
+    problem: SparseTokenProblem, tests: Mapping[str, Test], samples: int, seed: int, group: str
+) -> Iterator[Row]:
+    """Return the predicted error of tests and their mean share of mistakes over blocks."""
+    shares = [
+        mistakes(problem, tests, samples // BLOCKS, np.random.default_rng([seed, block]))
+        for block in range(BLOCKS)
+    ]
+    _, theta, R, L = problem.letters
+    at: dict[str, Any] = {"group": group, "length": L, "informative": R, "strength": theta}
+    for name, test in tests.items():
+        yield predicted(test, "test_error", curve=name, **at)
+        values = [share[name] for share in shares]
+        yield averaged(values, dimension=1, engine=REDUCED, curve=name, **at)
+
+
+def mistakes(
+    problem: SparseTokenProblem, tests: Mapping[str, Test], samples: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """Return the share of mistakes of each test on fresh tokens, half of each class."""
+    _, theta, R, L = problem.letters
+    wrong = dict.fromkeys(tests, 0.0)
+    rows = max(1, _CHUNK // L)
+    for positive in (True, False):
+        for start in range(0, samples, rows):
+            t = rng.standard_normal((min(rows, samples - start), L))
+            t[:, :R] += theta * positive
+            for name, test in tests.items():
+                if isinstance(test, oracle.Representation):
+                    call = score(name, t, test.sharpness) > test.threshold
+                else:
+                    call = logsumexp(theta * t, axis=1) > math.log(L) + theta**2 / 2
+                wrong[name] += float(np.sum(call != positive))
+    return {name: count / (2 * samples) for name, count in wrong.items()}
+
+
+def score(name: str, t: np.ndarray, sharpness: float) -> np.ndarray:
+    """Return <w, f_q(X)> with w = xi, from the projections of the tokens."""
+    if name == "pooled" or sharpness == 0:
+        return t.mean(axis=1)
+    if sharpness == math.inf:
+        return t.max(axis=1)
+    if name.startswith("elementwise"):
+        phi = ACTIVATIONS[name.removeprefix("elementwise_")]
+        return np.mean(t * phi(sharpness * t), axis=1)
+    a = np.exp(sharpness * (t - t.max(axis=1, keepdims=True)))
+    return np.sum(a * t, axis=1) / a.sum(axis=1)
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare growth with its laws, errors with those of fresh samples, and all with Bayes."""
+    lines = _lines(rows)
+    for name in ("pooled", "vectorized"):
+        claim, key = CLAIMS["pooled"], name == "pooled"
+        yield _rise(claim, lines[name], 0.5, 1e-3, log=True, key=key)
+    yield from _attention(lines)
+    for name in ("elementwise_erf", "elementwise_sigmoid"):
+        # Below L = 1e5 small weights still lower the exponent by a few hundredths.
+        claim, key = CLAIMS[name], name == "elementwise_erf"
+        yield _rise(claim, lines[name], 0.5, 0.03, log=True, key=key)
+    for name in ("elementwise_tanh", "elementwise_relu", "elementwise_linear", "elementwise_exp"):
+        law = "sqrt(2 log L)" if name == "elementwise_exp" else "L^(1/4)"
+        yield _growth(CLAIMS[name], lines[name], law)
+    yield _floor("critical_strength", rows.where(THEORY, "strength"))
+    errors = rows.where("line") + rows.where(THEORY, "test_error", group="chosen")
+    yield _floor("test_error", errors, key=True)
+    for group in ("chosen", "critical"):
+        yield from (_on_fresh(rows, row) for row in rows.where("simulated", group=group))
+    yield _floor("test_error", rows.where("simulated", group="chosen"), REDUCED)
+
+
+def _lines(rows: Rows) -> dict[str, Rows]:
+    """Return the critical strengths for one informative token by curve, rising in length."""
+    strengths = rows.where(THEORY, "strength", informative=1)
+    return {
+        name: Rows(row for _, row in line.along("length")) for name, line in strengths.by("curve")
+    }
+
+
+def _rise(
+    claim: str, line: Rows, expected: float, allowance: float, log: bool = False, key: bool = True
+) -> Comparison:
+    """Compare the slope of the strength, or of its logarithm, in log L at the two longest L."""
+    low, high = line[-2:]
+    text = f"L = {low['length']} to {high['length']}"
+    rise = math.log(high.value / low.value) if log else high.value - low.value
+    return against_value(
+        claim,
+        "exponent" if log else "slope",
+        curve=low["curve"],
+        where=text if log else f"dθ / d log L, {text}",
+        expected=expected,
+        found=rise / math.log(high["length"] / low["length"]),
+        allowance=allowance,
+        converged=low.converged and high.converged,
+        key=key,
+    )
+
+
+def _growth(claim: str, line: Rows, law: str) -> Comparison:
+    best = "none"
+    if line.converged:
+        strengths = [row.value for row in line]
+        best = oracle.best_growth(oracle.fit_growth([row["length"] for row in line], strengths))
+    return fraction_true(
+        claim,
+        "growth_law",
+        [best == law],
+        curve=line[0]["curve"],
+        where=f"{law} fits best; found {best}",
+        converged=line.converged,
+    )
+
+
+def _attention(lines: Mapping[str, Rows]) -> Iterator[Comparison]:
+    """Judge the growth with sharpness free and fixed, and compare with tuned and Bayes."""
+    free, fixed = lines["attention"], lines["attention_fixed"]
+    # Leading order: a miss is a signal token below its threshold by the 1% point. Fixed:
+    # (theta - k) e^(k theta) = O(sqrt(L)), at k = 1.
+    middles = [float(np.mean([row.value for row in line[-2:]])) for line in (free, fixed)]
+    c, reach = (middle - float(norm.isf(LEVEL)) for middle in middles)
+    slopes = float(norm.sf(c) / norm.pdf(c)), 0.5 / (1 + 1 / (reach - 1))
+    for line, law, slope in zip((free, fixed), ("sqrt(2 log L)", "log L"), slopes, strict=True):
+        yield _growth(claim := CLAIMS[line[0]["curve"]], line, law)
+        yield _rise(claim, line, slope, allowance=0.1 * slope)
+    yield _ratio(CLAIMS[TUNED], lines[TUNED], free, 0.02)  # "as good": within 2%
+    yield _ratio("bayes-boundary", free, lines["bayes"], 0.002)
+
+
+def _ratio(claim: str, above: Rows, below: Rows, allowance: float) -> Comparison:
+    return against_value(
+        claim,
+        "ratio",
+        curve="attention",
+        where="largest ratio of critical strengths over all L",
+        expected=1.0,
+        found=max(a.value / b.value for a, b in zip(above, below, strict=True)),
+        allowance=allowance,
+        converged=above.converged and below.converged,
+        key=claim == "bayes-boundary",
+    )
+
+
+def _floor(quantity: str, values: Rows, engine: str = COMPUTED, key: bool = False) -> Comparison:
+    """Judge that no curve is below that of the Bayes test by three errors."""
+    bayes = {_place(row): row for row in values.where(curve="bayes")}
+    pairs = [
+        (bayes[_place(row)], row)
+        for row in values
+        if row["curve"] != "bayes" and _place(row) in bayes
+    ]
+    resolved = 1e-5 if engine == COMPUTED else 0.0  # predicted errors below it are not
+    measured = "" if engine == COMPUTED else "measured, "
+    return fraction_true(
+        "bayes-is-the-floor",
+        quantity,
+        [
+            low.value <= row.value + 3 * math.hypot(low.error, row.error) + resolved
+            for low, row in pairs
+        ],
+        curve="bayes",
+        where=f"{measured}share of {len(pairs)} cases"
+        + (", within three standard errors" if measured else ""),
+        converged=values.converged,
+        engine=engine,
+        key=key,
+    )
+
+
+def _place(row: Row) -> frozenset[tuple[str, Any]]:
+    return frozenset((name, at) for name, at in row.at.items() if name != "curve")
+
+
+def _on_fresh(rows: Rows, found: Row) -> Comparison:
+    """Compare the error on fresh samples with the predicted one."""
+    L, R, theta = found["length"], found["informative"], found["strength"]
+    chosen = found["group"] == "chosen"
+    return against_simulation(
+        "oracle-error" if chosen else CLAIMS[found["curve"]],
+        rows.where(THEORY).beside(found, *found.at),
+        found,
+        curve=found["curve"],
+        where=f"L = {L}, R = {R}, θ = {theta:g}"
+        if chosen
+        else f"at the critical θ = {theta:.4g}, L = {L}",
+        x=theta if chosen else float(L),
+        group=f"L = {L}, R = {R}" if chosen else "critical",
+        shift=NO_SHIFT,  # the law is exact at every dimension
+        key=chosen and found["curve"] == "attention",
+    )
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return what the page needs."""
+    return {
+        "level": LEVEL,
+        "blocks": BLOCKS,
+        "longest": sizes.lengths[-1],
+        "last": {name: line[-1].value for name, line in _lines(rows).items()},
+        "slope": {c.curve: c.measured for c in comparisons if c.quantity == "slope"},
+        "failed": sorted({c.claim for c in comparisons if c.verdict == FAILS}),
+    }
+
+
+def _strengths(title: str, y: Axis, curves: Sequence[Curve]) -> Panel:
+    def lines(rows: Rows) -> Rows:
+        return rows.where(THEORY, "strength", informative=1)
+
+    return Panel("length", Axis("L"), y, curves, lines, points="", title=title)
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw critical strengths for one informative token, all models and the best."""
+    every = _strengths("All models", Axis("critical θ at test error 0.01", log=True), DRAWN)
+    low = _strengths("Logarithmic laws, linear axis", Axis(""), DRAWN[-4:])
+    figure = Curves([every, low], width=9.8, height=4.6, beside=True)(rows)
+    lengths = rows.where(THEORY, "strength").distinct("length")
+    L = np.geomspace(min(lengths), max(lengths), 100)
+    laws = {"√L": 4.65 * np.sqrt(L), "$L^{1/4}$": 2.0 * L**0.25}
+    logarithms = {"√(2 log L)": np.sqrt(2 * np.log(L)), "(log L)/2 + 1": np.log(L) / 2 + 1}
+    for axes, guides in zip(figure.axes, (laws, logarithms), strict=True):
+        axes.set_xscale("log", base=2)
+        for name, y in guides.items():
+            axes.plot(L, y, color=LIGHT_GREY, lw=0.8)
+            axes.annotate(
+                name,
+                (L[-1], y[-1]),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                color=GREY,
+                fontsize=8.5,
+                annotation_clip=False,
+            )
+    return figure
+
+
+def draw_errors(rows: Rows) -> Figure:
+    """Draw best errors against strength at one length, over the Bayes error."""
+    kept = Rows(row for row in rows.where("line") if row.value > 1e-5)
+    y, title = Axis("best test error", low=1e-4, high=0.7, log=True), f"L = {kept[0]['length']}"
+    panel = Panel("strength", Axis("θ"), y, DRAWN, "line", points="", title=f"{title}, R = 1")
+    return Curves([panel], width=6.8, height=4.8, beside=True)(kept)
+
+
+FIGURES = {"representation": draw, "representation_error": draw_errors}
+
+EXPERIMENT = Experiment("representation", SIZES, work, judge, FIGURES, words)

@@ -1,0 +1,511 @@
+"""The limit of a vanishing ridge: interpolation, its peak, and the largest margin."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.core.capacities import solved_capacity
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
+from sparsetoken.experiments.core.rows import (
+    REDUCED,
+    THEORY,
+    Row,
+    Rows,
+    averaged,
+    measured,
+    predicted,
+)
+from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import COLOURS, GREY, SEQUENCE
+from sparsetoken.losses import get_loss
+from sparsetoken.models import Attention, Pooled, Vectorized
+from sparsetoken.numerics.erm import fit_readout
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results.record import Numbers
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import Query, Readout
+
+SQUARE, QUERY = SparseTokenProblem(10, 1, 5.0, 0.5), Query(0.9, 1.0)
+"""Of the square loss."""
+MODELS = {"attention": Attention(QUERY), "pooled": Pooled(), "vectorized": Vectorized()}
+WEIGHTS = {"attention": 1, "pooled": 1, "vectorized": SQUARE.length}
+"""Models of the square loss, and their weights over d; a load is n1 over the weights."""
+MARGIN = (SparseTokenProblem(4, 1, 2.0, 0.5), Attention(Query(0.8, 1.0)))
+"""Problem and model of hinge and logistic loss; a ratio is alpha1 over the capacity."""
+RIDGES = (0.0, 1e-2, 1e-1)
+RIDGED = RIDGES[1]
+"""The ridge that is simulated too."""
+LOSSES = ("hinge", "logistic")
+SMALL = 1e-6
+"""The ridge that stands for 0 where a simulation needs one."""
+JUDGED, LINE = 1e-4, 1e-3
+"""Tolerances of the theory, where a claim is judged and on the rest of a line."""
+RATIO = 0.75
+"""The multiple of the capacity at which the direction is followed."""
+NEAR, FAR = 1 + 1e-3, 0.5
+"""Loads just above the threshold and below it, at which chi diverges."""
+ERRORS = ("test_error", "training_loss")
+THRESHOLD, PEAK = "interpolation-threshold", "interpolation-peak"
+DIVERGES, DIRECTION = "susceptibility-diverges", "direction-to-max-margin"
+ZERO, POSITIVE = "zero-loss-below-capacity", "positive-loss-above-capacity"
+
+SIZES = profiles(
+    quick=dict(
+        weights=300,  # and trials of the square loss
+        trials=10,
+        loads=(0.25, 0.5, 0.8, 1.25, 2.0, 4.0),  # without a ridge
+        ridge_loads=(0.5, 1.0, 2.0),
+        vectorized_loads=(0.5, 2.0),
+        line_points=20,
+        ratios=(0.5, 0.75, 1.25, 2.0),
+        margin_dimension=100,
+        margin_trials=8,
+    ),
+    paper=dict(
+        weights=1000,
+        trials=20,
+        loads=(0.1, 0.25, 0.5, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0, 4.0, 8.0),
+        ridge_loads=(0.25, 0.5, 0.8, 1.0, 1.25, 2.0, 4.0),
+        vectorized_loads=(0.25, 0.5, 0.8, 1.25, 2.0),
+        line_points=40,
+        ratios=(0.25, 0.5, 0.75, 0.9, 1.1, 1.25, 1.5, 2.0, 3.0),
+        margin_dimension=200,
+        margin_trials=20,
+    ),
+    ridges=(1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8),  # the simulation leaves the last one out
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work: the square loss, then hinge and logistic around the capacity."""
+    line = line_of_loads(sizes.line_points)
+    for model in ("attention", "pooled"):
+        yield piece(diverge, model, cost=0.15)
+        for ridge in RIDGES:
+            judged = sizes.ridge_loads if ridge else sizes.loads
+            others = tuple(sorted({*line, *([1.0] if ridge else [])} - {*judged}))
+            for loads, tolerance in ((judged, JUDGED), (others, LINE)):
+                cost = (0.1 if model == "attention" else 0.01) * len(loads)
+                yield piece(predict_loads, model, ridge, loads, tolerance, cost=cost)
+    yield piece(predict_loads, "vectorized", 0.0, sizes.vectorized_loads, JUDGED, cost=0.1)
+    curves = (
+        ("attention", 0.0, sizes.loads),
+        ("pooled", 0.0, sizes.loads),
+        ("vectorized", 0.0, sizes.vectorized_loads),
+        ("attention", RIDGED, sizes.ridge_loads),
+    )
+    for k, (model, ridge, loads) in enumerate(curves):
+        for i, load in enumerate(loads):
+            own = (sizes.weights, sizes.trials, seed_of("ridgeless", "load", k, i, seed))
+            cost = 0.04 * sizes.trials * (sizes.weights / 400) ** 2 * max(load, 0.5)
+            yield piece(simulate_load, model, ridge, load, *own, cost=cost)
+    trials = (sizes.margin_dimension, sizes.margin_trials)
+    # Below the capacity the loss is 0: the ends are enough.
+    above = 1 + np.geomspace(0.01, 1.5, sizes.line_points).round(4)
+    others = tuple(sorted({0.25, 0.99, *above.tolist()} - {*sizes.ratios}))
+    for loss in LOSSES:
+        for some, tolerance in ((sizes.ratios, JUDGED), (others, LINE)):
+            given = (loss, some, (0.0,), tolerance)
+            yield piece(predict_margins, *given, cost=0.4 * len(some))
+        for i, ratio in enumerate(sizes.ratios):
+            place = seed_of("ridgeless", "capacity", loss, i, seed)
+            cost = sizes.margin_trials * (sizes.margin_dimension / 100) ** 3 * 0.03
+            yield piece(simulate_margin, loss, ratio, *trials, place, cost=cost)
+    yield piece(predict_margins, "logistic", (RATIO,), sizes.ridges, JUDGED, cost=1.0)
+    place = seed_of("ridgeless", "direction", seed)
+    yield piece(simulate_direction, sizes.ridges[:-1], *trials, place, cost=0.8)
+
+
+def line_of_loads(count: int) -> list[float]:
+    """Return loads on both sides of 1, denser there, with 1 itself left out.
+
+    They are rounded, so that one which is also judged is the same number.
+    """
+    near = np.geomspace(0.005, 0.3, count - count // 2)
+    away = np.concatenate([near, np.linspace(0.4, np.log(8), count // 2)])
+    return np.exp([*-away[::-1], *away]).round(9).tolist()
+
+
+def readout_of(model: str, ridge: float, load: Numbers) -> Readout:
+    """Return the readout with the square loss."""
+    return Readout("square", ridge, load * WEIGHTS[model])
+
+
+def predict_loads(
+    model: str, ridge: float, loads: tuple[float, ...], tolerance: float
+) -> Iterator[Row]:
+    """Predict the square loss at loads."""
+    readout = readout_of(model, ridge, np.array(loads))
+    found = theory.predict(SQUARE, MODELS[model], readout, tolerance=tolerance)
+    for load, one in zip(loads, found, strict=True):
+        at: dict[str, Any] = {"loss": "square", "model": model, "ridge": ridge, "load": load}
+        yield from (predicted(one, name, **at) for name in (*ERRORS, "susceptibility"))
+
+
+def simulate_load(
+    model: str, ridge: float, load: float, weights: int, trials: int, seed: int
+) -> Iterator[Row]:
+    """Measure the square loss and, for attention, chi where it is finite."""
+    readout, d = readout_of(model, ridge, load), weights // WEIGHTS[model]
+    given = (SQUARE, MODELS[model])
+    at: dict[str, Any] = {"loss": "square", "model": model, "ridge": ridge, "load": load}
+    found = simulation.simulate(*given, readout, dimension=d, trials=trials, seed=seed)
+    yield from (measured(found, name, dimension=weights, **at) for name in ERRORS)
+    if model == "attention" and (load > 1 or ridge > 0):
+        chi = []
+        for i in range(trials):
+            options: dict[str, Any] = {"dimension": d, "seed": seed, "trial": i}
+            F, _ = simulation.draw_training_set(*given, readout.alpha1, **options)
+            chi.append(_susceptibility(F, ridge, d))
+        yield averaged(chi, "susceptibility", dimension=d, engine=REDUCED, **at)
+
+
+def _susceptibility(F: np.ndarray, ridge: float, d: int) -> float:
+    """Return the trace of the inverse of F^T F/n1 + ridge, over n1; F is centred first."""
+    n, m = F.shape
+    F = F - F.mean(axis=0)
+    some = np.linalg.eigvalsh(F.T @ F / n)
+    without = (d - m) / ridge if d > m else 0.0  # directions that no sample has
+    return float((np.sum(1 / (some + ridge)) + without) / n)
+
+
+def diverge(model: str) -> Iterator[Row]:
+    """Predict chi just above the threshold, and below it with a small ridge.
+
+    Above it (load - 1) chi tends to the mean of 1/C^2 over the law of the features.
+    """
+    law = theory.feature_law(MODELS[model], SQUARE, QUERY, 8192)
+    inverse = np.sum(law.weight / law.C**2, axis=1)
+    error = 0.0 if law.exact else float(np.std(inverse, ddof=1) / math.sqrt(len(inverse)))
+    yield Row(THEORY, "limit of (α₁ − 1) χ", float(inverse.mean()), error, {"model": model})
+    for name, load, ridge, factor in (("above", NEAR, 0.0, NEAR - 1), ("below", FAR, SMALL, SMALL)):
+        readout = readout_of(model, ridge, load)
+        found = theory.predict(SQUARE, MODELS[model], readout, tolerance=LINE)
+        chi = predicted(found, "susceptibility", model=model)
+        yield chi.but(quantity=name, value=factor * chi.value)
+
+
+def predict_margins(
+    loss: str, ratios: Sequence[float], ridges: Sequence[float], tolerance: float
+) -> Iterator[Row]:
+    """Predict around the capacity; the length is |w| of the readout."""
+    capacity = solved_capacity(*MARGIN)
+    yield capacity
+    readout = Readout(loss, np.array(ridges), np.array(ratios) * capacity.value)
+    found = theory.predict(*MARGIN, readout, tolerance=tolerance)
+    for ratio, ridge, one in zip(*np.broadcast_arrays(ratios, ridges), found, strict=True):
+        at: dict[str, Any] = {"loss": loss, "ratio": float(ratio), "ridge": float(ridge)}
+        w = one.overlaps
+        yield from (predicted(one, name, **at) for name in ERRORS)
+        yield Row(THEORY, "length", math.hypot(w.query, w.orthogonal, w.noise), at=at)
+
+
+def simulate_margin(loss: str, ratio: float, d: int, trials: int, seed: int) -> Iterator[Row]:
+    """Measure at ridge `SMALL`, which stands for 0."""
+    readout = Readout(loss, SMALL, ratio * solved_capacity(*MARGIN).value)
+    found = simulation.simulate(*MARGIN, readout, dimension=d, trials=trials, seed=seed)
+    at: dict[str, Any] = {"loss": loss, "ratio": ratio, "ridge": 0.0}
+    yield from (measured(found, name, dimension=d, **at) for name in ERRORS[::-1])
+
+
+def simulate_direction(ridges: tuple[float, ...], d: int, trials: int, seed: int) -> Iterator[Row]:
+    """Measure 1 - cosine of the logistic readout with the largest-margin one on the same D1.
+
+    Below capacity the hinge loss with ridge `SMALL` has the largest margin: its
+    multipliers are bounded by 1/n1.
+    """
+    distances, alpha1 = [], RATIO * solved_capacity(*MARGIN).value
+    for i in range(trials):
+        F, y = simulation.draw_training_set(*MARGIN, alpha1, dimension=d, seed=seed, trial=i)
+        fits = (("hinge", SMALL), *(("logistic", ridge) for ridge in ridges))
+        found = [fit_readout(F, y, get_loss(loss), ridge).w for loss, ridge in fits]
+        units = np.array([w / np.linalg.norm(w) for w in found])
+        distances.append(0.5 * np.sum((units[1:] - units[0]) ** 2, axis=1))
+    for ridge, values in zip(ridges, np.transpose(distances), strict=True):
+        yield averaged(values, "distance", dimension=d, engine=REDUCED, ridge=ridge)
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare at each load and ratio, and judge the peak, the divergence and the direction."""
+    at_loads = rows.where("simulated", loss="square")
+    for row in at_loads:
+        yield from _at_load(rows, row)
+    for model in ("attention", "pooled"):
+        yield from _peak(model, rows)
+        yield from _divergence(model, rows)
+    for row in at_loads.where(quantity="susceptibility"):
+        # The mean of an inverse Wishart matrix has n1 - d - 2 where its limit has n1 - d; beyond
+        # that the spread is taken to be that of test errors.
+        mean = 2 / (row["load"] - 1) if row["ridge"] == 0 else 0.0
+        place = {**_place(row), "where": f"α₁ = {row['load']:g}, λ = {row['ridge']:g}"}
+        shift = SHIFTS["test_error"]._replace(mean=mean)
+        yield against_simulation(DIVERGES, _predicted(rows, row), row, shift=shift, **place)
+    for loss in LOSSES:
+        for row in rows.where("simulated", loss=loss):
+            yield from _at_ratio(rows, row)
+    yield from _direction(rows)
+
+
+def _place(row: Row) -> dict[str, Any]:
+    where = f"n₁ = {row['load']:g} × weights, λ = {row['ridge']:g}"
+    return {"curve": row["model"], "where": where, "x": row["load"], "group": "load"}
+
+
+def _predicted(rows: Rows, row: Row) -> Row:
+    return rows.where(THEORY, loss="square").beside(row, "model", "ridge", "load")
+
+
+def _at_load(rows: Rows, row: Row) -> Iterator[Comparison]:
+    """Judge the test error and, without a ridge, the training loss."""
+    free, load = row["ridge"] == 0, row["load"]
+    if row.quantity == "test_error":
+        options: dict[str, Any] = {"key": free and load in (0.8, 1.25), **_place(row)}
+        yield against_simulation(PEAK, _predicted(rows, row), row, **options)
+    elif row.quantity == "training_loss" and free:
+        # Below the threshold an exact fit, in float64.
+        options = {"shift": NO_SHIFT, "bound": 1e-12} if load < 1 else {}
+        options |= {"key": load in (0.5, 2.0), **_place(row)}
+        yield against_simulation(THRESHOLD, _predicted(rows, row), row, **options)
+
+
+def _peak(model: str, rows: Rows) -> Iterator[Comparison]:
+    """Judge by neighbours on the line of theory that it has a peak, and none with a ridge."""
+    line = rows.where(THEORY, "test_error", loss="square", model=model)
+    free, smooth = line.where(ridge=0.0), line.where(ridge=RIDGES[-1])
+    yield fraction_true(
+        PEAK,
+        "rises to the threshold, falls after it",
+        [
+            *_steps([row for row in free if 0.5 <= row["load"] < 1], lambda step: step > 0),
+            *_steps([row for row in free if row["load"] > 1], lambda step: step < 0),
+        ],
+        curve=model,
+        where="share of neighbours, n₁ from 0.5 to 8 × weights",
+        converged=free.converged,
+        key=True,
+    )
+    smooth = Rows(row for row in smooth if row["load"] >= 0.5)
+    yield fraction_true(
+        PEAK,
+        "falls throughout with a ridge",
+        # Neighbours may differ by less than the theory's own tolerance.
+        _steps(smooth, lambda step: step < LINE),
+        curve=model,
+        where=f"share of neighbours, λ = {RIDGES[-1]:g}",
+        converged=smooth.converged,
+    )
+
+
+def _steps(line: Sequence[Row], true: Callable[[float], bool]) -> list[bool]:
+    """Say of the step from each load to the next whether it is as expected."""
+    errors = [row.value for _, row in Rows(line).along("load")]
+    return [true(b - a) for a, b in itertools.pairwise(errors)]
+
+
+def _divergence(model: str, rows: Rows) -> Iterator[Comparison]:
+    limit, above, below = (
+        rows.one(THEORY, name, model=model) for name in ("limit of (α₁ − 1) χ", "above", "below")
+    )
+    yield against_value(
+        DIVERGES,
+        "(α₁ − 1) χ",
+        curve=model,
+        where=f"α₁ = {NEAR:g}, λ = 0, against the mean of 1/C²",
+        expected=limit.value,
+        found=above.value,
+        # The next order in alpha1 - 1 = 0.001, with a factor of a few, and the nodes.
+        allowance=0.005 * limit.value,
+        error=limit.error,
+        converged=above.converged,
+        key=True,
+    )
+    yield against_value(
+        DIVERGES,
+        "λ χ",
+        curve=model,
+        where=f"α₁ = {FAR:g}, λ = {SMALL:g}, against 1/α₁ − 1",
+        expected=1 / FAR - 1,
+        found=below.value,
+        # First order in λ, times a mean of 1/C² of at most 10 and a factor of a few.
+        allowance=100 * SMALL,
+        converged=below.converged,
+    )
+
+
+def _at_ratio(rows: Rows, row: Row) -> Iterator[Comparison]:
+    """Judge the training loss and, for the hinge loss below capacity, the test error."""
+    loss, ratio = row["loss"], row["ratio"]
+    known = rows.where(THEORY, loss=loss, ratio=ratio, ridge=0.0)
+    where, exact = f"α₁ = {ratio:g} α*", known.one(quantity=row.quantity)
+    place: dict[str, Any] = {"curve": loss, "x": ratio, "group": "capacity"}
+    if row.quantity == "training_loss":
+        place |= {"where": where, "key": ratio in (0.75, 1.25)}
+        if ratio < 1:
+            price = _price(loss, known.one(quantity="length").value)
+            place |= {"shift": NO_SHIFT, "bound": price}
+        yield against_simulation(ZERO if ratio < 1 else POSITIVE, exact, row, **place)
+    elif loss == "hinge" and ratio < 1:
+        place |= {"where": f"{where}, hinge, against the largest margin", "key": ratio == RATIO}
+        yield against_simulation(DIRECTION, exact, row, **place)
+
+
+def _price(loss: str, length: float) -> float:
+    """Return a bound on the training loss that a ridge of `SMALL` costs below capacity.
+
+    The fit is no worse than c times the readout of margin 1: hinge with c = 1, and logistic
+    with c = log(1/ridge), whose loss is below exp(-c).
+    """
+    if loss == "hinge":
+        return 0.5 * SMALL * length**2
+    c = math.log(1 / SMALL)
+    return SMALL + 0.5 * SMALL * (c * length) ** 2
+
+
+def turning(rows: Rows, quantity: str = "test_error") -> tuple[list[tuple[float, Row]], Row]:
+    """Return what is predicted of logistic readouts by rising ridge, and of largest margin."""
+    at = rows.where(THEORY, quantity, ratio=RATIO)
+    logistic = [pair for pair in at.where(loss="logistic").along("ridge") if pair[0]]
+    return logistic, at.one(loss="hinge", ridge=0.0)
+
+
+def _direction(rows: Rows) -> Iterator[Comparison]:
+    ((ridge, last), (ridge_before, before), *_), limit = turning(rows)
+    short, long = (1 / row.value for _, row in turning(rows, "length")[0][:2])
+    gap = last.value - before.value
+    yield against_value(
+        DIRECTION,
+        "test_error",
+        curve="logistic",
+        where=f"theory at λ = {ridge_before:g} and {ridge:g}, extrapolated to 1/|w| = 0",
+        expected=limit.value,
+        found=last.value + gap * short / (long - short),
+        # The gap falls as 1/|w|, with corrections of relative size 1/log(1/ridge) < 0.1 to it.
+        allowance=0.1 * abs(last.value - limit.value),
+        error=limit.error,
+        converged=all(row.converged for row in (last, before, limit)),
+        key=True,
+    )
+    distances = rows.where("simulated", "distance").along("ridge")
+    yield fraction_true(
+        DIRECTION,
+        "1 − cosine with the largest margin falls",
+        [a.value < b.value for (_, a), (_, b) in itertools.pairwise(distances)],
+        curve="logistic",
+        where=f"measured on the same D1, share of steps down to λ = {distances[0][0]:g}",
+        engine="reduced",
+    )
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return the peak, the divergence, the losses around the capacity and the direction."""
+    free = rows.where(quantity="test_error", loss="square", model="attention", ridge=0.0)
+    computed = {(c.claim, c.curve, c.quantity): c for c in comparisons if not c.trials}
+    return {
+        "top": max(free.where(THEORY), key=lambda row: row.value),
+        "simulated": max(free.where("simulated"), key=lambda row: row.value),
+        "chi": computed[DIVERGES, "attention", "(α₁ − 1) χ"],
+        "capacity": rows.where(THEORY, "capacity")[0],
+        "losses": [c for c in comparisons if c.key and c.claim in (ZERO, POSITIVE)],
+        "extrapolated": computed[DIRECTION, "logistic", "test_error"],
+        "turned": [row for _, row in rows.where("simulated", "distance").along("ridge")],
+    }
+
+
+DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
+SHADES = dict(zip(RIDGES, (SEQUENCE[0], SEQUENCE[1], SEQUENCE[3]), strict=True))
+LOSS_COLOURS = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw test error of three models, and susceptibility of attention, against the load."""
+    figure, (left, right) = style.new_figure(9.6, 4.2, 2)
+    for model in MODELS:
+        errors = rows.where(quantity="test_error", loss="square", model=model)
+        if model != "vectorized":  # its line is that of pooled
+            for ridge in RIDGES:
+                _line(left, errors.where(THEORY, ridge=ridge), ridge, COLOURS[model])
+        points = errors.where("simulated", ridge=0.0).along("load")
+        style.measured(left, points, COLOURS[model])
+    for ridge, colour in SHADES.items():
+        chi = rows.where(quantity="susceptibility", model="attention", ridge=ridge)
+        finite = [row for row in chi.where(THEORY) if row["load"] > 1 or ridge > 0]
+        _line(right, finite, ridge, colour)
+        style.measured(right, chi.where("simulated").along("load"), colour)
+    for axes in (left, right):
+        style.load_axis(axes, rows.where(THEORY).distinct("load"))
+        axes.axvline(1.0, color="black", lw=0.9)
+    right.set_yscale("log")
+    x = "n₁ / number of weights"
+    style.axis_text(left, x=x, y="test error", title="test error, square loss")
+    style.axis_text(right, x=x, y="susceptibility χ", title="susceptibility of attention")
+    models = [Line2D([], [], color=COLOURS[name], label=name) for name in ("attention", "pooled")]
+    ridges = [
+        Line2D([], [], color=SHADES[r], ls=dashes, label=f"λ = {r:g}" if r else "λ → 0")
+        for r, dashes in DASHES.items()
+    ]
+    handles = [*models, _disc(COLOURS["vectorized"], "vectorized (line of pooled)"), *ridges]
+    figure.legend(handles=handles, loc="outside upper center", ncols=6)
+    return figure
+
+
+def _line(axes: Axes, rows: Sequence[Row], ridge: float, colour: str) -> None:
+    """Draw a line; without a ridge it breaks at the threshold, which has no limit."""
+    for side in (True, False):
+        part = Rows(row for row in rows if (ridge > 0 or row["load"] > 1) == side)
+        style.predicted(axes, part.along("load"), colour, DASHES[ridge])
+
+
+def _disc(colour: str, label: str) -> Line2D:
+    return Line2D([], [], color=colour, label=label, ls="none", marker="o", mec="white", mew=0.6)
+
+
+def draw_capacity(rows: Rows) -> Figure:
+    """Draw the training loss across the capacity, and the turn to the largest margin."""
+    figure, (left, right) = style.new_figure(9.6, 4.0, 2)
+    for loss, colour in LOSS_COLOURS.items():
+        losses = rows.where(quantity="training_loss", loss=loss, ridge=0.0)
+        style.predicted(left, losses.where(THEORY).along("ratio"), colour)
+        style.measured(left, losses.where("simulated").along("ratio"), colour)
+    left.axvline(1.0, color="black", lw=0.9)
+    style.axis_text(left, x="α₁ / α*", y="training loss", title="training loss, λ → 0")
+    _turn(right, rows)
+    lines = [Line2D([], [], color=colour, label=loss) for loss, colour in LOSS_COLOURS.items()]
+    black = Line2D([], [], color="black", lw=0.9, label="predicted capacity")
+    handles = [*lines, _disc(GREY, "simulation"), black]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4)
+    return figure
+
+
+def _turn(axes: Axes, rows: Rows) -> None:
+    followed, limit = turning(rows)
+    colour = LOSS_COLOURS["logistic"]
+    points = rows.where("simulated", "distance").along("ridge")
+    values = [row.value for _, row in points]
+    axes.plot([x for x, _ in points], values, ":o", color=colour, label="1 − cosine")
+    style.measured(axes, points, colour)
+    gaps = [abs(row.value - limit.value) for _, row in followed]
+    ridges = [ridge for ridge, _ in followed]
+    axes.plot(ridges, gaps, "-D", ms=4, color=GREY, label="gap of test error")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.invert_xaxis()
+    axes.legend(loc="upper right")
+    title = f"logistic against largest margin, α₁ = {RATIO:g} α*"
+    style.axis_text(axes, x="λ", y="distance", title=title)
+
+
+FIGURES = {"ridgeless": draw, "ridgeless_capacity": draw_capacity}
+
+EXPERIMENT = Experiment("ridgeless", SIZES, work, judge, FIGURES, words)

@@ -1,0 +1,395 @@
+"""Test error over the choices of a training, and the best of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.contour import QuadContourSet
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS
+from sparsetoken.experiments.core.rows import (
+    REDUCED,
+    THEORY,
+    Row,
+    Rows,
+    averaged,
+    measured,
+    predicted,
+)
+from sparsetoken.experiments.core.rules import against_simulation
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import GREY, LIGHT_GREY, RED, SEQUENCE
+from sparsetoken.models import Attention
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import Simulation, TrialOutcome
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.theory.oracle import learning_error
+from sparsetoken.theory.tuning import best_beta, best_split
+
+STEPS = TwoSteps(alpha0=1.0, eta_q=25.0)
+READOUT = Readout(ridge=1e-2, alpha1=2.0)
+MAP, SPOT = 1e-3, 5e-4
+"""Tolerances of the theory: on a map, and where it is judged."""
+NEIGHBOUR = 3.0
+"""Ratio of the odds of a split, or of beta, to the best beside it."""
+BIAS = 9.0
+"""The cosine of finite dimension differs by up to BIAS / (alpha0 d), relative: measured
+36/d at alpha0 = 1/4 and 15/d at 1/2."""
+SHARPNESS_RANGE = (0.05, 20.0)
+"""Of the search for the best beta."""
+PANELS = {
+    "sharpness": "test-error-over-sharpness",
+    "bias": "test-error-over-bias-step",
+    "split": "test-error-over-split",
+}
+"""What is varied, as x and y: beta and alpha0; eta_b and the positive rate; the share of the
+samples that find the query and alpha0 + alpha1. And the claim."""
+WHERE = {
+    "sharpness": "β = {x:.3g}, α₀ = {y:.3g}",
+    "bias": "η_b = {x:.3g}, π = {y:.3g}",
+    "split": "share {x:.3g} of α₀ + α₁ = {y:.3g}",
+}
+BEST = {"split": "best-split", "sharpness": "best-sharpness"}
+
+SIZES = profiles(
+    quick=dict(
+        across=9,  # values of x and of y on a map
+        up=8,
+        shares=12,  # on a line over the split
+        totals=(1.0, 2.0, 4.0),
+        best_alpha0s=(0.25, 0.5, 1.0, 2.0, 4.0),
+        spots={  # that are simulated
+            "sharpness": ((0.7, 0.7), (2.2, 0.7), (0.3, 2.0), (2.2, 2.0)),
+            "bias": ((1.0, 0.15), (1.0, 0.35), (4.0, 0.1), (7.0, 0.25), (9.0, 0.5)),
+        },
+        dimension=500,
+        trials=12,
+    ),
+    paper=dict(
+        across=19,
+        up=17,
+        shares=25,
+        totals=(1.0, 2.0, 4.0, 8.0),
+        best_alpha0s=(0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0),
+        spots={
+            "sharpness": tuple(itertools.product((0.3, 0.7, 1.5, 3.0), (0.5, 1.0, 3.0))),
+            "bias": tuple(itertools.product((1.0, 4.0, 7.0), (0.1, 0.2, 0.35, 0.5))),
+        },
+        dimension=1000,
+        trials=16,
+    ),
+    neighbour_alpha0s=(0.5, 1.0, 4.0),  # where the best beta is simulated with its neighbours
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    betas, loads = np.geomspace(0.22, 4.2, sizes.across), np.geomspace(0.25, 5.0, sizes.up)
+    steps, rates = np.linspace(0.0, 10.0, sizes.across), np.linspace(0.05, 0.6, sizes.up)
+    shares = np.linspace(0.15, 0.95, sizes.shares) ** 2  # closer where the line is steep
+    maps = (("sharpness", betas, loads), ("bias", steps, rates), ("split", shares, sizes.totals))
+    for panel, xs, ys in maps:
+        for y in map(float, ys):
+            yield piece(predict_line, panel, tuple(xs.tolist()), y, cost=0.08 * len(xs))
+    for total in sizes.totals:
+        yield piece(predict_floor, total, cost=0.4)
+
+    def trials(*place: Any, trials: int = sizes.trials) -> dict[str, Any]:
+        own = seed_of("sensitivity", *place, seed)
+        return {"dimension": sizes.dimension, "trials": trials, "seed": own}
+
+    cost = 0.3 + sizes.trials * 0.04 * (sizes.dimension / 500) ** 2
+    for i, total in enumerate(sizes.totals):
+        yield piece(search, "split", total, **trials("split", i), cost=1 + 2 * cost * total)
+    for i, alpha0 in enumerate(sizes.best_alpha0s):
+        n = sizes.trials if alpha0 in sizes.neighbour_alpha0s else 0
+        own = trials("beta", i, trials=n)
+        yield piece(search, "sharpness", alpha0, **own, cost=1.7 + 3 * bool(n) * cost)
+    spots = [(panel, *xy) for panel, places in sizes.spots.items() for xy in places]
+    for i, spot in enumerate(spots):
+        yield piece(simulate_spot, *spot, **trials("spot", i), cost=cost)
+
+
+Place = tuple[str, float, float]
+"""A panel with its x and y."""
+
+
+def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, TwoSteps, Readout]:
+    """Return problem, steps and readout at a place of a panel."""
+    rate, steps, readout = 0.5, STEPS, READOUT
+    if panel == "sharpness":
+        steps = dataclasses.replace(steps, beta=x, alpha0=y)
+    elif panel == "bias":
+        rate, steps = y, dataclasses.replace(steps, eta_b=x)
+    else:
+        steps = dataclasses.replace(steps, alpha0=x * y)
+        readout = dataclasses.replace(readout, alpha1=(1 - x) * y)
+    return SparseTokenProblem(10, 1, 5.0, rate), steps, readout
+
+
+def coordinates(place: Place) -> dict[str, Any]:
+    """Return the coordinates of a place."""
+    return dict(zip(("panel", "x", "y"), place, strict=True))
+
+
+def predict_line(panel: str, xs: tuple[float, ...], y: float) -> Iterator[Row]:
+    """Predict the test error, and the cosine of the query, along x."""
+    for x in xs:
+        problem, steps, readout = setting(panel, x, y)
+        query = theory.align(problem, steps).query
+        found = theory.predict(problem, Attention(query), readout, tolerance=MAP)
+        at = coordinates((panel, x, y))
+        yield predicted(found, "test_error", **at)
+        yield Row(THEORY, "cosine", float(query.cosine), at=at)
+
+
+def predict_floor(total: float) -> list[Row]:
+    """Predict the floor under every learner from so many samples."""
+    found = learning_error(setting("split", 0.5, total)[0], total)
+    return [predicted(found, "test_error", "floor", panel="split", y=total)]
+
+
+def simulate(place: Place, **sizes: Any) -> Simulation[TrialOutcome]:
+    """Run the trials at a place."""
+    problem, steps, readout = setting(*place)
+    return simulation.simulate(problem, Attention(steps), readout, **sizes)
+
+
+def simulate_spot(panel: str, x: float, y: float, **sizes: Any) -> Iterator[Row]:
+    """Predict and simulate one place."""
+    place = (panel, x, y)
+    return spot(place, simulate(place, **sizes), sizes["dimension"])
+
+
+def spot(place: Place, found: Simulation[TrialOutcome], dimension: int) -> Iterator[Row]:
+    """Return what was measured at a place, and what the theory says of it.
+
+    With the prediction comes what the bias that the cosine of the query has at finite dimension
+    may move.
+    """
+    problem, steps, readout = setting(*place)
+    query, at = theory.align(problem, steps).query, coordinates(place)
+    smaller = query.cosine * (1 - BIAS / (steps.alpha0 * dimension))
+    exact, near = (
+        theory.predict(problem, Attention(one), readout, tolerance=SPOT)
+        for one in (query, dataclasses.replace(query, cosine=smaller))
+    )
+    yield measured(found, "test_error", dimension=dimension, **at)
+    yield predicted(exact, "test_error", "exact", **at)
+    yield Row("exact", "moved", float(abs(near.test_error - exact.test_error)), at=at)
+
+
+def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
+    """Search the best split of a total, or the best beta at an alpha0.
+
+    With any trials, simulate it and its two neighbours with the same random numbers.
+    """
+    problem, steps, readout = setting(panel, 0.5 if panel == "split" else 1.0, y)
+    if panel == "split":
+        found: Any = best_split(problem, Attention(steps), readout, y, tolerance=MAP)
+        best, odds = found.share, found.share / (1 - found.share)
+        near = [o / (1 + o) for o in (odds / NEIGHBOUR, odds * NEIGHBOUR)]
+    else:
+        options: dict[str, Any] = {"sharpness": SHARPNESS_RANGE, "tolerance": MAP}
+        found = best_beta(problem, Attention(steps), readout, **options)
+        best = found.steps.beta
+        near = [best / NEIGHBOUR, best * NEIGHBOUR]
+    place, status = (panel, float(best), y), str(found.status.code)
+    sharpness = float(theory.align(problem, setting(*place)[1]).query.sharpness)
+    at = {**coordinates(place), "sharpness": sharpness}
+    yield predicted(found.prediction, "test_error", "best", **at).but(status=status)
+    if not trials:
+        return
+    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "seed": seed}
+    at_best = simulate(place, **sizes)
+    yield from spot(place, at_best, dimension)
+    for side, x in zip(("below", "above"), near, strict=True):
+        beside = (panel, float(x), y)
+        there = simulate(beside, **sizes)
+        yield from spot(beside, there, dimension)
+        gains = at_best.trials.test_error - there.trials.test_error
+        row = averaged(gains, "gain", dimension=dimension, engine=REDUCED, **coordinates(beside))
+        both = [str(one.status.code) for one in (at_best, there) if not one.status.converged]
+        row = row.but(status=both[0]) if both else row
+        yield row.but(best=place[1], side=side, search=status)
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare places with the map, and the best with its neighbours."""
+    for panel in PANELS:
+        found = rows.where("simulated", "test_error", panel=panel)
+        yield from (_on_map(rows, row, key=row is found[0]) for row in found)
+    yield from (_no_better(row) for row in rows.where("simulated", "gain"))
+
+
+def _on_map(rows: Rows, row: Row, key: bool) -> Comparison:
+    exact = rows.where("exact").beside(row, "panel", "x", "y")
+    moved = rows.where("exact").beside(row.but(quantity="moved"), "panel", "x", "y")
+    # The usual shift, and what the bias of the query's cosine moves at small alpha0 d.
+    usual = SHIFTS["test_error"]
+    spread = math.hypot(usual.spread, moved.value * row.dimension / exact.value)
+    return against_simulation(
+        PANELS[row["panel"]],
+        exact,
+        row,
+        curve="attention",
+        where=WHERE[row["panel"]].format(**row.at),
+        x=row["x"],
+        group=row["panel"],
+        shift=usual._replace(spread=spread),
+        key=key,
+    )
+
+
+def _no_better(row: Row) -> Comparison:
+    """Judge by how much a neighbour is better than the best; being worse counts as 0."""
+    best = WHERE[row["panel"]].format(x=row["best"], y=row["y"])
+    higher = f"measured error higher by {-row.value:.4f} ± {row.error:.4f}"
+    return against_simulation(
+        BEST[row["panel"]],
+        Row(THEORY, "gain", 0.0, status=row["search"]),
+        row.but(value=max(row.value, 0.0)),
+        curve=row["side"],
+        where=f"{best}, against {row['x']:.3g}: {higher}",
+        x=row["x"],
+        group=row["panel"],
+        shift=NO_SHIFT,  # both have that of the same training
+        key=row["y"] == 1.0 and row["side"] == "below",
+    )
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return the best choices, how the comparisons went, and where the query turns away."""
+    splits, betas = ([r for _, r in rows.where("best", panel=p).along("y")] for p in BEST)
+    on_map = [c for c in comparisons if c.quantity == "test_error"]
+    near = [c for c in comparisons if c.quantity == "gain"]
+    return {
+        "neighbour": NEIGHBOUR,
+        "bias": BIAS,
+        "places": len(on_map),
+        "largest": largest_z(on_map),
+        "splits": splits,
+        "falling": all(a["x"] > b["x"] for a, b in itertools.pairwise(splits)),
+        "betas": betas,
+        "neighbours": len(near),
+        "better": sum(c.verdict == FAILS for c in near),
+        "turned": _turned_away(rows.where(THEORY, panel="bias")),
+    }
+
+
+def _turned_away(rows: Rows) -> Mapping[str, float]:
+    """Return where the query turns away, with test errors over that of the constant guess."""
+    cosines = rows.where(quantity="cosine")
+    away = [row for row in cosines if row.value < 0]
+    errors = [rows.beside(row.but(quantity="test_error"), "x", "y") for row in away]
+    ratios = [row.value / row["y"] for row in errors if row.converged]
+    if not ratios:
+        return {}
+    return {
+        "places": len(away),
+        "of": len(cosines),
+        "positive_rate": max(row["y"] for row in away),
+        "eta_b": max(row["x"] for row in away),
+        "least": min(ratios),
+        "most": max(ratios),
+    }
+
+
+LEVELS = np.array([0.03, 0.04, 0.05, 0.065, 0.08, 0.1, 0.13, 0.16, 0.2, 0.25, 0.32])
+COLOURED: dict[str, Any] = {"norm": LogNorm(LEVELS[0], LEVELS[-1]), "cmap": "viridis"}
+
+
+def draw_maps(rows: Rows) -> Figure:
+    """Draw the maps over (beta, alpha0) and (eta_b, pi) in one colour scale."""
+    figure, (sharp, bias) = style.new_figure(9.6, 4.3, 2)
+    _map(sharp, rows.where(panel="sharpness"))
+    filled = _map(bias, rows.where(panel="bias"))
+    ticks = (0.25, 0.5, 1, 2, 4)
+    style.log_ticks(sharp, x=ticks, y=ticks)
+    best = [row for _, row in rows.where("best", panel="sharpness").along("y")]
+    good = [row for row in best if row.converged]
+    sharp.plot([row["x"] for row in good], [row["y"] for row in good], "-", color=RED, lw=1.6)
+    star: dict[str, Any] = {"color": RED, "marker": "*", "mec": "white"}
+    for row in best:
+        fill = RED if row.converged else "none"
+        sharp.plot(row["x"], row["y"], mfc=fill, ms=9, mew=0.6, zorder=4, **star)
+    xs, ys, cosines = _grid(rows.where(THEORY, "cosine", panel="bias"))
+    if cosines.min() < 0 < cosines.max():  # the query turns away
+        bias.contour(xs, ys, cosines, levels=[0.0], colors=RED, linewidths=1.6, linestyles="--")
+    style.axis_text(sharp, x="inverse temperature β", y="α₀ = n₀ / d")
+    style.axis_text(bias, x=r"bias step $\eta_b$", y="share of positives π")
+    bar = figure.colorbar(filled, ax=[sharp, bias], label="test error", shrink=0.9)
+    bar.set_ticks(LEVELS[::2].tolist(), labels=[f"{level:g}" for level in LEVELS[::2]])
+    turn = Line2D([], [], color=RED, ls="--", label="query at right angles to the signal")
+    disc = Line2D([], [], ls="none", marker="o", ms=8, mfc=LIGHT_GREY, mec="black", mew=0.8)
+    disc.set_label("simulation, in the colour of its test error")
+    handles = [Line2D([], [], ms=10, label="best β", **star), turn, disc]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+    return figure
+
+
+def _map(axes: Axes, rows: Rows) -> QuadContourSet:
+    """Draw theory as filled contours, and simulated places as discs of the same colours."""
+    surface = rows.where(THEORY, "test_error")
+    filled = axes.contourf(*_grid(surface), levels=LEVELS, extend="both", **COLOURED)
+    axes.grid(False)
+    for row in surface:
+        if not row.converged:
+            axes.plot(row["x"], row["y"], "x", color="white", ms=5)
+    look: dict[str, Any] = {"s": 110, "edgecolors": "white", "linewidths": 1.3, "zorder": 3}
+    for row in rows.where("simulated", "test_error"):
+        colours = {"c": [row.value], **COLOURED} if row.converged else {"c": "none"}
+        axes.scatter([row["x"]], [row["y"]], **look, **colours)
+    return filled
+
+
+def _grid(surface: Rows) -> tuple[list[float], list[float], np.ndarray]:
+    """Return the values of x, of y, and those over them; nan where not converged."""
+    values = {(row["x"], row["y"]): row.value if row.converged else np.nan for row in surface}
+    xs, ys = sorted(surface.distinct("x")), sorted(surface.distinct("y"))
+    return xs, ys, np.array([[values[x, y] for x in xs] for y in ys])
+
+
+def draw_split(rows: Rows) -> Figure:
+    """Draw the test error against the split, a line for each total, the best marked."""
+    figure, (axes,) = style.new_figure(6.6, 4.0)
+    rows = rows.where(panel="split", quantity="test_error")
+    colours = [SEQUENCE[i] for i in (0, 1, 3, 4)]
+    handles = []
+    for total, colour in zip(sorted(rows.distinct("y")), colours, strict=False):
+        some = rows.where(y=total)
+        line = some.where(THEORY).along("x")
+        style.predicted(axes, line, colour)
+        style.measured(axes, some.where("simulated").along("x"), colour)
+        for floor in some.where("floor"):
+            style.predicted(axes, [(x, floor) for x, _ in line], colour, "-.")
+        for row in some.where("best"):
+            fill = colour if row.converged else "none"
+            axes.plot(row["x"], 0.86 * row.value, "^", color=colour, mfc=fill, ms=7)
+        handles.append(Line2D([], [], color=colour, label=f"α₀ + α₁ = {total:g}"))
+    style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    style.axis_text(axes, x="share of the samples for the query, α₀ / (α₀ + α₁)", y="test error")
+    triangle = Line2D([], [], ls="none", marker="^", color=GREY, label="best")
+    disc = Line2D([], [], ls="none", marker="o", color=GREY, label="simulation")
+    dashed = Line2D([], [], ls="-.", color=GREY, label="best learner")
+    handles += [triangle, disc, dashed]
+    figure.legend(handles=handles, loc="outside upper center", ncols=(len(handles) + 1) // 2)
+    return figure
+
+
+FIGURES = {"sensitivity_maps": draw_maps, "sensitivity_split": draw_split}
+
+EXPERIMENT = Experiment("sensitivity", SIZES, work, judge, FIGURES, words)

@@ -1,0 +1,192 @@
+"""Tokens of a covariance, with an effect of their sample: theory, bag effects and whitening."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, measured, predicted
+from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
+from sparsetoken.figures.palette import COLOURS
+from sparsetoken.models import Attention, Model, Pooled
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.tokens import TokenCovariance
+
+LENGTH, STRENGTH = 10, 5.0
+QUERY, STEPS = Query(0.9, 1.0), TwoSteps(alpha0=2.0, eta_q=25.0)
+READOUT = Readout("logistic", ridge=1e-2, alpha1=2.0)
+SLOPE = 0.9  # of the shared covariance: neighbouring features of a sample go together
+CLASSIFIERS = {"between": ("attention", "pooled"), "decay": ("attention", "whitened", "pooled")}
+"""By what is changed: the size of the covariance that the tokens of a sample share, or the power
+by which the eigenvalues of the covariance within samples fall."""
+LETTERS = {"between": "size of the shared covariance", "decay": "decay of the spectrum"}
+
+SIZES = profiles(
+    quick=dict(dimension=250, trials=8, between=(0.0, 0.25, 0.5, 1.0), decay=(0.0, 0.2, 0.4, 0.6)),
+    paper=dict(
+        dimension=1000,
+        trials=12,
+        between=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0),
+        decay=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+    ),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    size = (sizes.dimension / 400) ** 3
+    for change, classifiers in CLASSIFIERS.items():
+        for i, to in enumerate(getattr(sizes, change)):
+            # Classifiers that are compared meet the same samples.
+            own = seed_of("token-covariance", change, i, seed)
+            for classifier in classifiers:
+                place = (change, to, classifier, sizes.dimension)
+                yield piece(predict_error, *place, cost=0.1 + 0.13 * size)
+                cost = 0.2 * sizes.trials * size
+                yield piece(simulate_error, *place, trials=sizes.trials, seed=own, cost=cost)
+
+
+def problem_at(change: str, to: float, classifier: str, dimension: int) -> SparseTokenProblem:
+    """Return the problem, or that of whitened tokens.
+
+    The eigenvalues within samples have the mean 1. The signal has projections of all sizes on
+    the eigenvectors.
+    """
+    j = np.arange(dimension)
+    signal: np.ndarray = np.cos(1.7 * j)
+    signal = STRENGTH * signal / np.linalg.norm(signal)
+    shared = to * SLOPE ** np.abs(j[:, None] - j) if change == "between" and to else None
+    spectrum = (j + 1.0) ** (-to if change == "decay" else 0.0)
+    spectrum /= spectrum.mean()
+    if classifier == "whitened":
+        signal, spectrum = signal / np.sqrt(spectrum), np.ones(dimension)
+    strength = float(np.linalg.norm(signal))
+    tokens = TokenCovariance(spectrum, shared, signal=signal / strength)
+    return SparseTokenProblem(LENGTH, 1, strength, tokens=tokens)
+
+
+def model_of(change: str, classifier: str) -> Model:
+    """Return the model: a given query beside shared effects, else the query of two steps."""
+    if classifier == "pooled":
+        return Pooled()
+    return Attention(QUERY if change == "between" else STEPS)
+
+
+def predict_error(change: str, to: float, classifier: str, dimension: int) -> list[Row]:
+    """Predict at one place."""
+    problem = problem_at(change, to, classifier, dimension)
+    found = theory.predict(problem, model_of(change, classifier), READOUT, tolerance=1e-3)
+    return [predicted(found, "test_error", change=change, to=to, classifier=classifier)]
+
+
+def simulate_error(
+    change: str, to: float, classifier: str, dimension: int, trials: int, seed: int
+) -> list[Row]:
+    """Measure with real tokens at one place."""
+    sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
+    at: dict[str, Any] = {"change": change, "to": to, "classifier": classifier}
+    problem, model = problem_at(change, to, classifier, dimension), model_of(change, classifier)
+    found = simulation.simulate(problem, model, READOUT, trials=trials, seed=seed, **sizes)
+    return [measured(found, "test_error", **sizes, **at)]
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare at each place, and what is measured of shared effects and of whitening."""
+    for row in rows.where("simulated"):
+        yield against_simulation(
+            "covariance-learned-error",
+            rows.where(THEORY).beside(row, "change", "to", "classifier"),
+            row,
+            curve=row["classifier"],
+            where=f"{LETTERS[row['change']]} {row['to']:g}, d = {row.dimension}",
+            x=row["to"],
+            group=row["change"],
+            key=row["to"] == getattr(sizes, row["change"])[-1],
+        )
+    pooled, attention = (measured_along(rows, "between", c) for c in ("pooled", "attention"))
+    yield _clear(
+        "shared-effects",
+        "larger rise",
+        [(p, pooled[0], a, attention[0]) for p, a in zip(pooled[1:], attention[1:], strict=True)],
+        lambda p, p0, a, a0: (p - p0) - (a - a0),
+        f"measured, d = {sizes.dimension}, three standard errors",
+    )
+    # At the steeper half of the spectra: the effect vanishes as they become flat.
+    plain, whitened = (measured_along(rows, "decay", c) for c in ("attention", "whitened"))
+    steep = len(plain) // 2
+    yield _clear(
+        "whitening",
+        "lower error",
+        list(zip(plain[steep:], whitened[steep:], strict=True)),
+        lambda p, w: p - w,
+        f"measured, d = {sizes.dimension}, decay ≥ {sizes.decay[steep]:g}",
+    )
+
+
+def _clear(
+    claim: str,
+    quantity: str,
+    cases: list[tuple[Row, ...]],
+    difference: Callable[..., float],
+    where: str,
+) -> Comparison:
+    """Judge whether a difference of measured errors is positive by three standard errors."""
+    true = [
+        difference(*(row.value for row in case)) > 3 * math.hypot(*(row.error for row in case))
+        for case in cases
+    ]
+    sound = all(row.converged for case in cases for row in case)
+    return fraction_true(
+        claim, quantity, true, where=where, converged=sound, engine=TENSORS, key=True
+    )
+
+
+def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
+    """Return the measured errors of a classifier along a change."""
+    found = rows.where("simulated", change=change, classifier=classifier)
+    return [row for _, row in found.along("to")]
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return what the page needs."""
+    along = {
+        change: {name: measured_along(rows, change, name) for name in classifiers}
+        for change, classifiers in CLASSIFIERS.items()
+    }
+    return {**along, "largest": largest_z(comparisons)}
+
+
+def _panel(change: str, label: str) -> Panel:
+    looks = {
+        "attention": ("attention", "attention"),
+        "whitened": ("attention, whitened tokens", "vectorized"),
+        "pooled": ("pooled", "pooled"),
+    }
+    curves = [
+        Curve(name, COLOURS[colour], {"change": change, "classifier": classifier})
+        for classifier, (name, colour) in looks.items()
+    ]
+    return Panel("to", Axis(label), Axis("test error" * (change == "between"), low=0.0), curves)
+
+
+FIGURES = {
+    "token_covariance": Curves(
+        [
+            _panel("between", "size of the covariance that a sample shares"),
+            _panel("decay", "power by which eigenvalues fall"),
+        ],
+        width=8.4,
+        height=3.7,
+    )
+}
+
+EXPERIMENT = Experiment("token-covariance", SIZES, work, judge, FIGURES, words)

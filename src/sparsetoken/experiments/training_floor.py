@@ -1,0 +1,313 @@
+"""How far the ways of training stay above the floor under every learner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from sparsetoken import simulation, theory
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.descents import course_row, follow_trials
+from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.references import PROBLEM
+from sparsetoken.experiments.core.rows import (
+    TENSORS,
+    THEORY,
+    Row,
+    Rows,
+    averaged,
+    measured,
+    predicted,
+)
+from sparsetoken.experiments.core.rules import against_simulation, fraction_true
+from sparsetoken.figures import style
+from sparsetoken.figures.palette import BLUE, GREY, VERMILION
+from sparsetoken.models import Attention, Pooled
+from sparsetoken.simulation.descent import descended
+from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.stages import JointDescent, Readout, TwoSteps
+from sparsetoken.theory.oracle import bayes_error, learning_error
+from sparsetoken.theory.tuning import BestDescent, best_descent, best_split, best_training
+from sparsetoken.theory.tuning.families import FAMILIES, FREE
+from sparsetoken.variants.attention import Classifier, reached
+
+STAGES, DESCENT = "four stages", "constant"
+"""The trainings that are searched: all choices of the four stages, and one descent, of whose
+families this one is measured with real tokens as well."""
+RESTING = "two_steps"
+"""The family whose query is trained first and then nearly rests, as that of the four stages."""
+PASSED, MEASURED = "message passing", "measured"
+"""Series of real tokens; without them the descent is in the second one as well."""
+FARTHER = 4
+"""Times the dimension at which the descent is followed without tokens."""
+ETA_Q, RIDGE = 40.0, 1e-2
+"""Of the four stages whose split alone is chosen."""
+TOLERANCE = 1e-3
+"""Of predictions and searches, far below the differences between trainings."""
+TEST_SAMPLES = 20000
+"""Of message passing: by chance the share of wrong labels varies less than between trials."""
+LINES = {
+    "pooled": ("pooled", style.COLOURS["pooled"], "--"),
+    "split": ("four stages, best split", style.COLOURS["attention"], "-"),
+    "floor": ("best learner", style.COLOURS["floor"], "-."),
+    "bayes": ("Bayes, signal known", style.COLOURS["bayes"], ":"),
+}
+"""The levels, each a series: label, colour and dashes."""
+POINTS = {
+    STAGES: ("four stages, all choices", BLUE, "o"),
+    DESCENT: ("one descent, constant steps", VERMILION, "s"),
+}
+
+SIZES = profiles(
+    # n/d of all samples, and those of them where trainings are searched, with at most so many
+    # steps and so many evaluations for each family; replicas of the theory of what is found.
+    quick=dict(
+        alphas=(0.5, 1.0, 2.0, 4.0),
+        searched=(0.5,),
+        steps=16,
+        families=(RESTING, DESCENT),
+        evaluations=16,
+        dimension=800,
+        trials=8,
+        replicas=4,
+    ),
+    paper=dict(
+        alphas=(0.25, 0.5, 1.0, 2.0, 4.0, 8.0),
+        searched=(0.5, 2.0),
+        steps=20,
+        families=(*FAMILIES, FREE),
+        evaluations=60,
+        dimension=1000,
+        trials=12,
+        replicas=16,
+    ),
+)
+
+
+def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
+    """Plan the work."""
+    for alpha in sizes.alphas:
+        yield piece(predict, alpha, cost=1.5)
+    trials, size = sizes.trials, (sizes.dimension / 600) ** 2
+    for i, alpha in enumerate(sizes.searched):
+        passed, own = (
+            seed_of("training-floor", name, i, seed) for name in ("message passing", "descent")
+        )
+        given: dict[str, Any] = {"dimension": sizes.dimension, "trials": trials}
+        yield piece(
+            simulation.pass_messages,
+            PROBLEM,
+            alpha,
+            **given,
+            seed=passed,
+            test_samples=TEST_SAMPLES,
+            rows=("test_error",),
+            series=PASSED,
+            at={"alpha": alpha, "engine": TENSORS},
+            cost=trials * alpha * size,
+        )
+        given |= {"evaluations": sizes.evaluations, "seed": own}
+        yield piece(search_stages, alpha, **given, cost=3.0 + 0.15 * sizes.evaluations)
+        given |= {"steps": sizes.steps, "replicas": sizes.replicas}
+        for family in sizes.families:
+            cost = sizes.evaluations * 0.04 * sizes.steps * (1 + (family == FREE))
+            cost += trials * size * (family == DESCENT)
+            yield piece(search_descent, alpha, family, **given, cost=cost)
+
+
+def predict(alpha: float) -> list[Row]:
+    """Predict the levels at a load: pooled, the four stages, the best learner and Bayes."""
+    readout = Readout(ridge=RIDGE, alpha1=alpha)
+    stages = Attention(TwoSteps(alpha / 2, eta_q=ETA_Q))
+    split = best_split(PROBLEM, stages, Readout(ridge=RIDGE), alpha, tolerance=TOLERANCE)
+    levels = {
+        "pooled": theory.predict(PROBLEM, Pooled(), readout, tolerance=TOLERANCE),
+        "split": split.prediction,
+        "floor": learning_error(PROBLEM, alpha),
+        "bayes": bayes_error(PROBLEM),
+    }
+    return [predicted(found, "test_error", name, alpha=alpha) for name, found in levels.items()]
+
+
+def search_stages(
+    alpha: float, *, evaluations: int, dimension: int, trials: int, seed: int
+) -> list[Row]:
+    """Search over all choices of the four stages, and train with the best."""
+    stages = Attention(TwoSteps(alpha / 2, eta_q=ETA_Q))
+    readout = Readout(ridge=RIDGE, alpha1=alpha / 2)
+    options: dict[str, Any] = {"evaluations": evaluations, "tolerance": TOLERANCE}
+    best = best_training(PROBLEM, stages, readout, alpha, **options)
+    given: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
+    found = simulation.simulate(
+        PROBLEM, Attention(best.steps), best.readout, trials=trials, seed=seed, **given
+    )
+    numbers = (
+        f"share of D0 {best.share:.2f}, η_w = {best.steps.eta_w:.2g}, "
+        f"η_q = {best.steps.eta_q:.3g}, λ = {best.readout.ridge:.2g}"
+    )
+    at: dict[str, Any] = {"alpha": alpha, "training": STAGES, "numbers": numbers}
+    worth = predicted(best.prediction, "test_error", **at)
+    return [worth, measured(found, "test_error", MEASURED, **given, **at)]
+
+
+def search_descent(
+    alpha: float,
+    family: str,
+    *,
+    steps: int,
+    replicas: int,
+    evaluations: int,
+    dimension: int,
+    trials: int,
+    seed: int,
+) -> Iterator[Row]:
+    """Search over the descents of a family on all samples; train with the best of `DESCENT`.
+
+    The search of the free family goes on from what that of `DESCENT` finds.
+    """
+
+    def best_of(family: str, given: JointDescent, replicas: int) -> BestDescent:
+        options: dict[str, Any] = {"evaluations": evaluations, "replicas": replicas}
+        return best_descent(PROBLEM, Attention(given), family=family, **options)
+
+    given = JointDescent(alpha, steps)
+    if family == FREE:
+        given = best_of(DESCENT, given, 2).descent
+    best = best_of(family, given, replicas)
+    descent = best.descent
+    at: dict[str, Any] = {"alpha": alpha, "training": family, "numbers": numbers_of(descent)}
+    yield course_row(best.course, "test_error", -1, **at)
+    if family == DESCENT:
+        at["series"] = MEASURED
+        near = [_trained(descent, dimension, seed_of(seed, trial)) for trial in range(trials)]
+        yield averaged(near, dimension=dimension, **at)
+        far = follow_trials(descent, [descent.steps], FARTHER * dimension, trials, seed)
+        yield far("test_error", -1, **at)
+
+
+def numbers_of(descent: JointDescent) -> str:
+    """Return the numbers of a descent for readers, schedules by their first and last numbers."""
+    words = [f"{descent.steps} steps"]
+    schedules = {
+        "η_w": descent.per_step("eta_w"),
+        "η_q": descent.per_step("eta_q"),
+        "momentum": descent.per_step("momentum"),
+    }
+    for name, values in schedules.items():
+        own = list(dict.fromkeys(f"{value:.2g}" for value in values.tolist()))
+        own = own if len(own) <= 3 else [*own[:2], "...", own[-1]]
+        words.append(f"{name} = {', '.join(own)}")
+    return ", ".join([*words, f"decay {descent.decay_w:.2g}"])
+
+
+def _trained(descent: JointDescent, dimension: int, seed: int) -> float:
+    """Return the test error of a descent on real tokens."""
+    engine = TensorEngine(PROBLEM, dimension, seed)
+    *_, (w, q, b, _) = descended(engine, Attention(descent), descent)
+    return reached(engine, Classifier(w, b, q), descent.beta).test_error
+
+
+def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    """Compare message passing with the floor, and what is found with real tokens and others."""
+    found = rows.where(PASSED)
+    at = [{"alpha": row["alpha"]} for row in found]
+    floor, split, bayes = (rows.where(name) for name in ("floor", "split", "bayes"))
+    for row, place in zip(found, at, strict=True):
+        yield _verified("learning-floor", floor.one(**place), row, PASSED, True)
+    yield _loses_less(floor, split, bayes, curve="theory", where=_loads(floor), key=True)
+    stages = [rows.one(MEASURED, training=STAGES, **place) for place in at]
+    given = {"curve": f"{PASSED}, {STAGES}", "where": f"{_loads(found)}, real tokens"}
+    least = [bayes.one(**place) for place in at]
+    yield _loses_less(found, stages, least, engine=TENSORS, **given)
+    expected = rows.where(THEORY)
+    for row in rows.where(MEASURED):
+        worth = expected.beside(row, "training", "alpha")
+        name = row["training"]
+        yield _verified("best-training", worth, row, name, name == DESCENT)
+    steady = expected.where(training=DESCENT)
+    stages, resting = (
+        [expected.one(training=name, alpha=row["alpha"]) for row in steady]
+        for name in (STAGES, RESTING)
+    )
+    yield _better("best-training", "loads where one descent is better", steady, stages)
+    name = "loads where constant steps are better"
+    yield _better("best-schedule", name, steady, resting, key=True)
+
+
+def _verified(claim: str, expected: Row, row: Row, curve: str, key: bool) -> Comparison:
+    x = row["alpha"]
+    where = f"n/d = {x:g}, d = {row.dimension}"
+    return against_simulation(claim, expected, row, curve=curve, where=where, x=x, key=key)
+
+
+def _loads(rows: Sequence[Row]) -> str:
+    return "n/d = " + ", ".join(f"{row['alpha']:g}" for row in rows)
+
+
+def _loses_less(
+    best: Sequence[Row], stages: Sequence[Row], bayes: Sequence[Row], **given: Any
+) -> Comparison:
+    """Judge that the best learner loses less than half of what the four stages lose to Bayes."""
+    losses = [
+        [row.value - least.value for row in pair]
+        for *pair, least in zip(best, stages, bayes, strict=True)
+    ]
+    return fraction_true(
+        "loss-of-training",
+        "loads where the training loses more",
+        [best < 0.5 * stages for best, stages in losses],
+        converged=all(row.converged for row in (*best, *stages, *bayes)),
+        **given,
+    )
+
+
+def _better(
+    claim: str, name: str, steady: Rows, others: Sequence[Row], key: bool = False
+) -> Comparison:
+    """Judge by theory that descents with constant steps are better than other trainings."""
+    true = [a.value + 3 * a.error < b.value for a, b in zip(steady, others, strict=True)]
+    sound = all(row.converged for row in (*steady, *others))
+    where = _loads(steady)
+    return fraction_true(claim, name, true, curve="theory", where=where, converged=sound, key=key)
+
+
+def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
+    """Return the levels at each load, and what the searches found."""
+    expected = rows.where(THEORY)
+    return {
+        "eta_q": ETA_Q,
+        "ridge": RIDGE,
+        "levels": [(alpha, {row.series: row for row in some}) for alpha, some in rows.by("alpha")],
+        "schedules": [row for row in expected if row["training"] != STAGES],
+        "searched": [
+            (row, expected.beside(row, "training", "alpha")) for row in rows.where(MEASURED)
+        ],
+    }
+
+
+def draw(rows: Rows) -> Figure:
+    """Draw the test errors against the load: crosses are predicted, points measured."""
+    figure, (axes,) = style.new_figure(7.6, 4.6)
+    for name, (label, colour, line) in LINES.items():
+        style.predicted(axes, rows.where(name).along("alpha"), colour, line)
+        axes.plot([], [], line, color=colour, label=f"{label}, theory")
+    for training, (label, colour, marker) in POINTS.items():
+        found = rows.where(MEASURED, engine=TENSORS, training=training).along("alpha")
+        style.mean_points(axes, found, color=colour, fmt=marker, ms=5, label=label)
+        crosses = [
+            (x, row.value) for x, row in rows.where(THEORY, training=training).along("alpha")
+        ]
+        axes.plot(*zip(*crosses, strict=True), "x", color=colour, ms=9)
+    passed = rows.where(PASSED).along("alpha")
+    style.mean_points(axes, passed, color=GREY, fmt="^", ms=5, label=PASSED)
+    style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
+    style.load_axis(axes, rows.where("floor").distinct("alpha"))
+    style.axis_text(axes, x="n / d, all samples", y="test error")
+    style.joint_legend(figure)
+    return figure
+
+
+EXPERIMENT = Experiment("training-floor", SIZES, work, judge, {"training_floor": draw}, words)

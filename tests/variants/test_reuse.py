@@ -1,0 +1,48 @@
+"""Which samples serve which stage."""
+
+import numpy as np
+import pytest
+
+from sparsetoken.models import Attention
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.simulation.seeds import Stream
+from sparsetoken.simulation.simulate import simulate
+from sparsetoken.stages import Readout, TwoSteps
+from sparsetoken.validation import InvalidInput
+from sparsetoken.variants.attention import ARMS, cosine, draw, reuse_trial, start, two_steps, union
+
+PROBLEM = SparseTokenProblem(length=5, informative=1, strength=5.0, positive_rate=0.5)
+STEPS, READOUT = TwoSteps(alpha0=2.0, eta_q=15.0), Readout(ridge=1e-2, alpha1=2.0)
+D = 24
+
+
+def test_each_query_comes_from_its_samples():
+    found = reuse_trial(PROBLEM, STEPS, READOUT, dimension=D, seed=1, trial=2)
+    engine = start(PROBLEM, D, 1, 2)
+    D0, D1 = (draw(engine, source, 2 * D) for source in (Stream.D0, Stream.D1))
+    for arm, samples in zip(ARMS, (D0, D1, union(D0, D1)), strict=True):
+        q = two_steps(samples, STEPS).q
+        assert found[arm].cosine == pytest.approx(cosine(q, engine.signal), abs=1e-12)
+    assert len({arm.test_error for arm in found.values()}) == 3
+
+
+def test_fresh_data_give_the_law_of_the_simulation():
+    trials = 30
+    found = [reuse_trial(PROBLEM, STEPS, READOUT, dimension=D, trial=i) for i in range(trials)]
+    errors = [one["fresh"].test_error for one in found]
+    other = simulate(PROBLEM, Attention(STEPS), READOUT, dimension=D, trials=trials, seed=1)
+    width = np.hypot(np.std(errors, ddof=1) / np.sqrt(trials), other.standard_error.test_error)
+    # Two independent means of the same law: 4 standard errors of their difference.
+    assert abs(np.mean(errors) - other.mean.test_error) < 4 * width
+
+
+def test_without_a_signal_nothing_is_learned():
+    nothing = SparseTokenProblem(length=5, informative=1, strength=0.0, positive_rate=0.5)
+    found = reuse_trial(nothing, STEPS, READOUT, dimension=D)
+    # At pi = 1/2 the two classes have the same law; the means run over other draws of it.
+    assert [arm.test_error for arm in found.values()] == pytest.approx([0.5] * 3, abs=0.01)
+
+
+def test_a_bad_dimension_is_refused():
+    with pytest.raises(InvalidInput, match="dimension"):
+        reuse_trial(PROBLEM, STEPS, READOUT, dimension=1)
