@@ -169,25 +169,25 @@ class DescentPlan:
 
 
 class _Repeated:
-    """Normals that are drawn once; each pass over them is the same."""
+    """Normals that are drawn once; each pass that asks for the same shapes has the same."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self._drawn: list[np.ndarray] = []
-        self._next = 0
+        self._drawn: dict[tuple[Any, ...], np.ndarray] = {}
+        self._asked: tuple[Any, ...] = ()
 
     def again(self) -> Any:
         """Return what stands for the generator at its beginning."""
-        self._next = 0
+        self._asked = ()
         return self
 
     def standard_normal(self, shape: Any) -> np.ndarray:
         """Return the next normals, not to be written to."""
-        self._next += 1
-        if self._next > len(self._drawn):
-            self._drawn.append(self._rng.standard_normal(shape))
-            self._drawn[-1].flags.writeable = False
-        return self._drawn[self._next - 1]
+        self._asked += (shape,)
+        if self._asked not in self._drawn:
+            self._drawn[self._asked] = self._rng.standard_normal(shape)
+            self._drawn[self._asked].flags.writeable = False
+        return self._drawn[self._asked]
 
 
 def descended(
