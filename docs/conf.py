@@ -93,6 +93,7 @@ MODULES = {
     "sparsetoken.simulation": "Experiments at finite dimension.",
     "sparsetoken.models": "The classifiers as values.",
     "sparsetoken.stages": "How weights are found.",
+    "sparsetoken.networks": "Networks of any form, whose weights descend together.",
     "sparsetoken.problem": "The task and the law of its tokens.",
     "sparsetoken.presets": "The settings of the paper's figures.",
     "sparsetoken.losses": "Losses, built in and of your own.",

@@ -14,6 +14,7 @@ HOME = Path(sparsetoken.__file__).parent
 BASE = {"validation", "extras", "version", "numerics", "losses", "attention", "tokens", "problem"}
 BASE |= {"parameters", "stages"}
 CORE = {*BASE, "models", "values", "results", "progress", "tables"}
+NETWORKS = {"networks", "concepts", "network_checks"}
 ALLOWED = {
     "validation": set(),
     "version": set(),
@@ -33,11 +34,15 @@ ALLOWED = {
     "stages": {"validation", "parameters", "losses"},
     "models": {"validation", "parameters", "attention", "problem", "stages"},
     "presets": {"validation", "problem", "stages", "models"},
+    "networks": {"validation", "parameters"},
+    "concepts": {"validation", "parameters", "problem", "tokens"},
+    "network_checks": {"validation", "losses", "concepts", "networks"},
+    "descents": {*BASE, "models", *NETWORKS},
     "values": {"validation", "parameters", "losses", "tokens"},
     "figures": {"validation", "parameters", "problem", "stages", "models"},
     "results": {"validation", "extras", "stages", "values", "tables", "figures"},
-    "theory": {*CORE, "progress"},
-    "simulation": {*CORE, "progress", "workers"},
+    "theory": {*CORE, *NETWORKS, "descents"},
+    "simulation": {*CORE, *NETWORKS, "descents", "workers"},
     "bags": {"validation", "extras", "memory"},
     "fitting": {*CORE, "bags", "theory"},  # theory for the best split alone
     "estimators": {*CORE, "bags", "files", "fitting"},
@@ -47,6 +52,8 @@ ALLOWED = {
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {
         *CORE,
+        *NETWORKS,
+        "descents",
         "presets",
         "theory",
         "simulation",
@@ -57,9 +64,21 @@ ALLOWED = {
         "figures",
     },
     "report": {*CORE, "files", "workers", "figures", "experiments"},
-    "explorer": {*CORE, "presets", "files", "theory", "simulation", "figures", "json_text"},
+    "explorer": {
+        *CORE,
+        *NETWORKS,
+        "descents",
+        "presets",
+        "files",
+        "theory",
+        "simulation",
+        "figures",
+        "json_text",
+    },
     "cli": {
         *CORE,
+        *NETWORKS,
+        "descents",
         "files",
         "json_text",
         "workers",

@@ -54,13 +54,25 @@ def test_what_is_no_problem(call, wrong):
         lambda wrong: st.predict(PROBLEM, wrong, READOUT),
         lambda wrong: st.capacity(PROBLEM, wrong),
         lambda wrong: st.simulate(PROBLEM, wrong, READOUT, **SMALL),
-        lambda wrong: simulation.descend(PROBLEM, wrong, **SMALL),
         lambda wrong: tuning.best_beta(PROBLEM, wrong, READOUT),
         lambda wrong: tuning.best_descent(PROBLEM, wrong),
     ],
 )
 def test_what_is_no_model(call, wrong):
     with pytest.raises(InvalidInput, match="model must be a model: attention"):
+        call(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["pooled", [], np.ones(2), st.Pooled, READOUT])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda wrong: theory.descend(PROBLEM, wrong),
+        lambda wrong: simulation.descend(PROBLEM, wrong, **SMALL),
+    ],
+)
+def test_what_is_no_descent(call, wrong):
+    with pytest.raises(InvalidInput, match="a model with a JointDescent, or a Descent"):
         call(wrong)
 
 

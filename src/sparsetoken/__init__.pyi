@@ -4,6 +4,7 @@ from . import estimators as estimators
 from . import forecasting as forecasting
 from . import losses as losses
 from . import models as models
+from . import networks as networks
 from . import presets as presets
 from . import results as results
 from . import simulation as simulation
@@ -11,6 +12,8 @@ from . import stages as stages
 from . import sweep as sweep
 from . import theory as theory
 from . import validation as validation
+from .concepts import ConceptProblem as ConceptProblem
+from .descents import Descent as Descent
 from .estimators import AttentionClassifier as AttentionClassifier
 from .estimators import ElementwiseAttentionClassifier as ElementwiseAttentionClassifier
 from .estimators import PooledLinearClassifier as PooledLinearClassifier

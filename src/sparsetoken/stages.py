@@ -52,12 +52,12 @@ def _loss(given: Loss | str) -> Loss:
     return get_loss(given)
 
 
-def _smooth_loss(given: Loss | str) -> Loss:
+def smooth_loss(given: Loss | str) -> Loss:
     loss = _loss(given)
     if not loss.smooth:
         remedy = "The theory of its steps needs derivatives of the slope; take squared_hinge "
         legal = "a loss whose slope is continuous"
-        raise InvalidInput("loss of JointDescent", legal, loss.name, f"{remedy}or logistic.")
+        raise InvalidInput("loss of a descent", legal, loss.name, f"{remedy}or logistic.")
     return loss
 
 
@@ -247,7 +247,7 @@ class JointDescent:
     loss: Named[Loss] = _loss_that(
         "whose gradient all steps follow. Its slope must be continuous, so the hinge is refused",
         SMOOTH_LOSSES,
-        _smooth_loss,
+        smooth_loss,
     )
 
     def _check_together(self) -> None:

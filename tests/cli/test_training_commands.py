@@ -5,7 +5,7 @@ import json
 import pytest
 
 from command_line import invoke
-from sparsetoken import Attention, JointDescent, SparseTokenProblem, theory
+from sparsetoken import Attention, Descent, JointDescent, SparseTokenProblem, networks, theory
 
 TASK = ["--length", "4", "--strength", "2"]
 KEYS = [
@@ -20,6 +20,15 @@ KEYS = [
     "product_wq",
     "bias",
 ]
+
+
+OWN = ["step", "test_error", "training_loss", "attended"]
+COLUMNS = {
+    "softmax": ([], ["q", "w"], ["b"]),
+    "heads": ([], ["q1", "q2", "w1", "w2"], ["b"]),
+    "gated": (["--hidden", 2], ["v1", "v2", "g1", "g2", "w"], ["b", "u1", "u2"]),
+    "self_attention": (["--rank", 1], ["Q", "K", "V"], ["b"]),
+}
 
 
 def run(*arguments):
@@ -56,6 +65,103 @@ def test_a_descent_that_diverges_says_so():
     values = json.loads(found.stdout)
     assert values["status"] == "no_limit"
     assert "diverges at step" in found.stderr
+
+
+@pytest.mark.parametrize("network", COLUMNS)
+def test_the_keys_of_each_network(network):
+    sizes, columns, weights = COLUMNS[network]
+    arguments = ["--network", network, *sizes, "--steps", 1, "--tolerance", 0.05]
+    sampled = ["--dimension", 20, "--trials", 2]
+    found = run("descend", *TASK, *arguments, *sampled, "--json")
+    assert found.exit_code == 0
+    values = json.loads(found.stdout)
+    expected = [f"{kind}_{name}" for kind in ("overlap", "norm") for name in columns]
+    expected = [*OWN, *expected, *weights, "bias"]
+    old = set(KEYS) if network == "softmax" else set()
+    for row in (*values["steps"], *values["simulation"]["steps"]):
+        assert set(row) == {*expected, *old}
+    assert set(values["simulation"]["steps"][1]["attended"]) == {"mean", "standard_error"}
+    assert {"numerical_error", "best_step", "replicas", "status", "advice"} <= set(values)
+
+
+def test_a_network_descends_as_in_python():
+    arguments = ["--network", "gated", "--hidden", 1, "--rate", "3,3,2", "--rate-c", "1,0.5"]
+    more = [
+        "--start",
+        "0.4,0.4,0.3",
+        "--start-overlaps=-0.1,0,0",
+        "--steps",
+        2,
+        "--alpha",
+        3,
+        "--momentum",
+        0.2,
+    ]
+    found = run("descend", *TASK, *arguments, *more, "--tolerance", 0.01, "--json")
+    descent = Descent(
+        networks.Gated(hidden=1),
+        alpha=3.0,
+        steps=2,
+        rates=[3.0, 3.0, 2.0],
+        rate_c=[1.0, 0.5],
+        start=[0.4, 0.4, 0.3],
+        start_overlaps=[-0.1, 0.0, 0.0],
+        momentum=0.2,
+    )
+    expected = theory.descend(SparseTokenProblem(4, 1, 2.0), descent, tolerance=0.01)
+    row = json.loads(found.stdout)["steps"][2]
+    assert row["test_error"] == expected.test_error[2]
+    assert row["overlap_v"] == expected.weights.overlaps[2, 0, 0]
+    assert row["u"] == expected.weights.c[2, 1]
+
+
+def test_softmax_attention_has_the_numbers_of_the_model():
+    network = ["--network", "softmax", "--rate", "4,1", "--rate-c", 0.5, "--start", "0.5,0.3"]
+    found = run("descend", *TASK, "--steps", 2, *network, "--json")
+    row = json.loads(found.stdout)["steps"][2]
+    model = Attention(JointDescent(steps=2, eta_w=1, eta_q=4, eta_b=0.5, start_w=0.3, start_q=0.5))
+    expected = theory.descend(SparseTokenProblem(4, 1, 2.0), model)
+    for name in KEYS[1:]:
+        # Other random numbers on both sides, and replicas so few that errors are rough.
+        allowed = 6 * getattr(expected.errors, name)[2]
+        assert row[name] == pytest.approx(getattr(expected, name)[2], abs=allowed), name
+
+
+def test_a_network_that_diverges_says_at_which_step():
+    arguments = ["--network", "heads", "--rate", 900, "--loss", "square"]
+    found = run("descend", *TASK, *arguments, "--tolerance", 0.05, "--json")
+    assert found.exit_code == 1
+    values = json.loads(found.stdout)
+    assert values["status"] == "no_limit"
+    assert f"diverges at step {len(values['steps'])}" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--network", "soft"], "--network must be one of"),
+        (["--network", "softmax", "--rate", "1,2,3"], "2 numbers with commas between, for the"),
+        (["--network", "gated", "--start", "1,2"], "columns v1, v2, g1, g2, w"),
+        (["--network", "gated", "--rate", "fast"], "--rate must be numbers"),
+        (["--network", "gated", "--rate", -1], "--rate must be a finite number in"),
+        (["--network", "gated", "--rate-c", "1,2"], "--rate-c must be a number, or 12"),
+        (["--network", "softmax", "--hidden", 3], "--hidden plays no part"),
+        (["--network", "gated", "--beta", 1], "--beta plays no part"),
+        (["--network", "gated", "--eta-w", 1], "--eta-w plays no part"),
+        (["--network", "gated", "--model", "elementwise"], "--model plays no part"),
+        (["--network", "heads", "--heads", 0], "--heads must be an integer in"),
+        (["--network", "self_attention", "--dimension", 4], "dimension (d)"),
+        (["--network", "softmax", "--start-overlaps", "1,2,3"], "--start-overlaps must be"),
+        (["--rate", 1], "Add --network softmax"),
+        (["--rank", 2], "Add --network softmax"),
+    ],
+)
+def test_options_that_do_not_fit_the_network_are_refused(arguments, said):
+    found = run("descend", *arguments, "--json")
+    assert found.exit_code == 2
+    assert found.stdout == ""
+    assert said in found.stderr
+    assert found.stderr.count("Error:") == 1
 
 
 def test_floor_keys():

@@ -120,7 +120,9 @@ def test_wrong_input_is_told_and_changes_nothing(page, address):
     expect(page.locator("#verdict")).to_have_text(re.compile(re.escape(before[:40])))
 
 
-@pytest.mark.parametrize("view", ["curves", "phase", "alignment", "capacity", "descent", "bag"])
+@pytest.mark.parametrize(
+    "view", ["curves", "phase", "alignment", "capacity", "descent", "networks", "bag"]
+)
 def test_every_view_shows_its_numbers_as_text_too(page, address, view):
     small = "length=3&alpha1=1&loss=square&descent_steps=3&query=given"
     page.goto(f"{address}#{small}")

@@ -1,6 +1,7 @@
 """The server without a browser: what it answers, and what it refuses."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -202,3 +203,38 @@ def test_a_descent_that_diverges_says_so(client):
     (event,) = events(client.post("/api/view/descent", json={"settings": values}))
     assert event["kind"] == "error"
     assert "slope is continuous" in event["message"]
+
+
+def test_courses_of_networks_are_those_of_descend(client, monkeypatch):
+    from sparsetoken.explorer import views
+
+    monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
+    values = {"length": 3, "descent_steps": 2, "network_hidden": 1, "network_start": 2.0}
+    *courses, floor = events(client.post("/api/view/networks", json={"settings": values}))
+    assert [e["network"] for e in courses] == ["softmax", "heads", "gated", "self_attention"]
+    gated = courses[2]
+    problem = st.SparseTokenProblem(length=3)
+    descent = st.Descent(
+        st.networks.Gated(hidden=1), alpha=2.0, steps=2, rates=2.0, start=[1.0, 1.0, 0.6]
+    )
+    expected = st.descend(problem, descent, replicas=2)
+    for name in ("test_error", "training_loss", "attended"):
+        assert gated[name] == getattr(expected, name).tolist()
+    cosines = expected.weights.cosines[:, :2, 0]  # of v and g; the last column is the readout
+    assert gated["cosine"] == abs(cosines).max(axis=1).tolist()
+    least = st.oracle.learning_error(problem, 2.0, points=256).test_error
+    assert floor["test_error"] == pytest.approx(least)
+
+
+def test_networks_that_diverge_say_so_and_steep_spectra_have_no_floor(client, monkeypatch):
+    from sparsetoken.explorer import views
+
+    monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
+    values = {"network_rate": 10.0, "network_start": 10.0, "loss": "square", "length": 3}
+    values |= {"descent_steps": 10, "spectrum": 0.5}
+    found = events(client.post("/api/view/networks", json={"settings": values}))
+    assert [event["kind"] for event in found] == ["course"] * 4
+    for event in found:
+        kept = len(event["test_error"])
+        assert kept < 11
+        assert re.search(rf"step {kept}\b.*the steps before it are kept", event["notes"][0])

@@ -47,11 +47,12 @@ def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
         )
         return np.mean(descent.loss.value(y, pool(X, weights) @ w + b))
 
-    before, after = module.descended(engine, model, descent)
-    at = np.array([*before.w, *before.q, before.b])
+    before, after = module.descended(engine, PROBLEM, model)
+    (q0, w0), (q1, w1) = before.columns.T, after.columns.T
+    at = np.array([*w0, *q0, before.c[0]])
     h = 1e-5 * np.eye(11)
     gradient = np.array([(risk(at + e) - risk(at - e)) / 2e-5 for e in h])
-    step = np.array([*(after.w - before.w), *(after.q - before.q), after.b - before.b])
+    step = np.array([*(w1 - w0), *(q1 - q0), after.c[0] - before.c[0]])
     sizes = np.repeat([0.7, 2.0, 0.3], [5, 5, 1])
     np.testing.assert_allclose(step, -sizes * gradient, atol=1e-7)
     assert before.loss == pytest.approx(risk(at))
@@ -60,7 +61,7 @@ def test_a_step_is_minus_the_gradient_of_the_risk(kind, loss):
 def test_the_start_is_as_asked():
     descent = JointDescent(2.0, 1, **START)
     engine = TensorEngine(PROBLEM, 7, seed=1)
-    w, q, *_ = next(module.descended(engine, Attention(descent), descent))
+    q, w = next(module.descended(engine, PROBLEM, Attention(descent))).columns.T
     lengths = np.linalg.norm(w), np.linalg.norm(q), w @ q
     np.testing.assert_allclose(lengths, (0.5, 0.8, 0.1))
     np.testing.assert_allclose([w @ engine.signal, q @ engine.signal], 0, atol=1e-12)
@@ -71,8 +72,9 @@ def test_two_alternating_steps_are_those_of_the_stages():
     descent = JointDescent.alternating(3.0, 2, 0.5, 6.0, 0.4, beta=1.3)
     engine = TensorEngine(PROBLEM, 30, seed=5)
     expected = engine.train_query(steps)
-    *_, last = module.descended(engine, Attention(descent), descent)
-    found = engine.frame.trained(last.q, 1.3, last.w)
+    *_, last = module.descended(engine, PROBLEM, Attention(descent))
+    q, w = last.columns.T
+    found = engine.frame.trained(q, 1.3, w)
     assert found.query.cosine == pytest.approx(expected.query.cosine)
     assert found.query.sharpness == pytest.approx(expected.query.sharpness)
 
@@ -94,23 +96,23 @@ def test_batches_take_turns_and_momentum_and_decay_act():
     engine = TensorEngine(PROBLEM, 5, seed=3)
     tokens, labels = zip(*engine.chunks(Stream.D0, 20), strict=True)
     x, y = np.concatenate(tokens).mean(axis=1), np.concatenate(labels)
-    states = list(module.descended(engine, Attention(descent), descent))
-    w = before = states[0].w
+    states = list(module.descended(engine, PROBLEM, Attention(descent)))
+    w = before = states[0].columns[:, 1]
     for t, half in enumerate((slice(0, 10), slice(10, 20))):
         g = x[half].T @ (x[half] @ w - y[half]) / 10
         w, before = w - (0.7, 0.2)[t] * (g + 0.3 * w) + 0.5 * (w - before), w
-        np.testing.assert_allclose(states[t + 1].w, w)
+        np.testing.assert_allclose(states[t + 1].columns[:, 1], w)
 
 
 def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
-    monkeypatch.setattr(module, "CHUNK_BYTES", 1000)
+    monkeypatch.setattr("sparsetoken.simulation.descent_data.CHUNK_BYTES", 1000)
     descent = JointDescent(3.0, 3, **START)
     engine = TensorEngine(PROBLEM, 20, seed=2)
     kept, drawn = (
-        list(module.descended(engine, Attention(descent), descent, budget)) for budget in (2**30, 1)
+        list(module.descended(engine, PROBLEM, Attention(descent), budget)) for budget in (2**30, 1)
     )
-    np.testing.assert_array_equal(kept[-1].q, drawn[-1].q)
+    np.testing.assert_array_equal(kept[-1].columns, drawn[-1].columns)
 
 
 QUANTITIES = [field.name for field in DescentPath.quantities]

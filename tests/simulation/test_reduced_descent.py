@@ -5,7 +5,9 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken import simulation
-from sparsetoken.simulation.descent import _followed, _Tokens, start
+from sparsetoken.descents import training_of
+from sparsetoken.simulation.descent import followed
+from sparsetoken.simulation.descent_data import TokenData
 from sparsetoken.simulation.reduced_descent import ReducedData
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.validation import InvalidInput
@@ -18,37 +20,51 @@ BATCHES = st.JointDescent(
 FROM_ZERO = st.JointDescent.alternating(1.5, 5, 1.0, 8.0, 0.5, loss="squared_hinge")
 
 
-def _course(data, model):
-    """Return loss, overlaps, Gram matrix and bias at each state."""
+def _course(data, training):
+    """Return loss, overlaps, Gram matrix and further weights at each state."""
     rows = []
-    for w, q, b, loss in _followed(data, model, model.query):
-        xi = data.frame(len(w)).signal
-        rows.append([loss, w @ xi, q @ xi, w @ w, w @ q, q @ q, b])
+    for state in followed(data, training):
+        at = data.moments(state.U)
+        gram = at.gram[np.triu_indices(len(at.gram))]
+        rows.append([state.loss, *at.overlaps.ravel(), *gram, *state.c])
     return rows
 
 
-def _courses(kind, model, dimension, trials):
-    descent = model.query
+def _courses(kind, task, trained, dimension, trials):
+    training = training_of(task, trained)
     if kind == "reduced":
-        sources = (ReducedData(PROBLEM, dimension, 10**6 + i, descent) for i in range(trials))
+        sources = (ReducedData(training, dimension, 10**6 + i) for i in range(trials))
     else:
-        engines = (TensorEngine(PROBLEM, dimension, i) for i in range(trials))
-        sources = (_Tokens(engine, descent.alpha, None) for engine in engines)
-    return np.array([_course(source, model) for source in sources])
+        problem = task if isinstance(task, st.SparseTokenProblem) else PROBLEM
+        engines = (TensorEngine(problem, dimension, i) for i in range(trials))
+        sources = (TokenData(task, training, engine, None) for engine in engines)
+    return np.array([_course(source, training) for source in sources])
+
+
+BOTH = st.ConceptProblem(4, [3.0, 2.0], [[1, 1], [1, 0], [0, 2]], [0.5, 0.3, 0.2], labels=[0, 1, 2])
+BLOCKS = st.TokenCovariance(
+    within=np.repeat([2.0, 0.5], [3, 7]),
+    between=np.repeat([0.6, 0.0], [3, 7]),
+    signal=np.sqrt(np.repeat([0.4 / 3, 0.6 / 7], [3, 7])),
+)
+SHARED = st.SparseTokenProblem(3, 1, 3.0, 0.5, tokens=BLOCKS)
 
 
 @pytest.mark.parametrize(
-    ("model", "dimension"),
+    ("task", "model", "dimension"),
     [
-        (st.Attention(BATCHES), 3),  # fewer dimensions than directions
-        (st.Attention(BATCHES), 30),
-        (st.Attention(FROM_ZERO), 7),
-        (st.Elementwise(BATCHES, "erf"), 12),
+        (PROBLEM, st.Attention(BATCHES), 3),  # fewer dimensions than directions
+        (PROBLEM, st.Attention(BATCHES), 30),
+        (PROBLEM, st.Attention(FROM_ZERO), 7),
+        (PROBLEM, st.Elementwise(BATCHES, "erf"), 12),
+        (PROBLEM, st.Descent(st.networks.Gated(2), 2.0, 3, 1.5, momentum=0.3, batches=2), 20),
+        (BOTH, st.Descent(st.networks.Softmax(), 2.0, 4, 1.5), 12),
+        (SHARED, st.Descent(st.networks.Softmax(2), 2.0, 4, 1.0, start=0.5), 10),
     ],
 )
-def test_courses_have_the_law_of_real_tokens(model, dimension):
+def test_courses_have_the_law_of_real_tokens(task, model, dimension):
     trials = 300
-    one, other = (_courses(kind, model, dimension, trials) for kind in ("tensors", "reduced"))
+    one, other = (_courses(kind, task, model, dimension, trials) for kind in ("tensors", "reduced"))
     spread = np.sqrt((one.var(axis=0) + other.var(axis=0)) / trials)
     apart = np.abs(one.mean(axis=0) - other.mean(axis=0))
     # 35 numbers that hang together: a z of 4.5 in any is one in thousands; rounding at 0.
@@ -61,17 +77,15 @@ def test_courses_have_the_law_of_real_tokens(model, dimension):
 
 def test_projections_and_slopes_fit_a_matrix():
     # With as many trials as one: what was drawn must be the products of one noise matrix.
-    descent = BATCHES
-    data = ReducedData(PROBLEM, 6, 0, descent)
-    w, q = start(descent) @ data.axes()
-    model, moves = st.Attention(descent), np.array([True, True])
-    for turn in (0, 1, 0):
-        _, by_w, by_q, _ = data.gradient(model, descent, (w, q, 0.1), (turn, 2), moves)
-        w, q = (np.pad(u, (0, len(by_w) - len(u))) for u in (w, q))
-        w, q = w - by_w, q - by_q
-    slopes = data._slopes[: data._known]
+    data = ReducedData(training_of(PROBLEM, st.Attention(BATCHES)), 6, 0)
+    U = data.start()
+    for t in range(3):
+        _, by_U, _ = data.gradient(U, np.array([0.1]), t, np.array([True, True]))
+        U = [np.pad(u, ((0, len(by) - len(u)), (0, 0))) - by for u, by in zip(U, by_U, strict=True)]
+    (noise,) = data._noises
+    slopes = noise._slopes[: noise._known]
     np.testing.assert_allclose(slopes @ slopes.T, np.eye(len(slopes)), atol=1e-10)
-    assert data._size == 6  # no more directions than dimensions
+    assert noise._size == 6  # no more directions than dimensions
 
 
 @pytest.mark.parametrize("engine", ["tensors", "reduced"])

@@ -235,9 +235,28 @@ def test_a_descent_that_diverges_is_no_candidate():
     assert "diverges" in found.status.remedy
 
 
+def test_the_search_of_rates_of_any_network():
+    given = st.Descent(st.networks.Gated(2), alpha=2.0, steps=6, rates=0.5, rate_c=[0.2, 0.4] * 3)
+    found = st.tuning.best_descent(PROBLEM, given, evaluations=8, replicas=4)
+    descent = found.descent
+    before = st.theory.descend(PROBLEM, given, replicas=4)
+    assert found.evaluations == 8
+    assert found.course.test_error[-1] < before.test_error.min() - 2 * before.numerical_error
+    rates = np.array(descent.rates)
+    assert rates.shape == (descent.steps, 5)
+    assert (rates[:, :2] == rates[0, 0]).all()  # v1 and v2 are of one kind
+    assert len({rates[0, 0], rates[0, 2], rates[0, 4]}) > 1
+    ratios = np.array(descent.rate_c) / np.array(given.rate_c)[: descent.steps]
+    assert ratios == pytest.approx(np.full(descent.steps, ratios[0]))
+    assert descent.network == given.network
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"model": st.Descent(steps=2)}, "steps"),
+        ({"model": st.Descent(steps=8), "family": "warm_up"}, "family of a Descent"),
+        ({"model": st.Descent(steps=8, alpha=[1.0, 2.0])}, "alpha"),
         ({"model": MODEL}, "JointDescent"),
         ({"model": st.Attention(st.JointDescent(steps=2))}, "steps"),
         ({"evaluations": 0}, "evaluations"),

@@ -27,7 +27,12 @@ PANELS = {
     "Readout": "Readout",
     "Elementwise": "Elementwise attention",
     "JointDescent": "Descent (a size of steps: one number, or one for each step with commas)",
+    "Descent": "Descent of a network (with --network)",
 }
+
+
+class Given(frozenset[str]):
+    """The names of the options that are given, for a command that asks for them."""
 
 
 class _Group(NamedTuple):
@@ -56,13 +61,16 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
 
     A parameter whose annotation is a class of declared fields stands for their options; two
     classes that declare the same name share the option. A parameter before the ``*`` has no
-    name on the command line. Bad input ends in one message.
+    name on the command line, and one of the type `Given` is no option. Bad input ends in one
+    message.
     """
     parameters = inspect.signature(function, eval_str=True).parameters
     groups: dict[str, _Group] = {}
     options: dict[str, inspect.Parameter] = {}
     for name, parameter in parameters.items():
         kind, optional = _value_class(parameter.annotation)
+        if parameter.annotation is Given:
+            continue
         if kind is None:
             options[name] = parameter
             if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
@@ -85,13 +93,16 @@ def command(function: Callable[..., Answer]) -> Callable[..., int]:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> int:
         bound = signature.bind(*args, **kwargs)
+        told = Given(bound.arguments)
         bound.apply_defaults()
         given = bound.arguments
         try:
             with showing(ProgressLines.unless_terminal):
-                values = {name: group.made(given) for name, group in groups.items()}
-                plain = {name: given[name] for name in parameters if name not in groups}
-                return function(**values, **plain).show(given["json"])
+                values: dict[str, Any] = {n: group.made(given) for n, group in groups.items()}
+                for name, parameter in parameters.items():
+                    if name not in groups:
+                        values[name] = told if parameter.annotation is Given else given[name]
+                return function(**values).show(given["json"])
         except InvalidInput as error:
             message(f"Error: {_in_options(error, own_names)}")
             return 2

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import math
+import dataclasses
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command
+from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name
 from sparsetoken.cli.output import Answer, shortfall
-from sparsetoken.models import Elementwise, make_model
+from sparsetoken.descents import Descent
+from sparsetoken.models import Elementwise, Model, make_model
+from sparsetoken.networks import Architecture, Gated, SelfAttention, Softmax
+from sparsetoken.parameters import parameters_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent
-
-if TYPE_CHECKING:
-    from sparsetoken.models import Model
-    from sparsetoken.results import DescentPath, Simulation
+from sparsetoken.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 
 EXPERIMENT = "Experiment (any of these adds a simulation)"
 SHOWN = (
@@ -32,6 +34,18 @@ SHOWN = (
     "product_wq",
     "bias",
 )
+NETWORKS: dict[str, tuple[type[Architecture], tuple[str, ...]]] = {
+    "softmax": (Softmax, ("beta",)),
+    "heads": (Softmax, ("heads", "beta")),
+    "gated": (Gated, ("hidden",)),
+    "self_attention": (SelfAttention, ("rank",)),
+}
+"""The networks, and the options that are fields of each."""
+_OF_ALL = ("rate", "rate_c", "start", "start_overlaps")
+_OF_ONE = {name for _, own in NETWORKS.values() for name in own}
+_OF_NETWORKS = {*_OF_ALL, *_OF_ONE} - {"beta"}
+_OF_MODELS = {"model", "activation", *parameters_of(JointDescent)} - parameters_of(Descent).keys()
+_NETWORK = PANELS["Descent"]
 
 
 @command
@@ -39,8 +53,45 @@ def descend(
     *,
     model: Annotated[str, Option(help="attention or elementwise.")] = "attention",
     problem: SparseTokenProblem,
-    descent: JointDescent,
+    joint: JointDescent,
     elementwise: Elementwise,
+    network: Annotated[
+        str | None,
+        Option(
+            group=_NETWORK,
+            help="softmax (one query), heads (several), gated or self_attention: train all weights "
+            "of this network, in place of --model.",
+        ),
+    ] = None,
+    heads: Annotated[int, Option(group=_NETWORK, help="Heads of heads.")] = 2,
+    hidden: Annotated[int, Option(group=_NETWORK, help="Hidden units of gated.")] = 2,
+    rank: Annotated[int, Option(group=_NETWORK, help="Rank of self_attention.")] = 2,
+    rate: Annotated[
+        str,
+        Option(
+            group=_NETWORK,
+            help="Step size of all columns, or one for each with commas: q, w of softmax; q1, "
+            "q2, ..., w1, ... of heads; v1, ..., g1, ..., w of gated; Q1, ..., K1, ..., V of "
+            "self_attention.",
+        ),
+    ] = "2",
+    descent: Descent,
+    start: Annotated[
+        str | None,
+        Option(
+            group=_NETWORK,
+            help="Length of all columns before the first step, or one for each with commas; by "
+            "default lengths that break the symmetries of the network.",
+        ),
+    ] = None,
+    start_overlaps: Annotated[
+        str,
+        Option(
+            group=_NETWORK,
+            help="Overlap of all columns with the signal before the first step, or one for each "
+            "with commas.",
+        ),
+    ] = "0",
     tolerance: Annotated[
         float, Option(help="Bound on twice the numerical error at every step.")
     ] = 1e-3,
@@ -55,46 +106,100 @@ def descend(
             help="tensors draws the tokens; reduced draws the same law without them.",
         ),
     ] = "tensors",
+    given: Given,
 ) -> Answer:
-    """Follow gradient descent on readout, query and bias together, step by step.
+    """Follow gradient descent on all weights together, step by step.
 
-    Example: sparsetoken descend --alpha 3 --steps 12
+    Without --network on readout, query and bias of attention or elementwise attention.
+
+    Example: sparsetoken descend --network gated --hidden 2 --alpha 3 --steps 12
     """
-    classifier = make_model(model, descent, activation=elementwise.activation)
+    _require_own(network, given)
+    trained: Descent | Model = make_model(model, joint, activation=elementwise.activation)
+    if network is not None:
+        kind, own = NETWORKS[network]
+        fields = {"heads": heads, "hidden": hidden, "rank": rank, "beta": joint.beta}
+        built = kind(**{name: fields[name] for name in own})
+        trained = dataclasses.replace(
+            descent,
+            network=built,
+            rates=_of_columns("--rate", rate, built),
+            start=None if start is None else _of_columns("--start", start, built),
+            start_overlaps=_of_columns("--start-overlaps", start_overlaps, built, -LARGEST_VALUE),
+        )
     from sparsetoken import simulation, theory
-    from sparsetoken.validation import integer
+    from sparsetoken.results.simulation import standard_error
 
     integer("workers", workers, 1)
-    sizes = _sizes(problem, classifier, engine, dimension=dimension, trials=trials, seed=seed)
+    sizes = _sizes(problem, trained, engine, dimension=dimension, trials=trials, seed=seed)
     threads = ThreadPoolExecutor(workers) if workers > 1 else contextlib.nullcontext()
     with threads as executor:
-        found = theory.descend(problem, classifier, tolerance=tolerance, executor=executor)
+        found: Any = theory.descend(problem, trained, tolerance=tolerance, executor=executor)
+    steps = _rows(_quantities(found), _states(found.training_loss))
     values: dict[str, Any] = {
-        "steps": _steps(found),
+        "steps": steps,
         "numerical_error": found.numerical_error,
         "best_step": found.best_step,
         "replicas": found.replicas,
         "status": found.status,
     }
+    advice = [f"Numerical error of the test error: {found.numerical_error:.1e}"]
+    if network is not None:
+        values["advice"] = found.notes
+        advice += [f"Advice: {note}" for note in found.notes]
     fallen = shortfall(found.status)
-    lines = _lines("Gradient descent on all weights", found)
+    lines = _lines("Gradient descent on all weights", steps)
     if sizes:
-        trained = simulation.descend(problem, classifier, engine=engine, **sizes)
-        values["simulation"] = {"steps": _simulated_steps(trained), "status": trained.status}
-        fallen = fallen or shortfall(trained.status)
-        lines += _lines("Means of the trials", trained.mean)
-        lines += _lines("Their standard errors", trained.standard_error)
-    error = f"Numerical error of the test error: {found.numerical_error:.1e}"
-    return Answer("", values, lines, advice=[error], shortfall=fallen)
+        sampled: Any = simulation.descend(problem, trained, engine=engine, **sizes)
+        over_trials, states = _quantities(sampled.trials), _states(sampled.mean.training_loss)
+        means, errors = (
+            _rows({name: reduce(values, axis=0) for name, values in over_trials.items()}, states)
+            for reduce in (np.mean, standard_error)
+        )
+        both = [_pairs(*rows) for rows in zip(means, errors, strict=True)]
+        values["simulation"] = {"steps": both, "status": sampled.status}
+        fallen = fallen or shortfall(sampled.status)
+        lines += _lines("Means of the trials", means)
+        lines += _lines("Their standard errors", errors)
+    return Answer("", values, lines, advice=advice, shortfall=fallen)
+
+
+def _require_own(network: str | None, given: Given) -> None:
+    """Refuse options that play no part in the descent that is asked for."""
+    if network is None:
+        for name in sorted(given & _OF_NETWORKS):
+            remedy = "Add --network softmax, for example."
+            raise InvalidInput(option_name(name), "given with --network", "no --network", remedy)
+        return
+    choice("--network", network, NETWORKS)
+    _, own = NETWORKS[network]
+    for name in sorted(given & (_OF_MODELS | _OF_ONE) - {*own}):
+        legal = ", ".join(option_name(n) for n in (*own, *_OF_ALL))
+        remedy = f"{option_name(name)} plays no part in this network."
+        raise InvalidInput(f"options of --network {network}", legal, option_name(name), remedy)
+
+
+def _of_columns(
+    name: str, text: str, network: Architecture, low: float = 0.0
+) -> float | list[float]:
+    """Return the number of all columns, or those of each."""
+    entries = [real(name, x, low, LARGEST_VALUE) for x in numbers(name, text, float)]
+    columns = network.column_names(outputs=1)
+    if len(entries) == 1:
+        return entries[0]
+    if len(entries) != len(columns):
+        each = ", ".join(columns)
+        legal = f"a number, or {len(columns)} numbers with commas between, for the columns {each}"
+        raise InvalidInput(name, legal, text)
+    return entries
 
 
 def _sizes(
-    problem: SparseTokenProblem, model: Model, engine: str, **given: int | None
+    problem: SparseTokenProblem, trained: Descent | Model, engine: str, **given: int | None
 ) -> dict[str, Any]:
     """Return the sizes of the simulation that is asked for; theory may take long, so check now."""
     from sparsetoken.simulation.descent import DescentPlan
     from sparsetoken.simulation.setting import Setting
-    from sparsetoken.validation import choice, integer
 
     choice("engine", engine, ("tensors", "reduced"))
     if all(value is None for value in given.values()):
@@ -102,31 +207,43 @@ def _sizes(
     defaults = {"dimension": o.DEFAULT_DIMENSION, "trials": o.DEFAULT_TRIALS, "seed": 0}
     sizes = {name: defaults[name] if value is None else value for name, value in given.items()}
     integer("trials", sizes["trials"], 1)
-    DescentPlan(problem, model, Setting(sizes["dimension"], sizes["seed"], engine))
+    DescentPlan(problem, trained, Setting(sizes["dimension"], sizes["seed"], engine))
     return sizes
 
 
-def _kept(path: DescentPath) -> list[dict[str, Any]]:
-    """Return the quantities at each step, until the descent diverges."""
-    rows = path.records()
-    return [row for row in rows if math.isfinite(row["norm_w"])] or rows[:1]
+def _quantities(path: Any) -> dict[str, np.ndarray]:
+    """Return what is shown of a course, of which the last axis is steps."""
+    if not hasattr(path, "weights"):
+        return {name: getattr(path, name) for name in SHOWN}
+    weights = path.weights
+    found = {name: getattr(path, name) for name in ("test_error", "training_loss", "attended")}
+    found |= weights.columns()
+    if weights.names == ("q", "w"):  # as of attention with one query
+        found |= {"cosine": weights.cosines[..., 0, 0], "product_wq": weights.gram[..., 0, 1]}
+    return found | {"bias": found["b"]}
 
 
-def _steps(path: DescentPath) -> list[dict[str, Any]]:
-    return [{name: row[name] for name in ("step", *SHOWN)} for row in _kept(path)]
+def _rows(quantities: Mapping[str, np.ndarray], states: int) -> list[dict[str, Any]]:
+    """Return a row for each of the first states."""
+    lists = {name: values.tolist() for name, values in quantities.items()}
+    return [{"step": t, **{name: row[t] for name, row in lists.items()}} for t in range(states)]
 
 
-def _simulated_steps(found: Simulation[DescentPath]) -> list[dict[str, Any]]:
-    errors = found.standard_error.records()
-    return [
-        {"step": row["step"]}
-        | {n: {"mean": row[n], "standard_error": errors[row["step"]][n]} for n in SHOWN}
-        for row in _kept(found.mean)
-    ]
+def _states(training_loss: np.ndarray) -> int:
+    """Return how many states are kept: all until the descent diverges, and the start."""
+    return max(int(np.isfinite(training_loss).sum()), 1)
 
 
-def _lines(title: str, path: DescentPath) -> list[str]:
+def _pairs(mean: dict[str, Any], error: dict[str, Any]) -> dict[str, Any]:
+    """Return mean and standard error of each quantity at a step."""
+    return {"step": mean["step"]} | {
+        name: {"mean": mean[name], "standard_error": error[name]} for name in mean if name != "step"
+    }
+
+
+def _lines(title: str, rows: list[dict[str, Any]]) -> list[str]:
     """Return the quantities of each step as lines of a table."""
     from sparsetoken.tables import text
 
-    return text(_steps(path), title=title).split("\n")
+    shown = [{n: x for n, x in row.items() if n != "bias" or "b" not in row} for row in rows]
+    return text(shown, title=title).split("\n")

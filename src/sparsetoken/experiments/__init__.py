@@ -55,6 +55,7 @@ _MODULES = (
     "data_reuse",
     "query_steps",
     "joint_training",
+    "networks",
     "training_floor",
     "growing_length",
     "architectures",

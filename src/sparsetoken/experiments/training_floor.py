@@ -206,7 +206,9 @@ def numbers_of(descent: JointDescent) -> str:
 def _trained(descent: JointDescent, dimension: int, seed: int) -> float:
     """Return the test error of a descent on real tokens."""
     engine = TensorEngine(PROBLEM, dimension, seed)
-    *_, (w, q, b, _) = descended(engine, Attention(descent), descent)
+    *_, last = descended(engine, PROBLEM, Attention(descent))
+    q, w = last.columns.T
+    b = float(last.c[0])
     return reached(engine, Classifier(w, b, q), descent.beta).test_error
 
 

@@ -11,7 +11,7 @@ PRESETS: list[dict[str, Any]] = [
         "name": "default",
         "title": "Start: one token in ten",
         "view": "curves",
-        "settings": {"alpha0": 1.0, "cosine": 0.9, "sharpness": 1.0},
+        "settings": {"alpha0": 1.0, "cosine": 0.9, "sharpness": 1.0, "network_heads": 2},
         "story": "One of ten tokens of a positive bag carries the signal. Mean pooling dilutes it "
         "tenfold; attention finds it. Now move “labels for the query” to the left: with few of "
         "them the query points astray, and mean pooling wins.",
@@ -69,6 +69,15 @@ PRESETS: list[dict[str, Any]] = [
         "story": "Gradient descent on query, readout and bias together, all steps on the same few "
         "labels. The training loss goes on falling while the test error rises again: theory says "
         "when to stop.",
+    },
+    {
+        "name": "networks",
+        "title": "Four networks, one task",
+        "view": "networks",
+        "settings": {"alpha1": 2.0, "descent_steps": 16},
+        "story": "Softmax attention with one query and with several, gated attention and "
+        "self-attention of low rank, all weights trained together on as many bags. The list above "
+        "the figure chooses what is drawn: errors, losses, or how often a network finds the token.",
     },
 ]
 """In the order of the page, which starts with the settings of the first."""

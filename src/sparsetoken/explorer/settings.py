@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.descents import Descent
 from sparsetoken.explorer.presets import PRESETS
 from sparsetoken.models import Model, make_model
+from sparsetoken.networks import Architecture, Gated, SelfAttention, Softmax
 from sparsetoken.parameters import Linear, Log, Parameter, Range, parameter, parameters_of, value
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
@@ -44,6 +46,16 @@ class _OfThePage:
         default=0.0,
         slider=Linear(0, 4),
     )
+    network_rate: float = parameter(
+        "step size of all columns, the projections that a network sees",
+        default=2.0,
+        slider=Linear(0, 10),
+    )
+    network_start: float = parameter(
+        "length of the columns at the start, relative to the default of each",
+        default=1.0,
+        slider=Log(0.1, 10),
+    )
 
 
 def _controls(kind: type, *names: str, prefix: str = "") -> list[Parameter]:
@@ -67,6 +79,12 @@ GROUPS = {
     ],
     "Tokens": _controls(_OfThePage, "spectrum", "bag_effect"),
     "Descent on all weights": _controls(JointDescent, "steps", "eta_w", "eta_q", prefix="descent_"),
+    "Networks": [
+        *_controls(Softmax, "heads", prefix="network_"),
+        *_controls(Gated, "hidden", prefix="network_"),
+        *_controls(SelfAttention, "rank", prefix="network_"),
+        *_controls(_OfThePage, "network_rate", "network_start"),
+    ],
 }
 """The parts of the form."""
 PARAMETERS = tuple(parameter for group in GROUPS.values() for parameter in group)
@@ -169,6 +187,26 @@ class Settings:
             beta=self["beta"],
             loss=self["loss"],
         )
+
+    def networks(self) -> dict[str, Descent]:
+        """Return the descent of each network, with the samples and steps of `descent`."""
+        kinds: dict[str, Architecture] = {
+            "softmax": Softmax(beta=self["beta"]),
+            "heads": Softmax(self["network_heads"], beta=self["beta"]),
+            "gated": Gated(self["network_hidden"]),
+            "self_attention": SelfAttention(self["network_rank"]),
+        }
+        return {
+            name: Descent(
+                network,
+                alpha=self["alpha1"],
+                steps=self["descent_steps"],
+                rates=self["network_rate"],
+                start=[self["network_start"] * length for length in network.lengths(outputs=1)],
+                loss=self["loss"],
+            )
+            for name, network in kinds.items()
+        }
 
 
 @functools.lru_cache(maxsize=16)

@@ -16,7 +16,7 @@ import numpy as np
 
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.models import Attention
-from sparsetoken.results import Prediction
+from sparsetoken.results import Prediction, Weights
 from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.trial import TrialPlan
@@ -43,6 +43,7 @@ PHASE_AXES = {
     "length": np.unique(np.geomspace(2, 60, CELLS).round()),
 }
 CAPACITY_TOLERANCE, DESCENT_TOLERANCE = 1e-2, 5e-3
+NETWORK_REPLICAS = 8  # whatever the error: where symmetries break slowly it falls too slowly
 SIMULATED_LOADS = (0.5, 1.0, 2.0, 4.0)
 SIMULATED = ("attention", "pooled")
 
@@ -166,6 +167,32 @@ def descent(settings: Settings) -> Events:
             return
 
 
+def networks(settings: Settings) -> Events:
+    """Tell the course of each network in training, one after another, and the floor under all."""
+    problem = settings.problem()
+    for name, trained in settings.networks().items():
+        found = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=NETWORK_REPLICAS)
+        course = _named(found, "test_error", "training_loss", "attended")
+        course["cosine"] = _alignment(found.weights, trained.network.readouts(outputs=1))
+        kept = np.isfinite(found.training_loss)  # until it diverges
+        yield {
+            "kind": "course",
+            "network": name,
+            **{quantity: values[kept] for quantity, values in course.items()},
+            **_named(found, "numerical_error", "best_step", "status"),
+            "notes": [note for note in (found.status.remedy, *found.notes) if note],
+        }
+    if directions_alike(problem.tokens):
+        least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
+        yield {"kind": "floor", **_named(least, "test_error", "status")}
+
+
+def _alignment(weights: Weights, readouts: Sequence[int]) -> np.ndarray:
+    """Return the largest cosine, in size, of the signal and a column that attention depends on."""
+    queries = np.delete(weights.cosines[..., 0], readouts, axis=-1)
+    return np.abs(queries).max(axis=-1)
+
+
 def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: int = 0) -> Events:
     """Run trials at finite dimension, and tell mean and standard error after each.
 
@@ -198,6 +225,7 @@ def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: 
 
 
 VIEWS: dict[str, Callable[..., Events]] = {
-    view.__name__: view for view in (curves, phase, alignment, capacity, descent, query, simulation)
+    view.__name__: view
+    for view in (curves, phase, alignment, capacity, descent, networks, query, simulation)
 }
 """By the name that the page asks for."""

@@ -17,6 +17,8 @@ _SMALL = 10**6  # multiplications that OpenBLAS does without copying the factors
 Product = Callable[[np.ndarray, float], tuple[np.ndarray, float]]
 """(v, bias) -> (F^T u, sum u) with u = D (F v + bias), all in float32."""
 
+_ONE_BY_ONE, _PIECE = 4, 4096
+
 
 def few_columns(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return A @ B where B has many rows and few columns: by pieces, several times as fast.
@@ -34,7 +36,9 @@ def few_columns(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def few_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return A @ B where A has few rows and B has many columns: row by row, up to twice as fast.
+    """Return A @ B where A has few rows and B has many columns, up to twice as fast.
+
+    Up to four rows are multiplied one by one, more of them by pieces of B.
 
     Parameters
     ----------
@@ -42,8 +46,12 @@ def few_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     B : array of shape (k, m)
     """
     found = np.empty((len(A), B.shape[1]))
-    for row, out in zip(A, found, strict=True):
-        np.dot(row, B, out=out)
+    if len(A) <= _ONE_BY_ONE:
+        for row, out in zip(A, found, strict=True):
+            np.dot(row, B, out=out)
+        return found
+    for first in range(0, B.shape[1], _PIECE):
+        found[:, first : first + _PIECE] = A @ B[:, first : first + _PIECE]
     return found
 
 

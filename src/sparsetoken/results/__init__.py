@@ -1,5 +1,6 @@
 """What theory and simulation return: named arrays over named dimensions."""
 
+from sparsetoken.results.courses import Course, NetworkPath, Weights
 from sparsetoken.results.outcomes import (
     Alignment,
     Capacity,
@@ -18,8 +19,10 @@ __all__ = [
     "CONVERGED",
     "Alignment",
     "Capacity",
+    "Course",
     "DescentPath",
     "FoundQuery",
+    "NetworkPath",
     "Outcome",
     "Overlaps",
     "Prediction",
@@ -29,4 +32,5 @@ __all__ = [
     "StatusCode",
     "Trajectory",
     "TrialOutcome",
+    "Weights",
 ]

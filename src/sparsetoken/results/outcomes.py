@@ -11,8 +11,8 @@ from sparsetoken.results.status import Status
 from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
-_FLOOR = "Computes the test error of the best learner from as many samples, in some seconds."
-_NOTES = "At each point, what to know, with a remedy; `advice` sums them up."
+FLOOR = "Computes the test error of the best learner from as many samples, in some seconds."
+NOTES = "At each point, what to know, with a remedy; `advice` sums them up."
 
 
 @record
@@ -39,7 +39,7 @@ class Alignment(FoundQuery):
         "dimension of the tokens: all else is then a mean over draws.",
         default=None,
     )
-    notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())
+    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
     @property
     def query(self) -> Query:
@@ -100,8 +100,8 @@ class Prediction(Outcome):
         "model without one.",
         default=None,
     )
-    notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())
-    floor: Callable[[], np.ndarray] | None = quantity(_FLOOR, column=None, default=None)
+    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
+    floor: Callable[[], np.ndarray] | None = quantity(FLOOR, column=None, default=None)
 
     @property
     def query(self) -> Query | None:
@@ -118,7 +118,7 @@ class Capacity(Record):
     residual: Numbers = quantity("Length of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")
-    notes: tuple[str, ...] = quantity(_NOTES, column=None, default=())
+    notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
 
 @record
@@ -182,7 +182,7 @@ class Trajectory(DescentPath):
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
-    notes: tuple[str, ...] = quantity(_NOTES, column=None, default=(), without=("step",))
+    notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
     floor: Callable[[], np.ndarray] | None = quantity(
-        _FLOOR, column=None, default=None, without=("step",)
+        FLOOR, column=None, default=None, without=("step",)
     )

@@ -92,7 +92,8 @@ class Record:
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of the dimensions."""
-        return np.shape(getattr(self, self.quantities[0].name))  # which has all dimensions
+        first = getattr(self, self.quantities[0].name)  # which has all dimensions
+        return np.shape(first)[: len(self.dims)]
 
     def __len__(self) -> int:
         if not self.dims:
@@ -331,6 +332,7 @@ def _taken(
     if not np.ndim(position):
         return value[(slice(None),) * axis + (position,)]
     index = np.expand_dims(position, [i for i, d in enumerate(dims) if d not in places])
+    index = index.reshape(index.shape + (1,) * (value.ndim - index.ndim))
     return np.take_along_axis(value, index, axis).squeeze(axis)[()]
 
 

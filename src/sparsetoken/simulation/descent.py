@@ -1,171 +1,189 @@
-"""Gradient descent on readout, query and bias, with real tokens or their projections."""
+"""Gradient descent on all weights of a network, with real tokens or their projections."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.models import Attention, Model, entry_of
-from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.results import CONVERGED, DescentPath, Simulation, Status, StatusCode
-from sparsetoken.results.outcomes import QUANTITIES, over_steps
-from sparsetoken.simulation.budget import (
-    CHUNK_BYTES,
-    DEFAULT_BUDGET,
-    Size,
-    scalar_bytes,
+from sparsetoken.concepts import Task, law_of
+from sparsetoken.descents import Descent, Training, training_of
+from sparsetoken.models import Attention, Model
+from sparsetoken.numerics.threads import on_one_thread
+from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.results import (
+    CONVERGED,
+    DescentPath,
+    NetworkPath,
+    Simulation,
+    Status,
+    StatusCode,
+    Weights,
 )
-from sparsetoken.simulation.descent_slopes import Gradient, Weights, check_model, gradient
-from sparsetoken.simulation.designs import training_size
-from sparsetoken.simulation.features import FeatureSampler, sampler_of
-from sparsetoken.simulation.frames import TokenFrame, TrainedQuery
+from sparsetoken.results.outcomes import QUANTITIES, over_steps
+from sparsetoken.simulation.budget import CHUNK_BYTES, Size, scalar_bytes
+from sparsetoken.simulation.descent_data import Blocks, DescentData, TokenData
+from sparsetoken.simulation.features import sampler_of
+from sparsetoken.simulation.frames import TrainedQuery
+from sparsetoken.simulation.network_scores import NewBags
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.performance import DRAWS, draws_for, expected_performance
 from sparsetoken.simulation.reduced import ReducedEngine
-from sparsetoken.simulation.reduced_descent import ReducedData, moving
+from sparsetoken.simulation.reduced_descent import ReducedData, blocks_of
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
-from sparsetoken.simulation.tensors import Chunk, TensorEngine
+from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import JointDescent
-from sparsetoken.tokens import isotropic_only
+from sparsetoken.tokens import check_dimension
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, integer
 from sparsetoken.values import broadcast, require_numbers
 
-LEAST_DIMENSION = 3  # the signal, and two directions of the start
 LARGEST = 10**9
-
-
-_Draws = Callable[[], Any]
+DIMENSION = 1000
+_Q, _W = 0, 1  # columns of attention with one query
 
 
 class State(NamedTuple):
-    """Weights, and the mean loss of the training set."""
+    """Weights in the coordinates of the data, and the mean loss of the training set."""
 
-    w: Float[np.ndarray, " d"]
-    q: Float[np.ndarray, " d"]
-    b: float
+    U: Blocks
+    c: Float[np.ndarray, " C"]
     loss: float
 
-
-@runtime_checkable
-class _Data(Protocol):
-    """A training set, and the weights in its coordinates."""
-
-    def axes(self) -> np.ndarray: ...
-
-    def gradient(
-        self,
-        model: Model,
-        descent: JointDescent,
-        at: Weights,
-        turn: tuple[int, int],
-        moves: np.ndarray,
-    ) -> Gradient: ...
-
-    def frame(self, size: int) -> TokenFrame: ...
+    @property
+    def columns(self) -> Float[np.ndarray, "k m"]:
+        """U as one array."""
+        return np.concatenate(self.U)
 
 
 @dataclasses.dataclass(frozen=True)
 class DescentPlan:
     """All that fixes the law of a trial of a descent."""
 
-    problem: SparseTokenProblem
-    model: Model
+    problem: Task
+    model: Descent | Model
     setting: Setting
     memory_budget: int | None = None
     at: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        require_problem(self.problem)
-        entry_of(self.model)
+        training = self.training
         require_numbers(self.problem, self.model)
-        isotropic_only(self.problem.tokens, "Descent on all weights")
-        if not isinstance(self.model.query, JointDescent):
-            raise InvalidInput("query of the model", "a JointDescent", self.model.query)
-        check_model(self.model)
-        remedy = "The signal and the start take three directions."
-        integer("dimension (d)", self.setting.dimension, LEAST_DIMENSION, LARGEST, remedy)
+        least = len(training.start)
+        remedy = "The signals and the start take a direction each."
+        d = integer("dimension (d)", self.setting.dimension, max(least, 3), LARGEST, remedy)
+        check_dimension(training.law.tokens, d)
+        if self.setting.engine == "reduced":
+            blocks_of(training, d)
         for step in self.at or ():
-            integer("step in at", step, 0, self.descent.steps, "The descent has no more steps.")
+            integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
         def need(size: Size) -> int:
-            return self.setting.steps_bytes(self.descent, size) + scalar_bytes(size.length)
+            return self.setting.descent_bytes(training, size) + scalar_bytes(size.length)
 
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
 
     @functools.cached_property
-    def sampler(self) -> FeatureSampler:
-        """What gives the scores of new samples."""
-        return sampler_of(self.model)
+    def training(self) -> Training:
+        """The descent in numbers."""
+        return training_of(self.problem, self.model)
 
-    @property
-    def descent(self) -> JointDescent:
-        """The steps."""
-        assert isinstance(self.model.query, JointDescent)
-        return self.model.query
-
-    def run(self, trial: int) -> DescentPath:
+    @on_one_thread
+    def run(self, trial: int) -> DescentPath | NetworkPath:
         """Run one trial; its seed is a function of the seed and its number."""
-        engine = self.setting.start(self.problem, trial, "descent")
-        data = _data_of(engine, self.descent, self.memory_budget)
-        draws = self._draws(engine.seed)
-        states = _followed(data, self.model, self.descent)
-        table = np.full((self.descent.steps + 1, len(QUANTITIES)), math.nan)
+        problem = self.problem if isinstance(self.problem, SparseTokenProblem) else _NO_PROBLEM
+        engine = self.setting.start(problem, trial, "descent")
+        data = _data_of(self.problem, self.training, engine, self.memory_budget)
+        record = self._network_path if isinstance(self.model, Descent) else self._attention_path
+        return record(data, engine.seed, list(followed(data, self.training)))
+
+    def outcome(self, trial: Any) -> Any:
+        """Return what is reported of a trial."""
+        return trial
+
+    def status(self, trials: Sequence[DescentPath | NetworkPath]) -> Status:
+        """Return whether no trial diverges."""
+        states = min(int(np.isfinite(path.training_loss).sum()) for path in trials)
+        if states > self.training.steps:
+            return CONVERGED
+        what = f"A trial diverges at step {states}; the steps before it are kept."
+        return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
+
+    def _wanted(self, step: int) -> bool:
+        return self.at is None or step in self.at
+
+    def _network_path(self, data: DescentData, seed: int, states: list[State]) -> NetworkPath:
+        """Return what the weights of a network are worth, by counting errors on new bags."""
+        training, m = self.training, len(self.training.columns)
+        count = draws_for(self.setting.dimension, DRAWS) * 2
+        bags = NewBags(training.law, m, count, stream(seed, Stream.TEST))
+        shape = training.steps + 1
+        counted = np.full((shape, 2), math.nan)
+        loss, norms = np.full(shape, math.nan), np.full((shape, m), math.nan)
+        overlaps = np.full((shape, m, len(training.law.strengths)), math.nan)
+        gram = np.full((shape, m, m), math.nan)
+        c = np.full((shape, len(training.weights)), math.nan)
+        for t, state in enumerate(states):
+            at = data.moments(state.U)
+            loss[t], overlaps[t], gram[t], c[t] = state.loss, at.overlaps, at.gram, state.c
+            norms[t] = np.sqrt(np.maximum(np.diagonal(at.gram), 0))
+            if self._wanted(t):
+                counted[t] = bags.counted(training.network, at, state.c)
+        steps: dict[str, Any] = {"dims": ("step",), "coords": {"step": np.arange(shape)}}
+        weights = Weights(overlaps, norms, gram, c, training.columns, training.weights, **steps)
+        return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
+
+    def _attention_path(self, data: DescentData, seed: int, states: list[State]) -> DescentPath:
+        """Return what attention with one query is worth; test errors are conditional means."""
+        draws = self._draws(seed)
+        table = np.full((self.training.steps + 1, len(QUANTITIES)), math.nan)
         for step, state in enumerate(states):
             table[step] = self._row(data, draws, step, state)
         return over_steps(table)
 
-    def outcome(self, trial: DescentPath) -> DescentPath:
-        """Return what is reported of a trial."""
-        return trial
-
-    def status(self, trials: Sequence[DescentPath]) -> Status:
-        """Return whether no trial diverges."""
-        states = min(int(np.isfinite(path.norm_w).sum()) for path in trials)
-        if states > self.descent.steps:
-            return CONVERGED
-        what = f"A trial diverges at step {states}; the steps before it are kept."
-        return Status(StatusCode.NO_LIMIT, f"{what} Lower eta_w, eta_q, eta_b or momentum.")
-
-    def _draws(self, seed: int) -> _Draws:
+    def _draws(self, seed: int) -> Callable[[], Any]:
         """Return what gives the generator of the test error; its draws are kept if they are few."""
+        assert isinstance(self.problem, SparseTokenProblem)
         size = draws_for(self.setting.dimension, DRAWS) * (self.problem.length + 1)
         if 2 * size * np.dtype(float).itemsize > CHUNK_BYTES:
             return functools.partial(stream, seed, Stream.TEST)
         return _Repeated(stream(seed, Stream.TEST)).again
 
-    def _row(self, data: _Data, draws: _Draws, step: int, state: State) -> tuple[float, ...]:
-        w, q, b, loss = state
-        frame = data.frame(len(w))
-        found = frame.trained(q, self.descent.beta, w)
-        wanted = self.at is None or step in self.at
+    def _row(
+        self, data: DescentData, draws: Callable[[], Any], step: int, state: State
+    ) -> tuple[float, ...]:
+        found, (w, b) = _query_of(data, self.training, state), (state.columns[:, _W], state.c[0])
+        frame = data.frame(state.U)
+        error = math.nan
+        if self._wanted(step):
+            assert isinstance(self.model, Model)
+            assert isinstance(self.problem, SparseTokenProblem)
+            sampler = sampler_of(self.model)
+            split = sampler.split(frame, found, w, dimension=self.setting.dimension)
+            chunks = sampler.scores(self.problem, found, split, b, draws())
+            error = expected_performance(self.problem, chunks).test_error
         return (
-            self._test_error(frame, draws, found, w, b) if wanted else math.nan,
-            loss,
+            error,
+            state.loss,
             found.query.cosine,
             found.query.sharpness,
             float(w @ frame.signal),
             found.overlap,
             float(np.linalg.norm(w)),
             found.norm,
-            float(w @ q),
-            b,
+            float(w @ state.columns[:, _Q]),
+            float(b),
         )
 
-    def _test_error(
-        self, frame: TokenFrame, draws: _Draws, found: TrainedQuery, w: np.ndarray, b: float
-    ) -> float:
-        """Return the error on new samples given the weights; all steps share their draws."""
-        split = self.sampler.split(frame, found, w, dimension=self.setting.dimension)
-        chunks = self.sampler.scores(self.problem, found, split, b, draws())
-        return expected_performance(self.problem, chunks).test_error
+
+_NO_PROBLEM = SparseTokenProblem()
+"""Of the engine where the task has several signals: the data set draws its own tokens."""
 
 
 class _Repeated:
@@ -191,7 +209,10 @@ class _Repeated:
 
 
 def descended(
-    engine: TensorEngine, model: Model, descent: JointDescent, memory_budget: int | None = None
+    engine: TensorEngine,
+    task: Task,
+    trained: Descent | Model,
+    memory_budget: int | None = None,
 ) -> Iterator[State]:
     """Yield the weights at the start and after each step, until they diverge.
 
@@ -199,58 +220,45 @@ def descended(
     ----------
     engine : TensorEngine
         The samples are its D0.
-    model : Attention or Elementwise
-    descent : JointDescent
+    task : SparseTokenProblem or ConceptProblem
+    trained : Descent, or Attention or Elementwise
     memory_budget : int, optional
         Bytes; tokens that do not fit are drawn again for each step.
     """
-    yield from _followed(_data_of(engine, descent, memory_budget), model, descent)
+    training = training_of(task, trained)
+    yield from followed(_data_of(task, training, engine, memory_budget), training)
 
 
-def _followed(data: _Data, model: Model, descent: JointDescent) -> Iterator[State]:
+def followed(data: DescentData, training: Training) -> Iterator[State]:
     """Yield the weights at the start and after each step, in the coordinates of the data."""
-    eta_w, eta_q, eta_b, momentum = (
-        descent.per_step(name) for name in ("eta_w", "eta_q", "eta_b", "momentum")
-    )
-    moves = np.append(moving(descent), [[False, False]], axis=0)  # at last the loss alone
-    w, q = start(descent) @ data.axes()
-    b = 0.0
-    last = w, q, b
-    for t in range(descent.steps + 1):
-        largest = float(np.max([np.linalg.norm(w), np.linalg.norm(q), abs(b)]))
+    moves = np.append(training.moves, np.zeros((1, training.rates.shape[1]), bool), axis=0)
+    U = before = data.start()  # at last nothing moves, and the loss alone is asked
+    c = c_before = training.start_c
+    for t in range(training.steps + 1):
+        lengths = [np.linalg.norm(u, axis=0) for u in U]
+        largest = float(np.max([np.linalg.norm(lengths, axis=0).max(), *np.abs(c)]))
         if not largest <= LARGEST_VALUE:
             return
-        turn = t % descent.batches, descent.batches
-        loss, by_w, by_q, by_b = data.gradient(model, descent, (w, q, b), turn, moves[t])
-        yield State(w, q, b, loss)
-        if t == descent.steps:
+        loss, by_U, by_c = data.gradient(U, c, t, moves[t])
+        yield State(U, c, loss)
+        if t == training.steps:
             return
-        w, q, *before = (_grown(one, len(by_w)) for one in (w, q, *last[:2]))
-        m, now = momentum[t], (w, q, b)
-        w = w - eta_w[t] * (by_w + descent.decay_w * w) + m * (w - before[0])
-        q = q - eta_q[t] * (by_q + descent.decay_q * q) + m * (q - before[1])
-        b = float(b - eta_b[t] * by_b + m * (b - last[2]))
-        last = now
-
-
-def start(descent: JointDescent) -> Float[np.ndarray, "2 2"]:
-    """Return w and q at the start, on two axes orthogonal to xi: the lengths and the product."""
-    length, product = descent.start_w, descent.start_product
-    along = product / length if length > 0 else 0.0
-    rest = math.sqrt(max(descent.start_q**2 - along**2, 0.0))
-    return np.array([[length, 0.0], [along, rest]])
+        m, new = training.momentum[t], []
+        for u, last, by in zip(U, before, by_U, strict=True):
+            u, last = (_grown(one, len(by)) for one in (u, last))
+            step = training.rates[t] * (by + training.decay * u)
+            new.append((u - step + m * (u - last), u))
+        U, before = [u for u, _ in new], [u for _, u in new]
+        c, c_before = c - training.rates_c[t] * by_c + m * (c - c_before), c
 
 
 def _grown(weights: np.ndarray, size: int) -> np.ndarray:
     """Return weights with 0 along directions that are new."""
-    return np.pad(weights, (0, size - len(weights))) if len(weights) < size else weights
+    return np.pad(weights, ((0, size - len(weights)), (0, 0)))
 
 
 def last_query(
-    engine: Engine,
-    model: Model,
-    descent: JointDescent,
-    memory_budget: int | None,
+    problem: SparseTokenProblem, model: Model, engine: Engine, memory_budget: int | None
 ) -> TrainedQuery:
     """Return the query that a descent on D0 ends with.
 
@@ -259,60 +267,67 @@ def last_query(
     InvalidInput
         If the model cannot be trained by descent, or the descent diverges.
     """
-    check_model(model)
-    data = _data_of(engine, descent, memory_budget)
-    states = list(_followed(data, model, descent))
-    if len(states) <= descent.steps:
-        raise InvalidInput("JointDescent", "a descent that does not diverge", descent)
-    w, q, *_ = states[-1]
-    return data.frame(len(w)).trained(q, descent.beta, w)
+    training = training_of(problem, model)
+    data = _data_of(problem, training, engine, memory_budget)
+    states = list(followed(data, training))
+    if len(states) <= training.steps:
+        raise InvalidInput("JointDescent", "a descent that does not diverge", model.query)
+    return _query_of(data, training, states[-1])
 
 
-def _data_of(engine: Engine, descent: JointDescent, memory_budget: int | None) -> _Data:
-    """Return D0 of an engine."""
+def _query_of(data: DescentData, training: Training, state: State) -> TrainedQuery:
+    q, w = state.columns[:, _Q], state.columns[:, _W]
+    return data.frame(state.U).trained(q, training.network.beta, w)  # type: ignore[attr-defined]
+
+
+def _data_of(
+    task: Task, training: Training, engine: Engine, memory_budget: int | None
+) -> DescentData:
+    """Return the data set of a trial."""
     if isinstance(engine, ReducedEngine):
-        return ReducedData(engine.problem, engine.dimension, engine.seed, descent)
-    return _Tokens(engine, descent.alpha, memory_budget)
+        return ReducedData(training, engine.dimension, engine.seed)
+    return TokenData(task, training, engine, memory_budget)
 
 
-class _Tokens:
-    """Real tokens, which are kept where they fit and drawn again for each step otherwise."""
-
-    def __init__(self, engine: TensorEngine, alpha: float, memory_budget: int | None) -> None:
-        self._engine, self._n = engine, training_size(alpha, engine.dimension)
-        drawn = functools.partial(engine.chunks, Stream.D0, self._n)
-        budget = DEFAULT_BUDGET if memory_budget is None else memory_budget
-        size = self._n * engine.problem.length * engine.dimension * np.dtype(engine.dtype).itemsize
-        kept = None if 2 * size + 2 * CHUNK_BYTES > budget else list(drawn())
-        self._chunks: Callable[[], Iterable[Chunk]] = drawn if kept is None else lambda: kept
-
-    def frame(self, size: int) -> TokenFrame:
-        """Return the coordinates of the weights."""
-        return self._engine.frame
-
-    def axes(self) -> np.ndarray:
-        """Return two random orthonormal rows that are orthogonal to xi."""
-        engine = self._engine
-        random = stream(engine.seed, Stream.QUERY).standard_normal((engine.dimension, 2))
-        return np.linalg.qr(np.column_stack([engine.signal, random]))[0][:, 1:].T
-
-    def gradient(
-        self,
-        model: Model,
-        descent: JointDescent,
-        at: Weights,
-        turn: tuple[int, int],
-        moves: np.ndarray,
-    ) -> Gradient:
-        """Return mean loss and gradients, also of weights that do not move."""
-        return gradient(self._chunks(), self._n, model, descent, at, turn)
+@overload
+def descend(
+    problem: SparseTokenProblem,
+    model: Model = ...,
+    *,
+    dimension: int | None = ...,
+    trials: int = ...,
+    seed: int = ...,
+    dtype: str = ...,
+    memory_budget: int | None = ...,
+    engine: str = ...,
+    at: Sequence[int] | None = ...,
+    executor: Executor | None = ...,
+    on_trial: Callable[[int, DescentPath], None] | None = ...,
+    progress: bool = ...,
+) -> Simulation[DescentPath]: ...
+@overload
+def descend(
+    problem: Task,
+    model: Descent,
+    *,
+    dimension: int | None = ...,
+    trials: int = ...,
+    seed: int = ...,
+    dtype: str = ...,
+    memory_budget: int | None = ...,
+    engine: str = ...,
+    at: Sequence[int] | None = ...,
+    executor: Executor | None = ...,
+    on_trial: Callable[[int, NetworkPath], None] | None = ...,
+    progress: bool = ...,
+) -> Simulation[NetworkPath]: ...
 
 
 def descend(
-    problem: SparseTokenProblem,
-    model: Model = Attention(JointDescent()),
+    problem: Task,
+    model: Descent | Model = Attention(JointDescent()),
     *,
-    dimension: int = 1000,
+    dimension: int | None = None,
     trials: int = 8,
     seed: int = 0,
     dtype: str = "float64",
@@ -320,22 +335,24 @@ def descend(
     engine: str = "tensors",
     at: Sequence[int] | None = None,
     executor: Executor | None = None,
-    on_trial: Callable[[int, DescentPath], None] | None = None,
+    on_trial: Callable[[int, Any], None] | None = None,
     progress: bool = True,
-) -> Simulation[DescentPath]:
+) -> Simulation[Any]:
     """Train all weights by gradient descent at finite dimension, step by step.
 
     A trial draws round(alpha d) samples. Its test error is the conditional expectation given
-    the weights. A trial is seeded by its number and the seed alone. Fields of the problem and
-    of the descent may hold arrays, which broadcast against one another.
+    the weights; that of a `Descent` is counted on new bags, the same for all steps. A trial is
+    seeded by its number and the seed alone. Fields of the problem and of the descent may hold
+    arrays, which broadcast against one another.
 
     Parameters
     ----------
-    problem : SparseTokenProblem
-    model : Attention or Elementwise
-        Its query is a `JointDescent`.
-    dimension : int
-        d, at least 3.
+    problem : SparseTokenProblem or ConceptProblem
+    model : Descent, or Attention or Elementwise
+        The query of a model is a `JointDescent`.
+    dimension : int, optional
+        d, at least 3, and one for each signal and each column of the start; by default that of
+        the tokens if they have a covariance, else 1000.
     trials : int >= 1
     seed : int >= 0
     dtype : str
@@ -344,7 +361,8 @@ def descend(
         Bytes that one trial may use; 4 GiB by default.
     engine : str
         ``tensors``: real tokens. ``reduced``: the same law at every dimension from the
-        projections of the tokens alone, in a time that hangs on n but not on d.
+        projections of the tokens alone, in a time that depends on n but not on d; covariances
+        must be diagonals of at most 32 different eigenvalues.
     at : sequence of int, optional
         Steps after which the test error is computed, all by default; it is nan after others.
     executor : concurrent.futures.Executor, optional
@@ -377,8 +395,10 @@ def descend(
     (2, 5)
     """
     steps = None if at is None else tuple(at)
-    setting = Setting(dimension, seed, engine, dtype)
     grid = broadcast(problem, model)
+    own = law_of(grid.points[0][0]).tokens.dimension
+    size = dimension if dimension is not None else own or DIMENSION
+    setting = Setting(size, seed, engine, dtype)
     plans = [
         DescentPlan(problem, model, setting, memory_budget, steps) for problem, model in grid.points
     ]

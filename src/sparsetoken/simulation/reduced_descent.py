@@ -2,34 +2,218 @@
 
 from __future__ import annotations
 
-import numpy as np
-from jaxtyping import Bool, Float
+from typing import NamedTuple
 
-from sparsetoken.models import Model
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.descents import Training
 from sparsetoken.numerics.products import few_columns, few_rows
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.descent_slopes import Gradient, Weights, slopes_of
+from sparsetoken.simulation.descent_data import Blocks, Gradient, batch_of, batch_size
 from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.frames import TokenFrame
+from sparsetoken.simulation.network_scores import Moments, sums_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.stages import JointDescent
+from sparsetoken.tokens import TokenCovariance
+from sparsetoken.validation import InvalidInput
 
-_OWN = 3  # the signal and two directions of the start
+MOST_BLOCKS = 32
 _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new direction
 
 
-def moving(descent: JointDescent) -> Bool[np.ndarray, "steps 2"]:
-    """Return which of (w, q) each step moves."""
-    return np.stack([descent.per_step("eta_w") > 0, descent.per_step("eta_q") > 0], axis=1)
+class Block(NamedTuple):
+    """Directions in which the tokens have the same variances.
+
+    Attributes
+    ----------
+    dimension : int
+    within, between : float
+        Variances of tokens, and of what the tokens of a bag share.
+    signals : array of shape (P,)
+        Lengths of the parts of the signals in this block.
+    """
+
+    dimension: int
+    within: float
+    between: float
+    signals: Float[np.ndarray, " P"]
 
 
-def reduced_bytes(length: int, n: int, steps: int) -> int:
+def blocks_of(training: Training, dimension: int) -> list[Block]:
+    """Return the blocks of the tokens.
+
+    Raises
+    ------
+    InvalidInput
+        If there are more than 32, or covariances that are no diagonals.
+    """
+    tokens, signals = training.law.tokens, len(training.law.strengths)
+    if not isinstance(tokens, TokenCovariance):
+        return [Block(dimension, 1.0, 0.0, np.ones(signals))]
+    between = np.zeros(dimension) if tokens.between is None else tokens.between
+    remedy = "Take engine='tensors'."
+    if tokens.within.ndim > 1 or between.ndim > 1:
+        legal = "spectra within and between, for the reduced engine"
+        raise InvalidInput("tokens", legal, "a full covariance", remedy)
+    pairs, group = np.unique(np.stack([tokens.within, between]), axis=1, return_inverse=True)
+    if pairs.shape[1] > MOST_BLOCKS:
+        legal = f"of at most {MOST_BLOCKS} different eigenvalues, for the reduced engine"
+        raise InvalidInput("tokens", legal, f"{pairs.shape[1]}", remedy)
+    group = group.ravel()
+    sizes, shares = np.bincount(group), np.bincount(group, tokens.signal**2)
+    return [
+        Block(int(d), float(within), float(shared), np.sqrt([share]))
+        for d, share, (within, shared) in zip(sizes, shares, pairs.T, strict=True)
+    ]
+
+
+def reduced_bytes(training: Training, dimension: int) -> int:
     """Return the bytes that the projections of all steps take, and some more for one step."""
-    return 8 * length * n * (_OWN + 4 * steps + 16)
+    blocks, law = blocks_of(training, dimension), training.law
+    entries = law.length + any(block.between for block in blocks)
+    own = len(training.start)
+    rows = len(blocks) * (own + 2 * int(training.moves.sum())) + 8 * len(training.columns)
+    return 8 * training_size(training.alpha, dimension) * entries * rows
 
 
 class ReducedData:
-    """Draws of the noise Z (tokens by dimension) only what the steps ask of it; exact at each d.
+    """Draws of the noise only what the steps ask of it; exact at each d.
+
+    Each block has noise of its own, in the tokens and in what the tokens of a bag share. The
+    coordinates of U in a block are its directions so far: those of the signals, those of the
+    start, and what was new in each gradient.
+
+    Parameters
+    ----------
+    training : Training
+    dimension : int
+    seed : int
+    """
+
+    def __init__(self, training: Training, dimension: int, seed: int) -> None:
+        self._training, law = training, training.law
+        self.n = training_size(training.alpha, dimension)
+        self._rng = stream(seed, Stream.D0)
+        self._blocks = blocks_of(training, dimension)
+        kinds = self._rng.choice(
+            len(law.rates), size=self.n, p=np.array(law.rates) / sum(law.rates)
+        )
+        self._y = np.array(law.targets, dtype=float)[kinds]
+        self._signals = self._placed(kinds)
+        self._entries = law.length + any(block.between for block in self._blocks)
+        self._start, sizes = self._drawn_start()
+        moving = int(training.moves.sum())
+        self._noises = [
+            _Noise(block.dimension, size, moving, self.n * self._entries, self._rng)
+            for block, size in zip(self._blocks, sizes, strict=True)
+        ]
+
+    def _placed(self, kinds: np.ndarray) -> Float[np.ndarray, "P L n"]:
+        """Return the strengths of the signals in the tokens, at random places."""
+        law = self._training.law
+        held = np.full((len(law.rates), law.length), -1)
+        for row, counts in zip(held, law.patterns, strict=True):
+            row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
+        order = np.argsort(self._rng.random((self.n, law.length)), axis=1)
+        own = np.take_along_axis(held[kinds], order, axis=1).T
+        strengths = np.array(law.strengths)
+        return strengths[:, None, None] * (own == np.arange(len(strengths))[:, None, None])
+
+    def _drawn_start(self) -> tuple[Blocks, list[int]]:
+        """Return U at the start, and how many directions each block then has.
+
+        Random directions of R^d are orthogonal to the signals and to one another; their parts in
+        a block beside the signals have Bartlett's triangle as coordinates.
+        """
+        count = len(self._training.law.strengths)
+        along, beside = np.split(self._training.start, [count])
+        parts, signals, sizes = [], [], []
+        for block in self._blocks:
+            named = min(count, block.dimension)
+            rows = min(len(beside), block.dimension - named)
+            first = self._rng.standard_normal((named, len(beside)))
+            rest = _bartlett(block.dimension - named, len(beside), self._rng)[:rows]
+            parts.append(np.concatenate([first, rest]))
+            signals.append(np.eye(named + rows, count) * block.signals)
+            sizes.append(named + rows)
+        xi = np.concatenate(signals)
+        axes = np.linalg.qr(np.column_stack([xi, np.concatenate(parts)]))[0]
+        whole = xi @ along + axes[:, count:] @ beside
+        return np.split(whole, np.cumsum(sizes)[:-1]), sizes
+
+    def start(self) -> Blocks:
+        """Return the columns of U before the first step."""
+        return self._start
+
+    def _signal_rows(self, U: Blocks) -> list[np.ndarray]:
+        """Return the parts of the signals in each block, shape (k, P)."""
+        return [
+            np.eye(len(u), len(block.signals)) * block.signals
+            for u, block in zip(U, self._blocks, strict=True)
+        ]
+
+    def moments(self, U: Blocks) -> Moments:
+        """Return what the law of the projections of new tokens depends on."""
+        overlaps = sum(u.T @ xi for u, xi in zip(U, self._signal_rows(U), strict=True))
+        grams = np.array([u.T @ u for u in U])
+        within, between = (
+            np.tensordot([getattr(block, name) for block in self._blocks], grams, axes=1)
+            for name in ("within", "between")
+        )
+        return Moments(np.asarray(overlaps), grams.sum(axis=0), within, between)
+
+    def frame(self, U: Blocks) -> TokenFrame:
+        """Return the frame of the coordinates of U, one block after the other."""
+        signal = np.concatenate(self._signal_rows(U))[:, 0]
+        sizes = [len(u) for u in U]
+        within, between = (
+            np.repeat([getattr(block, name) for block in self._blocks], sizes)
+            for name in ("within", "between")
+        )
+        return TokenFrame(signal, within, between)
+
+    def gradient(self, U: Blocks, c: np.ndarray, t: int, moves: np.ndarray) -> Gradient:
+        """Return mean loss and gradients at step t.
+
+        That of a column that does not move is 0, and takes no new direction.
+        """
+        training, L = self._training, self._training.law.length
+        H = np.einsum("mp,pln->mln", self.moments(U).overlaps, self._signals)
+        for u, block, noise in zip(U, self._blocks, self._noises, strict=True):
+            found = noise.projected(u).reshape(u.shape[1], self._entries, self.n)
+            H += np.sqrt(block.within) * found[:, :L]
+            if block.between:
+                H += np.sqrt(block.between) * found[:, L:]
+        batch = batch_of(training, self.n, 0, self.n, t)
+        sums = sums_of(training, np.moveaxis(H, 0, 2).swapaxes(0, 1), c, self._y, batch)
+        size = batch_size(training, self.n, t)
+        by_H = np.moveaxis(sums.by_H, 2, 0).swapaxes(1, 2)[moves]  # (columns, L, n)
+        by_U = self._by_columns(U, by_H, moves, size)
+        return Gradient(sums.loss / self.n, by_U, sums.by_c / size)
+
+    def _by_columns(
+        self, U: Blocks, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray, size: int
+    ) -> Blocks:
+        found = []
+        along = np.einsum("pln,kln->pk", self._signals, by_H)
+        for u, block, noise in zip(U, self._blocks, self._noises, strict=True):
+            by = np.zeros((len(u), len(moves)))
+            if len(by_H):
+                slopes = np.sqrt(block.within) * by_H
+                if self._entries > by_H.shape[1]:
+                    shared = np.sqrt(block.between) * by_H.sum(axis=1, keepdims=True)
+                    slopes = np.concatenate([slopes, shared], axis=1)
+                sums = noise.sums(slopes.reshape(len(by_H), -1))
+                named = min(len(along), len(sums))
+                sums[:named] += (block.signals[:, None] * along)[:named]
+                by = np.zeros((len(sums), len(moves)))
+                by[:, moves] = sums / size
+            found.append(by)
+        return found
+
+
+class _Noise:
+    """Independent normals Z, tokens by dimensions of a block, drawn as they are asked for.
 
     A step asks for Z^T g, g the slopes of all tokens, and the next for Z b, b a new direction of
     the weights. Let the rows of B be the orthonormal directions so far and those of A the
@@ -41,67 +225,24 @@ class ReducedData:
     normals beside it. This is the Householder dice (Lu, IEEE Transactions on Information
     Theory 67, 2021). Time and memory grow as n L times steps, squared and plain, instead of
     n L d.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    dimension : int, at least 3
-    seed : int
-    descent : JointDescent
     """
 
     def __init__(
-        self, problem: SparseTokenProblem, dimension: int, seed: int, descent: JointDescent
+        self, dimension: int, first: int, more: int, entries: int, rng: np.random.Generator
     ) -> None:
-        self.n = training_size(descent.alpha, dimension)
-        self._rng = stream(seed, Stream.D0)
-        self._dimension = dimension
-        self._y = problem.sample_labels(self.n, self._rng)
-        tokens = self.n * problem.length
-        rows = _OWN + int(moving(descent).sum())
-        self._projections = np.empty((rows, tokens))  # Z B^T, with the signal along xi
-        self._projections[:_OWN] = self._rng.standard_normal((_OWN, tokens))
-        informative = np.arange(problem.length) < problem.informative  # in any order
-        signal = problem.strength * np.outer(self._y == 1, informative)
-        self._projections[0] += signal.ravel()
-        self._slopes = np.empty((rows - _OWN, tokens))  # A
-        self._size, self._known = _OWN, 0
+        self._dimension, self._rng = dimension, rng
+        rows = min(first + more, dimension)
+        self._projections = np.empty((rows, entries))  # Z B^T
+        self._projections[:first] = rng.standard_normal((first, entries))
+        self._slopes = np.empty((more, entries))  # A
+        self._size, self._known = first, 0
 
-    def axes(self) -> np.ndarray:
-        """Return the two axes of the start in the directions B, the first of which is xi."""
-        return np.eye(_OWN)[1:]
+    def projected(self, u: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "m entries"]:
+        """Return Z u for vectors in the directions so far."""
+        return few_rows(u.T, self._projections[: len(u)])
 
-    def frame(self, size: int) -> TokenFrame:
-        """Return the coordinates of weights with a size, in the directions B."""
-        return TokenFrame(np.eye(1, size)[0])
-
-    def gradient(
-        self,
-        model: Model,
-        descent: JointDescent,
-        at: Weights,
-        turn: tuple[int, int],
-        moves: Bool[np.ndarray, 2],
-    ) -> Gradient:
-        """Return mean loss and gradients by w, q and b of the batch whose turn it is.
-
-        That of a weight vector that does not move is 0, and takes no new direction.
-        """
-        w, q, b = at
-        number, batches = turn
-        batch = np.arange(self.n) * batches // self.n == number
-        of_w, of_q = ((u @ self._projections[: len(u)]).reshape(self.n, -1) for u in (w, q))
-        found = slopes_of(model, descent, (of_w, of_q), b, self._y, batch)
-        g = np.stack([found.by_readout.ravel(), found.by_query.ravel()])[moves]
-        sums = self._sums(g) if len(g) else np.zeros((self._size, 0))
-        size = max(int(batch.sum()), 1)
-        by = np.zeros((2, self._size))
-        by[moves] = sums.T / size
-        by_w, by_q = by
-        return Gradient(found.loss / self.n, by_w, by_q, found.pull / size)
-
-    def _sums(self, g: Float[np.ndarray, "c m"]) -> Float[np.ndarray, "k c"]:
-        """Return X^T g in the directions B, which grow by what is new in it."""
+    def sums(self, g: Float[np.ndarray, "c entries"]) -> Float[np.ndarray, "k c"]:
+        """Return Z^T g in the directions, which grow by what is new in it."""
         along = few_columns(self._projections[: self._size], g.T)
         past = self._slopes[: self._known]
         beside = g - few_rows(few_columns(past, g.T).T, past)
@@ -110,18 +251,9 @@ class ReducedData:
         new = power > _DEPENDENT * np.einsum("cm,cm->", g, g)
         root = axes[:, new] * np.sqrt(power[new])  # beside = root @ fresh
         fresh = (axes[:, new] / np.sqrt(power[new])).T @ beside
-        bartlett = self._bartlett(int(new.sum()))
+        bartlett = _bartlett(self._dimension - self._size, int(new.sum()), self._rng)
         self._grow(fresh, bartlett)
         return np.concatenate([along, bartlett @ root.T])
-
-    def _bartlett(self, count: int) -> Float[np.ndarray, "new count"]:
-        """Return the triangle R of a Gaussian matrix QR with a row for each free direction."""
-        free = self._dimension - self._size
-        rows = min(count, free)
-        triangle = np.triu(self._rng.standard_normal((rows, count)), 1)
-        diagonal = np.arange(rows)
-        triangle[diagonal, diagonal] = np.sqrt(self._rng.chisquare(free - diagonal))
-        return triangle
 
     def _grow(self, fresh: np.ndarray, bartlett: np.ndarray) -> None:
         """Add slopes to A, and the projections on new directions to Z B^T."""
@@ -133,3 +265,12 @@ class ReducedData:
         beside = normals - few_rows(few_columns(known, normals.T).T, known)
         self._projections[self._size : self._size + rows] = bartlett @ fresh + beside
         self._size += rows
+
+
+def _bartlett(free: int, count: int, rng: np.random.Generator) -> Float[np.ndarray, "rows count"]:
+    """Return the triangle R of a Gaussian matrix QR with `free` rows."""
+    rows = min(count, free)
+    triangle = np.triu(rng.standard_normal((rows, count)), 1)
+    diagonal = np.arange(rows)
+    triangle[diagonal, diagonal] = np.sqrt(rng.chisquare(free - diagonal))
+    return triangle

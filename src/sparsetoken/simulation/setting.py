@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
+from sparsetoken.concepts import Task, law_of
+from sparsetoken.descents import Training
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.simulation.budget import FLOAT, Size, query_bytes, require_memory
 from sparsetoken.simulation.designs import training_size
@@ -12,7 +14,7 @@ from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import reduced_bytes
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import JointDescent, TwoSteps
+from sparsetoken.stages import TwoSteps
 from sparsetoken.validation import choice, integer
 
 LARGEST = 10**12  # dimension, so that sizes are floats
@@ -59,24 +61,29 @@ class Setting:
             return TensorEngine(problem, self.dimension, seed, self.dtype)
         return ReducedEngine(problem, self.dimension, seed)
 
-    def steps_bytes(self, steps: TwoSteps | JointDescent, size: Size) -> int:
-        """Return the peak memory of the steps that find a query."""
+    def steps_bytes(self, steps: TwoSteps, size: Size) -> int:
+        """Return the peak memory of the two steps that find a query."""
         d, L = size
-        n = training_size(steps.samples_per_dimension, d)
-        if isinstance(steps, TwoSteps):
-            return query_bytes(self.engine, L, n, d)
+        return query_bytes(self.engine, L, training_size(steps.alpha0, d), d)
+
+    def descent_bytes(self, training: Training, size: Size) -> int:
+        """Return the peak memory of a descent on bags of some length."""
+        d, L = size
+        law = training.law._replace(length=L)
         if self.engine == "reduced":
-            return reduced_bytes(L, n, steps.steps)
-        return query_bytes(self.engine, L, n, d) + 8 * FLOAT * d
+            return reduced_bytes(training._replace(law=law), d)
+        n = training_size(training.alpha, d)
+        return query_bytes(self.engine, L, n, d) + 4 * len(training.columns) * FLOAT * d
 
     def require_memory(
         self,
         need: Callable[[Size], int],
-        problem: SparseTokenProblem,
+        problem: Task,
         budget: int | None,
         load: str,
     ) -> None:
         """Raise `InvalidInput` if ``need(size)`` exceeds the budget; a lower load needs less."""
         size = Size(self.dimension, problem.length)
-        least = Size(self.least_dimension, problem.informative)
+        patterns = law_of(problem).patterns
+        least = Size(self.least_dimension, max(1, *map(sum, patterns)))
         require_memory(need, size, least, budget, f"Or raise memory_budget, or lower {load}.")

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sparsetoken.models import Attention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
-from sparsetoken.simulation.descent_slopes import Gradient, gradient
 from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery, frame_of
 from sparsetoken.simulation.seeds import Stream, stream
+from sparsetoken.simulation.two_steps import Gradient, gradient
 from sparsetoken.stages import TwoSteps
 
 Chunk = tuple[np.ndarray, np.ndarray]
@@ -68,7 +67,7 @@ class TensorEngine:
         n, zero = training_size(steps.alpha0, self.dimension), np.zeros(self.dimension)
 
         def at(w: np.ndarray, b: float) -> Gradient:
-            return gradient(self.chunks(Stream.D0, n), n, Attention(steps), steps, (w, zero, b))
+            return gradient(self.chunks(Stream.D0, n), n, steps, w, zero, b)
 
         first = at(zero, 0.0)
         w1 = -steps.eta_w * first.by_w

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sparsetoken.descents import training_of
 from sparsetoken.models import Model, entry_of
 from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
@@ -100,7 +101,7 @@ class TrialPlan:
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         self._check_given_query()
         if isinstance(self.model.query, JointDescent):
-            isotropic_only(self.problem.tokens, "Descent on all weights")
+            isotropic_only(self.problem.tokens, "A readout after descent on all weights")
         if self.test_samples is not None:
             integer("test_samples", self.test_samples, 1)
             if self.setting.engine != "tensors":
@@ -151,8 +152,11 @@ class TrialPlan:
             total += scalar_bytes(math.ceil(L * max(1.0, longer)))
             if engine == "tensors":
                 total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
-            if isinstance(steps, (TwoSteps, JointDescent)):
+            if isinstance(steps, TwoSteps):
                 total = max(total, self.setting.steps_bytes(steps, size))
+            elif isinstance(steps, JointDescent):
+                training = training_of(self.problem, self.model)
+                total = max(total, self.setting.descent_bytes(training, size))
             return total
 
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha1")
@@ -173,7 +177,7 @@ class TrialPlan:
         if isinstance(query, TwoSteps):
             return engine.train_query(query)
         if isinstance(query, JointDescent):
-            return last_query(engine, self.model, query, self.memory_budget)
+            return last_query(self.problem, self.model, engine, self.memory_budget)
         return None
 
     @np.errstate(under="ignore")

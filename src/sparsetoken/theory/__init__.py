@@ -16,7 +16,6 @@ from sparsetoken.theory.critical_cosine import (
     check_query,
     critical_cosine,
 )
-from sparsetoken.theory.dynamics import descend
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures, sampled_law, two_nodes
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.predict import predict, predict_readouts
@@ -25,10 +24,13 @@ from sparsetoken.theory.score_law import ScoreLaw
 
 if TYPE_CHECKING:
     from sparsetoken.theory import oracle, tuning
-else:  # on first use: a prediction needs neither
+    from sparsetoken.theory.dynamics import descend
+else:  # on first use: a prediction needs none of them
     import lazy_loader
 
-    __getattr__, _, _ = lazy_loader.attach(__name__, submodules=["oracle", "tuning"])
+    __getattr__, _, _ = lazy_loader.attach(
+        __name__, submodules=["oracle", "tuning"], submod_attrs={"dynamics": ["descend"]}
+    )
 
 __all__ = [
     "Approach",

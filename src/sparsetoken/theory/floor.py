@@ -10,6 +10,8 @@ import numpy as np
 import scipy
 from jaxtyping import Float
 
+from sparsetoken.concepts import Task
+from sparsetoken.descents import Descent
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, Readout, TwoSteps
@@ -34,15 +36,18 @@ def floor_of(grid: Grid) -> Floor | None:
     Parameters
     ----------
     grid : Grid
-        Of problem, model and readout; no readout for a descent on all weights.
+        Of problem, model or descent, and readout; no readout for a descent on all weights.
     """
+    problems = [problem for problem, *_ in grid.points]
     loads = [(problem, _load(*stages)) for problem, *stages in grid.points]
-    if any(math.isnan(load) or not _known(problem) for problem, load in loads):
+    if not all(map(_known, problems)) or any(math.isnan(load) for _, load in loads):
         return None
     return functools.partial(_floors, loads, grid.shape)
 
 
-def _known(problem: SparseTokenProblem) -> bool:
+def _known(problem: Task) -> bool:
+    if not isinstance(problem, SparseTokenProblem):
+        return False
     return problem.position_law is None and directions_alike(problem.tokens)
 
 
@@ -63,11 +68,13 @@ def _multiple_of_identity(S: np.ndarray) -> bool:
     return np.array_equal(S, S.flat[0] * identity)
 
 
-def _load(model: Model, readout: Readout | None = None) -> float:
+def _load(model: Model | Descent, readout: Readout | None = None) -> float:
     """Return the samples of all stages over the dimension, nan where a query is given."""
-    query = model.query
+    query = model if isinstance(model, Descent) else model.query
     first = 0.0 if query is None else math.nan
-    if isinstance(query, (TwoSteps, JointDescent)):
+    if isinstance(query, Descent) and query.informed:
+        first = math.nan
+    elif isinstance(query, (TwoSteps, JointDescent, Descent)):
         first = float(query.samples_per_dimension)
     return min(first + (0.0 if readout is None else float(readout.alpha1)), LARGEST_LOAD)
 

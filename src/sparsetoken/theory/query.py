@@ -10,7 +10,6 @@ from sparsetoken.results import Prediction
 from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
 from sparsetoken.theory.alignment.sign import sign_boundary
 from sparsetoken.theory.alignment.two_steps import align
-from sparsetoken.theory.dynamics import descended_query
 from sparsetoken.theory.routes import on_route
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput
 
@@ -31,6 +30,8 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     if isinstance(query, TwoSteps):
         return align(problem, query).query
     if isinstance(query, JointDescent):
+        from sparsetoken.theory.dynamics import descended_query  # with JAX
+
         return descended_query(problem, model)
     if isinstance(query, QueryVector):
         found: Query = on_route(problem, "query")(problem, query)

@@ -19,6 +19,7 @@ from sparsetoken.results import Prediction, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory.dynamics import replica as replicas
+from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(5, 1, 3.0, 0.4)
@@ -208,16 +209,21 @@ def test_the_test_error_has_a_minimum_while_the_training_loss_falls():
 
 
 def test_the_error_of_order_one_over_n_is_gone():
-    """Replicas of 1024 samples agree with those of 8192; without the halves they do not."""
-    plans = [replicas.Plan(PROBLEM, Attention(JOINT), JOINT, size) for size in (256, 2048)]
+    """Replicas of 1024 samples agree with those of 4096; without the halves they do not."""
+    plan = plan_of(PROBLEM, Attention(JOINT))
+    plans = [plan._replace(size=size) for size in (256, 1024)]
+
+    def rows(states):
+        return np.concatenate([x.reshape(len(states.loss), -1) for x in states], axis=1)
+
     small, large = (
-        np.array([replicas.run_replica(plan, i) for i in range(count)])
-        for plan, count in zip(plans, (48, 4), strict=True)
+        np.array([rows(replicas.run_replica(plan, i)) for i in range(count)])
+        for plan, count in zip(plans, (48, 12), strict=True)
     )
     spread = np.hypot(*(x.std(axis=0, ddof=1) / math.sqrt(len(x)) for x in (small, large)))
     distance = np.abs(small.mean(axis=0) - large.mean(axis=0))
     assert (distance <= 4 * spread + 1e-12).all()
-    raw = np.array([replicas.course(plans[0], i, (0,)) for i in range(48)])
+    raw = np.array([rows(replicas.course(plans[0], i, (0,))) for i in range(48)])
     bias = raw.mean(axis=0) - large.mean(axis=0)
     assert bias[-1, 0] < -3 * spread[-1, 0]  # of the training loss
 

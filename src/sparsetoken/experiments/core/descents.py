@@ -9,7 +9,7 @@ from sparsetoken import simulation
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, averaged
 from sparsetoken.models import Attention
-from sparsetoken.results import StatusCode, Trajectory
+from sparsetoken.results import Course, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent
 
 
@@ -55,13 +55,13 @@ def follow_trials(
     return mean
 
 
-def course_row(course: Trajectory, quantity: str, step: int, /, **at: Any) -> Row:
+def course_row(course: Trajectory | Course, quantity: str, step: int, /, **at: Any) -> Row:
     """Return the row of a quantity after one step of a predicted course; `at`: its coordinates."""
     value, error = (float(getattr(one, quantity)[step]) for one in (course, course.errors))
     return Row(THEORY, quantity, value, error, at, status=course_status(course))
 
 
-def course_status(course: Trajectory) -> str:
+def course_status(course: Trajectory | Course) -> str:
     """Return the status of a predicted course whose errors are part of the comparison.
 
     Only divergence is a failure.

@@ -3,7 +3,7 @@
 import { boot, trouble } from "explorer/state.js";
 
 const STEPS = 200;
-const CLOSED = new Set(["Tokens", "Descent on all weights"]);
+const CLOSED = new Set(["Tokens", "Descent on all weights", "Networks"]);
 
 export class Controls {
   /** Build the form; `onChange(name, value)` is called for legal values alone. */

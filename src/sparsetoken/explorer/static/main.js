@@ -2,18 +2,18 @@
 // Coarse curves come at once, one request at a time, always for the newest state; the exact ones
 // start when the sliders rest, and are dropped when they move again.
 
-import { AXES, VIEWS, boot, read, written, defaults } from "explorer/state.js";
+import { AXES, QUANTITIES, VIEWS, boot, read, written, defaults } from "explorer/state.js";
 import { Controls, element } from "explorer/controls.js";
 import { Lost, source, Trouble } from "explorer/source.js";
 import { LineChart } from "explorer/chart.js";
-import { Alignment, Capacity, Curves, Descent, Phase, asRows, percent, valueAt } from "explorer/views.js";
+import { Alignment, Capacity, Curves, Descent, Networks, Phase, asRows, percent, valueAt } from "explorer/views.js";
 import { Bag } from "explorer/bag.js";
 import { png } from "explorer/picture.js";
 import { command, csv, python, save } from "explorer/share.js";
 
 const REST = 160; // milliseconds without a move, before the exact results are asked for
 const RETRY = 1500; // milliseconds, before a server that is gone is asked again
-const KINDS = { curves: Curves, phase: Phase, alignment: Alignment, capacity: Capacity, descent: Descent };
+const KINDS = { curves: Curves, phase: Phase, alignment: Alignment, capacity: Capacity, descent: Descent, networks: Networks };
 const $ = (id) => document.getElementById(id);
 
 let state = read(location.hash);
@@ -274,15 +274,16 @@ function buildOptions() {
   box.dataset.of = state.view;
   box.replaceChildren();
   if (state.view === "phase") {
-    const list = element("select", { id: "axis" });
-    for (const [name, text] of Object.entries(AXES)) {
-      if (!boot.grid || name in boot.grid.axes) list.append(element("option", { value: name, textContent: text }));
-    }
-    list.value = state.axis;
-    list.addEventListener("change", () => change({ axis: list.value }, { at_once: true }));
-    const label = element("label", { textContent: "upwards: " });
-    label.append(list);
-    box.append(label);
+    const shown = Object.entries(AXES).filter(([name]) => !boot.grid || name in boot.grid.axes);
+    box.append(chooser("axis", shown, (axis) => change({ axis }, { at_once: true })));
+  }
+  if (state.view === "networks") {
+    box.append(chooser("quantity", Object.entries(QUANTITIES), (quantity) => {
+      state = { ...state, quantity };
+      view.state.quantity = quantity;
+      history.replaceState(null, "", `#${written(state)}`);
+      draw(moves, "exact");
+    }));
   }
   if (state.view === "bag") {
     const another = element("button", { type: "button", textContent: "Draw another bag", id: "another" });
@@ -292,6 +293,17 @@ function buildOptions() {
     box.append(another, kind);
     if (!boot.grid) box.append(turner("cosine", "turn the query: cosine", -1, 1), turner("sharpness", "sharpness", 0, 10));
   }
+}
+
+/** Return a list of what is drawn upwards. */
+function chooser(id, entries, choose) {
+  const list = element("select", { id });
+  for (const [value, textContent] of entries) list.append(element("option", { value, textContent }));
+  list.value = state[id];
+  list.addEventListener("change", () => choose(list.value));
+  const label = element("label", { textContent: "upwards: " });
+  label.append(list);
+  return label;
 }
 
 /** Return a slider that gives the query by hand. */

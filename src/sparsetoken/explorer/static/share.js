@@ -66,6 +66,19 @@ const BODY = {
     "course = st.descend(problem, st.Attention(steps), tolerance=5e-3)",
     "print(course.test_error, course.best_step)",
   ],
+  networks: (s) => [
+    "kinds = (",
+    `    st.networks.Softmax(beta=${float(s.beta)}),`,
+    `    st.networks.Softmax(${s.network_heads}, beta=${float(s.beta)}),`,
+    `    st.networks.Gated(${s.network_hidden}),`,
+    `    st.networks.SelfAttention(${s.network_rank}),`,
+    ")",
+    "for network in kinds:",
+    `    start = ${float(s.network_start)} * np.array(network.lengths(outputs=1))`,
+    `    steps = st.Descent(network, alpha=${float(s.alpha1)}, steps=${s.descent_steps}, rates=${float(s.network_rate)}, start=start, loss="${s.loss}")`,
+    "    course = st.descend(problem, steps, tolerance=5e-3, replicas=8)",
+    "    print(network.name, course.test_error, course.best_step)",
+  ],
   bag: (s) => (s.query === "given" ? ["print(query)"] : ["print(st.align(problem, query).query)"]),
 };
 
@@ -87,6 +100,13 @@ export function command({ settings: s, view }) {
     alignment: [`sparsetoken align${task}${told(STEPS)}${loss}`],
     descent: [`sparsetoken descend${task}${told({ alpha: "alpha1", steps: "descent_steps", "eta-w": "descent_eta_w", "eta-q": "descent_eta_q", beta: "beta" })}${loss}`],
   };
+  lines.networks = [
+    ["softmax", "beta"], ["heads", "heads", "beta"], ["gated", "hidden"], ["self_attention", "rank"],
+  ].map(([network, ...own]) => {
+    const options = Object.fromEntries(own.map((option) => [option, option === "beta" ? option : `network_${option}`]));
+    return `sparsetoken descend${task} --network ${network}${told({ ...options, alpha: "alpha1", steps: "descent_steps", rate: "network_rate" })}${loss}`;
+  });
+  if (s.network_start !== 1) lines.networks = ["# The command line takes the length of each column at the start; copy as Python."];
   lines.bag = lines.alignment;
   lines.phase = lines.curves;
   return lines[view].join("\n") + "\n";

@@ -12,7 +12,7 @@ export class Lost extends Trouble {
 }
 
 class Server {
-  views = ["curves", "phase", "alignment", "capacity", "descent", "bag"];
+  views = ["curves", "phase", "alignment", "capacity", "descent", "networks", "bag"];
 
   /** Return coarse learning curves. */
   async coarse(settings, signal) {

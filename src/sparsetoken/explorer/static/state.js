@@ -8,7 +8,14 @@ export const VIEWS = {
   alignment: "Alignment",
   capacity: "Capacity",
   descent: "Descent",
+  networks: "Networks",
   bag: "One bag",
+};
+export const QUANTITIES = {
+  test_error: "test error",
+  training_loss: "training loss",
+  attended: "share of positive bags whose most attended token is informative",
+  cosine: "largest cosine of the signal and a column of the attention",
 };
 const axes = ["strength", "positive_rate", "alpha0", "length"].map((name) => parameters.get(name));
 export const AXES = Object.fromEntries(axes.map((p) => [p.name, `${p.label} ${p.symbol}`]));
@@ -18,6 +25,7 @@ export function defaults() {
     settings: Object.fromEntries(boot.parameters.map((p) => [p.name, p.default])),
     view: "curves",
     axis: "strength",
+    quantity: "test_error",
   };
 }
 
@@ -38,6 +46,7 @@ export function read(hash) {
   const given = new URLSearchParams(hash.replace(/^#/, ""));
   if (given.get("view") in VIEWS) state.view = given.get("view");
   if (given.get("axis") in AXES) state.axis = given.get("axis");
+  if (given.get("quantity") in QUANTITIES) state.quantity = given.get("quantity");
   for (const parameter of boot.parameters) {
     const text = given.get(parameter.name);
     if (text === null) continue;
@@ -52,7 +61,7 @@ export function read(hash) {
 export function written(state) {
   const plain = defaults();
   const parts = new URLSearchParams();
-  for (const key of ["view", "axis"]) if (state[key] !== plain[key]) parts.set(key, state[key]);
+  for (const key of ["view", "axis", "quantity"]) if (state[key] !== plain[key]) parts.set(key, state[key]);
   for (const [name, value] of Object.entries(state.settings)) {
     if (value !== plain.settings[name]) parts.set(name, String(value));
   }

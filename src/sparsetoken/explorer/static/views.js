@@ -1,6 +1,6 @@
 // One object for each view: it takes events, and describes what they show.
 
-import { AXES, boot } from "explorer/state.js";
+import { AXES, QUANTITIES, boot } from "explorer/state.js";
 import { svg, svgOfLines, escaped } from "explorer/picture.js";
 
 const LOADS = { label: "labelled bags per dimension, n₁/d", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
@@ -329,3 +329,47 @@ export class Descent extends View {
   }
 }
 
+
+const NETWORKS = { softmax: ["softmax, one query", BLUE], heads: ["softmax, several heads", ORANGE], gated: ["gated attention", GREEN], self_attention: ["self-attention", VERMILION] };
+
+export class Networks extends View {
+  courses = [];
+
+  event(event) {
+    super.event(event);
+    if (event.kind === "floor") this.floor = event.test_error;
+    if (event.kind !== "course") return;
+    this.courses.push(event);
+    this.notes.push(...event.notes.map((note) => `${NETWORKS[event.network][0]}: ${note}`));
+  }
+
+  figure() {
+    const { quantity } = this.state;
+    const series = this.courses.map((course) => ({
+      name: NETWORKS[course.network][0], colour: NETWORKS[course.network][1],
+      xs: course[quantity].map((_, i) => i), ys: course[quantity],
+    }));
+    if (quantity === "test_error" && this.floor !== undefined) {
+      const xs = [0, this.state.settings.descent_steps];
+      series.push({ name: name("floor"), colour: paint("floor"), dash: [2, 3], xs, ys: xs.map(() => this.floor) });
+    }
+    const highest = Math.max(0, ...series.flatMap((s) => s.ys));
+    return {
+      title: "Four networks in training, all weights together",
+      x: { label: "step", short: "step", log: false },
+      y: { label: QUANTITIES[quantity], low: 0, high: 1.04 * highest || 1 },
+      mark: null, series,
+    };
+  }
+
+  summary() {
+    const best = this.courses.map((course) => `${NETWORKS[course.network][0]} ${percent(course.test_error[course.best_step])} (step ${course.best_step})`);
+    return best.length ? `Least test error: ${best.join(", ")}.` : "";
+  }
+
+  table() {
+    const names = Object.keys(QUANTITIES);
+    const rows = this.courses.flatMap((course) => course.test_error.map((_, i) => [course.network, i, ...names.map((quantity) => course[quantity][i])]));
+    return { columns: ["network", "step", ...names], rows };
+  }
+}

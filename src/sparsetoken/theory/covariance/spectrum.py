@@ -53,11 +53,12 @@ def spectrum_of(problem: SparseTokenProblem) -> TokenSpectrum:
     """Return the spectrum of the tokens of a problem."""
     law = problem.tokens
     assert isinstance(law, TokenCovariance)
-    return _spectrum(law)
+    return spectrum_of_tokens(law)
 
 
 @functools.lru_cache(maxsize=8)
-def _spectrum(law: TokenCovariance) -> TokenSpectrum:
+def spectrum_of_tokens(law: TokenCovariance) -> TokenSpectrum:
+    """Return the spectrum of a law of tokens."""
     within, between = law.within, law.between
     none = np.zeros(law.dimension)
     if within.ndim == 1 and (between is None or between.ndim == 1):

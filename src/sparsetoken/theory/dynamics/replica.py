@@ -2,156 +2,231 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.models import Model
+from sparsetoken.network_checks import is_symmetric
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent
 from sparsetoken.theory.dynamics.frame import Frame
-from sparsetoken.theory.dynamics.pooling import Scores, pooling_of
+from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.samples import Normals, Samples
+from sparsetoken.theory.dynamics.slopes import slopes_of
 from sparsetoken.validation import LARGEST_VALUE
 
-COLUMNS = ("training_loss", "overlap_w", "overlap_q", "ww", "wq", "qq", "bias")
-"""What a replica follows: ww, wq and qq are the entries of the Gram matrix of (w, q)."""
 
+class States(NamedTuple):
+    """What a descent is followed by, at the start and after each step.
 
-class Plan(NamedTuple):
-    """All that replicas have in common."""
+    Attributes
+    ----------
+    loss : array of shape (*, states)
+        Training loss.
+    overlaps : array of shape (*, states, m, P)
+        U^T xi_p.
+    gram, within, between : arrays of shape (*, states, m, m)
+        U^T U, U^T S_w U and U^T S_b U.
+    c : array of shape (*, states, C)
+    """
 
-    problem: SparseTokenProblem
-    model: Model
-    descent: JointDescent
-    size: int  # samples of each class in half a replica
+    loss: np.ndarray
+    overlaps: np.ndarray
+    gram: np.ndarray
+    within: np.ndarray
+    between: np.ndarray
+    c: np.ndarray
 
-
-def moving(descent: JointDescent) -> np.ndarray:
-    """Return which of (w, q) each step moves, shape (steps, 2)."""
-    return np.stack([descent.per_step("eta_w") > 0, descent.per_step("eta_q") > 0], axis=1)
-
-
-def start_of(descent: JointDescent) -> Float[np.ndarray, "k 2"]:
-    """Return (w, q) of the start in an orthonormal frame of as many directions as it has."""
-    product = descent.start_product
-    gram = np.array([[descent.start_w**2, product], [product, descent.start_q**2]])
-    values, axes = np.linalg.eigh(gram)
-    there = values > 1e-14 * max(values[-1], 0.0)
-    return (axes[:, there] * np.sqrt(values[there])).T
+    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> States:
+        """Return a function of each array."""
+        return States(*map(function, self))
 
 
 @with_x64
-def run_replica(plan: Plan, replica: int) -> Float[np.ndarray, "states 7"]:
-    """Return the course of a replica, by the columns of `COLUMNS`.
+def run_replica(plan: Plan, replica: int) -> States:
+    """Return the course of a replica.
 
     A mean over n samples has an error of order 1/n in what follows from it. The two halves of
     the samples have it twice: twice the whole minus their mean is free of it, with nearly the
     noise of the whole. A descent that diverges has fewer states than steps.
     """
     courses = [course(plan, replica, halves) for halves in ((0, 1), (0,), (1,))]
-    shortest = min(len(one) for one in courses)
-    whole, one, other = (path[:shortest] for path in courses)
-    return 2 * whole - 0.5 * (one + other)
+    shortest = min(len(one.loss) for one in courses)
+    whole, one, other = (path.each(lambda x: x[:shortest]) for path in courses)
+    return States(*(2 * w - 0.5 * (a + b) for w, a, b in zip(whole, one, other, strict=True)))
 
 
-def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> Float[np.ndarray, "states 7"]:
+def course(
+    plan: Plan,
+    replica: int,
+    halves: tuple[int, ...],
+) -> States:
     """Follow the descent on some halves of the samples of a replica.
 
     Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d.
     """
-    descent, population = plan.descent, _Population(plan, replica, halves)
-    eta = np.stack([descent.per_step(name) for name in ("eta_w", "eta_q")], axis=1)
-    eta_b, momentum = descent.per_step("eta_b"), descent.per_step("momentum")
-    decay = np.array([descent.decay_w, descent.decay_q])
-    u = before = np.concatenate([np.zeros((1, 2)), start_of(descent)])  # (w, q) in the frame
-    b = b_before = 0.0
+    training = plan.training
+    population = _Population(plan, replica, halves)
+    U = before = population.start()
+    c = c_before = training.start_c
     states = []
-    for t in range(descent.steps + 1):
-        gram = u.T @ u
-        if not np.isfinite(gram).all() or max(gram.max(), b**2) > LARGEST_VALUE**2:
+    for t in range(training.steps + 1):
+        grams = population.grams(U)
+        sizes = np.diagonal(grams[0])
+        if not np.isfinite(sizes).all() or not _within_limits(sizes, c):
             break
-        seen = population.see(u, b)
-        states.append([seen.loss, *u[0], gram[0, 0], gram[0, 1], gram[1, 1], b])
-        if t == descent.steps:
+        losses, by_H, by_c = population.slopes(U, c)
+        states.append((population.mean(losses), population.overlaps(U), *grams, c))
+        if t == training.steps:
             break
-        gradient, pull = population.gradient(seen, t)
-        u, before = (_padded(one, len(gradient)) for one in (u, before))
-        u, before = u - eta[t] * (gradient + decay * u) + momentum[t] * (u - before), u
-        b, b_before = b - eta_b[t] * pull + momentum[t] * (b - b_before), b
-    return np.array(states)
+        moves, shares = training.moves[t], population.shares(t)
+        gradients = population.gradient(by_H[moves] * shares, moves)
+        new = []
+        for own, last, gradient in zip(U, before, gradients, strict=True):
+            u, past = (_padded(one, len(gradient)) for one in (own, last))
+            step = training.rates[t] * (gradient + training.decay * u)
+            new.append((u - step + training.momentum[t] * (u - past), u))
+        U, before = [u for u, _ in new], [u for _, u in new]
+        pull = np.array([population.mean(row * shares) for row in by_c])
+        step = training.rates_c[t] * pull
+        c, c_before = c - step + training.momentum[t] * (c - c_before), c
+    return States(*(np.array(part) for part in zip(*states, strict=True)))
+
+
+def _within_limits(sizes: np.ndarray, c: np.ndarray) -> bool:
+    squares = np.append(sizes, c**2)
+    return bool(np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2)
 
 
 def _padded(u: np.ndarray, size: int) -> np.ndarray:
-    return np.concatenate([u, np.zeros((size - len(u), 2))])
+    return np.concatenate([u, np.zeros((size - len(u), u.shape[1]))])
 
 
-class _Seen(NamedTuple):
-    """What the samples say of a state: mean loss, slopes by the score, scores."""
-
-    loss: float
-    slope: Float[np.ndarray, " n"]
-    scores: Scores
+Weights = list[np.ndarray]
+"""U in the frame of each atom, of shape (size, m)."""
 
 
 class _Population:
-    """The samples, and the projections of their tokens on the frame of the weights."""
+    """The samples, and the projections of their tokens on the frames of the weights."""
 
     def __init__(self, plan: Plan, replica: int, halves: tuple[int, ...]) -> None:
-        problem, model, descent, size = plan
-        samples = Samples(problem, size, replica, halves)
-        self._y, self._weight, self._length = samples.labels, samples.weights, problem.length
-        self._normals, self._moves = samples.normals(), moving(descent)
-        self._loss, self._pooling = descent.loss, pooling_of(model, descent.beta)
-        self._shares = _shares(samples, self._normals, descent.batches)
-        first = self._fresh(1 + len(start_of(descent)))
-        first[0] += samples.signal.ravel()
-        weights = np.tile(self._weight, problem.length)
-        self._frame = Frame(first, weights, descent.alpha, int(self._moves.sum()))
+        training, atoms, size, self._mixing = plan
+        law = training.law
+        samples = Samples(law, size, replica, halves)
+        self._training, self._atoms = training, atoms
+        self._y, self._weight = samples.targets, samples.weights
+        self._halves = len(halves)
+        self._length, self._entries = law.length, law.length + atoms.shared
+        self._normals = samples.normals(self._entries)
+        self._shares = _shares(samples, self._normals, training.batches)
+        self._signals = samples.signals
+        if not is_symmetric(training.network, law.length, law.outputs):
+            order = np.concatenate([half.order(law.length) for half in self._normals], axis=1)
+            self._signals = np.take_along_axis(self._signals, order[None], axis=1)
+        self._roots = np.sqrt(atoms.signals)
+        first, moving = len(training.start), int(training.moves.sum())
+        weights = np.tile(self._weight, self._entries)
+        self._frames = [
+            Frame(fresh, weights, training.alpha / share, moving)
+            for fresh, share in zip(self._fresh(first), atoms.shares, strict=True)
+        ]
 
-    def _fresh(self, rows: int) -> np.ndarray:
+    def _fresh(self, rows: int) -> Iterable[np.ndarray]:
+        """Yield normals for each atom."""
+        mixing = np.eye(len(self._atoms.shares)) if self._mixing is None else self._mixing
+        for row in mixing:
+            own = [scale * self._drawn(rows) for scale in row[row > 0]]
+            yield own[0] if len(own) == 1 else np.sum(own, axis=0)
+
+    def _drawn(self, rows: int) -> np.ndarray:
         parts = [half.take(rows) for half in self._normals]
         return np.concatenate(parts, axis=2).reshape(rows, -1)
 
-    def see(self, u: Float[np.ndarray, "k 2"], b: float) -> _Seen:
-        """Return what the samples say of weights (w, q) in the frame, and of a bias."""
-        w, q = few_rows(u.T, self._frame.tokens).reshape(2, self._length, -1)
-        scores = self._pooling(w, q)
-        z = scores.score + b
-        with np.errstate(over="ignore"):
-            loss = float(self._weight @ self._loss.value(self._y, z))
-        return _Seen(loss, np.asarray(self._loss.slope(self._y, z)), scores)
+    def mean(self, values: Float[np.ndarray, " n"]) -> float:
+        """Return the mean of a number of each sample."""
+        return float(self._weight @ values)
 
-    def gradient(self, seen: _Seen, t: int) -> tuple[Float[np.ndarray, "k 2"], float]:
-        """Return the gradient of step t by (w, q) in the frame, 0 where it is not used, and by b.
+    def start(self) -> Weights:
+        """Return the weights before the first step."""
+        along, beside = np.split(self._training.start, [len(self._training.law.strengths)])
+        return [
+            np.concatenate([root[:, None] * along, np.sqrt(share) * beside])
+            for root, share in zip(self._roots, self._atoms.shares, strict=True)
+        ]
 
-        The frame grows by what is new in it.
-        """
-        slope = seen.slope * self._shares[t % len(self._shares)]
-        moves, by = self._moves[t], (seen.scores.by_readout, seen.scores.by_query)
-        slopes = [(slope * by[c]).ravel() for c in np.flatnonzero(moves)]
-        gradient = np.zeros((self._frame.size, 2))
-        if slopes:
-            found = self._frame.add(np.stack(slopes), self._fresh(len(slopes)))
-            gradient = np.zeros((len(found), 2))
-            gradient[:, moves] = found
-        return gradient, float(self._weight @ slope)
+    def overlaps(self, U: Weights) -> Float[np.ndarray, "m P"]:
+        """Return U^T xi_p."""
+        count = self._roots.shape[1]
+        return sum((root[:, None] * u[:count]).T for root, u in zip(self._roots, U, strict=True))
+
+    def grams(self, U: Weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return U^T U, U^T S_w U and U^T S_b U."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            each = np.array([u.T @ u for u in U])
+            gram, within, between = (
+                np.einsum("a,amk->mk", scale, each)
+                for scale in (np.ones(len(U)), self._atoms.within, self._atoms.between)
+            )
+        return gram, within, between
+
+    def slopes(self, U: Weights, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the loss of each sample, and its slopes by projections and further weights."""
+        L, training = self._length, self._training
+        # One token has one signal at most, so the signals of a sample are few entries of H.
+        H = np.einsum("mp,pln->mln", self.overlaps(U), self._signals)
+        scales = np.sqrt(self._atoms.within), np.sqrt(self._atoms.between)
+        for u, frame, within, between in zip(U, self._frames, *scales, strict=True):
+            found = few_rows(u.T, frame.tokens).reshape(u.shape[1], self._entries, -1)
+            H += within * found[:, :L]
+            if between:
+                H += between * found[:, L:]
+        given = training.network, training.loss, H, c, self._y
+        return slopes_of(*given, training.law.outputs, len(self._y) // self._halves)
+
+    def gradient(
+        self, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray
+    ) -> list[Float[np.ndarray, "size m"]]:
+        """Return the gradient in each frame, 0 where it is not used; the frames grow by it."""
+        fresh = list(self._fresh(len(by_H))) if len(by_H) else []
+        found = []
+        weighted = by_H * self._weight
+        along = np.einsum("pln,kln->pk", self._signals, weighted)
+        for i, frame in enumerate(self._frames):
+            gradient = np.zeros((frame.size, len(moves)))
+            if len(by_H):
+                own = frame.add(self._stacked(by_H, i), fresh[i])
+                own[: len(along)] += self._roots[i][:, None] * along
+                gradient = np.zeros((frame.size, len(moves)))
+                gradient[:, moves] = own
+            found.append(gradient)
+        return found
+
+    def _stacked(self, by_H: Float[np.ndarray, "k L n"], i: int) -> Float[np.ndarray, "k rows"]:
+        """Return the slopes by the noise of an atom: of all tokens, then of effects of bags."""
+        within = np.sqrt(self._atoms.within[i]) * by_H
+        if self._entries > self._length:
+            shared = np.sqrt(self._atoms.between[i]) * by_H.sum(axis=1, keepdims=True)
+            within = np.concatenate([within, shared], axis=1)
+        return within.reshape(len(by_H), -1)
+
+    def shares(self, t: int) -> Float[np.ndarray, " n"]:
+        """Return by what each sample counts in the batch of a step."""
+        return self._shares[t % len(self._shares)]
 
 
 def _shares(
     samples: Samples, normals: Sequence[Normals], batches: int
 ) -> Float[np.ndarray, "batches n"]:
     """Return by what each sample counts in each batch, so that a batch has the mean of all."""
+    kinds = samples.kinds
     if batches == 1:
-        return np.ones((1, len(samples.labels)))
+        return np.ones((1, len(kinds)))
     batch = np.concatenate([half.batches(batches) for half in normals])
     within = batch == np.arange(batches)[:, None]
     shares = np.zeros(within.shape)
-    for label in (-1.0, 1.0):
-        own = within & (samples.labels == label)
-        shares += own * ((samples.labels == label).sum() / own.sum(axis=1, keepdims=True))
+    for kind in range(kinds.max() + 1):
+        own = within & (kinds == kind)
+        shares += own * ((kinds == kind).sum() / own.sum(axis=1, keepdims=True))
     return shares

@@ -10,37 +10,39 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
+from sparsetoken.concepts import TaskLaw
 from sparsetoken.numerics.sobol import BITS, MOST_DIMENSIONS, sobol_sequence
-from sparsetoken.problem import SparseTokenProblem
 
 _SEED = 20250929  # any fixed number: the same samples in every run
 _EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of three steps
 
 
 class Normals:
-    """Independent N(0, 1) coordinates of the tokens of half a replica, row after row.
+    """Independent N(0, 1) coordinates of the bags of half a replica, row after row.
 
-    The first rows are a Sobol sequence with a random digital shift in each class: they decide
-    the first steps, where the error falls many times. Later rows are pseudo-random.
+    The first rows are a Sobol sequence with a random digital shift in each kind of bag: they
+    decide the first steps, where the error falls many times. Later rows are pseudo-random.
 
     Parameters
     ----------
-    length : int
-        L.
+    entries : int
+        Coordinates of a bag in each row: one for each token, and one for the effect of the bag.
+    kinds : int
+        Kinds of bags.
     size : int
-        Samples of each class, a power of two.
+        Samples of each kind, a power of two.
     replica, half : int
         They make the seed.
     """
 
-    def __init__(self, length: int, size: int, replica: int, half: int) -> None:
-        self._shape = length, 2 * size
-        self._even, state = _beginning(length, size, replica, half)
+    def __init__(self, entries: int, kinds: int, size: int, replica: int, half: int) -> None:
+        self._shape, self._kinds = (entries, kinds * size), kinds
+        self._even, state = _beginning(entries, kinds, size, replica, half)
         self._rng = np.random.default_rng(0)
         self._rng.bit_generator.state = state
         self._used = 0
 
-    def take(self, rows: int) -> Float[np.ndarray, "rows L n"]:
+    def take(self, rows: int) -> Float[np.ndarray, "rows entries n"]:
         """Return the next rows."""
         first, self._used = self._used, self._used + rows
         if self._used <= len(self._even):
@@ -48,22 +50,27 @@ class Normals:
         return self._rng.standard_normal((rows, *self._shape), dtype=np.float32)
 
     def batches(self, count: int) -> Int[np.ndarray, " n"]:
-        """Return the batch of each sample, equally many of each class in each."""
-        size = self._shape[1] // 2
-        return np.concatenate([self._rng.permutation(np.arange(size) % count) for _ in range(2)])
+        """Return the batch of each sample, equally many of each kind in each."""
+        size = self._shape[1] // self._kinds
+        own = np.arange(size) % count
+        return np.concatenate([self._rng.permutation(own) for _ in range(self._kinds)])
+
+    def order(self, length: int) -> Int[np.ndarray, "L n"]:
+        """Return a random order of the tokens of each sample."""
+        return np.argsort(self._rng.random((length, self._shape[1])), axis=0)
 
 
 @functools.lru_cache(maxsize=4)  # each replica is followed three times, in a search more often
 def _beginning(
-    length: int, size: int, replica: int, half: int
-) -> tuple[Float[np.ndarray, "rows L n"], Any]:
+    entries: int, kinds: int, size: int, replica: int, half: int
+) -> tuple[Float[np.ndarray, "rows entries n"], Any]:
     """Return the evenly spread rows, not to be written to, and the state of the generator after."""
     rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(replica, half)))
-    rows = min(_EVEN_ROWS, MOST_DIMENSIONS // length)
-    even = np.empty((rows, length, 2 * size))
-    for first in (0, size) if rows else ():
-        normals = _shifted(rows * length, size, rng)
-        even[:, :, first : first + size] = normals.reshape(rows, length, size)
+    rows = min(_EVEN_ROWS, MOST_DIMENSIONS // entries)
+    even = np.empty((rows, entries, kinds * size))
+    for first in range(0, kinds * size, size) if rows else ():
+        normals = _shifted(rows * entries, size, rng)
+        even[:, :, first : first + size] = normals.reshape(rows, entries, size)
     even.flags.writeable = False
     return even, rng.bit_generator.state
 
@@ -83,44 +90,55 @@ def _points(rows: int, size: int) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Samples:
-    """Labels and weights of the samples of some halves of a replica, and their coordinates.
+    """Targets and weights of the samples of some halves of a replica, and their coordinates.
 
-    Each half holds as many positives as negatives, weighted by the chances of the classes.
-    By symmetry the informative tokens come first.
+    Each half holds equally many bags of each kind, weighted by the chances of the kinds.
 
     Parameters
     ----------
-    problem : SparseTokenProblem
+    law : TaskLaw
     size : int
-        Samples of each class and half, a power of two.
+        Samples of each kind and half, a power of two.
     replica : int
     halves : tuple of int
     """
 
-    problem: SparseTokenProblem
+    law: TaskLaw
     size: int
     replica: int
     halves: tuple[int, ...]
 
     @property
-    def labels(self) -> Float[np.ndarray, " n"]:
-        """Labels in {-1, +1}."""
-        return np.tile(np.repeat([1.0, -1.0], self.size), len(self.halves))
+    def kinds(self) -> Int[np.ndarray, " n"]:
+        """The kind of each bag."""
+        return np.tile(np.repeat(np.arange(len(self.law.rates)), self.size), len(self.halves))
+
+    @property
+    def targets(self) -> Float[np.ndarray, " n"]:
+        """What losses compare the scores with."""
+        return np.array(self.law.targets, dtype=float)[self.kinds]
 
     @property
     def weights(self) -> Float[np.ndarray, " n"]:
         """Weights of the samples, which add up to 1."""
-        pi = self.problem.positive_rate
-        return np.where(self.labels > 0, pi, 1 - pi) / (self.size * len(self.halves))
+        return np.array(self.law.rates)[self.kinds] / (self.size * len(self.halves))
 
     @property
-    def signal(self) -> Float[np.ndarray, "L n"]:
-        """What the signal adds to <x_l, xi>."""
-        _, theta, R, L = self.problem.letters
-        informative = np.arange(L) < R
-        return theta * np.outer(informative, self.labels > 0)
+    def signals(self) -> Float[np.ndarray, "P L n"]:
+        """What each signal adds to the projections on it; its tokens come first, in order."""
+        return np.moveaxis(placed_signals(self.law)[self.kinds], 0, 2)
 
-    def normals(self) -> list[Normals]:
+    def normals(self, entries: int) -> list[Normals]:
         """Return the coordinates of each half, from their beginning."""
-        L = self.problem.length
-        return [Normals(L, self.size, self.replica, half) for half in self.halves]
+        kinds = len(self.law.rates)
+        return [Normals(entries, kinds, self.size, self.replica, half) for half in self.halves]
+
+
+def placed_signals(law: TaskLaw) -> Float[np.ndarray, "kinds P L"]:
+    """Return the strengths of the signals in the tokens of each kind, the first ones."""
+    found = np.zeros((len(law.patterns), len(law.strengths), law.length))
+    for own, counts in zip(found, law.patterns, strict=True):
+        last = np.cumsum(counts)
+        for p, (count, end) in enumerate(zip(counts, last, strict=True)):
+            own[p, end - count : end] = law.strengths[p]
+    return found

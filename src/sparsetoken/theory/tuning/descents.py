@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 from jaxtyping import Float
 
+from sparsetoken.concepts import Task
+from sparsetoken.descents import Descent
 from sparsetoken.models import Model, entry_of
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.progress import progress_of
-from sparsetoken.results import CONVERGED, Status, StatusCode, Trajectory
+from sparsetoken.results import CONVERGED, Course, Status, StatusCode, Trajectory
 from sparsetoken.stages import JointDescent
 from sparsetoken.theory.dynamics.descend import descend, test_errors
-from sparsetoken.theory.tuning.families import family_of
+from sparsetoken.theory.tuning.families import Descents, family_of, network_family
 from sparsetoken.theory.tuning.search import Point, Range, search
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import InvalidInput, choice, integer
 from sparsetoken.values import require_numbers
 
 _FACTOR = math.log(1e3)  # by which each number may differ from its start
@@ -25,15 +28,19 @@ _LASTS = 3  # steps over which a least test error must last
 _REPLICAS = 2  # in the search; all see the same samples, so that differences are sharp
 
 
+Trained = TypeVar("Trained", JointDescent, Descent)
+Found = TypeVar("Found", Trajectory, Course)
+
+
 @dataclasses.dataclass(frozen=True)
-class BestDescent:
+class BestDescent(Generic[Trained, Found]):
     """The best descent of a search.
 
     Attributes
     ----------
-    descent : JointDescent
+    descent : JointDescent or Descent
         It ends where its test error is least.
-    course : Trajectory
+    course : Trajectory or Course
         Its own status tells how well all steps are known.
     evaluations : int
         How many descents were followed.
@@ -42,21 +49,41 @@ class BestDescent:
         is best at an end of its range or every descent diverged.
     """
 
-    descent: JointDescent
-    course: Trajectory
+    descent: Trained
+    course: Found
     evaluations: int
     status: Status
 
 
+@overload
 def best_descent(
     problem: SparseTokenProblem,
     model: Model,
+    *,
+    family: str = ...,
+    evaluations: int = ...,
+    replicas: int = ...,
+    progress: bool = ...,
+) -> BestDescent[JointDescent, Trajectory]: ...
+@overload
+def best_descent(
+    problem: Task,
+    model: Descent,
+    *,
+    family: str = ...,
+    evaluations: int = ...,
+    replicas: int = ...,
+    progress: bool = ...,
+) -> BestDescent[Descent, Course]: ...
+def best_descent(
+    problem: Task,
+    model: Model | Descent,
     *,
     family: str = "constant",
     evaluations: int = 60,
     replicas: int = 16,
     progress: bool = True,
-) -> BestDescent:
+) -> BestDescent[Any, Any]:
     """Search for the descent on all samples whose test error is least.
 
     The bias moves as the readout. The descent stops at the end of the three steps whose largest
@@ -67,16 +94,18 @@ def best_descent(
 
     Parameters
     ----------
-    problem : SparseTokenProblem
-    model : Attention or Elementwise
-        Its query is a `JointDescent`, of which alpha, steps (at least 3, the most that are
-        taken), beta and loss are kept.
+    problem : SparseTokenProblem, or with a Descent also ConceptProblem
+    model : Attention or Elementwise, or Descent
+        The query of a model is a `JointDescent`, of which alpha, steps (at least 3, the most that
+        are taken), beta and loss are kept. Of a `Descent` the rates of the columns of each kind
+        (those whose names differ in digits alone) and of the further weights are multiplied by a
+        number each, and all else is kept.
     family : str
-        ``constant``: constant step sizes of readout and query, momentum and weight decay of the
-        readout. ``two_steps``: a step of the readout, one of the query, then constant ones of
-        both. ``alternating``: readout and query in turns. ``warm_up`` and ``fading``: the
-        steps of the query grow or fall. ``free``: the steps of each size of the given descent
-        itself, all else as given; what another family found is a start for it.
+        Of a model. ``constant``: constant step sizes of readout and query, momentum and weight
+        decay of the readout. ``two_steps``: a step of the readout, one of the query, then
+        constant ones of both. ``alternating``: readout and query in turns. ``warm_up`` and
+        ``fading``: the steps of the query grow or fall. ``free``: the steps of each size of the
+        given descent itself, all else as given; what another family found is a start for it.
     evaluations : int
         The most descents that are followed, at least 1.
     replicas : int
@@ -89,19 +118,13 @@ def best_descent(
     InvalidInput
         If a value is outside its range, or the model cannot be trained by descent.
     """
-    require_problem(problem)
-    entry_of(model)
-    require_numbers(problem, model)
-    given = model.query
-    if not isinstance(given, JointDescent):
-        remedy = "Write st.Attention(st.JointDescent(...)), for example."
-        raise InvalidInput("query of the model", "a JointDescent", given, remedy)
-    integer("steps of the search", given.steps, 3)
     integer("evaluations", evaluations, 1)
-    descents = family_of(family, problem, given)
-
-    def trained(descent: JointDescent) -> Model:
-        return dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
+    if isinstance(model, Descent):
+        searched = _searched_network(problem, model, family)
+    else:
+        searched = _searched_model(problem, model, family)
+    given, descents, trained = searched
+    integer("steps of the search", given.steps, 3)
 
     def worth(point: Point) -> _Lasting:
         descent = descents.descent(np.exp(point), given.steps)
@@ -117,6 +140,35 @@ def best_descent(
         best = descents.descent(np.exp(found.point), found.result.step)
         course = descend(problem, trained(best), replicas=replicas)
     return BestDescent(best, course, found.evaluations, found.status)
+
+
+class _Searched(NamedTuple):
+    """A descent, those of its form, and what is trained by one of them."""
+
+    given: Any
+    descents: Descents[Any]
+    trained: Callable[[Any], Any]
+
+
+def _searched_network(problem: Task, given: Descent, family: str) -> _Searched:
+    choice("family of a Descent", family, ("constant",))
+    require_numbers(problem, given)
+    return _Searched(given, network_family(problem, given), lambda descent: descent)
+
+
+def _searched_model(problem: Any, model: Model, family: str) -> _Searched:
+    require_problem(problem)
+    entry_of(model)
+    require_numbers(problem, model)
+    given = model.query
+    if not isinstance(given, JointDescent):
+        remedy = "Write st.Attention(st.JointDescent(...)), for example."
+        raise InvalidInput("query of the model", "a JointDescent", given, remedy)
+
+    def trained(descent: JointDescent) -> Model:
+        return dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
+
+    return _Searched(given, family_of(family, problem, given), trained)
 
 
 class _Lasting(NamedTuple):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from sparsetoken.concepts import Task
+from sparsetoken.descents import Descent, stem_of, training_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import JointDescent, TwoSteps
 from sparsetoken.theory.alignment.two_steps import align
@@ -19,12 +21,13 @@ _SHARPNESS = 2.0  # of the query after two steps at the start: neither blunt nor
 _DECAY = 5e-2  # of the readout
 _MOMENTUM = 0.6  # of the first family: with it the readout nears its minimum in ten steps
 
+Trained = TypeVar("Trained", Descent, JointDescent)
 Numbers = Sequence[float] | np.ndarray
 Number = float | np.ndarray
 """One for all steps, or one for each."""
 
 
-class Descents(NamedTuple):
+class Descents(NamedTuple, Generic[Trained]):
     """Descents of one form, by numbers that are all > 0.
 
     Attributes
@@ -37,10 +40,37 @@ class Descents(NamedTuple):
     """
 
     start: dict[str, float]
-    descent: Callable[[Numbers, int], JointDescent]
+    descent: Callable[[Numbers, int], Trained]
 
 
-def family_of(name: str, problem: SparseTokenProblem, given: JointDescent) -> Descents:
+def network_family(task: Task, given: Descent) -> Descents[Descent]:
+    """Return the descents whose rates are those of a given one times a number for each kind.
+
+    Columns whose names differ in digits alone are of one kind, and so are the further weights.
+    """
+    training = training_of(task, given)
+    kinds = [f"rates of {stem_of(column)}" for column in training.columns]
+    moving = [kind for kind, rates in zip(kinds, training.rates.T, strict=True) if rates.any()]
+    further = ["rate_c"] if training.weights and training.rates_c.any() else []
+    start = dict.fromkeys((*moving, *further), 1.0)
+
+    def descent(numbers: Numbers, steps: int) -> Descent:
+        factors = dict(zip(start, numbers, strict=True))
+        by_column = np.array([factors.get(kind, 1.0) for kind in kinds])
+        return dataclasses.replace(
+            given,
+            steps=steps,
+            rates=training.rates[:steps] * by_column,
+            rate_c=(training.rates_c[:steps] * factors.get("rate_c", 1.0)).tolist(),
+            momentum=training.momentum[:steps].tolist(),
+        )
+
+    return Descents(start, descent)
+
+
+def family_of(
+    name: str, problem: SparseTokenProblem, given: JointDescent
+) -> Descents[JointDescent]:
     """Return the family of a name, with a start at which the query of softmax is sharp.
 
     Parameters
@@ -79,7 +109,7 @@ def family_of(name: str, problem: SparseTokenProblem, given: JointDescent) -> De
     return Descents(start, descent)
 
 
-def _free(given: JointDescent) -> Descents:
+def _free(given: JointDescent) -> Descents[JointDescent]:
     w, q, b = given.per_step("eta_w"), given.per_step("eta_q"), given.per_step("eta_b")
     sizes = np.concatenate([w, q])
     moving = np.flatnonzero(sizes)

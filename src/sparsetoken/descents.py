@@ -1,0 +1,392 @@
+"""Gradient descent on all weights of a network, as a value, and what it asks of each step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sparsetoken.concepts import Task, TaskLaw, law_of
+from sparsetoken.models import Attention, Elementwise, Model, entry_of
+from sparsetoken.networks import Architecture, Softmax, network_of
+from sparsetoken.networks import Elementwise as ElementwiseNetwork
+from sparsetoken.parameters import LOADS, SIZES, Linear, Log, Range, parameter, value
+from sparsetoken.stages import (
+    MOST_BATCHES,
+    MOST_STEPS,
+    SMOOTH_LOSSES,
+    JointDescent,
+    Schedule,
+    smooth_loss,
+)
+from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, real, reals
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float
+
+    from sparsetoken.losses import Loss
+
+__all__ = ["Descent", "Training", "stem_of", "training_of"]
+
+
+def _by_column(name: str, low: float = 0.0) -> Callable[[Any], Any]:
+    """Return what keeps a number, an array of numbers, or numbers by the names of columns."""
+
+    def kept(given: Any) -> Any:
+        if _is_mapping(given):  # as it is kept
+            given = dict(given)
+        if not isinstance(given, Mapping):
+            return reals(name, given, low, LARGEST_VALUE)
+        numbers = {str(column): reals(name, x, low, LARGEST_VALUE) for column, x in given.items()}
+        return tuple(sorted(numbers.items()))
+
+    return kept
+
+
+def _numbers_or_none(name: str) -> Callable[[Any], Any]:
+    return lambda given: None if given is None else reals(name, given)
+
+
+def _start(given: Any) -> Any:
+    return None if given is None else _by_column("start")(given)
+
+
+def _loss(given: Any) -> Any:
+    from sparsetoken.losses import Loss
+
+    own = callable(given) and not isinstance(given, (type, Loss))
+    return given if own else smooth_loss(given)
+
+
+@value
+class Descent:
+    """All weights of a network trained together by gradient descent on one data set.
+
+    A step is ``U <- U - rates (G + decay U) + momentum (U - U_before)``, where G is the gradient of
+    the mean loss over the batch of the step; the same for the further weights c, without decay.
+
+    What belongs to columns is one number for all, one for each, or a mapping from the names of
+    columns, or from their names without digits, to numbers: ``{"q": 4.0, "w": 1.0}``.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> descent = st.Descent(st.networks.Gated(hidden=2), alpha=2.0, steps=16, rates=3.0)
+    >>> descent.network.hidden
+    2
+    """
+
+    network: Architecture = parameter(
+        "network that is trained, one of `sparsetoken.networks`",
+        default=Softmax(),
+        find=network_of,
+        kind="Softmax, Gated, SelfAttention, Elementwise, Pooled, DeepSets or Network",
+    )
+    alpha: Reals = parameter(
+        "labels, in samples per dimension",
+        r"\alpha = n/d",
+        default=2.0,
+        range=LOADS,
+        slider=Log(0.25, 10),
+    )
+    steps: int = parameter(
+        "steps of gradient descent",
+        "T",
+        default=12,
+        whole=True,
+        range=Range(1, most=MOST_STEPS),
+        slider=Linear(1, 30),
+    )
+    rates: Any = parameter(
+        "step sizes of the columns of U. A schedule is an array of shape (steps, columns) or "
+        "(steps, 1), or in a mapping one number for each step",
+        default=2.0,
+        find=_by_column("rates"),
+        kind="float, array or mapping",
+    )
+    rate_c: Schedule = parameter(
+        "step size of the further weights c",
+        default=0.5,
+        range=SIZES,
+        per_step=True,
+        slider=Linear(0, 10),
+    )
+    start: Any = parameter(
+        "lengths of the columns before the first step, where they are orthogonal to the signals "
+        "and to one another; by default lengths that break the symmetries of the network",
+        default=None,
+        find=_start,
+        kind="float, array or mapping, optional",
+    )
+    start_overlaps: Any = parameter(
+        "overlaps of the columns with the signals before the first step, beside their random "
+        "parts of the lengths of the start; also an array of shape (columns, signals)",
+        default=0.0,
+        find=_by_column("start_overlaps", -LARGEST_VALUE),
+        kind="float, array or mapping",
+    )
+    start_c: Any = parameter(
+        "further weights before the first step; by default those of the network",
+        default=None,
+        find=_numbers_or_none("start_c"),
+        kind="sequence of floats, optional",
+    )
+    momentum: Schedule = parameter(
+        "momentum of all weights", default=0.0, range=Range(least=0, below=1), per_step=True
+    )
+    decay: Any = parameter(
+        "weight decay of the columns of U",
+        default=0.0,
+        find=_by_column("decay"),
+        kind="float, array or mapping",
+    )
+    batches: int = parameter(
+        "batches of equal size into which the data set is cut once, and which the steps take in "
+        "turns; 1 for the whole data set in each step",
+        default=1,
+        whole=True,
+        range=Range(least=1, most=MOST_BATCHES),
+    )
+    loss: Any = parameter(
+        "loss whose gradient all steps follow: a word, a Loss of two classes, or a function of "
+        "the scores and the class, written with jax.numpy. Logistic is cross-entropy for K > 2 "
+        "classes",
+        r"\ell",
+        default="logistic",
+        choices=SMOOTH_LOSSES,
+        find=_loss,
+        kind="Loss, callable or " + ", ".join(SMOOTH_LOSSES),
+    )
+
+    @property
+    def informed(self) -> bool:
+        """Whether the start has overlaps with the signals, which is knowledge from elsewhere."""
+        given = self.start_overlaps
+        numbers = [x for _, x in given] if _is_mapping(given) else [given]
+        return any(np.any(x) for x in numbers)
+
+    @property
+    def samples_per_dimension(self) -> Reals:
+        """The samples that all weights are trained on, over the dimension: alpha."""
+        return self.alpha
+
+
+class Training(NamedTuple):
+    """A descent in numbers, as theory and simulation follow it.
+
+    Attributes
+    ----------
+    law : TaskLaw
+    network : Architecture
+    loss : Loss or callable
+    alpha : float
+    rates : array of shape (steps, m)
+    rates_c, momentum : arrays of shape (steps, C) and (steps,)
+    decay : array of shape (m,)
+    batches : int
+    start : array of shape (P + r, m)
+        The columns at the start, along the P signals and r orthonormal directions beside them.
+    start_c : array of shape (C,)
+    """
+
+    law: TaskLaw
+    network: Architecture
+    loss: Loss | Callable[[Any, Any], Any]
+    alpha: float
+    rates: Float[np.ndarray, "T m"]
+    rates_c: Float[np.ndarray, " T"]
+    momentum: Float[np.ndarray, " T"]
+    decay: Float[np.ndarray, " m"]
+    batches: int
+    start: Float[np.ndarray, "P+r m"]
+    start_c: Float[np.ndarray, " C"]
+
+    @property
+    def steps(self) -> int:
+        """How many steps are taken."""
+        return len(self.rates)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns of U."""
+        return self.network.column_names(self.law.outputs)
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """The names of the further weights."""
+        return self.network.weight_names(self.law.outputs)
+
+    @property
+    def moves(self) -> Bool[np.ndarray, "T m"]:
+        """Which columns each step moves."""
+        return self.rates > 0
+
+
+def training_of(task: Task, trained: Descent | Model) -> Training:
+    """Return a descent on a task in numbers.
+
+    Parameters
+    ----------
+    task : SparseTokenProblem or ConceptProblem
+        Its fields are numbers.
+    trained : Descent, or Attention or Elementwise
+        The query of a model is a `JointDescent`.
+
+    Raises
+    ------
+    InvalidInput
+        If lengths, rates or further weights do not fit the network, the loss does not fit the
+        task, or the network is none.
+    """
+    law = law_of(task)
+    if isinstance(trained, Model):
+        return _of_model(law, trained)
+    if not isinstance(trained, Descent):
+        remedy = "Write st.Descent(st.networks.Softmax()), for example."
+        raise InvalidInput("model", "a model with a JointDescent, or a Descent", trained, remedy)
+    from sparsetoken.network_checks import check_network  # with JAX
+
+    names = trained.network.column_names(law.outputs)
+    weights = trained.network.weight_names(law.outputs)
+    lengths = trained.network.lengths(law.outputs)
+    if trained.start is not None:
+        lengths = tuple(_each("start", trained.start, names).tolist())
+    overlaps = _overlaps(trained.start_overlaps, names, len(law.strengths))
+    start_c = trained.network.start(law.outputs) if trained.start_c is None else trained.start_c
+    if np.shape(start_c) != (len(weights),):
+        legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "empty"
+        raise InvalidInput("start_c", legal, start_c)
+    found = Training(
+        law,
+        trained.network,
+        _require_loss(law, trained.loss),
+        real("alpha", trained.alpha),
+        _schedule(trained.rates, names, trained.steps),
+        _over_steps("rate_c", trained.rate_c, trained.steps),
+        _over_steps("momentum", trained.momentum, trained.steps),
+        _each("decay", trained.decay, names),
+        trained.batches,
+        np.concatenate([overlaps.T, np.diag(lengths)[np.array(lengths) > 0]]),
+        np.array(start_c, dtype=float),
+    )
+    check_network(found.network, law, found.loss)
+    return found
+
+
+def _of_model(law: TaskLaw, model: Model) -> Training:
+    entry_of(model)
+    descent = model.query
+    if not isinstance(descent, JointDescent):
+        remedy = "Write st.Attention(st.JointDescent(...)), for example."
+        raise InvalidInput("query of the model", "a JointDescent", descent, remedy)
+    if isinstance(model, Attention):
+        network: Architecture = Softmax(beta=descent.beta)
+    elif isinstance(model, Elementwise):
+        network = ElementwiseNetwork(model.activation, beta=descent.beta)
+    else:
+        legal = "attention or elementwise, for gradient descent on readout and query"
+        raise InvalidInput("model", legal, model)
+    eta_q, eta_w, eta_b, momentum = (
+        descent.per_step(name) for name in ("eta_q", "eta_w", "eta_b", "momentum")
+    )
+    return Training(
+        law,
+        network,
+        _require_loss(law, descent.loss),
+        descent.alpha,
+        np.stack([eta_q, eta_w], axis=1),
+        eta_b,
+        momentum,
+        np.array([descent.decay_q, descent.decay_w]),
+        descent.batches,
+        _start_of(descent),
+        np.zeros(1),
+    )
+
+
+def _start_of(descent: JointDescent) -> Float[np.ndarray, "1+r 2"]:
+    """Return (q, w) of the start along the signal and as many directions as it has."""
+    q, w, product = descent.start_q, descent.start_w, descent.start_product
+    if not w:
+        return np.array([[0.0, 0.0], [q, 0.0]])[: 1 + (q > 0)]
+    along = product / w
+    rest = math.sqrt(max(q**2 - along**2, 0.0))
+    rows = np.array([[0.0, 0.0], [along, w], [rest, 0.0]])
+    return rows[: 2 + (rest > 1e-7 * q)]
+
+
+def _require_loss(law: TaskLaw, loss: Any) -> Any:
+    from sparsetoken.losses import Loss
+
+    if law.outputs > 1 and isinstance(loss, Loss) and loss.name != "logistic":
+        remedy = "Logistic is then cross-entropy; or give a function of the K scores and the class."
+        raise InvalidInput("loss of K > 2 classes", "logistic, or a function", loss.name, remedy)
+    return loss
+
+
+def _each(name: str, given: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " m"]:
+    """Return one number for each column."""
+    if _is_mapping(given):
+        return np.array(_of_names(name, given, columns), dtype=float)
+    array = np.asarray(given, dtype=float)
+    if array.shape not in ((), (len(columns),)):
+        raise InvalidInput(name, _legal(columns), given)
+    return np.broadcast_to(array, (len(columns),)).copy()
+
+
+def _overlaps(given: Any, columns: tuple[str, ...], signals: int) -> Float[np.ndarray, "m P"]:
+    shape = (len(columns), signals)
+    if not _is_mapping(given) and np.shape(given) == shape:
+        return np.array(given, dtype=float)
+    return np.repeat(_each("start_overlaps", given, columns)[:, None], signals, axis=1)
+
+
+def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndarray, "T m"]:
+    """Return the rates of all steps."""
+    m = len(columns)
+    if _is_mapping(given):
+        found = [_over_steps("rates", x, steps) for x in _of_names("rates", given, columns)]
+        return np.stack(found, axis=1)
+    array = np.asarray(given, dtype=float)
+    if array.shape in ((), (m,), (steps, 1), (steps, m)):
+        return np.broadcast_to(array, (steps, m)).copy()
+    legal = f"{_legal(columns)}, or an array of shape ({steps}, {m}) or ({steps}, 1)"
+    raise InvalidInput("rates", legal, given)
+
+
+def _over_steps(name: str, given: Any, steps: int) -> Float[np.ndarray, " T"]:
+    array = np.asarray(given, dtype=float)
+    if array.shape not in ((), (steps,)):
+        raise InvalidInput(name, f"a number, or {steps} numbers, one for each step", given)
+    return np.broadcast_to(array, (steps,)).copy()
+
+
+def _legal(columns: tuple[str, ...]) -> str:
+    count = len(columns)
+    numbers = "a number" if count == 1 else f"a number, or {count} numbers"
+    return f"{numbers}, for the columns {', '.join(columns)}"
+
+
+def stem_of(column: str) -> str:
+    """Return the name of a column without its digits, which columns of one kind share."""
+    return column.rstrip("0123456789_")
+
+
+def _is_mapping(given: Any) -> bool:
+    return isinstance(given, tuple) and all(
+        isinstance(x, tuple) and x and isinstance(x[0], str) for x in given
+    )
+
+
+def _of_names(name: str, given: Any, columns: tuple[str, ...]) -> list[Any]:
+    """Return what each column has in a mapping: of its name, else of its name without digits."""
+    found = dict(given)
+    stems = [stem_of(column) for column in columns]
+    unknown = sorted(found.keys() - {*columns, *stems})
+    missing = [c for c, stem in zip(columns, stems, strict=True) if not found.keys() & {c, stem}]
+    if unknown or missing:
+        got = f"no number for {missing[0]}" if missing else f"a number for {unknown[0]}"
+        raise InvalidInput(name, _legal(columns), got)
+    return [found.get(c, found.get(stem)) for c, stem in zip(columns, stems, strict=True)]

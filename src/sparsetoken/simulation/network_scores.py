@@ -1,0 +1,174 @@
+"""Gradients of a network over samples, and errors on new ones, from projections of tokens."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sparsetoken.concepts import TaskLaw
+from sparsetoken.descents import Training
+from sparsetoken.networks import Architecture
+from sparsetoken.numerics.x64 import with_x64
+
+_BAGS = 2**13  # new bags in one call
+
+
+class Sums(NamedTuple):
+    """Sums over samples: their loss, and its gradients by projections and further weights.
+
+    Attributes
+    ----------
+    loss : float
+        Of all samples.
+    by_H : array of shape (n, L, m)
+        0 for samples outside the batch.
+    by_c : array of shape (C,)
+        Over the batch.
+    """
+
+    loss: float
+    by_H: Float[np.ndarray, "n L m"]
+    by_c: Float[np.ndarray, " C"]
+
+
+@with_x64
+def sums_of(
+    training: Training,
+    H: Float[np.ndarray, "n L m"],
+    c: Float[np.ndarray, " C"],
+    y: Float[np.ndarray, " n"],
+    batch: Float[np.ndarray, " n"],
+) -> Sums:
+    """Return the sums over samples whose projections are known; batch tells who takes part."""
+    compiled = _gradient(training.network, training.loss, training.law.outputs)
+    arrays = (np.asarray(x, dtype=float) for x in (H, c, y, batch))
+    (by_H, by_c), loss = compiled(*arrays)
+    return Sums(float(loss), np.asarray(by_H), np.asarray(by_c))
+
+
+@functools.lru_cache(maxsize=64)
+def _gradient(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
+    import jax  # on first use, as in what follows: it takes half a second
+
+    from sparsetoken.network_checks import sample_loss
+
+    of_sample = sample_loss(loss, outputs)
+
+    def total(H: Any, c: Any, y: Any, batch: Any) -> tuple[Any, Any]:
+        scores = jax.vmap(lambda h: network.scores(h, c, outputs))(H)
+        losses = jax.vmap(of_sample)(scores, y)
+        return (losses * batch).sum(), losses.sum()
+
+    return jax.jit(jax.grad(total, argnums=(0, 1), has_aux=True))
+
+
+class Moments(NamedTuple):
+    """What the law of the projections of new tokens depends on.
+
+    Attributes
+    ----------
+    overlaps : array of shape (m, P)
+        U^T xi_p.
+    gram, within, between : arrays of shape (m, m)
+        U^T U, U^T S_w U, U^T S_b U.
+    """
+
+    overlaps: Float[np.ndarray, "m P"]
+    gram: Float[np.ndarray, "m m"]
+    within: Float[np.ndarray, "m m"]
+    between: Float[np.ndarray, "m m"]
+
+
+class Counted(NamedTuple):
+    """Shares of new bags: of wrong classes, and of informative tokens that are attended most."""
+
+    test_error: float
+    attended: float
+
+
+class NewBags:
+    """New bags, the same for all states of a trial.
+
+    Parameters
+    ----------
+    law : TaskLaw
+    columns : int
+        m.
+    count : int
+        Bags.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, law: TaskLaw, columns: int, count: int, rng: np.random.Generator) -> None:
+        self._law, self._columns = law, columns
+        self._chunks = [self._drawn(rng) for _ in range(-(-count // _BAGS))]
+
+    def _drawn(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
+        law = self._law
+        kinds = rng.choice(len(law.rates), size=_BAGS, p=np.array(law.rates) / sum(law.rates))
+        held = np.full((len(law.rates), law.length), -1)  # the signal that each token holds
+        for row, counts in zip(held, law.patterns, strict=True):
+            row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
+        order = np.argsort(rng.random((_BAGS, law.length)), axis=1)
+        noise = rng.standard_normal((_BAGS, law.length, self._columns))
+        shared = rng.standard_normal((_BAGS, 1, self._columns))
+        return np.take_along_axis(held[kinds], order, axis=1), noise, shared, kinds
+
+    def counted(self, network: Architecture, at: Moments, c: np.ndarray) -> Counted:
+        """Return the shares among all bags; ties count their part."""
+        law = self._law
+        strengths = np.append(law.strengths, 0.0)  # of no signal: -1
+        means = strengths[:, None] * np.vstack([at.overlaps.T, np.zeros(len(at.gram))])
+        roots = [_root(S) for S in (at.within, at.between)]
+        wrong, attended, holding = 0.0, 0.0, 0
+        for held, noise, shared, kinds in self._chunks:
+            H = means[held] + noise @ roots[0]
+            if roots[1].any():
+                H += shared @ roots[1]
+            scores, weights = self._scored(network, H, c)
+            wrong += _wrong(scores, np.array(law.targets)[kinds])
+            there = (held >= 0).any(axis=1)
+            holding += int(there.sum())
+            if weights is not None:
+                most = weights == weights.max(axis=1, keepdims=True)
+                attended += ((most * (held >= 0)).sum(axis=1) / most.sum(axis=1))[there].sum()
+            else:
+                attended = np.nan
+        count = _BAGS * len(self._chunks)
+        return Counted(float(wrong / count), float(attended / max(holding, 1)))
+
+    @with_x64
+    def _scored(
+        self, network: Architecture, H: np.ndarray, c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        scores, weights = _forward(network, self._law.outputs)(H, c)
+        return np.asarray(scores), None if weights is None else np.asarray(weights)
+
+
+@functools.lru_cache(maxsize=64)
+def _forward(network: Architecture, outputs: int) -> Callable[..., Any]:
+    import jax
+
+    def of_bag(H: Any, c: Any) -> tuple[Any, Any]:
+        return network.scores(H, c, outputs), network.attention(H, c)
+
+    return jax.jit(jax.vmap(of_bag, in_axes=(0, None)))
+
+
+def _wrong(scores: Float[np.ndarray, "n K"], targets: Int[np.ndarray, " n"]) -> float:
+    """Return how many bags are put into a wrong class; ties count their part."""
+    if scores.shape[1] == 1:
+        return float(0.5 * (1 - targets * np.sign(scores[:, 0])).sum())
+    best = scores == scores.max(axis=1, keepdims=True)
+    own = np.take_along_axis(best, targets[:, None], axis=1)[:, 0]
+    return float((1 - own / best.sum(axis=1)).sum())
+
+
+def _root(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
+    """Return R with S = R^T R."""
+    values, vectors = np.linalg.eigh(S)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)

@@ -1,0 +1,105 @@
+"""From descents in numbers to results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sparsetoken.results import Course, NetworkPath, Trajectory, Weights
+from sparsetoken.results.outcomes import over_steps
+from sparsetoken.results.record import fields_of
+from sparsetoken.theory.dynamics.follow import Followed
+from sparsetoken.theory.dynamics.outcomes import Worth
+from sparsetoken.theory.dynamics.replica import States
+
+_Q, _W = 0, 1  # columns of attention with one query
+
+
+def course_of(found: Followed) -> Course:
+    """Return the course of a network."""
+    own = _path(found, found.states, found.worth, lambda x: x)
+    errors = found.standard._replace(test_error=found.numerical)
+    return Course(
+        **fields_of(own),
+        errors=_path(found, found.groups, errors, found.error),
+        **_ends(found),
+        notes=found.notes,
+        dims=own.dims,
+        coords=own.coords,
+    )
+
+
+def trajectory_of(found: Followed) -> Trajectory:
+    """Return the course of attention, or of elementwise attention, with one query."""
+    own, groups = _table(found, found.states), _table(found, found.groups)
+    own[..., 0] = found.worth.test_error
+    groups[..., 0] = found.worths.test_error
+    errors = found.error(groups)
+    errors[..., 0] = found.numerical
+    path = over_steps(_to_all_steps(found, own))
+    return Trajectory(
+        **fields_of(path),
+        errors=over_steps(_to_all_steps(found, errors)),
+        **_ends(found),
+        dims=path.dims,
+        coords=path.coords,
+    )
+
+
+def _ends(found: Followed) -> dict[str, Any]:
+    return {
+        "numerical_error": float(found.numerical.max()),
+        "replicas": found.replicas,
+        "status": found.status,
+    }
+
+
+def _to_all_steps(found: Followed, values: np.ndarray) -> np.ndarray:
+    """Return values of all steps, nan after a divergence."""
+    missing = found.plan.training.steps + 1 - len(values)
+    widths = [(0, missing), *[(0, 0)] * (values.ndim - 1)]
+    return np.pad(values, widths, constant_values=math.nan)
+
+
+def _path(
+    found: Followed,
+    states: States,
+    worth: Worth,
+    of: Callable[[np.ndarray], np.ndarray],
+) -> NetworkPath:
+    """Return what the weights are worth, and a function of all else, over steps."""
+
+    def put(values: np.ndarray) -> np.ndarray:
+        return _to_all_steps(found, of(values))
+
+    training = found.plan.training
+    steps = np.arange(training.steps + 1)
+    shape: dict[str, Any] = {"dims": ("step",), "coords": {"step": steps}}
+    squares = np.diagonal(states.gram, axis1=-2, axis2=-1)
+    weights = Weights(
+        put(states.overlaps),
+        put(np.sqrt(np.maximum(squares, 0))),
+        put(states.gram),
+        put(states.c),
+        training.columns,
+        training.weights,
+        **shape,
+    )
+    test_error, attended = (_to_all_steps(found, x) for x in worth)
+    return NetworkPath(test_error, put(states.loss), attended, weights, **shape)
+
+
+def _table(found: Followed, states: States) -> np.ndarray:
+    """Return the quantities of a `DescentPath` but the test error, in their order."""
+    beta = found.plan.training.network.beta  # type: ignore[attr-defined]
+    squares = np.diagonal(states.gram, axis1=-2, axis2=-1)
+    norm_q, norm_w = (np.sqrt(np.maximum(squares[..., j], 0)) for j in (_Q, _W))
+    overlap_q, overlap_w = (states.overlaps[..., j, 0] for j in (_Q, _W))
+    cosine = np.divide(overlap_q, norm_q, out=np.zeros_like(norm_q), where=norm_q > 0)
+    width = np.sqrt(np.maximum(states.within[..., _Q, _Q], 0))
+    query = np.clip(cosine, -1, 1), beta * width
+    rest = overlap_w, overlap_q, norm_w, norm_q, states.gram[..., _Q, _W], states.c[..., 0]
+    return np.stack([np.zeros_like(norm_q), states.loss, *query, *rest], axis=-1)

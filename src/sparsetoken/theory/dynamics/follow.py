@@ -1,0 +1,224 @@
+"""A descent followed in replicas until it is known well enough."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.concepts import Task
+from sparsetoken.descents import Descent
+from sparsetoken.models import Model
+from sparsetoken.progress import Progress
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.theory.dynamics.gathering import gathered_plan
+from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
+from sparsetoken.theory.dynamics.plan import Plan
+from sparsetoken.theory.dynamics.replica import States, run_replica
+from sparsetoken.theory.dynamics.symmetry import broken_symmetry
+from sparsetoken.theory.readout.accuracy import allowed_error
+
+FIRST_REPLICAS, MOST_REPLICAS = 8, 256
+_GROUPS = 16  # of replicas, whose spread gives the standard errors
+SCRAMBLES = 8  # of the nodes of the test error
+_SAFETY = 1.2  # more replicas than the first ones ask for
+_LEAST_KNOWN = 0.3  # relative standard error of a squared length above which a course is cut
+_DEVIATIONS = 4  # standard errors by which the Gram matrix may lack positivity
+
+
+class Asked(NamedTuple):
+    """How well a course should be known.
+
+    Attributes
+    ----------
+    tolerance : float
+    replicas : int or None
+        In place of the tolerance.
+    """
+
+    tolerance: float
+    replicas: int | None
+
+
+class Replicas:
+    """Runs replicas, and counts them."""
+
+    def __init__(self, executor: Executor | None, progress: Progress) -> None:
+        self._map = executor.map if executor is not None else map
+        self.progress = progress
+
+    def run(self, plan: Plan, numbers: range) -> Iterator[States]:
+        """Yield the courses of replicas."""
+        for found in self._map(functools.partial(run_replica, plan), numbers):
+            self.progress()
+            yield found
+
+
+@dataclasses.dataclass(frozen=True)
+class Followed:
+    """A descent as far as it is known.
+
+    Attributes
+    ----------
+    plan : Plan
+    replicas : int
+    states : States
+        Means over replicas.
+    groups : States
+        Means over groups of replicas, with an axis for groups in front.
+    worth : Worth
+        Of the states.
+    worths : Worth
+        Of the groups.
+    node_errors : Worth
+        Standard errors over scrambles of nodes.
+    gathering_error : array of shape (states,)
+        Error of the test error by the atoms of the spectrum.
+    status : Status
+    notes : tuple of str
+        On broken symmetries.
+    """
+
+    plan: Plan
+    replicas: int
+    states: States
+    groups: States
+    worth: Worth
+    worths: Worth
+    node_errors: Worth
+    gathering_error: Float[np.ndarray, " states"]
+    status: Status
+    notes: tuple[str, ...] = ()
+
+    def error(self, groups: np.ndarray) -> np.ndarray:
+        """Return the standard error of a quantity from its values in the groups."""
+        spread: np.ndarray = groups.std(axis=0, ddof=1)
+        return spread / math.sqrt(len(groups))
+
+    @property
+    def standard(self) -> Worth:
+        """Standard errors over replicas and nodes."""
+        own = zip(self.worths, self.node_errors, strict=True)
+        return Worth(*(np.hypot(self.error(groups), nodes) for groups, nodes in own))
+
+    @property
+    def numerical(self) -> Float[np.ndarray, " states"]:
+        """Error of the test error, by replicas, nodes and atoms of the spectrum."""
+        return np.hypot(self.standard.test_error, self.gathering_error)
+
+
+def follow(task: Task, trained: Descent | Model, asked: Asked, replicas: Replicas) -> Followed:
+    """Return a descent, from as many replicas as are asked for."""
+    plan, gathering_error = gathered_plan(
+        task, trained, asked.tolerance if asked.replicas is None else None
+    )
+    notes = broken_symmetry(plan, asked.tolerance) if isinstance(trained, Descent) else ()
+    courses = list(replicas.run(plan, range(asked.replicas or FIRST_REPLICAS)))
+    while True:
+        found = _followed(plan, courses, gathering_error, asked.tolerance)
+        more = _wanted(found, asked.tolerance) - len(courses)
+        # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
+        if asked.replicas is not None or notes or more <= 0:
+            return dataclasses.replace(found, notes=notes)
+        replicas.progress.expect(more)
+        courses += replicas.run(plan, range(len(courses), len(courses) + more))
+
+
+def mean_states(courses: Sequence[States]) -> States:
+    """Return the mean of courses, as far as all of them go."""
+    return _together(courses).each(lambda x: x.mean(axis=0))
+
+
+def _together(courses: Sequence[States]) -> States:
+    states = min(len(one.loss) for one in courses)
+    parts = zip(*courses, strict=True)
+    return States(*(np.stack([x[:states] for x in part]) for part in parts))
+
+
+def _followed(
+    plan: Plan, courses: list[States], gathering_error: np.ndarray, tolerance: float
+) -> Followed:
+    training, together = plan.training, _together(courses)
+    places = np.array_split(np.arange(len(courses)), min(_GROUPS, len(courses)))
+    groups = together.each(lambda x: np.stack([x[own].mean(axis=0) for own in places]))
+    reached = together.loss.shape[1]
+    known = _known(groups)
+    groups = groups.each(lambda x: x[:, :known])
+    states = together.each(lambda x: x[:, :known].mean(axis=0))
+    worth = functools.partial(worth_of, training.network, training.law)
+    flat = groups.each(lambda x: x.reshape(-1, *x.shape[2:]))
+    own, all_nodes = worth(flat), [worth(states, scramble) for scramble in range(SCRAMBLES)]
+    scrambles = Worth(*map(np.array, zip(*all_nodes, strict=True)))
+    found = Followed(
+        plan,
+        len(courses),
+        states,
+        groups,
+        Worth(*(x.mean(axis=0) for x in scrambles)),
+        Worth(*(x.reshape(len(places), -1) for x in own)),
+        Worth(*(x.std(axis=0, ddof=1) / math.sqrt(SCRAMBLES) for x in scrambles)),
+        gathering_error[:known],
+        Status(StatusCode.CONVERGED),
+    )
+    diverges = max(len(one.loss) for one in courses) <= training.steps
+    return dataclasses.replace(
+        found, status=_status(found, diverges and known == reached, tolerance)
+    )
+
+
+def _known(groups: States) -> int:
+    """Return how many states are known.
+
+    A course that nears a divergence differs from replica to replica. What it has no longer is the
+    mean of anything: twice a whole less its halves is then no Gram matrix.
+    """
+    gram, count = groups.gram, len(groups.gram)
+    mean, error = gram.mean(axis=0), gram.std(axis=0, ddof=1) / math.sqrt(count)
+    sizes, errors = (np.diagonal(x, axis1=1, axis2=2) for x in (mean, error))
+    vague = (errors > _LEAST_KNOWN * np.maximum(sizes, 0)).any(axis=1)
+    least = np.linalg.eigvalsh(mean)[:, 0]
+    allowed = _DEVIATIONS * np.linalg.norm(error, axis=(1, 2)) + 1e-9 * sizes.max(axis=1)
+    bad = np.flatnonzero(vague | (least < -allowed))
+    return int(bad[0]) if len(bad) else len(mean)
+
+
+def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
+    """Return how a course ended, which diverges after its last state or not."""
+    steps, known = found.plan.training.steps, len(found.states.loss)
+    if diverges:
+        what = f"The descent diverges at step {known}; the steps before it are kept."
+        return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
+    excess = _excess(found, found.numerical, tolerance)
+    if known > steps and excess <= 1:
+        return Status(StatusCode.CONVERGED)
+    text = f"Twice the numerical error is {2 * found.numerical.max():.2e}"
+    needed = 1.1 * excess * tolerance
+    text += f"; ask for a tolerance of {needed:.1e}." if tolerance < needed < 1 else "."
+    if known <= steps:
+        text = (
+            f"Replicas differ too much from step {known} on, as near a divergence; the steps "
+            f"before it are kept. Lower the step sizes or momentum. {text}"
+        )
+    return Status(StatusCode.TOLERANCE_NOT_REACHED, text)
+
+
+def _excess(found: Followed, errors: np.ndarray, tolerance: float) -> float:
+    """Return how many times twice an error is above what is allowed, at worst."""
+    allowed = [allowed_error(float(value), tolerance) for value in found.worth.test_error]
+    return float(np.max(2 * errors / np.maximum(allowed, 1e-300)))
+
+
+def _wanted(found: Followed, tolerance: float) -> int:
+    """Return how many replicas the tolerance needs."""
+    if found.status.code is not StatusCode.TOLERANCE_NOT_REACHED:
+        return found.replicas
+    if found.replicas >= MOST_REPLICAS:
+        return found.replicas
+    ratio = max(_excess(found, found.standard.test_error, tolerance), 1.0) ** 2
+    return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * found.replicas / _GROUPS))

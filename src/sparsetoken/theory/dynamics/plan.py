@@ -1,0 +1,68 @@
+"""What replicas have in common, and the memory that they take."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.concepts import Task
+from sparsetoken.descents import Descent, Training, training_of
+from sparsetoken.models import Model
+from sparsetoken.theory.dynamics.spectrum import ATOMS, Atoms, atoms_of
+from sparsetoken.validation import InvalidInput
+
+_SAMPLES = (2048, 1024, 512)  # in half a replica, of all kinds together
+_BYTES = 2**29  # of the projections that a replica keeps
+
+
+class Plan(NamedTuple):
+    """All that replicas have in common.
+
+    Attributes
+    ----------
+    training : Training
+    atoms : Atoms
+    size : int
+        Samples of each kind in half a replica.
+    mixing : array of shape (A, more), optional
+        What makes the normals along the atoms of those along more; those of each its own without.
+    """
+
+    training: Training
+    atoms: Atoms
+    size: int
+    mixing: Float[np.ndarray, "A more"] | None = None
+
+
+def plan_of(task: Task, trained: Descent | Model, atoms: int = ATOMS) -> Plan:
+    """Return the plan of a descent.
+
+    Raises
+    ------
+    InvalidInput
+        If the descent does not fit the task, or a replica takes too much memory.
+    """
+    training = training_of(task, trained)
+    law, spectrum = training.law, atoms_of(training.law, atoms)
+    entries, kinds = law.length + spectrum.shared, len(law.rates)
+    first = len(training.start)
+    rows = len(spectrum.shares) * (first + 2 * int(training.moves.sum()))
+    sizes = [2 ** int(math.log2(max(total // kinds, 1))) for total in _SAMPLES]
+    for size in sizes:
+        if 2 * size * kinds * entries * rows * 8 <= _BYTES:
+            return Plan(training, spectrum, size)
+    rows_of_all = _BYTES // (2 * sizes[-1] * kinds * 8)
+    remedy = "Memory grows as L times the steps and the columns that they move; take fewer steps, "
+    columns, free = len(training.columns), rows_of_all // (entries * len(spectrum.shares))
+    if 3 * columns > free:  # a row of the start and two of a step for each
+        legal = f"at most {free // 3} at length {law.length}"
+        raise InvalidInput("columns of a network", legal, columns, f"{remedy}or simulate.")
+    if rows_of_all >= rows:
+        legal = f"at most {rows_of_all // rows - spectrum.shared} with {training.steps} steps"
+        raise InvalidInput("length (L) of a descent", legal, law.length, f"{remedy}or simulate.")
+    left = (free - first) // 2
+    legal = f"at most {left // columns} that move all {columns} columns"
+    raise InvalidInput("steps of a descent", legal, training.steps, f"{remedy}or simulate.")

@@ -1,0 +1,110 @@
+"""The spectrum of the tokens, gathered into a few atoms."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sparsetoken.concepts import TaskLaw
+from sparsetoken.tokens import TokenCovariance
+from sparsetoken.validation import InvalidInput
+
+ATOMS = 8
+"""Into which a spectrum of more eigenvalues is gathered."""
+
+
+class Atoms(NamedTuple):
+    """Blocks of directions in which the tokens have the same variances.
+
+    Attributes
+    ----------
+    shares : array of shape (A,)
+        omega, shares of the directions, which add up to 1.
+    within, between : arrays of shape (A,)
+        Eigenvalues of the covariances within bags, and of what the tokens of a bag share.
+    signals : array of shape (A, P)
+        Shares of |xi_p|^2, which add up to 1 over the atoms.
+    groups : array of shape (d,)
+        The atom of each direction of a spectrum.
+    exact : bool
+        Whether the directions of an atom have the same eigenvalues.
+    """
+
+    shares: Float[np.ndarray, " A"]
+    within: Float[np.ndarray, " A"]
+    between: Float[np.ndarray, " A"]
+    signals: Float[np.ndarray, "A P"]
+    groups: Int[np.ndarray, " d"]
+    exact: bool
+
+    @property
+    def shared(self) -> bool:
+        """Whether bags have an effect of their own."""
+        return bool(self.between.any())
+
+
+def mixing(coarse: Atoms, fine: Atoms) -> Float[np.ndarray, "A more"]:
+    """Return what makes normals along atoms of those along the finer atoms that they gather."""
+    found = np.zeros((len(coarse.shares), len(fine.shares)))
+    found[coarse.groups, fine.groups] = 1
+    return np.sqrt(found * fine.shares / coarse.shares[:, None])
+
+
+def atoms_of(law: TaskLaw, most: int = ATOMS) -> Atoms:
+    """Return the atoms of the tokens of a task, at most so many.
+
+    Raises
+    ------
+    InvalidInput
+        If the covariances within and between bags do not commute.
+    """
+    tokens = law.tokens
+    if not isinstance(tokens, TokenCovariance):
+        one = np.ones(1)
+        return Atoms(
+            one, one, np.zeros(1), np.ones((1, len(law.strengths))), np.zeros(1, int), exact=True
+        )
+    from sparsetoken.theory.covariance.spectrum import spectrum_of_tokens
+
+    spectrum = spectrum_of_tokens(tokens)
+    if spectrum.between.ndim == 2:
+        legal = "covariances within and between that commute, for descent on all weights"
+        remedy = "Simulate the descent, which takes any covariance."
+        raise InvalidInput("tokens", legal, tokens, remedy)
+    return _gathered(spectrum.within, spectrum.between, spectrum.signal**2, most)
+
+
+def _gathered(
+    within: Float[np.ndarray, " d"],
+    between: Float[np.ndarray, " d"],
+    signal: Float[np.ndarray, " d"],
+    most: int,
+) -> Atoms:
+    """Gather eigenvalues that are alike.
+
+    An atom has an equal part of the mean of three measures: the directions, the variance in
+    them, and the signal in them. So few large eigenvalues have atoms of their own, and half as
+    many atoms are unions of these.
+    """
+    pairs, group = np.unique(np.stack([within, between]), axis=1, return_inverse=True)
+    group = group.ravel()
+    exact = pairs.shape[1] <= most
+    if not exact:
+        order = np.lexsort((between, within))
+        total = within + between
+        measures = [np.full(len(within), 1 / len(within)), total / total.sum(), signal]
+        middle = np.mean([np.cumsum(m[order]) - m[order] / 2 for m in measures], axis=0)
+        group = np.empty(len(within), dtype=int)
+        group[order] = np.minimum((middle * most).astype(int), most - 1)
+        group = np.unique(group, return_inverse=True)[1].ravel()
+    count = np.bincount(group)
+    return Atoms(
+        count / len(within),
+        np.bincount(group, within) / count,
+        np.bincount(group, between) / count,
+        np.bincount(group, signal)[:, None],
+        group,
+        exact,
+    )

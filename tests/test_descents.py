@@ -1,0 +1,133 @@
+"""Descents in numbers: every form that rates, starts and decay may have, and what is refused."""
+
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.descents import training_of
+from sparsetoken.validation import InvalidInput
+
+PROBLEM = st.SparseTokenProblem(4, 1, 3.0)
+CLASSES = st.ConceptProblem(4, [3.0, 2.0], [[1, 0], [0, 1], [0, 0]], [0.4, 0.4, 0.2], [0, 1, 2])
+TWO = st.networks.Softmax(heads=2)  # q1, q2, w1, w2
+RAMP = [1.0, 2.0, 3.0]
+
+
+def _training(task=PROBLEM, network=TWO, **fields):
+    return training_of(task, st.Descent(network, 2.0, 3, **fields))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (2.0, np.full((3, 4), 2.0)),
+        ([1.0, 2.0, 3.0, 4.0], np.tile([1.0, 2.0, 3.0, 4.0], (3, 1))),
+        (np.arange(12.0).reshape(3, 4), np.arange(12.0).reshape(3, 4)),
+        ([[1.0], [2.0], [3.0]], np.repeat([[1.0], [2.0], [3.0]], 4, axis=1)),
+        ({"q": 4.0, "w": 1.0}, np.tile([4.0, 4.0, 1.0, 1.0], (3, 1))),
+        ({"q": 4.0, "q2": 5.0, "w": RAMP}, np.stack([[4.0] * 3, [5.0] * 3, RAMP, RAMP], axis=1)),
+    ],
+)
+def test_forms_of_rates(given, expected):
+    training = _training(rates=given)
+    np.testing.assert_array_equal(training.rates, expected)
+    np.testing.assert_array_equal(training.moves, expected > 0)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (0.5, [0.5, 0.5, 0.5, 0.5]),
+        ([0.1, 0.0, 0.3, 0.4], [0.1, 0.0, 0.3, 0.4]),
+        ({"q1": 0.7, "q": 0.2, "w": 0.1}, [0.7, 0.2, 0.1, 0.1]),
+    ],
+)
+def test_forms_of_start_and_decay(given, expected):
+    training = _training(start=given, decay=given)
+    np.testing.assert_array_equal(training.decay, expected)
+    # Columns are orthogonal, and those of length 0 take no direction.
+    np.testing.assert_array_equal(training.start.T @ training.start, np.diag(np.square(expected)))
+    assert len(training.start) == 1 + np.count_nonzero(expected)
+
+
+def test_defaults_are_those_of_the_network():
+    training = _training(network=st.networks.Gated(hidden=2))
+    np.testing.assert_array_equal(training.start_c, [0.0, 1.0, -1.0])
+    lengths = st.networks.Gated(hidden=2).lengths(1)
+    np.testing.assert_array_equal(np.linalg.norm(training.start, axis=0), lengths)
+
+
+def test_schedules_of_further_weights_and_momentum():
+    training = _training(rate_c=RAMP, momentum=[0.0, 0.1, 0.2], start_c=[0.25])
+    np.testing.assert_array_equal(training.rates_c, RAMP)
+    np.testing.assert_array_equal(training.momentum, [0.0, 0.1, 0.2])
+    np.testing.assert_array_equal(training.start_c, [0.25])
+
+
+def test_columns_and_weights_have_one_readout_for_each_of_three_classes():
+    training = _training(CLASSES)
+    assert training.columns == ("q1", "q2", "w1_0", "w1_1", "w1_2", "w2_0", "w2_1", "w2_2")
+    assert training.weights == ("b0", "b1", "b2")
+    by_stem = _training(CLASSES, rates={"q": 1.0, "w": 2.0, "w2_1": 4.0})
+    np.testing.assert_array_equal(by_stem.rates[0, :5], [1.0, 1.0, 2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(by_stem.rates[0, 5:], [2.0, 4.0, 2.0])
+
+
+def test_the_descent_of_a_model_is_the_descent_with_the_same_numbers():
+    joint = st.JointDescent(
+        1.5, 3, eta_q=4.0, eta_w=RAMP, eta_b=0.3, beta=1.4, momentum=0.2, decay_q=0.1,
+        decay_w=0.05, batches=2, start_q=0.6, start_w=0.2, loss="squared_hinge",
+    )  # fmt: skip
+    own = st.Descent(
+        st.networks.Softmax(beta=1.4), 1.5, 3, rates={"q": 4.0, "w": RAMP}, rate_c=0.3,
+        start=[0.6, 0.2], momentum=0.2, decay={"q": 0.1, "w": 0.05}, batches=2,
+        loss="squared_hinge",
+    )  # fmt: skip
+    a, b = training_of(PROBLEM, st.Attention(joint)), training_of(PROBLEM, own)
+    assert (a.law, a.network, a.loss, a.alpha, a.batches) == (
+        b.law, b.network, b.loss, b.alpha, b.batches,
+    )  # fmt: skip
+    for name in ("rates", "rates_c", "momentum", "decay", "start_c"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+    # The basis of the start is free: its Gram matrix is what decides.
+    np.testing.assert_allclose(a.start.T @ a.start, b.start.T @ b.start, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"rates": [1.0, 2.0]}, "4 numbers, for the columns q1, q2, w1, w2"),
+        ({"rates": np.ones((2, 4))}, "shape (3, 4) or (3, 1)"),
+        ({"rates": {"q": 1.0}}, "no number for w1"),
+        ({"rates": {"q": 1.0, "w": 1.0, "v": 1.0}}, "a number for v"),
+        ({"rates": {"q": 1.0, "w": [1.0, 2.0]}}, "one for each step"),
+        ({"rates": -1.0}, "rates"),
+        ({"rates": np.nan}, "rates"),
+        ({"start": [0.5, 0.5]}, "4 numbers"),
+        ({"start": {"q": 1.0}}, "no number for w1"),
+        ({"start": -0.5}, "start"),
+        ({"decay": [0.1] * 5}, "4 numbers"),
+        ({"start_c": [0.0, 1.0]}, "1 numbers: b"),
+        ({"rate_c": [0.1, 0.2]}, "rate_c"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"batches": 0}, "batches"),
+        ({"loss": "absolute"}, "loss"),
+        ({"network": "softmax"}, "Softmax()"),
+    ],
+)
+def test_bad_input(fields, message):
+    with pytest.raises(InvalidInput) as raised:
+        _training(**fields)
+    assert message in str(raised.value)
+
+
+def test_three_classes_have_the_logistic_loss_or_one_of_ones_own():
+    with pytest.raises(InvalidInput, match="K > 2"):
+        _training(CLASSES, loss="squared_hinge")
+    assert _training(CLASSES, loss=lambda scores, y: -scores[y]).law.outputs == 3
+
+
+@pytest.mark.parametrize("given", [3, st.Pooled(), st.Attention()])
+def test_models_without_a_descent_are_refused(given):
+    with pytest.raises(InvalidInput, match="JointDescent"):
+        training_of(PROBLEM, given)

@@ -1,0 +1,86 @@
+"""Networks and losses of one's own: what cannot be trained is refused with its reason."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.concepts import law_of
+from sparsetoken.network_checks import check_network, is_symmetric
+from sparsetoken.validation import InvalidInput
+
+LAW = law_of(st.SparseTokenProblem(4, 1, 3.0))
+CLASSES = law_of(st.ConceptProblem(4, [3.0], [[2], [1], [0]], [0.4, 0.4, 0.2], [0, 1, 2]))
+GOOD = st.networks.Network(lambda H, c: jax.nn.logsumexp(H[:, 0]) + c[0], columns=2, weights=1)
+
+
+def _own(function):
+    return st.networks.Network(function, columns=2, weights=1)
+
+
+@pytest.fixture
+def calls():
+    """Return a count that grows with each call of a function that is not pure."""
+    return itertools.count(1)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda H, c: H[:, 0], "a number"),
+        (lambda H, c: H[:, 5:].sum(axis=1)[7] + H.reshape(3, 3), "jax.numpy"),
+        (lambda H, c: np.sum(np.asarray(H)), "written with jax.numpy"),
+        (lambda H, c: 1.0 if H[0, 0] > 0 else 0.0, "written with jax.numpy"),
+        (lambda H, c: jnp.log(-jnp.abs(H[0, 0])), "nan or inf"),
+        (lambda H, c: jnp.sign(H[:, 0]).sum(), "a derivative of 0 everywhere"),
+        (lambda H, c: jnp.sqrt(H[:, 0].sum() * 0.0), "a derivative of nan"),
+    ],
+)
+def test_functions_that_cannot_be_trained(function, message):
+    with pytest.raises(InvalidInput) as raised:
+        check_network(_own(function), LAW, GOOD_LOSS)
+    assert message in str(raised.value)
+
+
+def GOOD_LOSS(scores, y):
+    return jnp.log1p(jnp.exp(-y * scores)) if jnp.ndim(scores) == 0 else -scores[y]
+
+
+def test_a_function_with_a_state_is_refused(calls):
+    with pytest.raises(InvalidInput, match="pure"):
+        check_network(_own(lambda H, c: H[:, 0].sum() + next(calls)), LAW, GOOD_LOSS)
+
+
+def test_three_classes_need_three_scores():
+    with pytest.raises(InvalidInput, match=r"of shape \(3,\)"):
+        check_network(GOOD, CLASSES, GOOD_LOSS)
+    check_network(_own(lambda H, c: jnp.append(H.mean(axis=0), c)), CLASSES, GOOD_LOSS)
+
+
+def test_good_ones_pass():
+    check_network(GOOD, LAW, GOOD_LOSS)
+    check_network(st.networks.Gated(), LAW, GOOD_LOSS)
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (lambda scores, y: jnp.stack([scores, scores]), "whose value is a number"),
+        (lambda scores: scores, "written with jax.numpy"),
+        (lambda scores, y: jnp.log(scores - scores), "nan or inf"),
+    ],
+)
+def test_losses_that_cannot_be_followed(loss, message):
+    with pytest.raises(InvalidInput) as raised:
+        check_network(GOOD, LAW, loss)
+    assert message in str(raised.value)
+
+
+def test_the_order_of_tokens():
+    assert is_symmetric(GOOD, 4, 1)
+    assert is_symmetric(st.networks.SelfAttention(), 4, 1)
+    assert not is_symmetric(_own(lambda H, c: H[0, 0] - H[1, 0] + c[0]), 4, 1)
+    assert not is_symmetric(_own(lambda H, c: jnp.tanh(jnp.arange(4) @ H[:, 1])), 4, 1)

@@ -1,0 +1,391 @@
+"""Descent of any network: reference courses, closed forms of test errors, what is said of a course.
+
+Equations: joint-descent, network-error.
+"""
+
+import dataclasses
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import sparsetoken as st
+from sparsetoken import networks, simulation
+from sparsetoken.concepts import law_of
+from sparsetoken.results import StatusCode
+from sparsetoken.theory import descend
+from sparsetoken.theory.dynamics.follow import _known
+from sparsetoken.theory.dynamics.gathering import gathered_plan
+from sparsetoken.theory.dynamics.outcomes import worth_of
+from sparsetoken.theory.dynamics.plan import plan_of
+from sparsetoken.theory.dynamics.replica import States, run_replica
+from sparsetoken.theory.dynamics.spectrum import mixing
+from sparsetoken.validation import InvalidInput
+
+PROBLEM = st.SparseTokenProblem(length=5, informative=1, strength=4.0)
+BOTH = {
+    "length": 5,
+    "patterns": [[1, 1], [0, 0], [1, 0], [0, 1]],
+    "rates": [0.4, 0.2, 0.2, 0.2],
+    "labels": [1, 0, 0, 0],
+}
+CLASSES = st.ConceptProblem(5, [4.0, 4.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2])
+
+
+def with_atoms(dimension):
+    """Three blocks, with effects of bags in two of them."""
+    sizes = (np.array([0.25, 0.35, 0.4]) * dimension).astype(int)
+    within, between = np.repeat([2.2, 0.9, 0.3375], sizes), np.repeat([0.6, 0.2, 0.0], sizes)
+    signal = np.sqrt(np.repeat(np.array([0.4, 0.4, 0.2]) / sizes, sizes))
+    tokens = st.TokenCovariance(within=within, between=between, signal=signal)
+    return st.SparseTokenProblem(length=6, informative=1, strength=4.0, tokens=tokens)
+
+
+def power_law(dimension, exponent):
+    within = np.arange(1.0, dimension + 1) ** -exponent
+    waves = np.cos(1.7 * np.arange(dimension))
+    signal = waves / np.linalg.norm(waves)
+    tokens = st.TokenCovariance(within=within / within.mean(), signal=signal)
+    return st.SparseTokenProblem(length=6, informative=1, strength=4.0, tokens=tokens)
+
+
+# Descents on real tensors by code that shares nothing with the library: step, training loss and
+# test error with their standard errors.
+REFERENCES = {
+    "three classes": (
+        CLASSES,
+        st.Descent(networks.Softmax(), 3.0, 12, [4, 3, 3, 3], 1.0, [0.5, 0.3, 0.3, 0.3]),
+        (12, 0.0603, 0.0005, 0.2824, 0.0010),
+    ),
+    "gated": (
+        st.SparseTokenProblem(length=6, informative=1, strength=4.0),
+        st.Descent(
+            networks.Gated(2),
+            2.0,
+            16,
+            {"w": 2.0, "v": 3.0, "g": 3.0},
+            1.0,
+            {"w": 0.3, "v": 0.5, "g": 0.5},
+            start_c=[0.0, 2.0, -1.0],
+        ),
+        (16, 0.0443, 0.0009, 0.1920, 0.0020),
+    ),
+    "both must meet": (
+        st.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
+        st.Descent(
+            networks.Softmax(2),
+            4.0,
+            14,
+            [1.2, 0.6, 1.2, 0.6],
+            0.5,
+            {"q1": 0.9, "w1": 0.5, "q2": 0.3, "w2": 0.2},
+        ),
+        (14, 0.2605, 0.0044, 0.2986, 0.0022),
+    ),
+    "covariance": (
+        with_atoms(2000),
+        st.Descent(networks.Softmax(), 2.5, 12, {"q": 2.0, "w": 1.0}, 0.5, {"q": 0.4, "w": 0.2}),
+        (12, 0.1465, 0.0030, 0.2108, 0.0017),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_reference_courses(name):
+    task, descent, (step, loss, loss_error, error, error_error) = REFERENCES[name]
+    found = descend(task, descent, replicas=4)
+    for value, own, reference, theirs in (
+        (found.training_loss, found.errors.training_loss, loss, loss_error),
+        (found.test_error, found.errors.test_error, error, error_error),
+    ):
+        # The tensors have d = 800 to 1600, and an error of order 1/d of some thousandths.
+        assert value[step] == pytest.approx(reference, abs=3 * math.hypot(own[step], theirs) + 2e-3)
+
+
+def states(overlaps, gram, c, between=None):
+    gram = np.asarray(gram, dtype=float)
+    shared = np.zeros_like(gram) if between is None else np.asarray(between, dtype=float)
+    arrays = (0.0, np.asarray(overlaps, dtype=float), gram, gram, shared, np.asarray(c, float))
+    return States(*(np.asarray(x)[None] for x in arrays))
+
+
+def test_error_of_pooling_is_a_normal_tail():
+    theta, L, overlap, length, b = 4.0, 5, 0.4, 0.7, 0.3
+    found = worth_of(networks.Pooled(), law_of(PROBLEM), states([[overlap]], [[length**2]], [b]))
+    sd = length / math.sqrt(L)
+    positive = special.ndtr(-(theta * overlap / L + b) / sd)
+    assert found.test_error[0] == pytest.approx((positive + special.ndtr(b / sd)) / 2, abs=1e-12)
+
+
+def test_effects_of_bags_are_shared_by_all_tokens():
+    L, length, b, between = 5, 0.7, 0.3, 0.25
+    at = states([[0.0]], [[length**2]], [b], [[between]])
+    found = worth_of(networks.Pooled(), law_of(PROBLEM), at)
+    sd = math.sqrt(length**2 / L + between)
+    tails = special.ndtr(-b / sd) + special.ndtr(b / sd)
+    assert found.test_error[0] == pytest.approx(tails / 2, abs=1e-12)
+
+
+def test_attended_share_of_two_tokens_is_a_normal_tail():
+    """The most attended token is the one whose projection on the query is largest."""
+    problem = st.SparseTokenProblem(length=2, informative=1, strength=3.0)
+    overlap, length = 0.5, 0.8
+    at = states([[overlap], [0.0]], np.diag([length**2, 0.0]), [0.0])
+    found = worth_of(networks.Softmax(), law_of(problem), at)
+    expected = special.ndtr(3.0 * overlap / (math.sqrt(2) * length))
+    assert found.attended[0] == pytest.approx(expected, abs=3e-3)  # 512 nodes, a step function
+
+
+def test_tokens_that_are_attended_alike_count_their_part():
+    at = states([[0.0], [1.0]], np.diag([0.0, 1.0]), [0.0])
+    assert worth_of(networks.Softmax(), law_of(PROBLEM), at).attended[0] == pytest.approx(1 / 5)
+    assert math.isnan(
+        worth_of(networks.DeepSets(1), law_of(PROBLEM), states([[0.0]], [[1.0]], [0, 1])).attended[
+            0
+        ]
+    )
+
+
+def test_error_of_three_classes_is_that_of_normal_scores():
+    """Pooling has Gaussian scores, whose chances SciPy has."""
+    M, L = np.array([[-0.1, -0.2], [0.9, 0.1], [0.0, 0.8]]), CLASSES.length
+    root = np.array([[0.6, 0.0, 0.0], [0.2, 0.7, 0.0], [-0.1, 0.3, 0.5]])
+    gram, c = root @ root.T, np.array([0.2, 0.0, -0.1])
+    found = worth_of(networks.Pooled(), law_of(CLASSES), states(M, gram, c)).test_error[0]
+    expected = 0.0
+    for k, rate in enumerate(CLASSES.rates):
+        signal = 4.0 * np.array(CLASSES.patterns[k])
+        mean = M @ signal / L + c
+        others = [j for j in range(3) if j != k]
+        D = np.eye(3)[k] - np.eye(3)[others]
+        law = stats.multivariate_normal(-D @ mean, D @ gram @ D.T / L)
+        expected += rate * (1 - law.cdf(np.zeros(2)))
+    assert found == pytest.approx(expected, abs=2e-5)  # SciPy's own tolerance is 1e-5
+
+
+def test_a_function_of_ones_own_is_the_network_it_writes():
+    def softmax(H, c):
+        return (jax.nn.softmax(H[:, 0]) * H[:, 1]).sum() + c[0]
+
+    own = networks.Network(
+        softmax, columns=["q", "w"], weights=["b"], token_weights=lambda H, c: H[:, 0]
+    )
+    given = {"alpha": 2.0, "steps": 5, "rates": {"q": 3.0, "w": 1.0}, "start": [0.5, 0.3]}
+    custom, known = (
+        descend(PROBLEM, st.Descent(network, **given), replicas=4)
+        for network in (own, networks.Softmax())
+    )
+    # The readout of one's own network is drawn, that of softmax attention integrated: the sign of
+    # 4096 evenly spread scores is known to about 0.002.
+    np.testing.assert_allclose(custom.training_loss, known.training_loss, rtol=1e-9)
+    np.testing.assert_allclose(custom.weights.gram, known.weights.gram, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(custom.test_error, known.test_error, atol=8e-3)
+    np.testing.assert_allclose(custom.attended, known.attended, atol=1.5e-2)
+
+
+def test_the_order_of_tokens_counts_where_the_network_sees_it():
+    """A network that reads the first token alone errs as one token does: by chance 1/L it helps."""
+    first = networks.Network(lambda H, c: H[0, 0] + c[0], columns=["w"], weights=["b"])
+    descent = st.Descent(first, alpha=3.0, steps=4, rates=2.0, rate_c=1.0)
+    found = descend(PROBLEM, descent, replicas=4)
+    measured = simulation.descend(PROBLEM, descent, dimension=400, trials=20, engine="reduced")
+    error = np.hypot(found.errors.training_loss, measured.standard_error.training_loss)
+    assert (abs(found.training_loss - measured.mean.training_loss) <= 4 * error + 3e-3)[1:].all()
+    assert found.weights.overlaps[-1, 0, 0] < 0.5
+
+
+def test_overlaps_of_the_start_are_followed():
+    given = {"alpha": 2.0, "steps": 6, "rates": {"q": 2.0, "w": 1.0}, "start": 0.4}
+    descent = st.Descent(networks.Softmax(), **given, start_overlaps={"q": 0.5, "w": 0.0})
+    found = descend(PROBLEM, descent, replicas=8)
+    assert found.weights.overlaps[0, :, 0].tolist() == [0.5, 0.0]
+    assert found.weights.norms[0] == pytest.approx([math.hypot(0.4, 0.5), 0.4])
+    assert found.floor is None  # the floor knows of no signal before
+    beside = descend(PROBLEM, st.Descent(networks.Softmax(), **given), replicas=8)
+    assert found.test_error[3] < beside.test_error[3] - 0.01
+    for engine, trials in (("tensors", 8), ("reduced", 40)):
+        measured = simulation.descend(
+            PROBLEM, descent, dimension=500, trials=trials, engine=engine, seed=3
+        )
+        for name in ("test_error", "training_loss"):
+            error = np.hypot(getattr(found.errors, name), getattr(measured.standard_error, name))
+            distance = abs(getattr(found, name) - getattr(measured.mean, name))
+            assert (distance <= 4 * error + 3e-3).all(), (engine, name)  # 1.5/d
+
+
+HEADS = {"network": networks.Softmax(2), "alpha": 4.0, "steps": 16, "rates": [1.2, 1.2, 0.6, 0.6]}
+
+
+@pytest.mark.parametrize(
+    ("task", "descent", "broken"),
+    [
+        (
+            st.ConceptProblem(strengths=[4.0, 4.0], **BOTH),
+            st.Descent(**HEADS, start=[0.5, 0.5, 0.3, 0.3]),
+            True,
+        ),
+        (
+            st.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
+            st.Descent(**HEADS, start=[0.9, 0.3, 0.5, 0.2]),
+            False,
+        ),
+        (PROBLEM, st.Descent(networks.SelfAttention(2), 3.0, 14, 1.0), True),
+        (PROBLEM, st.Descent(networks.Softmax(), 3.0, 14), False),
+        (dataclasses.replace(PROBLEM, length=10, strength=5.0), st.Descent(steps=2), False),
+        (PROBLEM, st.Descent(networks.Gated(2), 2.0, 14, 3.0), False),
+    ],
+)
+def test_broken_symmetries_are_said(task, descent, broken):
+    notes = descend(task, descent, replicas=2).notes
+    assert len(notes) == broken
+    if broken:
+        assert f"after {descent.steps} steps" in notes[0]
+        assert "start_overlaps" in notes[0]
+
+
+def test_a_spectrum_of_few_eigenvalues_has_no_error():
+    descent = st.Descent(networks.Softmax(), alpha=2.0, steps=3)
+    plan, error = gathered_plan(with_atoms(2000), descent, 1e-3)
+    assert plan.atoms.exact
+    assert plan.atoms.shares == pytest.approx([0.4, 0.35, 0.25])
+    assert plan.atoms.within == pytest.approx([0.3375, 0.9, 2.2])
+    assert plan.atoms.signals[:, 0] == pytest.approx([0.2, 0.4, 0.4])
+    assert not error.any()
+
+
+def test_atoms_are_doubled_until_the_tolerance_is_met():
+    problem = power_law(300, 0.5)
+    descent = st.Descent(networks.Softmax(), alpha=2.5, steps=9, rates=0.6)
+    few, error = gathered_plan(problem, descent, None)
+    more, less = gathered_plan(problem, descent, 1e-3)
+    assert len(few.atoms.shares) == 8
+    assert len(more.atoms.shares) > 16
+    assert less.max() < error.max() / 2
+    for plan in (few, more):
+        assert plan.atoms.shares.sum() == pytest.approx(1)
+        assert plan.atoms.shares @ plan.atoms.within == pytest.approx(1)
+    found = descend(problem, descent, replicas=2)
+    assert found.numerical_error >= error.max()
+
+
+def test_atoms_that_gather_equal_eigenvalues_change_nothing():
+    """Two atoms of one eigenvalue are one: of the same normals the same course follows."""
+    problem = with_atoms(2000)
+    plan = plan_of(problem, st.Descent(networks.Softmax(), alpha=2.5, steps=1))
+    atoms = plan.atoms
+    two = [np.repeat(x, 2, axis=0) for x in atoms[:4]]
+    fine = atoms._replace(
+        shares=two[0] / 2,
+        within=two[1],
+        between=two[2],
+        signals=two[3] / 2,
+        groups=2 * atoms.groups + np.arange(len(atoms.groups)) % 2,
+    )
+    matrix = mixing(atoms, fine)
+    assert (matrix**2).sum(axis=1) == pytest.approx(np.ones(3))
+    one = run_replica(plan._replace(mixing=matrix), 0)
+    other = run_replica(plan._replace(atoms=fine), 0)
+    # The first step sees the projections on signal and start alone, in which the atoms are one.
+    np.testing.assert_allclose(one.loss[0], other.loss[0], rtol=1e-12)
+    np.testing.assert_allclose(one.overlaps[1], other.overlaps[1], rtol=1e-9)
+
+
+def test_courses_are_cut_where_their_gram_matrix_is_none():
+    rng = np.random.default_rng(0)
+    steps, m = 5, 2
+    gram = np.tile(np.eye(m), (8, steps, 1, 1)) + 1e-3 * rng.standard_normal((8, steps, 1, 1))
+    whole = States(*[np.zeros((8, steps))] * 2, gram, gram, gram, np.zeros((8, steps)))
+    assert _known(whole) == steps
+    vague = gram.copy()
+    vague[:, 3, 0, 0] += 5 * rng.standard_normal(8)
+    assert _known(whole._replace(gram=vague)) == 3
+    negative = gram.copy()
+    negative[:, 2, 0, 1] = negative[:, 2, 1, 0] = 1.5
+    assert _known(whole._replace(gram=negative)) == 2
+
+
+def test_a_descent_near_a_divergence_keeps_what_is_known():
+    problem = st.SparseTokenProblem(length=8, informative=2, strength=2.5)
+    given = {"rates": {"q": 1.0, "w": 3.0}, "rate_c": 3.0, "start": 0.0, "loss": "squared_hinge"}
+    descent = st.Descent(networks.Softmax(), alpha=1.5, steps=20, **given)
+    found = descend(problem, descent, replicas=8)
+    assert found.status.code in (StatusCode.NO_LIMIT, StatusCode.TOLERANCE_NOT_REACHED)
+    known = np.isfinite(found.test_error)
+    assert 5 < known.sum() < 21
+    assert not known[known.sum() :].any()
+    assert f"step {known.sum()}" in found.status.remedy
+    moved = np.flatnonzero(known)[2:]  # the query has no slope before the readout has moved
+    relative = 2 * found.errors.weights.norms[moved] / found.weights.norms[moved]
+    assert (relative <= 0.35).all()  # of squared lengths, to first order, at most 0.3
+
+
+@pytest.mark.parametrize(
+    ("task", "descent", "words"),
+    [
+        (PROBLEM, {"network": networks.Gated(2), "start": [0.1, 0.2]}, "5 numbers"),
+        (PROBLEM, {"network": networks.Gated(2), "rates": [1.0, 2.0]}, "v1, v2, g1, g2, w"),
+        (PROBLEM, {"network": networks.Gated(2), "start_c": [1.0]}, "3 numbers: b, u1, u2"),
+        (PROBLEM, {"rates": {"q": 1.0}}, "no number for w"),
+        (PROBLEM, {"rates": {"q": 1.0, "w": 1.0, "v": 1.0}}, "a number for v"),
+        (PROBLEM, {"alpha": 0.0}, "alpha"),
+        (CLASSES, {"loss": "square"}, "logistic"),
+        (
+            dataclasses.replace(PROBLEM, length=500),
+            {"network": networks.Network(lambda H, c: (H**3).sum(), 250), "steps": 2},
+            "columns of a network must be at most",
+        ),
+        (
+            dataclasses.replace(PROBLEM, length=5000),
+            {"network": networks.Softmax(), "steps": 100},
+            "length",
+        ),
+    ],
+)
+def test_bad_descents_are_one_error(task, descent, words):
+    with pytest.raises(InvalidInput, match=words):
+        descend(task, st.Descent(**descent))
+
+
+def test_spectra_that_do_not_commute_are_refused():
+    rng = np.random.default_rng(1)
+    roots = rng.standard_normal((2, 6, 6))
+    within, between = roots @ roots.transpose(0, 2, 1)
+    tokens = st.TokenCovariance(within=within, between=between, signal=np.eye(6)[0])
+    with pytest.raises(InvalidInput, match="commute"):
+        descend(dataclasses.replace(PROBLEM, tokens=tokens), st.Descent())
+
+
+def test_the_floor_is_that_of_all_samples():
+    found = descend(PROBLEM, st.Descent(alpha=2.0, steps=6, rates=1.0), replicas=4)
+    (floor,) = np.atleast_1d(found.floor())
+    assert 0 < floor < found.test_error.min()
+    assert descend(CLASSES, st.Descent(steps=1), replicas=2).floor is None
+
+
+def test_rates_of_each_step_and_grids():
+    schedule = np.outer([1.0, 0.5, 0.25], [4.0, 1.0])
+    one = descend(PROBLEM, st.Descent(steps=3, rates=schedule), replicas=2)
+    assert one.test_error.shape == (4,)
+    plane = descend(PROBLEM, st.Descent(steps=3, alpha=[1.0, 2.0]), replicas=2)
+    assert plane.test_error.shape == (2, 4)
+    assert plane.weights.overlaps.shape == (2, 4, 2, 1)
+    alone = descend(PROBLEM, st.Descent(steps=3, alpha=2.0), replicas=2)
+    np.testing.assert_allclose(plane.test_error[1], alone.test_error, rtol=1e-12)
+
+
+def test_own_losses_of_scores_and_class():
+    def own(score, y):
+        return jnp.logaddexp(0.0, -y * score)
+
+    first, second = (
+        descend(PROBLEM, st.Descent(steps=4, loss=loss), replicas=2) for loss in (own, "logistic")
+    )
+    np.testing.assert_allclose(first.training_loss, second.training_loss, rtol=1e-9)
+
+
+def test_a_descent_with_numbers_by_names_can_be_changed():
+    given = st.Descent(steps=3, rates={"q": 1.0, "w": 2.0}, start_overlaps={"q": 0.1, "w": 0.0})
+    assert dataclasses.replace(given, steps=4).rates == given.rates
