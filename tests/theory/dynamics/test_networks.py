@@ -260,15 +260,30 @@ def test_atoms_are_doubled_until_the_tolerance_is_met():
     problem = power_law(300, 0.5)
     descent = st.Descent(networks.Softmax(), alpha=2.5, steps=9, rates=0.6)
     few, error = gathered_plan(problem, descent, None)
-    more, less = gathered_plan(problem, descent, 1e-3)
+    more, _ = gathered_plan(problem, descent, 1e-3)
     assert len(few.atoms.shares) == 8
     assert len(more.atoms.shares) > 16
-    assert less.max() < error.max() / 2
+    # Each cut halves the largest range.
+    largest = problem.tokens.within.max()
+    assert few.atoms.within[-1] > 0.75 * largest
+    assert more.atoms.within[-1] > 0.9 * largest
     for plan in (few, more):
         assert plan.atoms.shares.sum() == pytest.approx(1)
         assert plan.atoms.shares @ plan.atoms.within == pytest.approx(1)
     found = descend(problem, descent, replicas=2)
     assert found.numerical_error >= error.max()
+
+
+def test_the_largest_eigenvalues_decide_what_is_stable():
+    """Mean pooling with the square loss moves along each eigenvector by itself."""
+    problem = power_law(300, 0.5)
+    most = 2 * problem.length / problem.tokens.within.max()
+    for share, stable in ((0.5, True), (1.5, False)):
+        descent = st.Descent(
+            networks.Pooled(), alpha=3.0, steps=20, rates=share * most, rate_c=0.1, loss="square"
+        )
+        loss = descend(problem, descent, replicas=2).training_loss
+        assert (loss[-1] < loss[0]) == stable
 
 
 def test_atoms_that_gather_equal_eigenvalues_change_nothing():

@@ -84,21 +84,27 @@ def _gathered(
 ) -> Atoms:
     """Gather eigenvalues that are alike.
 
-    An atom has an equal part of the mean of three measures: the directions, the variance in
-    them, and the signal in them. So few large eigenvalues have atoms of their own, and half as
-    many atoms are unions of these.
+    Steps of descent in a direction are powers of 1 - rate x slope x eigenvalue, which have the same
+    scale along the whole spectrum, and whose largest eigenvalues decide what is stable. So the
+    group whose eigenvalues differ most is cut next, in the middle of its range; groups of fewer
+    cuts are unions of those of more.
     """
-    pairs, group = np.unique(np.stack([within, between]), axis=1, return_inverse=True)
-    group = group.ravel()
-    exact = pairs.shape[1] <= most
-    if not exact:
-        order = np.lexsort((between, within))
-        total = within + between
-        measures = [np.full(len(within), 1 / len(within)), total / total.sum(), signal]
-        middle = np.mean([np.cumsum(m[order]) - m[order] / 2 for m in measures], axis=0)
-        group = np.empty(len(within), dtype=int)
-        group[order] = np.minimum((middle * most).astype(int), most - 1)
-        group = np.unique(group, return_inverse=True)[1].ravel()
+    points = np.stack([within, between], axis=1)
+    parts = [np.arange(len(within))]
+    while len(parts) < most:
+        ranges = np.array([np.ptp(points[own], axis=0) for own in parts])
+        part, axis = np.unravel_index(np.argmax(ranges), ranges.shape)
+        if not ranges[part, axis]:
+            break
+        own = parts[part]
+        values = points[own, axis]
+        above = values > (values.min() + values.max()) / 2
+        parts[part] = own[~above]
+        parts.append(own[above])
+    parts.sort(key=lambda own: tuple(points[own[0]]))
+    group = np.empty(len(within), dtype=int)
+    for number, own in enumerate(parts):
+        group[own] = number
     count = np.bincount(group)
     return Atoms(
         count / len(within),
@@ -106,5 +112,5 @@ def _gathered(
         np.bincount(group, between) / count,
         np.bincount(group, signal)[:, None],
         group,
-        exact,
+        exact=all(np.ptp(points[own], axis=0).max() == 0 for own in parts),
     )
