@@ -200,13 +200,13 @@ def test_the_order_of_tokens_counts_where_the_network_sees_it():
 def test_overlaps_of_the_start_are_followed():
     given = {"alpha": 2.0, "steps": 6, "rates": {"q": 2.0, "w": 1.0}, "start": 0.4}
     descent = st.Descent(networks.Softmax(), **given, start_overlaps={"q": 0.5, "w": 0.0})
-    found = descend(PROBLEM, descent, replicas=8)
+    found = descend(PROBLEM, descent, replicas=4)
     assert found.weights.overlaps[0, :, 0].tolist() == [0.5, 0.0]
     assert found.weights.norms[0] == pytest.approx([math.hypot(0.4, 0.5), 0.4])
     assert found.floor is None  # the floor knows of no signal before
-    beside = descend(PROBLEM, st.Descent(networks.Softmax(), **given), replicas=8)
+    beside = descend(PROBLEM, st.Descent(networks.Softmax(), **given), replicas=4)
     assert found.test_error[3] < beside.test_error[3] - 0.01
-    for engine, trials in (("tensors", 8), ("reduced", 40)):
+    for engine, trials in (("tensors", 6), ("reduced", 20)):
         measured = simulation.descend(
             PROBLEM, descent, dimension=500, trials=trials, engine=engine, seed=3
         )
@@ -258,9 +258,9 @@ def test_a_spectrum_of_few_eigenvalues_has_no_error():
 
 def test_atoms_are_doubled_until_the_tolerance_is_met():
     problem = power_law(300, 0.5)
-    descent = st.Descent(networks.Softmax(), alpha=2.5, steps=9, rates=0.6)
+    descent = st.Descent(networks.Softmax(), alpha=2.5, steps=3, rates=0.6)
     few, error = gathered_plan(problem, descent, None)
-    more, _ = gathered_plan(problem, descent, 1e-3)
+    more, _ = gathered_plan(problem, descent, 1e-4)
     assert len(few.atoms.shares) == 8
     assert len(more.atoms.shares) > 16
     # Each cut halves the largest range.
