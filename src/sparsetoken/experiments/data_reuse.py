@@ -245,4 +245,4 @@ def draw(rows: Rows) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, words)
+EXPERIMENT = Experiment("data-reuse", SIZES, work, judge, {"data_reuse": draw}, words, version=2)

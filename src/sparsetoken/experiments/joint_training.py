@@ -201,4 +201,6 @@ def draw(rows: Rows) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment("joint-training", SIZES, work, judge, {"joint_training": draw}, words)
+EXPERIMENT = Experiment(
+    "joint-training", SIZES, work, judge, {"joint_training": draw}, words, version=2
+)

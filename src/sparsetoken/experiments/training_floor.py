@@ -312,4 +312,6 @@ def draw(rows: Rows) -> Figure:
     return figure
 
 
-EXPERIMENT = Experiment("training-floor", SIZES, work, judge, {"training_floor": draw}, words)
+EXPERIMENT = Experiment(
+    "training-floor", SIZES, work, judge, {"training_floor": draw}, words, version=2
+)
