@@ -77,7 +77,10 @@ class Course(NetworkPath):
     """
 
     errors: NetworkPath = quantity(
-        "Standard error of each quantity over independent replicas.", suffix="_error"
+        "Of each quantity: the standard error over independent replicas and, where eigenvalues are "
+        "gathered, by how much half as many atoms change it; those of `test_error` and `attended` "
+        "hold the error of the new bags too.",
+        suffix="_error",
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("How many replicas were followed.", without=("step",))

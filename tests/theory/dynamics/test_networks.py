@@ -253,13 +253,13 @@ def test_a_spectrum_of_few_eigenvalues_has_no_error():
     assert plan.atoms.shares == pytest.approx([0.4, 0.35, 0.25])
     assert plan.atoms.within == pytest.approx([0.3375, 0.9, 2.2])
     assert plan.atoms.signals[:, 0] == pytest.approx([0.2, 0.4, 0.4])
-    assert not error.any()
+    assert error is None
 
 
 def test_atoms_are_doubled_until_the_tolerance_is_met():
     problem = power_law(300, 0.5)
     descent = st.Descent(networks.Softmax(), alpha=2.5, steps=3, rates=0.6)
-    few, error = gathered_plan(problem, descent, None)
+    few, gathering = gathered_plan(problem, descent, None)
     more, _ = gathered_plan(problem, descent, 1e-4)
     assert len(few.atoms.shares) == 8
     assert len(more.atoms.shares) > 16
@@ -271,7 +271,47 @@ def test_atoms_are_doubled_until_the_tolerance_is_met():
         assert plan.atoms.shares.sum() == pytest.approx(1)
         assert plan.atoms.shares @ plan.atoms.within == pytest.approx(1)
     found = descend(problem, descent, replicas=2)
-    assert found.numerical_error >= error.max()
+    assert found.numerical_error >= gathering.worth_error.test_error.max()
+    # All quantities have the error of the atoms.
+    fine, coarse = gathering.states.loss
+    assert np.ptp([fine, coarse]) > 0
+    assert (found.errors.training_loss >= abs(fine - coarse)).all()
+
+
+def test_eigenvalues_that_differ_by_rounding_are_one():
+    within = np.array([0.5, 1.0, 1.5])[np.arange(300) % 3]
+    for values in (within, within * (1 + 1e-15 * np.arange(300))):
+        tokens = st.TokenCovariance(values, signal=np.eye(300)[0])
+        task = st.SparseTokenProblem(5, 1, 4.0, tokens=tokens)
+        plan = plan_of(task, st.Descent(steps=1))
+        assert len(plan.atoms.shares) == 3
+        assert plan.atoms.exact
+
+
+def test_coarse_atoms_see_the_normals_of_the_finer_ones():
+    """Both gather draws of the finer atoms, whichever of them an atom holds."""
+    rng = np.random.default_rng(0)
+    within, between = rng.uniform(0.5, 1.5, 60), rng.uniform(0.0, 1.0, 60)
+    tokens = st.TokenCovariance(within, between, signal=np.full(60, 60**-0.5))
+    task = st.SparseTokenProblem(4, 1, 4.0, tokens=tokens)
+    descent = st.Descent(networks.Softmax(), alpha=2.0, steps=3, rates=0.3)
+    plan, gathering = gathered_plan(task, descent, None)
+    others = [run_replica(plan, i).loss[-1] for i in range(4)]
+    # Normals of its own would move the loss as another replica does.
+    fine, coarse = gathering.states.loss[:, -1]
+    assert abs(fine - coarse) < np.std(others, ddof=1) / 2
+
+
+def test_a_network_without_further_weights_and_readouts():
+    """Scores that are squares of one column; c has no entries."""
+    square = networks.Network(lambda H, c: (H[:, 0] ** 2).sum() - 6.0, columns=1)
+    course = descend(
+        st.SparseTokenProblem(5, 1, 4.0),
+        st.Descent(square, alpha=2.0, steps=2, rates=0.01),
+        replicas=2,
+    )
+    assert course.weights.c.shape == (3, 0)
+    assert np.isfinite(course.test_error).all()
 
 
 def test_the_largest_eigenvalues_decide_what_is_stable():

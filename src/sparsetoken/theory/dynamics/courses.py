@@ -20,11 +20,10 @@ _Q, _W = 0, 1  # columns of attention with one query
 
 def course_of(found: Followed) -> Course:
     """Return the course of a network."""
-    own = _path(found, found.states, found.worth, lambda x: x)
-    errors = found.standard._replace(test_error=found.numerical)
+    own = _path(found, found.worth, lambda quantity: quantity(found.states))
     return Course(
         **fields_of(own),
-        errors=_path(found, found.groups, errors, found.error),
+        errors=_path(found, found.numerical, found.error),
         **_ends(found),
         notes=found.notes,
         dims=own.dims,
@@ -34,11 +33,9 @@ def course_of(found: Followed) -> Course:
 
 def trajectory_of(found: Followed) -> Trajectory:
     """Return the course of attention, or of elementwise attention, with one query."""
-    own, groups = _table(found, found.states), _table(found, found.groups)
-    own[..., 0] = found.worth.test_error
-    groups[..., 0] = found.worths.test_error
-    errors = found.error(groups)
-    errors[..., 0] = found.numerical
+    own = _table(found, found.states)
+    errors = found.error(lambda states: _table(found, states))
+    own[:, 0], errors[:, 0] = found.worth.test_error, found.numerical.test_error
     path = over_steps(_to_all_steps(found, own))
     return Trajectory(
         **fields_of(path),
@@ -51,7 +48,7 @@ def trajectory_of(found: Followed) -> Trajectory:
 
 def _ends(found: Followed) -> dict[str, Any]:
     return {
-        "numerical_error": float(found.numerical.max()),
+        "numerical_error": float(found.numerical.test_error.max()),
         "replicas": found.replicas,
         "status": found.status,
     }
@@ -66,37 +63,39 @@ def _to_all_steps(found: Followed, values: np.ndarray) -> np.ndarray:
 
 def _path(
     found: Followed,
-    states: States,
     worth: Worth,
-    of: Callable[[np.ndarray], np.ndarray],
+    of: Callable[[Callable[[States], np.ndarray]], np.ndarray],
 ) -> NetworkPath:
-    """Return what the weights are worth, and a function of all else, over steps."""
+    """Return what the weights are worth, and what `of` makes of all other quantities."""
 
-    def put(values: np.ndarray) -> np.ndarray:
-        return _to_all_steps(found, of(values))
+    def put(quantity: Callable[[States], np.ndarray]) -> np.ndarray:
+        return _to_all_steps(found, of(quantity))
 
     training = found.plan.training
     steps = np.arange(training.steps + 1)
     shape: dict[str, Any] = {"dims": ("step",), "coords": {"step": steps}}
-    squares = np.diagonal(states.gram, axis1=-2, axis2=-1)
     weights = Weights(
-        put(states.overlaps),
-        put(np.sqrt(np.maximum(squares, 0))),
-        put(states.gram),
-        put(states.c),
+        put(lambda states: states.overlaps),
+        put(_norms),
+        put(lambda states: states.gram),
+        put(lambda states: states.c),
         training.columns,
         training.weights,
         **shape,
     )
     test_error, attended = (_to_all_steps(found, x) for x in worth)
-    return NetworkPath(test_error, put(states.loss), attended, weights, **shape)
+    loss = put(lambda states: states.loss)
+    return NetworkPath(test_error, loss, attended, weights, **shape)
+
+
+def _norms(states: States) -> np.ndarray:
+    return np.sqrt(np.maximum(np.diagonal(states.gram, axis1=-2, axis2=-1), 0))
 
 
 def _table(found: Followed, states: States) -> np.ndarray:
     """Return the quantities of a `DescentPath` but the test error, in their order."""
     beta = found.plan.training.network.beta  # type: ignore[attr-defined]
-    squares = np.diagonal(states.gram, axis1=-2, axis2=-1)
-    norm_q, norm_w = (np.sqrt(np.maximum(squares[..., j], 0)) for j in (_Q, _W))
+    norm_q, norm_w = (_norms(states)[..., j] for j in (_Q, _W))
     overlap_q, overlap_w = (states.overlaps[..., j, 0] for j in (_Q, _W))
     cosine = np.divide(overlap_q, norm_q, out=np.zeros_like(norm_q), where=norm_q > 0)
     width = np.sqrt(np.maximum(states.within[..., _Q, _Q], 0))

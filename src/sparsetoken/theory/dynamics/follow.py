@@ -5,28 +5,27 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
 from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent
+from sparsetoken.descents import Descent, Training
 from sparsetoken.models import Model
 from sparsetoken.progress import Progress
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory.dynamics.gathering import gathered_plan
+from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.replica import States, run_replica
+from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.symmetry import broken_symmetry
 from sparsetoken.theory.readout.accuracy import allowed_error
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the standard errors
-SCRAMBLES = 8  # of the nodes of the test error
+SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
 _LEAST_KNOWN = 0.3  # relative standard error of a squared length above which a course is cut
 _DEVIATIONS = 4  # standard errors by which the Gram matrix may lack positivity
@@ -78,8 +77,8 @@ class Followed:
         Of the groups.
     node_errors : Worth
         Standard errors over scrambles of nodes.
-    gathering_error : array of shape (states,)
-        Error of the test error by the atoms of the spectrum.
+    gathering : Gathering, optional
+        What tells the error by the atoms of the spectrum, where they gather eigenvalues.
     status : Status
     notes : tuple of str
         On broken symmetries.
@@ -92,36 +91,47 @@ class Followed:
     worth: Worth
     worths: Worth
     node_errors: Worth
-    gathering_error: Float[np.ndarray, " states"]
+    gathering: Gathering | None
     status: Status
     notes: tuple[str, ...] = ()
 
-    def error(self, groups: np.ndarray) -> np.ndarray:
-        """Return the standard error of a quantity from its values in the groups."""
-        spread: np.ndarray = groups.std(axis=0, ddof=1)
-        return spread / math.sqrt(len(groups))
+    def error(self, quantity: Callable[[States], np.ndarray]) -> np.ndarray:
+        """Return the error of a quantity by replicas and the atoms of the spectrum."""
+        spread = _standard_error(quantity(self.groups))
+        if self.gathering is None:
+            return spread
+        fine, coarse = quantity(self.gathering.states)
+        return np.hypot(spread, fine - coarse)
 
     @property
     def standard(self) -> Worth:
         """Standard errors over replicas and nodes."""
         own = zip(self.worths, self.node_errors, strict=True)
-        return Worth(*(np.hypot(self.error(groups), nodes) for groups, nodes in own))
+        return Worth(*(np.hypot(_standard_error(groups), nodes) for groups, nodes in own))
 
     @property
-    def numerical(self) -> Float[np.ndarray, " states"]:
-        """Error of the test error, by replicas, nodes and atoms of the spectrum."""
-        return np.hypot(self.standard.test_error, self.gathering_error)
+    def numerical(self) -> Worth:
+        """Errors by replicas, nodes and atoms of the spectrum."""
+        if self.gathering is None:
+            return self.standard
+        both = zip(self.standard, self.gathering.worth_error, strict=True)
+        return Worth(*(np.hypot(*errors) for errors in both))
+
+
+def _standard_error(groups: np.ndarray) -> np.ndarray:
+    spread: np.ndarray = groups.std(axis=0, ddof=1)
+    return spread / math.sqrt(len(groups))
 
 
 def follow(task: Task, trained: Descent | Model, asked: Asked, replicas: Replicas) -> Followed:
     """Return a descent, from as many replicas as are asked for."""
-    plan, gathering_error = gathered_plan(
+    plan, gathering = gathered_plan(
         task, trained, asked.tolerance if asked.replicas is None else None
     )
     notes = broken_symmetry(plan, asked.tolerance) if isinstance(trained, Descent) else ()
     courses = list(replicas.run(plan, range(asked.replicas or FIRST_REPLICAS)))
     while True:
-        found = _followed(plan, courses, gathering_error, asked.tolerance)
+        found = _followed(plan, courses, gathering, asked.tolerance)
         more = _wanted(found, asked.tolerance) - len(courses)
         # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
         if asked.replicas is not None or notes or more <= 0:
@@ -132,44 +142,56 @@ def follow(task: Task, trained: Descent | Model, asked: Asked, replicas: Replica
 
 def mean_states(courses: Sequence[States]) -> States:
     """Return the mean of courses, as far as all of them go."""
-    return _together(courses).each(lambda x: x.mean(axis=0))
-
-
-def _together(courses: Sequence[States]) -> States:
-    states = min(len(one.loss) for one in courses)
-    parts = zip(*courses, strict=True)
-    return States(*(np.stack([x[:states] for x in part]) for part in parts))
+    return together(courses).each(lambda x: x.mean(axis=0))
 
 
 def _followed(
-    plan: Plan, courses: list[States], gathering_error: np.ndarray, tolerance: float
+    plan: Plan, courses: list[States], gathering: Gathering | None, tolerance: float
 ) -> Followed:
-    training, together = plan.training, _together(courses)
+    training, all_courses = plan.training, together(courses)
     places = np.array_split(np.arange(len(courses)), min(_GROUPS, len(courses)))
-    groups = together.each(lambda x: np.stack([x[own].mean(axis=0) for own in places]))
-    reached = together.loss.shape[1]
+    groups = all_courses.each(lambda x: np.stack([x[own].mean(axis=0) for own in places]))
+    reached = all_courses.loss.shape[1]
     known = _known(groups)
+    if gathering is not None:
+        known = min(known, gathering.states.loss.shape[1])
+        gathering = gathering.until(known)
     groups = groups.each(lambda x: x[:, :known])
-    states = together.each(lambda x: x[:, :known].mean(axis=0))
-    worth = functools.partial(worth_of, training.network, training.law)
-    flat = groups.each(lambda x: x.reshape(-1, *x.shape[2:]))
-    own, all_nodes = worth(flat), [worth(states, scramble) for scramble in range(SCRAMBLES)]
-    scrambles = Worth(*map(np.array, zip(*all_nodes, strict=True)))
+    states = all_courses.each(lambda x: x[:, :known].mean(axis=0))
+    flat = groups.each(lambda x: x.reshape(len(x) * known, *x.shape[2:]))
+    own = worth_of(training.network, training.law, flat)
+    scrambles = _on_nodes(training, states, tolerance)
     found = Followed(
         plan,
         len(courses),
         states,
         groups,
-        Worth(*(x.mean(axis=0) for x in scrambles)),
-        Worth(*(x.reshape(len(places), -1) for x in own)),
-        Worth(*(x.std(axis=0, ddof=1) / math.sqrt(SCRAMBLES) for x in scrambles)),
-        gathering_error[:known],
+        scrambles.each(lambda x: x.mean(axis=0)),
+        own.each(lambda x: x.reshape(len(places), known)),
+        scrambles.each(_standard_error),
+        gathering,
         Status(StatusCode.CONVERGED),
     )
     diverges = max(len(one.loss) for one in courses) <= training.steps
     return dataclasses.replace(
         found, status=_status(found, diverges and known == reached, tolerance)
     )
+
+
+def _on_nodes(training: Training, states: States, tolerance: float) -> Worth:
+    """Return what states are worth, with an axis for scrambles of nodes in front.
+
+    Scrambles are doubled until twice their standard error is half of what is allowed.
+    """
+    worths: list[Worth] = []
+    while True:
+        numbers = range(len(worths), max(2 * len(worths), SCRAMBLES))
+        worths += [worth_of(training.network, training.law, states, i) for i in numbers]
+        found = Worth(*map(np.array, zip(*worths, strict=True)))
+        errors = found.test_error
+        excess = _excess(errors.mean(axis=0), _standard_error(errors), tolerance)
+        if excess <= 0.5 or len(worths) >= MOST_SCRAMBLES:
+            return found
 
 
 def _known(groups: States) -> int:
@@ -194,10 +216,10 @@ def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
     if diverges:
         what = f"The descent diverges at step {known}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
-    excess = _excess(found, found.numerical, tolerance)
+    excess = _excess(found.worth.test_error, found.numerical.test_error, tolerance)
     if known > steps and excess <= 1:
         return Status(StatusCode.CONVERGED)
-    text = f"Twice the numerical error is {2 * found.numerical.max():.2e}"
+    text = f"Twice the numerical error is {2 * found.numerical.test_error.max():.2e}"
     needed = 1.1 * excess * tolerance
     text += f"; ask for a tolerance of {needed:.1e}." if tolerance < needed < 1 else "."
     if known <= steps:
@@ -208,9 +230,9 @@ def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
     return Status(StatusCode.TOLERANCE_NOT_REACHED, text)
 
 
-def _excess(found: Followed, errors: np.ndarray, tolerance: float) -> float:
+def _excess(test_error: np.ndarray, errors: np.ndarray, tolerance: float) -> float:
     """Return how many times twice an error is above what is allowed, at worst."""
-    allowed = [allowed_error(float(value), tolerance) for value in found.worth.test_error]
+    allowed = [allowed_error(float(value), tolerance) for value in test_error]
     return float(np.max(2 * errors / np.maximum(allowed, 1e-300)))
 
 
@@ -220,5 +242,5 @@ def _wanted(found: Followed, tolerance: float) -> int:
         return found.replicas
     if found.replicas >= MOST_REPLICAS:
         return found.replicas
-    ratio = max(_excess(found, found.standard.test_error, tolerance), 1.0) ** 2
+    ratio = max(_excess(found.worth.test_error, found.standard.test_error, tolerance), 1.0) ** 2
     return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * found.replicas / _GROUPS))

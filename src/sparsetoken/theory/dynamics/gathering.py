@@ -2,53 +2,86 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from jaxtyping import Float
 
 from sparsetoken.concepts import Task
 from sparsetoken.descents import Descent
 from sparsetoken.models import Model
-from sparsetoken.theory.dynamics.outcomes import worth_of
+from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
 from sparsetoken.theory.dynamics.plan import Plan, plan_of
-from sparsetoken.theory.dynamics.replica import run_replica
+from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.spectrum import ATOMS, mixing
 from sparsetoken.validation import InvalidInput
 
 MOST_ATOMS = 32
 
 
+class Gathering(NamedTuple):
+    """One replica with all atoms and with half as many.
+
+    Attributes
+    ----------
+    states : States
+        With an axis of size 2 in front.
+    worth : Worth
+        Of them, of shape (2, states).
+    """
+
+    states: States
+    worth: Worth
+
+    def until(self, known: int) -> Gathering:
+        """Return the first states."""
+        return Gathering(
+            self.states.each(lambda x: x[:, :known]), self.worth.each(lambda x: x[:, :known])
+        )
+
+    @property
+    def worth_error(self) -> Worth:
+        """By how much half as many atoms change what the weights are worth."""
+        return self.worth.each(lambda x: np.abs(x[0] - x[1]))
+
+
 def gathered_plan(
     task: Task, trained: Descent | Model, tolerance: float | None
-) -> tuple[Plan, Float[np.ndarray, " states"]]:
-    """Return the plan of a descent, and the error of its test errors by the atoms.
+) -> tuple[Plan, Gathering | None]:
+    """Return the plan of a descent, and what tells the error of gathered eigenvalues.
 
-    The atoms are doubled until the error is half the tolerance, where there is one, or memory ends.
+    The atoms are doubled until the error of the test error is half the tolerance, where there is
+    one, or memory ends.
     """
     plan = plan_of(task, trained)
     if plan.atoms.exact:
-        return plan, np.zeros(plan.training.steps + 1)
-    count, error = ATOMS, _error(plan, plan_of(task, trained, ATOMS // 2))
-    while tolerance is not None and error.max() > tolerance / 2 and count < MOST_ATOMS:
+        return plan, None
+    count, both = ATOMS, _both(plan, plan_of(task, trained, ATOMS // 2))
+    while (
+        tolerance is not None
+        and both.worth_error.test_error.max() > tolerance / 2
+        and count < MOST_ATOMS
+    ):
         count *= 2
         try:
             finer = plan_of(task, trained, count)
         except InvalidInput:  # no memory for more
             break
-        error = _error(finer, plan)
+        both = _both(finer, plan)
         plan = finer
-    return plan, error
+    return plan, both
 
 
-def _error(plan: Plan, coarse: Plan) -> Float[np.ndarray, " states"]:
-    """Return by how much half as many atoms change the test errors of one replica.
+def _both(plan: Plan, coarse: Plan) -> Gathering:
+    """Return one replica with the atoms of two plans.
 
-    Both see the same normals, so that the difference is sharp. It is a bound: the error of an atom
-    falls as the square of the distances in it.
+    Both see the same normals, so that the difference is sharp. It is a bound of the error, which
+    falls as the square of the distances in an atom.
     """
-    both = plan, coarse._replace(mixing=mixing(coarse.atoms, plan.atoms), size=plan.size)
-    network, law = plan.training.network, plan.training.law
-    fine, rough = (worth_of(network, law, run_replica(one, 0)).test_error for one in both)
-    found = np.zeros(plan.training.steps + 1)
-    known = min(len(fine), len(rough))
-    found[:known] = np.abs(fine[:known] - rough[:known])
-    return found
+    coarse = coarse._replace(mixing=mixing(coarse.atoms, plan.atoms), size=plan.size)
+    courses = [run_replica(one, 0) for one in (plan, coarse)]
+    states = together(courses)
+    worths = [worth_of(plan.training.network, plan.training.law, one) for one in courses]
+    known = states.loss.shape[1]
+    return Gathering(
+        states, Worth(*(np.stack([x[:known] for x in part]) for part in zip(*worths, strict=True)))
+    )

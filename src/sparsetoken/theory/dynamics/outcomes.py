@@ -37,6 +37,10 @@ class Worth(NamedTuple):
     test_error: np.ndarray
     attended: np.ndarray
 
+    def each(self, function: Callable[[np.ndarray], np.ndarray]) -> Worth:
+        """Return a function of each array."""
+        return Worth(*map(function, self))
+
 
 class _Nodes(NamedTuple):
     """New bags of each kind: normals of what is drawn, uniforms for Genz's products, and orders.

@@ -44,6 +44,13 @@ class States(NamedTuple):
         return States(*map(function, self))
 
 
+def together(courses: Sequence[States]) -> States:
+    """Return courses along an axis in front, as far as all of them go."""
+    states = min(len(one.loss) for one in courses)
+    parts = zip(*courses, strict=True)
+    return States(*(np.stack([x[:states] for x in part]) for part in parts))
+
+
 @with_x64
 def run_replica(plan: Plan, replica: int) -> States:
     """Return the course of a replica.
@@ -53,9 +60,7 @@ def run_replica(plan: Plan, replica: int) -> States:
     noise of the whole. A descent that diverges has fewer states than steps.
     """
     courses = [course(plan, replica, halves) for halves in ((0, 1), (0,), (1,))]
-    shortest = min(len(one.loss) for one in courses)
-    whole, one, other = (path.each(lambda x: x[:shortest]) for path in courses)
-    return States(*(2 * w - 0.5 * (a + b) for w, a, b in zip(whole, one, other, strict=True)))
+    return together(courses).each(lambda x: 2 * x[0] - 0.5 * (x[1] + x[2]))
 
 
 def course(
@@ -135,10 +140,13 @@ class _Population:
 
     def _fresh(self, rows: int) -> Iterable[np.ndarray]:
         """Yield normals for each atom."""
-        mixing = np.eye(len(self._atoms.shares)) if self._mixing is None else self._mixing
-        for row in mixing:
-            own = [scale * self._drawn(rows) for scale in row[row > 0]]
-            yield own[0] if len(own) == 1 else np.sum(own, axis=0)
+        if self._mixing is None:
+            yield from (self._drawn(rows) for _ in self._atoms.shares)
+        else:
+            finer = [self._drawn(rows) for _ in self._mixing.T]
+            for row in self._mixing:
+                used = np.flatnonzero(row)
+                yield np.sum([row[i] * finer[i] for i in used], axis=0)
 
     def _drawn(self, rows: int) -> np.ndarray:
         parts = [half.take(rows) for half in self._normals]

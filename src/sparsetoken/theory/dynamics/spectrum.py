@@ -14,6 +14,8 @@ from sparsetoken.validation import InvalidInput
 ATOMS = 8
 """Into which a spectrum of more eigenvalues is gathered."""
 
+_ROUNDING = 1e-10  # of the largest eigenvalue: those that differ by less are one
+
 
 class Atoms(NamedTuple):
     """Blocks of directions in which the tokens have the same variances.
@@ -90,15 +92,16 @@ def _gathered(
     cuts are unions of those of more.
     """
     points = np.stack([within, between], axis=1)
+    alike = _ROUNDING * points.max()
     parts = [np.arange(len(within))]
     while len(parts) < most:
         ranges = np.array([np.ptp(points[own], axis=0) for own in parts])
         part, axis = np.unravel_index(np.argmax(ranges), ranges.shape)
-        if not ranges[part, axis]:
+        if ranges[part, axis] <= alike:
             break
         own = parts[part]
         values = points[own, axis]
-        above = values > (values.min() + values.max()) / 2
+        above = values > (values.min() + values.max() + alike) / 2
         parts[part] = own[~above]
         parts.append(own[above])
     parts.sort(key=lambda own: tuple(points[own[0]]))
@@ -112,5 +115,5 @@ def _gathered(
         np.bincount(group, between) / count,
         np.bincount(group, signal)[:, None],
         group,
-        exact=all(np.ptp(points[own], axis=0).max() == 0 for own in parts),
+        exact=all(np.ptp(points[own], axis=0).max() <= alike for own in parts),
     )
