@@ -66,6 +66,23 @@ def test_types_and_shapes(dtype):
     assert np.issubdtype(y.dtype, np.integer)
 
 
+@pytest.mark.parametrize(
+    ("n", "signals", "message"),
+    [
+        (-1, SIGNALS, "n must be an integer"),
+        (2.0, SIGNALS, "n must be an integer"),
+        (2, SIGNALS[0], "shape (2, d)"),
+        (2, SIGNALS[:1], "shape (2, d)"),
+        (2, SIGNALS.T, "shape (2, d)"),
+        (2, SIGNALS[:, :1], "d >= 2"),
+    ],
+)
+def test_samples_of_wrong_sizes(n, signals, message):
+    with pytest.raises(InvalidInput) as raised:
+        TASK.sample(n, signals, np.random.default_rng(0))
+    assert message in str(raised.value)
+
+
 def test_laws():
     law = law_of(TASK)
     assert (law.outputs, law.targets) == (3, (2, 0, 1))

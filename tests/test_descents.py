@@ -13,6 +13,13 @@ TWO = st.networks.Softmax(heads=2)  # q1, q2, w1, w2
 RAMP = [1.0, 2.0, 3.0]
 
 
+class _Unhashable:
+    __hash__ = None
+
+    def __call__(self, scores, y):
+        return (scores - y) ** 2
+
+
 def _training(task=PROBLEM, network=TWO, **fields):
     return training_of(task, st.Descent(network, 2.0, 3, **fields))
 
@@ -48,6 +55,21 @@ def test_forms_of_start_and_decay(given, expected):
     # Columns are orthogonal, and those of length 0 take no direction.
     np.testing.assert_array_equal(training.start.T @ training.start, np.diag(np.square(expected)))
     assert len(training.start) == 1 + np.count_nonzero(expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (0.5, np.full((4, 2), 0.5)),
+        ([1.0, 2.0, 3.0, 4.0], np.repeat([[1.0], [2.0], [3.0], [4.0]], 2, axis=1)),
+        (np.arange(8.0).reshape(4, 2), np.arange(8.0).reshape(4, 2)),
+        ({"q": [1.0, -2.0], "w": 0.5}, [[1.0, -2.0], [1.0, -2.0], [0.5, 0.5], [0.5, 0.5]]),
+        ({"q1": 3.0, "q2": 0.0, "w": [0.1, 0.2]}, [[3, 3], [0, 0], [0.1, 0.2], [0.1, 0.2]]),
+    ],
+)
+def test_forms_of_overlaps(given, expected):
+    two = st.ConceptProblem(4, [3.0, 2.0], [[1, 1], [0, 0]], [0.4, 0.6], [1, 0])
+    np.testing.assert_array_equal(_training(two, start_overlaps=given).start[:2].T, expected)
 
 
 def test_defaults_are_those_of_the_network():
@@ -107,7 +129,16 @@ def test_the_descent_of_a_model_is_the_descent_with_the_same_numbers():
         ({"start": {"q": 1.0}}, "no number for w1"),
         ({"start": -0.5}, "start"),
         ({"decay": [0.1] * 5}, "4 numbers"),
+        ({"start": {"q": 1.0, "w": [0.5, 0.5]}}, "one for each name"),
+        ({"start": 1e6}, "at most 100000; got 1000000"),
+        ({"start_overlaps": -1e6}, "at most 100000"),
+        ({"start": 9e4, "start_overlaps": 9e4}, "at most 100000"),
+        ({"start_overlaps": {"q": [0.1, 0.2], "w": 0.0}}, "1 numbers, one for each signal"),
+        ({"start_overlaps": {"q": [[0.1]], "w": 0.0}}, "1 numbers, one for each signal"),
+        ({"decay": {"q": [0.1], "w": [0.1]}}, "one for each name"),
         ({"start_c": [0.0, 1.0]}, "1 numbers: b"),
+        ({"start_c": [-2e5]}, "at most 100000; got 200000"),
+        ({"loss": _Unhashable()}, "lambda scores, y: own(scores, y)"),
         ({"rate_c": [0.1, 0.2]}, "rate_c"),
         ({"momentum": 1.0}, "momentum"),
         ({"batches": 0}, "batches"),
@@ -131,3 +162,29 @@ def test_three_classes_have_the_logistic_loss_or_one_of_ones_own():
 def test_models_without_a_descent_are_refused(given):
     with pytest.raises(InvalidInput, match="JointDescent"):
         training_of(PROBLEM, given)
+
+
+@pytest.mark.parametrize("descend", [st.theory.descend, st.simulation.descend])
+def test_models_are_trained_on_one_signal(descend):
+    with pytest.raises(InvalidInput, match="problem of a model"):
+        descend(CLASSES, st.Attention(st.JointDescent(start_q=0.5)))
+
+
+def test_the_start_of_a_model_is_bounded():
+    with pytest.raises(InvalidInput, match="at most 100000"):
+        training_of(PROBLEM, st.Attention(st.JointDescent(start_w=1e6)))
+
+
+@pytest.mark.parametrize("start", [{"start": 1e5}, {"start_c": [-1e5]}])
+def test_the_largest_start_is_followed(start):
+    found = st.descend(PROBLEM, st.Descent(st.networks.Pooled(), steps=1, **start), replicas=2)
+    assert np.isfinite(found.test_error[0])
+
+
+def test_a_network_that_sees_places_needs_uniform_ones():
+    skewed = st.SparseTokenProblem(4, 1, 3.0, position_law=(0.7, 0.1, 0.1, 0.1))
+    first = st.networks.Network(lambda H, c: H[0, 0], columns=["w"])
+    with pytest.raises(InvalidInput, match="position_law must be None"):
+        _training(skewed, first)
+    assert _training(skewed, st.networks.Gated()).law.length == 4
+    assert _training(network=first).law.length == 4

@@ -84,3 +84,26 @@ def test_the_order_of_tokens():
     assert is_symmetric(st.networks.SelfAttention(), 4, 1)
     assert not is_symmetric(_own(lambda H, c: H[0, 0] - H[1, 0] + c[0]), 4, 1)
     assert not is_symmetric(_own(lambda H, c: jnp.tanh(jnp.arange(4) @ H[:, 1])), 4, 1)
+    cyclic = _own(lambda H, c: (jnp.tanh(H[:, 0]) * jnp.roll(H[:, 1], -1)).sum())
+    found = [is_symmetric(cyclic, length, 1) for length in range(1, 9)]
+    assert found == [True, True] + [False] * 6  # of two tokens each order is a turn
+
+
+@pytest.mark.parametrize(
+    ("token_weights", "symmetric"),
+    [
+        (lambda H, c: H[:, 0], True),
+        (lambda H, c: H[:, 0] + jnp.arange(len(H)), False),
+        (lambda H, c: H[:, 0] * jnp.roll(H[:, 1], -1), False),
+        (lambda H, c: jnp.arange(1.0, len(H) + 1), False),
+    ],
+)
+def test_the_order_of_tokens_that_are_attended(token_weights, symmetric):
+    network = st.networks.Network(GOOD.function, 2, 1, token_weights)
+    assert is_symmetric(network, 4, 1) == symmetric
+
+
+@pytest.mark.parametrize("token_weights", [lambda H, c: H, lambda H, c: np.asarray(H)])
+def test_token_weights_are_one_for_each_token(token_weights):
+    with pytest.raises(InvalidInput, match="token_weights"):
+        check_network(st.networks.Network(GOOD.function, 2, 1, token_weights), LAW, GOOD_LOSS)

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import erf, expit, softmax
 
 import sparsetoken as st
-from sparsetoken.networks import NETWORKS, network_of
+from sparsetoken.networks import network_of
 from sparsetoken.validation import InvalidInput
 
 L = 4
@@ -31,19 +31,19 @@ SETTINGS = list(itertools.product(SIZED, (1, 3)))
 def _plain(network, H, c, K):
     """Return the scores token by token, column by column, as the papers write them."""
     b = c[:K]
-    if network.name == "softmax":
+    if isinstance(network, st.networks.Softmax):
         n = network.heads
         heads = [softmax(network.beta * H[:, h]) for h in range(n)]
         return [sum(heads[h] @ H[:, n + h * K + k] for h in range(n)) + b[k] for k in range(K)]
-    if network.name == "gated":
+    if isinstance(network, st.networks.Gated):
         r, u = network.hidden, c[K:]
         units = [u[j] * np.tanh(H[:, j]) * expit(H[:, r + j]) for j in range(r)]
         return [softmax(sum(units)) @ H[:, 2 * r + k] + b[k] for k in range(K)]
-    if network.name == "self_attention":
+    if isinstance(network, st.networks.SelfAttention):
         r = network.rank
         rows = softmax(H[:, :r] @ H[:, r : 2 * r].T, axis=1)
         return [np.mean(rows @ H[:, 2 * r + k]) + b[k] for k in range(K)]
-    if network.name == "elementwise":
+    if isinstance(network, st.networks.Elementwise):
         x = network.beta * H[:, 0]
         weights = {
             "erf": 1 + erf(x),
@@ -53,7 +53,7 @@ def _plain(network, H, c, K):
             "exp": np.exp(x),
         }
         return [np.mean(weights[network.activation] * H[:, 1 + k]) + b[k] for k in range(K)]
-    if network.name == "pooled":
+    if isinstance(network, st.networks.Pooled):
         return [np.mean(H[:, k]) + b[k] for k in range(K)]
     u = c[K:]  # u1_0, u1_1, ..., u2_0, ...
     units = range(network.hidden)
@@ -120,12 +120,11 @@ def test_names_of_classes():
     assert st.networks.DeepSets(hidden=2).weight_names(1) == ("b", "u1", "u2")
     units = ("u1_0", "u1_1", "u1_2", "u2_0", "u2_1", "u2_2")
     assert st.networks.DeepSets(hidden=2).weight_names(3) == ("b0", "b1", "b2", *units)
-    assert set(NETWORKS) == {network.name for network in SIZED}
 
 
 def test_a_network_of_ones_own():
     own = st.networks.Network(lambda H, c: H[:, 0].sum() * c[0], columns=1, weights=2)
-    assert (own.column_names(1), own.weight_names(1)) == (("c1",), ("w1", "w2"))
+    assert (own.column_names(1), own.weight_names(1)) == (("u1",), ("c1", "c2"))
     H, c = jnp.ones((L, 1)), jnp.array([0.5, 0.0])
     assert own.scores(H, c, 1).shape == (1,)
     assert float(own.scores(H, c, 1)[0]) == 2.0
@@ -142,6 +141,13 @@ class _Module:
 _Module.__module__ = "torch.nn.modules.module"
 
 
+class _Unhashable:
+    __hash__ = None
+
+    def __call__(self, H, c):
+        return H[:, 0].sum()
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -156,6 +162,12 @@ _Module.__module__ = "torch.nn.modules.module"
         (lambda: st.networks.Network(abs, columns=257), "256"),
         (lambda: st.networks.Network(abs, columns=["a", "a"]), "differ"),
         (lambda: st.networks.Network(abs, columns=["a b"]), "differ"),
+        (lambda: st.networks.Network(_Unhashable(), columns=1), "lambda H, c: own(H, c)"),
+        (
+            lambda: st.networks.Network(abs, columns=1, token_weights=_Unhashable()),
+            "lambda H, c: own(H, c)",
+        ),
+        (lambda: st.networks.Network(abs, columns=["a", "a_error"]), "got 'a_error'"),
         (lambda: network_of("softmax"), "Softmax()"),
         (lambda: network_of(_Module()), "jax.numpy"),
     ],
@@ -164,3 +176,19 @@ def test_bad_input(make, message):
     with pytest.raises(InvalidInput) as raised:
         make()
     assert message in str(raised.value)
+
+
+def test_further_weights_hide_nothing_in_tables():
+    def network(name):
+        return st.networks.Network(lambda H, c: H[:, 0].mean() + c[0], ["q"], [name])
+
+    problem = st.SparseTokenProblem(3, 1, strength=[2.0, 3.0], positive_rate=[0.4, 0.5])
+    descent = st.Descent(network("b"), alpha=[1.0, 2.0], steps=1)
+    found = st.descend(problem, descent, tolerance=0.1, replicas=2)
+    sampled = st.simulation.descend(problem, descent, dimension=20, trials=2)
+    taken = {*found.to_frame().columns, *sampled.to_frame().columns, *found.coords} - {"b"}
+    assert {"test_error", "step", "alpha", "norm_q", "b_error", "message"} <= taken
+    for name in taken:
+        with pytest.raises(InvalidInput, match="tables of results"):
+            network(name)
+    assert network("error").weights == ("error",)

@@ -148,7 +148,17 @@ class ConceptProblem:
         -------
         tokens : array of shape (n, L, d)
         classes : array of shape (n,), in {0, ..., K - 1}
+
+        Raises
+        ------
+        InvalidInput
+            If n is no integer >= 0, or the signals have another shape.
         """
+        integer("n", n, 0)
+        signals, P = np.asarray(signals), len(self.strengths)
+        if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
+            legal = f"of shape ({P}, d) with d >= {P}, one row for each of the strengths"
+            raise InvalidInput("signals", legal, f"shape {signals.shape}")
         L, counts = self.length, np.array(self.patterns)
         kinds = rng.choice(len(counts), size=n, p=np.array(self.rates) / sum(self.rates))
         holders = np.full((len(counts), L), -1)  # the signal of each token, before they are mixed

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.concepts import Task, TaskLaw, law_of
+from sparsetoken.concepts import ConceptProblem, Task, TaskLaw, law_of
 from sparsetoken.models import Attention, Elementwise, Model, entry_of
-from sparsetoken.networks import Architecture, Softmax, network_of
+from sparsetoken.networks import Architecture, Softmax, network_of, require_hashable
 from sparsetoken.networks import Elementwise as ElementwiseNetwork
 from sparsetoken.parameters import LOADS, SIZES, Linear, Log, Range, parameter, value
+from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import (
     MOST_BATCHES,
     MOST_STEPS,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from sparsetoken.losses import Loss
 
 __all__ = ["Descent", "Training", "stem_of", "training_of"]
+
+LARGEST_START = 1e5  # of lengths and further weights: descents end where they exceed 1e6
 
 
 def _by_column(name: str, low: float = 0.0) -> Callable[[Any], Any]:
@@ -56,8 +59,10 @@ def _start(given: Any) -> Any:
 def _loss(given: Any) -> Any:
     from sparsetoken.losses import Loss
 
-    own = callable(given) and not isinstance(given, (type, Loss))
-    return given if own else smooth_loss(given)
+    if not callable(given) or isinstance(given, (type, Loss)):
+        return smooth_loss(given)
+    require_hashable("loss", given, "scores, y")
+    return given
 
 
 @value
@@ -115,20 +120,23 @@ class Descent:
     )
     start: Any = parameter(
         "lengths of the columns before the first step, where they are orthogonal to the signals "
-        "and to one another; by default lengths that break the symmetries of the network",
+        "and to one another, at most 1e5; by default lengths that break the symmetries of the "
+        "network",
         default=None,
         find=_start,
         kind="float, array or mapping, optional",
     )
     start_overlaps: Any = parameter(
         "overlaps of the columns with the signals before the first step, beside their random "
-        "parts of the lengths of the start; also an array of shape (columns, signals)",
+        "parts of the lengths of the start; also an array of shape (columns, signals), or in a "
+        "mapping one number for each signal",
         default=0.0,
         find=_by_column("start_overlaps", -LARGEST_VALUE),
         kind="float, array or mapping",
     )
     start_c: Any = parameter(
-        "further weights before the first step; by default those of the network",
+        "further weights before the first step, at most 1e5 in size; by default those of the "
+        "network",
         default=None,
         find=_numbers_or_none("start_c"),
         kind="sequence of floats, optional",
@@ -150,9 +158,9 @@ class Descent:
         range=Range(least=1, most=MOST_BATCHES),
     )
     loss: Any = parameter(
-        "loss whose gradient all steps follow: a word, a Loss of two classes, or a function of "
-        "the scores and the class, written with jax.numpy. Logistic is cross-entropy for K > 2 "
-        "classes",
+        "loss whose gradient all steps follow: a word, a Loss of two classes, or a function "
+        "written with jax.numpy. Of two classes it takes the score, a number, and y in {-1, 1}; "
+        "of K > 2 the K scores and the class in {0, ..., K - 1}. Logistic is then cross-entropy",
         r"\ell",
         default="logistic",
         choices=SMOOTH_LOSSES,
@@ -183,7 +191,7 @@ class Training(NamedTuple):
     loss : Loss or callable
     alpha : float
     rates : array of shape (steps, m)
-    rates_c, momentum : arrays of shape (steps, C) and (steps,)
+    rates_c, momentum : arrays of shape (steps,)
     decay : array of shape (m,)
     batches : int
     start : array of shape (P + r, m)
@@ -237,12 +245,24 @@ def training_of(task: Task, trained: Descent | Model) -> Training:
     Raises
     ------
     InvalidInput
-        If lengths, rates or further weights do not fit the network, the loss does not fit the
-        task, or the network is none.
+        If lengths, rates or further weights do not fit the network or are too large at the start,
+        the loss or the network does not fit the task, or a model is to be trained on several
+        signals.
     """
     law = law_of(task)
-    if isinstance(trained, Model):
-        return _of_model(law, trained)
+    found = _of_model(task, trained) if isinstance(trained, Model) else _of_descent(law, trained)
+    for name, sizes in (
+        ("lengths of the columns at the start", np.linalg.norm(found.start, axis=0)),
+        ("further weights at the start, in size,", np.abs(found.start_c)),
+    ):
+        if sizes.max(initial=0.0) > LARGEST_START:
+            raise InvalidInput(name, f"at most {LARGEST_START:g}", float(sizes.max()))
+    if isinstance(task, SparseTokenProblem) and task.position_law is not None:
+        _require_symmetric(found, task)
+    return found
+
+
+def _of_descent(law: TaskLaw, trained: Any) -> Training:
     if not isinstance(trained, Descent):
         remedy = "Write st.Descent(st.networks.Softmax()), for example."
         raise InvalidInput("model", "a model with a JointDescent, or a Descent", trained, remedy)
@@ -256,7 +276,7 @@ def training_of(task: Task, trained: Descent | Model) -> Training:
     overlaps = _overlaps(trained.start_overlaps, names, len(law.strengths))
     start_c = trained.network.start(law.outputs) if trained.start_c is None else trained.start_c
     if np.shape(start_c) != (len(weights),):
-        legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "empty"
+        legal = f"{len(weights)} numbers: {', '.join(weights)}" if weights else "None"
         raise InvalidInput("start_c", legal, start_c)
     found = Training(
         law,
@@ -275,7 +295,21 @@ def training_of(task: Task, trained: Descent | Model) -> Training:
     return found
 
 
-def _of_model(law: TaskLaw, model: Model) -> Training:
+def _require_symmetric(training: Training, problem: SparseTokenProblem) -> None:
+    """Raise `InvalidInput` where places count: bags are followed with uniform places."""
+    from sparsetoken.network_checks import is_symmetric  # with JAX
+
+    law = training.law
+    if not is_symmetric(training.network, law.length, law.outputs):
+        remedy = "This network sees the order of tokens; its course is that of uniform places."
+        raise InvalidInput("position_law", "None", problem.position_law, remedy)
+
+
+def _of_model(task: Task, model: Model) -> Training:
+    if isinstance(task, ConceptProblem):
+        remedy = "Train st.Descent(st.networks.Softmax()), for example."
+        raise InvalidInput("problem of a model", "a SparseTokenProblem", task, remedy)
+    law = law_of(task)
     entry_of(model)
     descent = model.query
     if not isinstance(descent, JointDescent):
@@ -329,7 +363,10 @@ def _require_loss(law: TaskLaw, loss: Any) -> Any:
 def _each(name: str, given: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " m"]:
     """Return one number for each column."""
     if _is_mapping(given):
-        return np.array(_of_names(name, given, columns), dtype=float)
+        numbers = _of_names(name, given, columns)
+        if any(map(np.ndim, numbers)):
+            raise InvalidInput(name, f"{_legal(columns)}, one for each name", dict(given))
+        return np.array(numbers)
     array = np.asarray(given, dtype=float)
     if array.shape not in ((), (len(columns),)):
         raise InvalidInput(name, _legal(columns), given)
@@ -338,9 +375,15 @@ def _each(name: str, given: Any, columns: tuple[str, ...]) -> Float[np.ndarray, 
 
 def _overlaps(given: Any, columns: tuple[str, ...], signals: int) -> Float[np.ndarray, "m P"]:
     shape = (len(columns), signals)
-    if not _is_mapping(given) and np.shape(given) == shape:
-        return np.array(given, dtype=float)
-    return np.repeat(_each("start_overlaps", given, columns)[:, None], signals, axis=1)
+    if not _is_mapping(given):
+        if np.shape(given) == shape:
+            return np.array(given)
+        return np.repeat(_each("start_overlaps", given, columns)[:, None], signals, axis=1)
+    rows = _of_names("start_overlaps", given, columns)
+    if any(np.shape(row) not in ((), (signals,)) for row in rows):
+        legal = f"a number for each column, or {signals} numbers, one for each signal"
+        raise InvalidInput("start_overlaps", legal, dict(given))
+    return np.array([np.broadcast_to(row, signals) for row in rows])
 
 
 def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndarray, "T m"]:

@@ -52,12 +52,7 @@ def _check(network: Network, length: int, outputs: int) -> None:
             return network.scores(H, c, outputs)
 
         where = f"at H of shape ({length}, {m}) and c of shape ({C},)"
-        try:
-            shape = jax.eval_shape(scores, H[0], c[0]).shape
-        except Exception as error:  # whatever the function raises
-            got = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            legal = f"written with jax.numpy, and defined {where}"
-            raise InvalidInput(name, legal, got, FROM_TORCH) from error
+        shape = _shape(name, scores, H[0], c[0], where)
         if shape != (outputs,):
             legal = f"a number {where}" if outputs == 1 else f"of shape ({outputs},) {where}"
             raise InvalidInput(name, legal, f"shape {shape}")
@@ -75,11 +70,34 @@ def _check(network: Network, length: int, outputs: int) -> None:
         if not np.any(slopes):
             remedy = "Descent moves nothing; replace sign, round or argmax by smooth functions."
             raise InvalidInput(name, "differentiable", "a derivative of 0 everywhere", remedy)
+        if network.token_weights is not None:
+            name = "token_weights of the network"
+            shape = _shape(name, network.token_weights, H[0], c[0], where)
+            if shape != (length,):
+                raise InvalidInput(name, f"of shape ({length},) {where}", f"shape {shape}")
+
+
+def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) -> tuple[int, ...]:
+    """Return the shape of a value of a function, or raise `InvalidInput` if there is none."""
+    try:
+        shape: tuple[int, ...] = jax.eval_shape(function, H, c).shape
+    except Exception as error:  # whatever the function raises
+        legal = f"written with jax.numpy, and defined {where}"
+        raise InvalidInput(name, legal, _first_line(error), FROM_TORCH) from error
+    return shape
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
 @functools.lru_cache(maxsize=64)
 def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
-    """Return whether the order of the tokens plays no part."""
+    """Return whether the order of the tokens plays no part.
+
+    Then a permutation of the tokens leaves the scores, and permutes the weights of the tokens.
+    The swap of two neighbours and the turn by one place generate all permutations.
+    """
     if not isinstance(network, Network):
         return True
     with jax.enable_x64(True):
@@ -87,9 +105,16 @@ def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
         H = rng.standard_normal((_POINTS, length, len(network.columns)))
         c = rng.standard_normal((_POINTS, len(network.weights)))
         scores = jax.vmap(lambda H, c: network.scores(H, c, outputs))
-        here, mixed = scores(H, c), scores(H[:, rng.permutation(length)], c)
-        turned = scores(np.roll(H, 1, axis=1), c)
-        return bool(jnp.allclose(here, mixed) and jnp.allclose(here, turned))
+        weights = jax.vmap(network.attention)
+        places = np.arange(length)
+        for order in (np.append(places[:2][::-1], places[2:]), np.roll(places, 1)):
+            mixed = H[:, order]
+            alike = jnp.allclose(scores(mixed, c), scores(H, c))
+            if alike and network.token_weights is not None:
+                alike = jnp.allclose(weights(mixed, c), weights(H, c)[:, order])
+            if not alike:
+                return False
+        return True
 
 
 @functools.lru_cache(maxsize=64)
@@ -100,8 +125,7 @@ def _check_loss(loss: Callable[[Any, Any], Any], law: TaskLaw) -> None:
         try:
             slopes = [jax.grad(of_sample)(scores, jnp.asarray(float(y))) for y in law.targets]
         except Exception as error:
-            got = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
             legal = "a function of (scores, class) written with jax.numpy, whose value is a number"
-            raise InvalidInput("loss", legal, got) from error
+            raise InvalidInput("loss", legal, _first_line(error)) from error
         if not np.isfinite(slopes).all():
             raise InvalidInput("loss", "differentiable", "a derivative of nan or inf")

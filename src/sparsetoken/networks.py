@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from sparsetoken.parameters import POSITIVE, Linear, Log, Range, parameter, value
 from sparsetoken.validation import InvalidInput, integer
@@ -39,14 +39,7 @@ class Architecture(abc.ABC):
     """What descent needs to know of a network.
 
     ``outputs`` is 1 for two classes, whose score is then a number, and K for K > 2 classes.
-
-    Attributes
-    ----------
-    name : str
-        The word that the command line uses.
     """
-
-    name: ClassVar[str] = ""
 
     @abc.abstractmethod
     def column_names(self, outputs: int) -> tuple[str, ...]:
@@ -107,8 +100,6 @@ class WeightedSum(Architecture):
     Its columns are those that the weights of the tokens depend on, then the readouts w.
     """
 
-    readout_length: ClassVar[float] = 0.3
-
     def queries(self) -> tuple[str, ...]:
         """Return the names of the columns that the weights of the tokens depend on."""
         return ()
@@ -132,7 +123,7 @@ class WeightedSum(Architecture):
         return tuple(range(first, first + outputs))
 
     def lengths(self, outputs: int) -> tuple[float, ...]:
-        return (*self.query_lengths(), *(self.readout_length for _ in range(outputs)))
+        return (*self.query_lengths(), *(0.3,) * outputs)
 
     def scores(self, H: Any, c: Any, outputs: int) -> Any:
         readouts = H[:, len(self.queries()) :]
@@ -163,7 +154,6 @@ class Softmax(Architecture):
     ('q1', 'q2', 'w1', 'w2')
     """
 
-    name: ClassVar[str] = "softmax"
     heads: int = _units("heads, each with a query and a readout of its own", 1)
     beta: float = _temperature()
 
@@ -210,7 +200,6 @@ class Gated(WeightedSum):
     ('v1', 'v2', 'g1', 'g2', 'w')
     """
 
-    name: ClassVar[str] = "gated"
     hidden: int = _units("hidden units of the gate", 2)
 
     def queries(self) -> tuple[str, ...]:
@@ -247,7 +236,6 @@ class SelfAttention(Architecture):
     ('Q1', 'Q2', 'K1', 'K2', 'V')
     """
 
-    name: ClassVar[str] = "self_attention"
     rank: int = _units("rank of the matrix of queries and keys", 2)
 
     def column_names(self, outputs: int) -> tuple[str, ...]:
@@ -288,7 +276,6 @@ class Elementwise(WeightedSum):
     ('q', 'w')
     """
 
-    name: ClassVar[str] = "elementwise"
     activation: str = parameter(
         "weights of the tokens: erf (1 + erf), sigmoid, tanh, linear (1 + x) or exp",
         r"\phi",
@@ -329,8 +316,6 @@ class Pooled(WeightedSum):
     ('w',)
     """
 
-    name: ClassVar[str] = "pooled"
-
     def attention(self, H: Any, c: Any) -> Any:
         import jax.numpy as jnp
 
@@ -351,7 +336,6 @@ class DeepSets(Architecture):
     ('v1', 'v2')
     """
 
-    name: ClassVar[str] = "deep_sets"
     hidden: int = _units("hidden units of each token", 2)
 
     def column_names(self, outputs: int) -> tuple[str, ...]:
@@ -376,28 +360,53 @@ class DeepSets(Architecture):
 
 
 def _function(given: Any) -> Callable[..., Any]:
-    if is_torch(given):
-        raise InvalidInput("function of a network", "a function of (H, c)", given, FROM_TORCH)
-    if not callable(given):
-        raise InvalidInput("function of a network", "a function of (H, c)", given)
+    if not callable(given) or is_torch(given):
+        remedy = FROM_TORCH if is_torch(given) else ""
+        raise InvalidInput("function of a network", "a function of (H, c)", given, remedy)
+    require_hashable("function of a network", given, "H, c")
     return given
 
 
-def _names_of(stem: str) -> Callable[[Any], tuple[str, ...]]:
+def _optional_function(given: Any) -> Callable[..., Any] | None:
+    return None if given is None else _function(given)
+
+
+def require_hashable(name: str, given: Any, arguments: str) -> None:
+    """Raise `InvalidInput` unless what is compiled for a function can be found by it."""
+    try:
+        hash(given)
+    except TypeError:
+        remedy = f"Wrap it in a lambda: lambda {arguments}: own({arguments})."
+        raise InvalidInput(name, "hashable", given, remedy) from None
+
+
+def _names_of(what: str, stem: str, reserved: str) -> Callable[[Any], tuple[str, ...]]:
+    """Return what makes names of a number or of words, none of which matches a pattern."""
+    title = f"{what} of a network"
+
     def names(given: Any) -> tuple[str, ...]:
         if not isinstance(given, (list, tuple)):
-            count = integer(f"{stem} of a network", given, 0, MOST_COLUMNS)
-            return tuple(f"{stem[0]}{i + 1}" for i in range(count))
+            count = integer(title, given, 0, MOST_COLUMNS)
+            return tuple(f"{stem}{i + 1}" for i in range(count))
         words = all(isinstance(name, str) and re.fullmatch(r"\w+", name) for name in given)
         if not words or len(set(given)) < len(given):
-            raise InvalidInput(f"{stem} of a network", "words that differ, or a number", given)
+            raise InvalidInput(title, "words that differ, or a number", given)
+        for name in given:
+            if re.fullmatch(reserved, name):
+                legal = "names that tables of results do not use"
+                raise InvalidInput(title, legal, name, "Choose another one.")
         return tuple(given)
 
     return names
 
 
-def _optional_function(given: Any) -> Callable[..., Any] | None:
-    return None if given is None else _function(given)
+_ERRORS = r"\w+_error"
+_COLUMNS_OF_TABLES = (
+    "training_loss|attended|replicas|status|message|step|trial|"
+    "alpha|rate_c|momentum|strength|positive_rate|"  # fields that may hold arrays
+    rf"overlap_\w+|norm_\w+|{_ERRORS}"
+)
+"""Patterns of what tables of courses have beside the further weights, which have columns too."""
 
 
 @value
@@ -414,7 +423,6 @@ class Network(Architecture):
     ('w',)
     """
 
-    name: ClassVar[str] = "custom"
     function: Any = parameter(
         "maps the projections H of one bag, of shape (L, m), and the further weights c to a score, "
         "or to K scores where there are K > 2 classes. It is written with jax.numpy, has a "
@@ -423,14 +431,14 @@ class Network(Architecture):
         kind="callable",
     )
     columns: Any = parameter(
-        "names of the columns of U, or their number",
-        find=_names_of("columns"),
+        "names of the columns of U, or their number: they are then u1, u2, ...",
+        find=_names_of("columns", "u", _ERRORS),
         kind="int or sequence of str",
     )
     weights: Any = parameter(
-        "names of the further weights, or their number",
+        "names of the further weights, or their number: they are then c1, c2, ...",
         default=(),
-        find=_names_of("weights"),
+        find=_names_of("weights", "c", _COLUMNS_OF_TABLES),
         kind="int or sequence of str",
     )
     token_weights: Any = parameter(
@@ -459,12 +467,6 @@ class Network(Architecture):
 
     def attention(self, H: Any, c: Any) -> Any:
         return None if self.token_weights is None else self.token_weights(H, c)
-
-
-NETWORKS: dict[str, type[Architecture]] = {
-    kind.name: kind for kind in (Softmax, Gated, SelfAttention, Elementwise, Pooled, DeepSets)
-}
-"""By name."""
 
 
 def is_torch(given: Any) -> bool:

@@ -90,6 +90,9 @@ def test_a_network_descends_as_in_python():
         "--start",
         "0.4,0.4,0.3",
         "--start-overlaps=-0.1,0,0",
+        "--start-c=-0.3,0.8",
+        "--decay",
+        "0.1,0.2,0.3",
         "--steps",
         2,
         "--alpha",
@@ -106,6 +109,8 @@ def test_a_network_descends_as_in_python():
         rate_c=[1.0, 0.5],
         start=[0.4, 0.4, 0.3],
         start_overlaps=[-0.1, 0.0, 0.0],
+        start_c=[-0.3, 0.8],
+        decay=[0.1, 0.2, 0.3],
         momentum=0.2,
     )
     expected = theory.descend(SparseTokenProblem(4, 1, 2.0), descent, tolerance=0.01)
@@ -113,6 +118,8 @@ def test_a_network_descends_as_in_python():
     assert row["test_error"] == expected.test_error[2]
     assert row["overlap_v"] == expected.weights.overlaps[2, 0, 0]
     assert row["u"] == expected.weights.c[2, 1]
+    first = json.loads(found.stdout)["steps"][0]
+    assert [first["b"], first["u"]] == pytest.approx([-0.3, 0.8])  # a mean over replicas rounds
 
 
 def test_softmax_attention_has_the_numbers_of_the_model():
@@ -152,6 +159,13 @@ def test_a_network_that_diverges_says_at_which_step():
         (["--network", "heads", "--heads", 0], "--heads must be an integer in"),
         (["--network", "self_attention", "--dimension", 4], "dimension (d)"),
         (["--network", "softmax", "--start-overlaps", "1,2,3"], "--start-overlaps must be"),
+        (["--network", "gated", "--start-c", "0,1"], "--start-c must be 3 numbers: b, u1, u2"),
+        (["--network", "softmax", "--start-c", "zero"], "--start-c must be numbers"),
+        (["--network", "softmax", "--start-c", "nan"], "--start-c must be a finite number"),
+        (["--network", "softmax", "--decay", "0,1,2"], "2 numbers with commas between, for the"),
+        (["--network", "softmax", "--decay", -1], "--decay must be a finite number in"),
+        (["--decay", 1], "Add --network softmax"),
+        (["--start-c", 0], "Add --network softmax"),
         (["--rate", 1], "Add --network softmax"),
         (["--rank", 2], "Add --network softmax"),
     ],

@@ -125,6 +125,12 @@ def test_spectra_have_mean_one():
         assert np.mean(task_of(setting, 50).tokens.within) == pytest.approx(1.0)
 
 
+def test_the_claim_names_the_most_labels_that_are_computed():
+    (claim,) = (claim for claim in EXPERIMENT.claims if claim.name == FAILURE)
+    for sizes in EXPERIMENT.sizes.values():
+        assert f"up to n/d = {max(sizes.meeting_alphas):g}," in claim.text
+
+
 def test_words_and_figure(rows, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, rows)
     value = rows.one("theory", "test_error", **PLACE).value
@@ -132,3 +138,5 @@ def test_words_and_figure(rows, sizes, said_of):
         assert f"{value:.4f}" in words[f"Question: {part}"]
     assert f"{rows.one('floor').value:.4f}" in words["Found"]
     assert "d = 100, 4 trials" in words["Setting"]
+    assert "gated networks have those of two units" in words["Setting"]
+    assert "an upper bound of the least" in words["Found"]

@@ -300,13 +300,24 @@ def test_the_exported_page_works_from_a_file(page, tmp_path):
     before = page.locator("#verdict").inner_text()
     page.locator("#p-length-slider").fill("0")
     expect(page.locator("#verdict")).not_to_have_text(before)
-    for view in ("phase", "alignment", "capacity", "descent", "bag"):
+    page.locator("#p-length-slider").fill("1")  # where networks are, too
+    for view in ("phase", "alignment", "capacity", "descent", "networks", "bag"):
         page.locator(f"#tab-{view}").click()
         expect(page.locator("#summary")).to_contain_text(
-            {"capacity": "fit", "descent": "after step"}.get(view, "")
+            {"capacity": "fit", "descent": "after step", "networks": "gated attention"}.get(
+                view, ""
+            )
         )
         expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
     page.locator("#tab-descent").click()
     expect(page.locator("#notes")).to_contain_text("holds the descent on n₁/d = 1 and 4")
+    page.locator("#tab-networks").click()
+    expect(page.locator("#notes")).to_contain_text("holds networks on n₁/d = 1 and 4")
     page.locator("#p-alpha1").fill("4")
     expect(page.locator("#notes")).to_have_text("")
+    page.locator("#numbers summary").click()
+    page.locator("[data-copy=csv]").click()
+    rows = [row.split(",")[0] for row in page.locator("#text").input_value().splitlines()[1:]]
+    assert set(rows) == {"softmax", "heads", "gated"}
+    page.locator("#p-length-slider").fill("0")
+    expect(page.locator("body")).to_contain_text("holds networks at L = 6 and R = 1 alone")

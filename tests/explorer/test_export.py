@@ -69,10 +69,24 @@ def test_capacity_and_descent_are_those_of_the_theory(text):
     assert courses[1]["test_error"] == pytest.approx(course.test_error, abs=1e-5)  # as rounded
 
 
+def test_networks_are_those_of_the_theory(text):
+    found = json.loads(re.search(r'id="boot">(.*?)</script>', text, re.S)[1])["grid"]["networks"]
+    assert found["task"] == {"length": 3, "informative": 1}
+    low, high = found["courses"]["5"]
+    assert (low["alpha1"], high["alpha1"]) == (1.0, 4.0)
+    floor, *courses = high["events"]
+    assert [course["network"] for course in courses] == ["softmax", "heads", "gated"]
+    settings = Settings({"length": 3, "alpha1": 4.0})
+    exact = descend(settings.problem(), settings.networks()["gated"], tolerance=5e-3, replicas=8)
+    assert courses[2]["test_error"] == pytest.approx(exact.test_error, abs=1e-5)  # as rounded
+    assert 0 < floor["test_error"] < min(courses[2]["test_error"])
+
+
 def test_a_full_disk_leaves_the_old_page_and_nothing_beside_it(tmp_path, monkeypatch):
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(written, "_point", lambda settings: {})
     monkeypatch.setattr(written, "_descents", lambda settings: [])
+    monkeypatch.setattr(written, "_networks", lambda settings: [])
     path = tmp_path / "index.html"
     path.write_text("old")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

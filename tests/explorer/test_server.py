@@ -210,7 +210,7 @@ def test_courses_of_networks_are_those_of_descend(client, monkeypatch):
 
     monkeypatch.setattr(views, "NETWORK_REPLICAS", 2)
     values = {"length": 3, "descent_steps": 2, "network_hidden": 1, "network_start": 2.0}
-    *courses, floor = events(client.post("/api/view/networks", json={"settings": values}))
+    floor, *courses = events(client.post("/api/view/networks", json={"settings": values}))
     assert [e["network"] for e in courses] == ["softmax", "heads", "gated", "self_attention"]
     gated = courses[2]
     problem = st.SparseTokenProblem(length=3)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.results import NetworkPath, Weights
+from sparsetoken.validation import InvalidInput
 
 STEPS = {"dims": ("step",), "coords": {"step": np.arange(3)}}
 NAMES = ("q", "w0", "w1")
@@ -41,6 +42,13 @@ def test_best_step_has_the_least_test_error_where_it_is_known():
     assert NetworkPath(
         np.array([np.nan, 0.4, 0.3]), *(np.zeros(3),) * 2, _path().weights, **STEPS
     ).best_step == 2  # fmt: skip
+
+
+def test_no_known_test_error_has_no_best_step():
+    path = _path()
+    unknown = NetworkPath(np.full(3, np.nan), np.zeros(3), np.zeros(3), path.weights, **STEPS)
+    with pytest.raises(InvalidInput, match="computed at one step or more"):
+        _ = unknown.best_step
 
 
 def test_cosines_are_overlaps_over_lengths_and_0_of_a_column_that_is_0():

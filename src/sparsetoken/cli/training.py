@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
@@ -41,7 +42,7 @@ NETWORKS: dict[str, tuple[type[Architecture], tuple[str, ...]]] = {
     "self_attention": (SelfAttention, ("rank",)),
 }
 """The networks, and the options that are fields of each."""
-_OF_ALL = ("rate", "rate_c", "start", "start_overlaps")
+_OF_ALL = ("rate", "rate_c", "start", "start_overlaps", "start_c", "decay")
 _OF_ONE = {name for _, own in NETWORKS.values() for name in own}
 _OF_NETWORKS = {*_OF_ALL, *_OF_ONE} - {"beta"}
 _OF_MODELS = {"model", "activation", *parameters_of(JointDescent)} - parameters_of(Descent).keys()
@@ -92,6 +93,21 @@ def descend(
             "with commas.",
         ),
     ] = "0",
+    start_c: Annotated[
+        str | None,
+        Option(
+            group=_NETWORK,
+            help="Further weights before the first step, with commas: b of softmax, heads and "
+            "self_attention; b, u1, u2, ... of gated; by default those of the network.",
+        ),
+    ] = None,
+    decay: Annotated[
+        str,
+        Option(
+            group=_NETWORK,
+            help="Weight decay of all columns, or one for each with commas.",
+        ),
+    ] = "0",
     tolerance: Annotated[
         float, Option(help="Bound on twice the numerical error at every step.")
     ] = 1e-3,
@@ -126,6 +142,8 @@ def descend(
             rates=_of_columns("--rate", rate, built),
             start=None if start is None else _of_columns("--start", start, built),
             start_overlaps=_of_columns("--start-overlaps", start_overlaps, built, -LARGEST_VALUE),
+            start_c=None if start_c is None else _reals("--start-c", start_c, -math.inf, math.inf),
+            decay=_of_columns("--decay", decay, built),
         )
     from sparsetoken import simulation, theory
     from sparsetoken.results.simulation import standard_error
@@ -183,7 +201,7 @@ def _of_columns(
     name: str, text: str, network: Architecture, low: float = 0.0
 ) -> float | list[float]:
     """Return the number of all columns, or those of each."""
-    entries = [real(name, x, low, LARGEST_VALUE) for x in numbers(name, text, float)]
+    entries = _reals(name, text, low, LARGEST_VALUE)
     columns = network.column_names(outputs=1)
     if len(entries) == 1:
         return entries[0]
@@ -192,6 +210,10 @@ def _of_columns(
         legal = f"a number, or {len(columns)} numbers with commas between, for the columns {each}"
         raise InvalidInput(name, legal, text)
     return entries
+
+
+def _reals(name: str, text: str, low: float, high: float) -> list[float]:
+    return [real(name, x, low, high) for x in numbers(name, text, float)]
 
 
 def _sizes(

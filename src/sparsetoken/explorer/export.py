@@ -11,7 +11,7 @@ import numpy as np
 
 from sparsetoken.explorer.page import page
 from sparsetoken.explorer.settings import PARAMETERS, Settings
-from sparsetoken.explorer.views import capacity, descent, floors, predictions, query
+from sparsetoken.explorer.views import capacity, descent, floors, networks, predictions, query
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.progress import progress_of
 
@@ -24,8 +24,10 @@ GRID: dict[str, tuple[float, ...]] = {
 """What can be moved on a static page."""
 LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
 DESCENT_LOADS = (1.0, 4.0)
-"""n1/d of the courses of descent, which take a second each."""
+"""n1/d of the courses of descent, which take a second each, and of those of networks."""
 DESCENT_KEY = ("length", "informative", "strength")
+NETWORK_EVENTS = 4
+"""The floor, softmax attention, several heads and gated attention: self-attention takes longer."""
 MODELS = ("attention", "pooled", "vectorized", "floor")
 TOLERANCE = 2e-3
 
@@ -60,11 +62,16 @@ def export(folder: Path, grid: dict[str, tuple[float, ...]] | None = None) -> Pa
     points = [Settings(p) for p in places if p["informative"] <= p["length"]]
     found: dict[str, Any] = {}
     descents: dict[str, Any] = {}
+    courses: dict[str, Any] = {}
+    task = {"length": axes["length"][len(axes["length"]) // 2], "informative": 1}
     with progress_of("settings", len(points)) as done:
         for settings in points:
             found[_key(settings, axes)] = _point(settings)
             if _key(settings, DESCENT_KEY) not in descents:
                 descents[_key(settings, DESCENT_KEY)] = _descents(settings)
+            strength = _key(settings, ("strength",))
+            if strength not in courses and all(settings[n] == task[n] for n in task):
+                courses[strength] = _networks(settings)
             done()
     content = {
         "axes": {**axes, "alpha1": LOADS},
@@ -77,6 +84,7 @@ def export(folder: Path, grid: dict[str, tuple[float, ...]] | None = None) -> Pa
         "points": found,
         "descent_key": DESCENT_KEY,
         "descents": descents,
+        "networks": {"task": task, "courses": courses},
     }
     with written_whole(path) as aside:
         aside.write_text(page(content), encoding="utf-8")
@@ -110,4 +118,17 @@ def _descents(settings: Settings) -> list[dict[str, Any]]:
             name: course[name].round(5) for name in ("test_error", "training_loss", "cosine")
         }
         found.append({"alpha1": alpha1, **course, **rounded})
+    return found
+
+
+def _networks(settings: Settings) -> list[dict[str, Any]]:
+    """Return the events of the view of networks at each of `DESCENT_LOADS`."""
+    found = []
+    for alpha1 in DESCENT_LOADS:
+        stream = networks(settings.replace(alpha1=alpha1))
+        events = [
+            {n: x.round(5) if isinstance(x, np.ndarray) else x for n, x in event.items()}
+            for event in itertools.islice(stream, NETWORK_EVENTS)
+        ]
+        found.append({"alpha1": alpha1, "events": events})
     return found

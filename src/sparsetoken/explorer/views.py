@@ -168,8 +168,11 @@ def descent(settings: Settings) -> Events:
 
 
 def networks(settings: Settings) -> Events:
-    """Tell the course of each network in training, one after another, and the floor under all."""
+    """Tell the floor under all networks, and the course of each in training, one after another."""
     problem = settings.problem()
+    if directions_alike(problem.tokens):
+        least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
+        yield {"kind": "floor", **_named(least, "test_error", "status")}
     for name, trained in settings.networks().items():
         found = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=NETWORK_REPLICAS)
         course = _named(found, "test_error", "training_loss", "attended")
@@ -182,9 +185,6 @@ def networks(settings: Settings) -> Events:
             **_named(found, "numerical_error", "best_step", "status"),
             "notes": [note for note in (found.status.remedy, *found.notes) if note],
         }
-    if directions_alike(problem.tokens):
-        least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
-        yield {"kind": "floor", **_named(least, "test_error", "status")}
 
 
 def _alignment(weights: Weights, readouts: Sequence[int]) -> np.ndarray:

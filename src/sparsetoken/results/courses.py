@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sparsetoken.results.outcomes import FLOOR, NOTES
+from sparsetoken.results.outcomes import FLOOR, NOTES, best_step
 from sparsetoken.results.record import Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
 
@@ -59,14 +59,15 @@ class NetworkPath(Record):
     training_loss: Numbers = quantity("Mean loss over all samples, without weight decay.")
     attended: Numbers = quantity(
         "Share of the bags with a signal whose most attended token holds one; nan for a network "
-        "without attention. Of tokens that are attended alike each counts its part."
+        "without attention, and where no bag has a signal. Of tokens that are attended alike each "
+        "counts its part."
     )
     weights: Weights = quantity("Overlaps, lengths and further weights.")
 
     @property
     def best_step(self) -> Numbers:
         """The step with the least test error."""
-        return np.nanargmin(self.test_error, axis=-1)
+        return best_step(self.test_error)
 
 
 @record

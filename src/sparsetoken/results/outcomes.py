@@ -121,6 +121,19 @@ class Capacity(Record):
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
 
+def best_step(test_error: Numbers) -> Numbers:
+    """Return the step, of the last axis, with the least test error among those that are known.
+
+    Raises
+    ------
+    InvalidInput
+        If none is known.
+    """
+    if np.isnan(test_error).all(axis=-1).any():
+        raise InvalidInput("test errors", "computed at one step or more", "none")
+    return np.nanargmin(test_error, axis=-1)
+
+
 @record
 class DescentPath(Record):
     """Weights (w, q, b) and what they are worth, at the start and after each step.
@@ -156,9 +169,7 @@ class DescentPath(Record):
     @property
     def best_step(self) -> Numbers:
         """The step with the least test error."""
-        if np.isnan(self.test_error).all(axis=-1).any():
-            raise InvalidInput("test errors", "computed at one step or more", "none")
-        return np.nanargmin(self.test_error, axis=-1)
+        return best_step(self.test_error)
 
 
 QUANTITIES = tuple(field.name for field in DescentPath.quantities)

@@ -31,7 +31,7 @@ from sparsetoken.simulation.budget import CHUNK_BYTES, Size, scalar_bytes
 from sparsetoken.simulation.descent_data import Blocks, DescentData, TokenData
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import TrainedQuery
-from sparsetoken.simulation.network_scores import NewBags
+from sparsetoken.simulation.network_scores import NewBags, new_bags_bytes
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.performance import DRAWS, draws_for, expected_performance
 from sparsetoken.simulation.reduced import ReducedEngine
@@ -85,7 +85,11 @@ class DescentPlan:
             integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
         def need(size: Size) -> int:
-            return self.setting.descent_bytes(training, size) + scalar_bytes(size.length)
+            total = self.setting.descent_bytes(training, size) + scalar_bytes(size.length)
+            if isinstance(self.model, Descent):
+                count, m = _new_bags(size.dimension), len(training.columns)
+                total += new_bags_bytes(size.length, m, count)
+            return total
 
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
 
@@ -121,7 +125,7 @@ class DescentPlan:
     def _network_path(self, data: DescentData, seed: int, states: list[State]) -> NetworkPath:
         """Return what the weights of a network are worth, by counting errors on new bags."""
         training, m = self.training, len(self.training.columns)
-        count = draws_for(self.setting.dimension, DRAWS) * 2
+        count = _new_bags(self.setting.dimension)
         bags = NewBags(training.law, m, count, stream(seed, Stream.TEST))
         shape = training.steps + 1
         counted = np.full((shape, 2), math.nan)
@@ -180,6 +184,11 @@ class DescentPlan:
             float(w @ state.columns[:, _Q]),
             float(b),
         )
+
+
+def _new_bags(dimension: int) -> int:
+    """Return how many new bags the errors of a network are counted on."""
+    return 2 * draws_for(dimension, DRAWS)
 
 
 _NO_PROBLEM = SparseTokenProblem()

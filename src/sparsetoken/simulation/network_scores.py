@@ -13,8 +13,10 @@ from sparsetoken.concepts import TaskLaw
 from sparsetoken.descents import Training
 from sparsetoken.networks import Architecture
 from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.simulation.budget import FLOAT
 
 _BAGS = 2**13  # new bags in one call
+_SCORED = 8  # arrays as large as the draws of a call that are alive while it is scored
 
 
 class Sums(NamedTuple):
@@ -84,10 +86,19 @@ class Moments(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Shares of new bags: of wrong classes, and of informative tokens that are attended most."""
+    """Of new bags the share in a wrong class; of those with a signal the share that attends to one.
+
+    The latter is nan where no bag has a signal, and for networks without attention.
+    """
 
     test_error: float
     attended: float
+
+
+def new_bags_bytes(length: int, columns: int, count: int) -> int:
+    """Return the peak memory of new bags, with those of one call being scored."""
+    draws = FLOAT * _BAGS * (length + 1) * (columns + 1)  # signals held, noise and kind of a call
+    return draws * (-(-count // _BAGS) + _SCORED)
 
 
 class NewBags:
@@ -139,7 +150,7 @@ class NewBags:
             else:
                 attended = np.nan
         count = _BAGS * len(self._chunks)
-        return Counted(float(wrong / count), float(attended / max(holding, 1)))
+        return Counted(float(wrong / count), float(attended / holding) if holding else np.nan)
 
     @with_x64
     def _scored(

@@ -404,6 +404,16 @@ def test_bad_descents_are_one_error(task, descent, words):
         descend(task, st.Descent(**descent))
 
 
+def test_each_batch_has_a_bag_of_each_kind():
+    def task(kinds):
+        patterns, labels = [[k % 4] for k in range(kinds)], [k % 2 for k in range(kinds)]
+        return st.ConceptProblem(3, [3.0], patterns, np.full(kinds, 1 / kinds), labels)
+
+    assert plan_of(task(8), st.Descent(batches=256)).size == 256
+    with pytest.raises(InvalidInput, match="at most 128"):
+        plan_of(task(16), st.Descent(batches=256))
+
+
 def test_spectra_that_do_not_commute_are_refused():
     rng = np.random.default_rng(1)
     roots = rng.standard_normal((2, 6, 6))

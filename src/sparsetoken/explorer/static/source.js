@@ -71,7 +71,7 @@ class Server {
 }
 
 class Grid {
-  views = ["curves", "phase", "alignment", "capacity", "descent", "bag"];
+  views = ["curves", "phase", "alignment", "capacity", "descent", "networks", "bag"];
 
   constructor(grid) {
     this.grid = grid;
@@ -101,6 +101,7 @@ class Grid {
     if (name === "phase") yield* this.phase(settings, axis in this.grid.axes ? axis : "strength");
     if (name === "capacity") yield* point.capacity;
     if (name === "descent") yield this.descent(settings);
+    if (name === "networks") yield* this.networks(settings);
     if (name === "alignment") {
       for (const alpha0 of this.grid.axes.alpha0) {
         const [cosine, sharpness] = this.at({ ...settings, alpha0 }).query;
@@ -109,13 +110,29 @@ class Grid {
     }
   }
 
-  /** Return the course of descent at the nearest load that was computed. */
-  descent(settings) {
+  /** Return what was computed at the nearest load, and a message if that is another. */
+  nearest(courses, settings, what) {
     const far = ({ alpha1 }) => Math.abs(Math.log(alpha1 / settings.alpha1));
-    const courses = this.grid.descents[this.grid.descent_key.map((name) => settings[name]).join("|")];
     const nearest = courses.reduce((a, b) => (far(b) < far(a) ? b : a));
-    const message = far(nearest) > 0 ? `This page holds the descent on n₁/d = ${courses.map((c) => c.alpha1).join(" and ")}; shown is ${nearest.alpha1}.` : "";
+    const message = far(nearest) > 0 ? `This page holds ${what} on n₁/d = ${courses.map((c) => c.alpha1).join(" and ")}; shown is ${nearest.alpha1}.` : "";
+    return { nearest, message };
+  }
+
+  descent(settings) {
+    const courses = this.grid.descents[this.grid.descent_key.map((name) => settings[name]).join("|")];
+    const { nearest, message } = this.nearest(courses, settings, "the descent");
     return { ...nearest, message: [message, nearest.message].filter(Boolean).join(" ") };
+  }
+
+  *networks(settings) {
+    const { task, courses } = this.grid.networks;
+    if (Object.entries(task).some(([name, value]) => settings[name] !== value)) {
+      throw new Trouble(`This page holds networks at L = ${task.length} and R = ${task.informative} alone.`);
+    }
+    const { nearest, message } = this.nearest(courses[settings.strength], settings, "networks");
+    const [floor, ...others] = nearest.events;
+    yield { ...floor, message };
+    yield* others;
   }
 
   *phase(settings, axis) {

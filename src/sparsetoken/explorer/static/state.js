@@ -14,7 +14,7 @@ export const VIEWS = {
 export const QUANTITIES = {
   test_error: "test error",
   training_loss: "training loss",
-  attended: "share of positive bags whose most attended token is informative",
+  attended: "share of bags with a signal whose most attended token holds one",
   cosine: "largest cosine of the signal and a column of the attention",
 };
 const axes = ["strength", "positive_rate", "alpha0", "length"].map((name) => parameters.get(name));

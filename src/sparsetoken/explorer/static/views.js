@@ -338,6 +338,7 @@ export class Networks extends View {
   event(event) {
     super.event(event);
     if (event.kind === "floor") this.floor = event.test_error;
+    if (event.message) this.notes.push(event.message);
     if (event.kind !== "course") return;
     this.courses.push(event);
     this.notes.push(...event.notes.map((note) => `${NETWORKS[event.network][0]}: ${note}`));
@@ -355,7 +356,7 @@ export class Networks extends View {
     }
     const highest = Math.max(0, ...series.flatMap((s) => s.ys));
     return {
-      title: "Four networks in training, all weights together",
+      title: "Networks in training, all weights together",
       x: { label: "step", short: "step", log: false },
       y: { label: QUANTITIES[quantity], low: 0, high: 1.04 * highest || 1 },
       mark: null, series,

@@ -88,7 +88,7 @@ def descend(
     tolerance : float
         In (0, 1). Of test errors, and a hundredth of their relative errors, as of `predict`.
     replicas : int, optional
-        So many replicas, at least 2, whatever the tolerance.
+        So many replicas, at least 2, whatever the tolerance, which still decides the status.
     executor : concurrent.futures.Executor, optional
         Runs the replicas, in threads or processes; by default they run here. The result does
         not depend on it.

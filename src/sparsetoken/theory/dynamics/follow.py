@@ -38,7 +38,8 @@ class Asked(NamedTuple):
     ----------
     tolerance : float
     replicas : int or None
-        In place of the tolerance.
+        How many replicas are followed, whatever the tolerance; the tolerance still decides the
+        status.
     """
 
     tolerance: float

@@ -43,7 +43,8 @@ def plan_of(task: Task, trained: Descent | Model, atoms: int = ATOMS) -> Plan:
     Raises
     ------
     InvalidInput
-        If the descent does not fit the task, or a replica takes too much memory.
+        If the descent does not fit the task, or a replica takes too much memory or has too few
+        samples for the batches.
     """
     training = training_of(task, trained)
     law, spectrum = training.law, atoms_of(training.law, atoms)
@@ -53,6 +54,9 @@ def plan_of(task: Task, trained: Descent | Model, atoms: int = ATOMS) -> Plan:
     sizes = [2 ** int(math.log2(max(total // kinds, 1))) for total in _SAMPLES]
     for size in sizes:
         if 2 * size * kinds * entries * rows * 8 <= _BYTES:
+            if training.batches > size:
+                legal = f"at most {size}, the samples of each kind of bag that are followed"
+                raise InvalidInput("batches of a descent", legal, training.batches, "Or simulate.")
             return Plan(training, spectrum, size)
     rows_of_all = _BYTES // (2 * sizes[-1] * kinds * 8)
     remedy = "Memory grows as L times the steps and the columns that they move; take fewer steps, "

@@ -63,11 +63,7 @@ def run_replica(plan: Plan, replica: int) -> States:
     return together(courses).each(lambda x: 2 * x[0] - 0.5 * (x[1] + x[2]))
 
 
-def course(
-    plan: Plan,
-    replica: int,
-    halves: tuple[int, ...],
-) -> States:
+def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
     """Follow the descent on some halves of the samples of a replica.
 
     Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d.
@@ -197,17 +193,16 @@ class _Population:
         self, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray
     ) -> list[Float[np.ndarray, "size m"]]:
         """Return the gradient in each frame, 0 where it is not used; the frames grow by it."""
-        fresh = list(self._fresh(len(by_H))) if len(by_H) else []
+        if not len(by_H):
+            return [np.zeros((frame.size, len(moves))) for frame in self._frames]
         found = []
-        weighted = by_H * self._weight
-        along = np.einsum("pln,kln->pk", self._signals, weighted)
-        for i, frame in enumerate(self._frames):
+        along = np.einsum("pln,kln->pk", self._signals, by_H * self._weight)
+        pairs = zip(self._frames, self._fresh(len(by_H)), strict=True)
+        for i, (frame, fresh) in enumerate(pairs):
+            own = frame.add(self._stacked(by_H, i), fresh)
+            own[: len(along)] += self._roots[i][:, None] * along
             gradient = np.zeros((frame.size, len(moves)))
-            if len(by_H):
-                own = frame.add(self._stacked(by_H, i), fresh[i])
-                own[: len(along)] += self._roots[i][:, None] * along
-                gradient = np.zeros((frame.size, len(moves)))
-                gradient[:, moves] = own
+            gradient[:, moves] = own
             found.append(gradient)
         return found
 

@@ -1,0 +1,54 @@
+"""Errors on new bags: what they count, and the memory that they take."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import sparsetoken as st
+from sparsetoken.descents import training_of
+from sparsetoken.simulation.network_scores import Moments, NewBags, new_bags_bytes
+from sparsetoken.validation import InvalidInput
+
+NETWORK = st.Descent(st.networks.Gated(2), steps=1)
+
+
+def _counted(rate):
+    """Return what is counted where bags hold a signal at this rate."""
+    task = st.ConceptProblem(4, [3.0], [[0], [1]], [1 - rate, rate], [0, 1])
+    training = training_of(task, NETWORK)
+    m = len(training.columns)
+    at = Moments(np.ones((m, 1)), np.eye(m), np.eye(m), np.zeros((m, m)))
+    bags = NewBags(training.law, m, 1, np.random.default_rng(0))
+    return bags.counted(NETWORK.network, at, training.start_c)
+
+
+def test_attended_is_not_known_where_no_bag_holds_a_signal():
+    assert np.isnan(_counted(1e-12).attended)
+    assert 0 < _counted(0.5).attended < 1
+
+
+def test_the_memory_of_new_bags_is_counted():
+    law, count = training_of(st.SparseTokenProblem(10, 1, 3.0), NETWORK).law, 2**15
+    tracemalloc.start()
+    try:
+        bags = NewBags(law, 5, count, np.random.default_rng(0))
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert bags is not None  # alive until here
+    # The rest of the forecast is what one call takes while it is scored.
+    forecast = new_bags_bytes(10, 5, count) - new_bags_bytes(10, 5, 0)
+    assert kept == pytest.approx(forecast, rel=0.01)  # beside a few objects of Python
+
+
+def test_a_network_needs_memory_for_new_bags():
+    """What attention needs as a model is too little: a network keeps its new bags."""
+    options = {"dimension": 50, "trials": 1, "progress": False}
+    problem = st.SparseTokenProblem(10, 1, 3.0)
+    budget = new_bags_bytes(10, 5, 2**14)
+    st.simulation.descend(
+        problem, st.Attention(st.JointDescent(steps=1)), **options, memory_budget=budget
+    )
+    with pytest.raises(InvalidInput, match="memory_budget"):
+        st.simulation.descend(problem, NETWORK, **options, memory_budget=budget)
