@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from forecast_sets import ASIDE, TUNING, Setting, pilot, settings, train_and_test
 from forecast_tables import tables
-from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken import BagClassifier, PooledLinearClassifier
 from sparsetoken.estimators import QueryWarning
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import read_labelled
@@ -45,7 +45,7 @@ def measure(setting: Setting, n: int, folder: Path) -> dict[str, Any]:
         bags, y, rest, truth = train_and_test(setting, n, number, folder)
         for model, classifier in (
             ("pooled", PooledLinearClassifier()),
-            ("attention", AttentionClassifier(random_state=0)),
+            ("attention", BagClassifier(progress=False)),
         ):
             wrong = classifier.fit(bags, y).predict(rest) != truth
             errors[model].append(float(wrong.mean()))

@@ -44,7 +44,7 @@ SETTINGS = (
     Setting(10, 1, 3.0, 0.2, 50, 500),
 )
 METHODS = {
-    "auto": st.AttentionClassifier,
+    "bag": lambda random_state: st.BagClassifier(progress=False),
     "likelihood": lambda random_state: st.AttentionClassifier(
         "likelihood", random_state=random_state
     ),
@@ -53,7 +53,7 @@ METHODS = {
 
 
 def errors(work: tuple[Setting, int]) -> list[float]:
-    """Return the test error of each method on one draw, and the share of attention."""
+    """Return the test error of each method on one draw, and the weight of attention."""
     setting, seed = work
     rng = np.random.default_rng(seed)
     xi = rng.standard_normal(setting.dimension)
@@ -62,7 +62,8 @@ def errors(work: tuple[Setting, int]) -> list[float]:
     train, test = slice(setting.bags), slice(setting.bags, None)
     models = [make(random_state=seed).fit(X[train], y[train]) for make in METHODS.values()]
     found = [1 - model.score(X[test], y[test]) for model in models]
-    return [*found, float(models[0].shares_[0, 0])]
+    weight = models[0].weights_[models[0].member_names_.index("attention"), 0]
+    return [*found, float(weight)]
 
 
 def main() -> None:
@@ -71,7 +72,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--workers", type=int, default=2)
     asked = parser.parse_args()
-    print("| L, R, θ, π, d, n | floor | xi known |", " | ".join(METHODS), "| share of attention |")
+    print("| L, R, θ, π, d, n | floor | xi known |", " | ".join(METHODS), "| weight of attention |")
     print("| --- " * (len(METHODS) + 4) + "|")
     with Pool(asked.workers, threadpool_limits, (1,)) as pool:
         for setting in SETTINGS:

@@ -15,6 +15,7 @@ from gated_attention import GatedAttention
 from real_bags_instances import FisherVectors, MaxOfTokens, instance_logistic, mi_svm
 from sparsetoken import (
     AttentionClassifier,
+    BagClassifier,
     ElementwiseAttentionClassifier,
     PooledLinearClassifier,
 )
@@ -65,8 +66,8 @@ METHODS: dict[str, Callable[..., Any]] = {
     "mi-SVM": functools.partial(MaxOfTokens, mi_svm, (1e-3,)),
     "ABMIL": GatedAttention,  # needs PyTorch, which is no dependency
     "pooled": pooled,
+    "bag": BagClassifier,
     "attention": AttentionClassifier,
-    "attention, no scores": functools.partial(AttentionClassifier, normal_scores=False),
     "attention, cross_fit": functools.partial(AttentionClassifier, training="cross_fit"),
     "attention, joint": functools.partial(AttentionClassifier, training="joint"),
     "attention, four_stage": functools.partial(AttentionClassifier, training="four_stage"),

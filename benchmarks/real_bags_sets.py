@@ -56,10 +56,12 @@ class RealSet(NamedTuple):
         }
         if hasattr(model, "sharpness_"):
             row["sharpness"] = round(float(model.sharpness_[0]), 3)
-            attention, largest = model.shares_[0].tolist()
-            row["share"], row["share_largest"] = round(attention, 3), round(largest, 3)
             row["query"] = str(model.query_kind_[0])
             row["pvalue"] = float(model.attention_pvalue_[0])
+            row["signal"] = float(model.signal_pvalue_[0])
+        if hasattr(model, "weights_"):
+            pairs = zip(model.member_names_, model.weights_[:, 0].round(3).tolist(), strict=True)
+            row["weights"] = dict(pairs)
             row["signal"] = float(model.signal_pvalue_[0])
         if self.true is not None and hasattr(model, "top_tokens"):
             row.update(self._localised(model, test))

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from sparsetoken import AttentionClassifier, PooledLinearClassifier
+from sparsetoken import BagClassifier, PooledLinearClassifier
 from sparsetoken.bags import from_long
 from sparsetoken.displays import AttentionDisplay
 from sparsetoken.estimators import QueryWarning
@@ -58,7 +58,7 @@ def cross_validate(bags, y, truth, args):
     for repeat in range(args.repeats):
         folds = StratifiedKFold(args.folds, shuffle=True, random_state=repeat)
         for train, test in folds.split(y, y):
-            attention = AttentionClassifier(random_state=0).fit(bags[train], y[train])
+            attention = BagClassifier().fit(bags[train], y[train])
             pooled = PooledLinearClassifier().fit(bags[train], y[train])
             accuracies.append([m.score(bags[test], y[test]) for m in (attention, pooled)])
             # A few positive bags have no true token: nothing there could be found.
@@ -87,7 +87,7 @@ def draw(path, args):
     known = [i for i in np.flatnonzero(y == 1) if truth[i].any()]
     shown = known[:: max(1, len(known) // args.bags)][: args.bags]
     rest = np.setdiff1d(np.arange(len(y)), shown)
-    model = AttentionClassifier(random_state=0).fit(bags[rest], y[rest])
+    model = BagClassifier().fit(bags[rest], y[rest])
     names = [
         f"bag {i}\nscore {score:.1f}"
         for i, score in zip(shown, model.decision_function(bags[shown]), strict=True)

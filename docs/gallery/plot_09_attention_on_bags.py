@@ -2,7 +2,7 @@
 A classifier of bags, and where it looks
 ========================================
 
-:class:`sparsetoken.AttentionClassifier` follows scikit-learn. From labels of bags
+:class:`sparsetoken.BagClassifier` follows scikit-learn. From labels of bags
 alone it finds which token is informative.
 """
 
@@ -23,10 +23,10 @@ places = rng.integers(12, size=400)
 shifted = labels == 1
 bags[shifted, places[shifted], 0] += 5.0
 
-model = st.AttentionClassifier(random_state=0).fit(bags[:300], labels[:300])
+model = st.BagClassifier().fit(bags[:300], labels[:300])
 pooled = st.PooledLinearClassifier().fit(bags[:300], labels[:300])
-print("attention   ", model.score(bags[300:], labels[300:]))
-print("mean pooling", pooled.score(bags[300:], labels[300:]))
+print("bag classifier", model.score(bags[300:], labels[300:]))
+print("mean pooling  ", pooled.score(bags[300:], labels[300:]))
 
 # %%
 # What the fit found, in words.
@@ -34,7 +34,7 @@ print("mean pooling", pooled.score(bags[300:], labels[300:]))
 print(model.summary())
 
 # %%
-# How often is the token with the largest weight the shifted one?
+# How often is the token that speaks most for the class the shifted one?
 
 new = np.flatnonzero(shifted)[-50:]
 tops = [top[0] for top in model.top_tokens(bags[new])]

@@ -8,8 +8,11 @@ Random features of the tokens make it linear.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import make_pipeline
 
 import sparsetoken as st
+from sparsetoken.estimators import TokenTransformer
 
 # %%
 # In positive bags one token is three times as large as the others. Its mean is
@@ -21,20 +24,23 @@ bags = rng.standard_normal((500, 8, 6))
 bags[labels == 1, 2] *= 3.0
 
 # %%
-# ``token_features="auto"`` compares the plain tokens with features of a Gaussian
-# kernel by the left-out loss, and takes what is better.
+# Features of a Gaussian kernel join as a member: a pipeline of scikit-learn that
+# makes them of each token. Its weight is what it gains on bags left out.
 
+kernel = make_pipeline(
+    TokenTransformer(Nystroem(gamma=0.1, n_components=200, random_state=0)),
+    st.PooledLinearClassifier(),
+)
 models = {
-    "tokens as they are": st.AttentionClassifier(random_state=0),
-    "features chosen": st.AttentionClassifier(
-        token_features="auto", random_state=0
-    ),
+    "tokens as they are": st.BagClassifier(),
+    "features beside": st.BagClassifier([("kernel", kernel)]),
 }
 accuracy = {
     name: model.fit(bags[:400], labels[:400]).score(bags[400:], labels[400:])
     for name, model in models.items()
 }
 print(accuracy)
+print(models["features beside"].summary())
 
 # %%
 # Half of the new bags would be right by chance (dotted).

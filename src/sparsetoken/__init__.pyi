@@ -15,6 +15,7 @@ from . import validation as validation
 from .concepts import ConceptProblem as ConceptProblem
 from .descents import Descent as Descent
 from .estimators import AttentionClassifier as AttentionClassifier
+from .estimators import BagClassifier as BagClassifier
 from .estimators import ElementwiseAttentionClassifier as ElementwiseAttentionClassifier
 from .estimators import PooledLinearClassifier as PooledLinearClassifier
 from .estimators import VectorizedLinearClassifier as VectorizedLinearClassifier

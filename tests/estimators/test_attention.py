@@ -135,8 +135,6 @@ def test_top_tokens_are_those_of_most_weight(draw: Draw, k: int) -> None:
 def test_top_tokens_find_the_signal(draw: Draw) -> None:
     bags, y = draw(200, sizes=(4, 12), strength=6.0)
     model = AttentionClassifier(random_state=0).fit(bags, y)
-    # The largest value of the column tells as much of the class, but not where to look.
-    assert model.shares_[0].tolist() == [1, 0]
     top = np.array([t[0] for t in model.top_tokens(bags)])
     true = np.array([bag[:, 0].argmax() for bag in bags])
     # Six standard deviations above twelve tokens; the argmax itself is right in all but 1%.

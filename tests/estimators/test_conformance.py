@@ -8,12 +8,13 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from sparsetoken import (
     AttentionClassifier,
+    BagClassifier,
     ElementwiseAttentionClassifier,
     PooledLinearClassifier,
     VectorizedLinearClassifier,
 )
 from sparsetoken.attention import ACTIVATIONS
-from sparsetoken.estimators import parameters
+from sparsetoken.estimators import MaxPooledClassifier, parameters
 from sparsetoken.fitting.training import TRAININGS
 
 CLASSIFIERS = [
@@ -21,7 +22,8 @@ CLASSIFIERS = [
     PooledLinearClassifier(ridge=0.1, loss="hinge", class_weight="balanced"),
     VectorizedLinearClassifier(),
     AttentionClassifier(),
-    AttentionClassifier("likelihood"),
+    BagClassifier(),
+    MaxPooledClassifier(),
     AttentionClassifier(presence="strict"),
     AttentionClassifier("joint", loss="square", standardize=False),
     AttentionClassifier("four_stage", temperature=1.0, split=0.5, ridge=0.1),

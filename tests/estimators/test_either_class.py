@@ -23,7 +23,6 @@ MODELS = [
     AttentionClassifier("tied", random_state=0),
     AttentionClassifier("cross_fit", random_state=0),
     AttentionClassifier("cross_fit", 2.0, random_state=0),
-    AttentionClassifier("auto", 2.0, random_state=0),
     AttentionClassifier("four_stage", split=0.5, random_state=0),
     ElementwiseAttentionClassifier(training="tied", random_state=0),
 ]
@@ -45,7 +44,7 @@ def test_a_token_of_the_first_class_is_found_without_a_warning(model: AttentionC
     assert (top == 0).mean() > 0.9  # four deviations above twenty tokens
 
 
-@pytest.mark.parametrize("training", ["tied", "auto"])
+@pytest.mark.parametrize("training", ["tied", "likelihood"])
 def test_names_of_classes_do_not_matter(training: str) -> None:
     X, y = drawn(0)
     other = np.where(y == "cancer", "z", "a")
@@ -65,7 +64,7 @@ def test_a_temperature_as_a_number_takes_the_token_to_be_in_the_second_class() -
         model.fit(X, np.where(y == "cancer", 1, 0))
 
 
-@pytest.mark.parametrize("training", ["auto", "tied"])
+@pytest.mark.parametrize("training", ["likelihood", "tied"])
 def test_noise_is_told_at_a_given_temperature_only(training: str) -> None:
     X, y = np.random.default_rng(1).standard_normal((60, 5, 20)), np.arange(60) % 2
     with pytest.warns(QueryWarning, match="too weakly aligned"):
@@ -76,7 +75,7 @@ def test_noise_is_told_at_a_given_temperature_only(training: str) -> None:
     assert model.sharpness_[0] == 0
 
 
-@pytest.mark.parametrize("training", ["auto", "tied"])
+@pytest.mark.parametrize("training", ["likelihood", "tied"])
 def test_uniform_weights_are_told(training: str) -> None:
     X, y = drawn(0)
     with pytest.warns(QueryWarning, match="collapsed to uniform"):

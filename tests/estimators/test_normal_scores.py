@@ -1,4 +1,4 @@
-"""Normal scores of heavy-tailed columns, and the choice between them and the tokens."""
+"""Normal scores of heavy-tailed columns, and what they add to tokens."""
 
 from pathlib import Path
 
@@ -10,9 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-from sparsetoken import AttentionClassifier
+from sparsetoken import AttentionClassifier, BagClassifier, PooledLinearClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import BagPooling, TokenNormalScores, TokenTransformer
+from sparsetoken.estimators import BagPooling, TokenNormalScores
 from sparsetoken.estimators.saving import load, save
 from sparsetoken.validation import InvalidInput
 
@@ -135,7 +135,7 @@ def test_a_tiny_weight_keeps_scores_finite() -> None:
         assert (np.diff(values) > 0).all()
         assert np.isfinite(scores).all()
         assert (np.diff(scores) >= 0).all()
-    model = AttentionClassifier(random_state=0).fit(X, y, sample_weight=weight)
+    model = BagClassifier().fit(X, y, sample_weight=weight)
     assert np.isfinite(model.decision_function(X)).all()
 
 
@@ -143,7 +143,7 @@ def test_columns_of_two_values_are_left_alone() -> None:
     bags = as_bags(1.0 + (np.random.default_rng(0).random((200, 5, 3)) < 0.02))
     assert not len(TokenNormalScores().fit(bags).columns_)
     y = np.arange(200) % 2
-    assert AttentionClassifier(random_state=0).fit(bags, y).normal_scores_ is None
+    assert BagClassifier().fit(bags, y).normal_scores_ is None
 
 
 def test_scores_serve_any_pipeline() -> None:
@@ -152,28 +152,21 @@ def test_scores_serve_any_pipeline() -> None:
     assert pipeline.fit(X, y).score(*_lognormal_bags(400, 1)) > 0.6
 
 
-def test_attention_takes_scores_where_tokens_have_heavy_tails() -> None:
+def test_members_take_scores_where_tokens_have_heavy_tails() -> None:
     X, y = _lognormal_bags(150, 0)
     test, truth = _lognormal_bags(500, 1)
-    plain, auto = (
-        AttentionClassifier(normal_scores=asked, random_state=0).fit(X, y)
-        for asked in (False, "auto")
-    )
-    assert plain.normal_scores_ is None
-    assert auto.normal_scores_.columns_.tolist() == list(range(30))
+    model = BagClassifier().fit(X, y)
+    assert model.normal_scores_.columns_.tolist() == list(range(30))
+    normal = [i for i, name in enumerate(model.member_names_) if "normal" in name]
+    assert model.weights_[normal].sum() > 0.9
+    plain = AttentionClassifier(random_state=0).fit(X, y)
     # The errors are about .08 and .35; 500 bags tell them to .02.
-    assert auto.score(test, truth) > plain.score(test, truth) + 0.15
-    top = np.array([tokens[0] for tokens in auto.top_tokens(test[truth == 1])])
+    assert model.score(test, truth) > plain.score(test, truth) + 0.15
+    top = np.array([tokens[0] for tokens in model.top_tokens(test[truth == 1])])
     assert np.mean(top == 0) > 0.8
-    by_hand = AttentionClassifier(normal_scores=False, random_state=0)
-    by_hand = make_pipeline(TokenNormalScores(random_state=0), by_hand).fit(X, y)
-    np.testing.assert_allclose(auto.decision_function(test), by_hand.decision_function(test))
-    *_, last = auto.summary().splitlines()
-    assert last == "For their heavy tails all 30 columns count by their normal scores."
-    assert "normal scores" not in plain.summary()
 
 
-def test_attention_takes_tokens_where_their_size_matters() -> None:
+def test_members_take_tokens_where_their_size_matters() -> None:
     rng = np.random.default_rng(0)
 
     def drawn(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -183,123 +176,27 @@ def test_attention_takes_tokens_where_their_size_matters() -> None:
 
     X, y = drawn(300)
     test, truth = drawn(1000)
-    auto = AttentionClassifier(random_state=0).fit(X, y)
-    assert auto.normal_scores_ is None
-    forced = AttentionClassifier(normal_scores=True, random_state=0).fit(X, y)
-    assert len(forced.normal_scores_.columns_) == 5
+    model = BagClassifier().fit(X, y)
+    given = [i for i, name in enumerate(model.member_names_) if "normal" not in name]
+    assert model.weights_[given].sum() > 0.5
+    forced = make_pipeline(TokenNormalScores(random_state=0), PooledLinearClassifier()).fit(X, y)
     # Outliers decide the sum: errors are about .03 and .15, known to .01.
-    assert auto.score(test, truth) > forced.score(test, truth) + 0.05
+    assert model.score(test, truth) > forced.score(test, truth) + 0.05
 
 
-@pytest.mark.parametrize("training", ["auto", "likelihood", "tied", "cross_fit"])
-def test_normal_tokens_make_no_difference(training: str) -> None:
+def test_normal_tokens_are_not_replaced() -> None:
     rng = np.random.default_rng(0)
     y, X = np.arange(80) % 2, rng.standard_normal((80, 5, 6))
     X[y == 1, 0] += 1.5
-    auto, never = (
-        AttentionClassifier(training, normal_scores=asked, random_state=0).fit(X, y)
-        for asked in ("auto", False)
-    )
-    assert auto.normal_scores_ is None
-    assert np.array_equal(auto.decision_function(X), never.decision_function(X))
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"training": "four_stage"},
-        {"training": "reuse"},
-        {"training": "joint", "n_restarts": 0},
-        {"temperature": 2.0},
-        {"standardize": False},
-    ],
-)
-@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
-def test_other_trainings_take_tokens_unless_asked(parameters: dict) -> None:
-    X, y = _lognormal_bags(60, 0)
-    assert AttentionClassifier(**parameters, random_state=0).fit(X, y).normal_scores_ is None
-    asked, never = (
-        AttentionClassifier(**parameters, normal_scores=one, random_state=0)
-        for one in (True, False)
-    )
-    assert len(asked.fit(X, y).normal_scores_.columns_) == 30
-    made = asked.normal_scores_.transform(X)
-    np.testing.assert_allclose(
-        asked.decision_function(X), never.fit(made, y).decision_function(made)
-    )
-
-
-def test_p_values_count_both_forms() -> None:
-    """Where tokens win they are those of the tokens alone, doubled."""
-    rng = np.random.default_rng(0)
-    y, X = np.arange(100) % 2, rng.standard_normal((100, 8, 5))
-    X[:, :, 1:] = rng.lognormal(sigma=0.7, size=(100, 8, 4))
-    X[y == 1, 0, 0] += 2.5
-    both, one = (
-        AttentionClassifier(normal_scores=asked, random_state=0).fit(X, y)
-        for asked in ("auto", False)
-    )
-    forced = AttentionClassifier(normal_scores=True, random_state=0).fit(X, y)
-    kept = one if both.normal_scores_ is None else forced
-    assert 0 < kept.attention_pvalue_[0] < 0.5
-    np.testing.assert_allclose(both.attention_pvalue_, 2 * kept.attention_pvalue_)
-    np.testing.assert_allclose(both.signal_pvalue_, 2 * kept.signal_pvalue_)
-
-
-def test_scores_are_not_tried_where_kernels_are_far_ahead(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A token on a circle, among others of the same law in each column."""
-    rng = np.random.default_rng(0)
-    y, X = np.arange(300) % 2, rng.standard_t(5, size=(300, 6, 2))
-    angle = rng.uniform(0, 2 * np.pi, 300)
-    X[y == 1, 0] = 4 * np.stack([np.cos(angle), np.sin(angle)], axis=1)[y == 1]
-    noise = AttentionClassifier(token_features="auto", verbose=True, random_state=0)
-    noise.fit(rng.standard_t(5, size=(300, 6, 2)), y)
-    assert "fit 3 of 3, done" in capsys.readouterr().err
-    model = AttentionClassifier(token_features="auto", verbose=True, random_state=0).fit(X, y)
-    assert "done after 2 of 3 fits, normal scores are not needed" in capsys.readouterr().err
-    assert model.token_transformer_ is not None
-
-
-def test_scores_are_made_after_token_features(tmp_path: Path) -> None:
-    X, y = _lognormal_bags(150, 0)
-    model = AttentionClassifier(token_features=_Halves(), random_state=0).fit(X, y)
-    assert isinstance(model.token_transformer_, TokenTransformer)
-    assert len(model.normal_scores_.columns_) == 15
-    assert model.query_.shape == (1, 15)
-    save(model, tmp_path / "model.joblib")
-    back = load(tmp_path / "model.joblib", trust_pickle=True)
-    assert np.array_equal(back.decision_function(X), model.decision_function(X))
-
-
-class _Halves(BaseEstimator):
-    """Keeps every other column."""
-
-    def fit(self, X: np.ndarray, y: None = None) -> "_Halves":
-        return self
-
-    def transform(self, X: np.ndarray) -> np.ndarray:
-        return X[:, ::2]
+    model = BagClassifier().fit(X, y)
+    assert model.normal_scores_ is None
+    assert model.member_names_ == ["mean", "maxima", "attention"]
 
 
 def test_scores_are_saved(tmp_path: Path) -> None:
     X, y = _lognormal_bags(150, 0)
-    model = AttentionClassifier(random_state=0).fit(X, y)
+    model = BagClassifier().fit(X, y)
     assert model.normal_scores_ is not None
     save(model, tmp_path / "model.skops")
     back = load(tmp_path / "model.skops")
     assert np.array_equal(back.decision_function(X), model.decision_function(X))
-
-
-def test_every_fit_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    X, y = _lognormal_bags(60, 0)
-    AttentionClassifier(verbose=True, random_state=0).fit(X, y)
-    assert "fit 2 of 2, done" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("asked", ["always", 1, None])
-def test_other_values_are_refused(asked: object) -> None:
-    X, y = _lognormal_bags(20, 0)
-    with pytest.raises(InvalidInput, match="normal_scores must be True, False or 'auto'"):
-        AttentionClassifier(normal_scores=asked).fit(X, y)  # type: ignore[arg-type]

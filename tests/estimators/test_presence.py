@@ -195,7 +195,7 @@ def test_strict_presence_is_a_slope_above_zero_and_sharp() -> None:
 @pytest.mark.parametrize("training", ["tied", "cross_fit", "joint"])
 def test_strict_presence_needs_likelihood_pooling(training: str) -> None:
     bags, y = _bags(20, 0, concept=1.0, poison=0.5)
-    with pytest.raises(InvalidInput, match="training must be auto or likelihood"):
+    with pytest.raises(InvalidInput, match="training must be likelihood"):
         AttentionClassifier(training, presence="strict").fit(bags, y)
     with pytest.raises(InvalidInput, match="presence must be"):
         AttentionClassifier(presence="always").fit(bags, y)

@@ -10,14 +10,14 @@ from sklearn.linear_model import LogisticRegression
 
 from sparsetoken import estimators
 from sparsetoken.estimators import BagPooling, PooledLinearClassifier
-from sparsetoken.estimators.base import BagClassifier
+from sparsetoken.estimators.base import BaseBagClassifier
 from sparsetoken.estimators.saving import load, save
 from sparsetoken.validation import InvalidInput
 
 CLASSIFIERS = [
     kind
     for kind in (getattr(estimators, name) for name in estimators.__all__)
-    if isinstance(kind, type) and issubclass(kind, BagClassifier)
+    if isinstance(kind, type) and issubclass(kind, BaseBagClassifier)
 ]
 
 

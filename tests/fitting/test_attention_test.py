@@ -94,6 +94,6 @@ def test_attention_is_compared_with_shrunk_mean_pooling(
     monkeypatch.setattr(training, "attention_pvalue", kept)
     rng, y = np.random.default_rng(seed), np.arange(90) % 2
     X = 1 + rng.lognormal(size=(90, 10, 50)) * (rng.random((90, 10, 50)) < 0.1)
-    AttentionClassifier(normal_scores=False, random_state=0).fit(X, y)
+    AttentionClassifier(random_state=0).fit(X, y)
     # A constant has log 2, and the search ends nearer to it than that; not shrunk it is 0.01 more.
     assert losses[0] < np.log(2) + 1e-5

@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from sklearn.linear_model import Ridge
 
 from sparsetoken import AttentionClassifier
 from sparsetoken.bags import as_bags
@@ -64,6 +65,29 @@ def test_statistics_are_those_of_a_loop_over_bags() -> None:
     np.testing.assert_allclose(signal_test._statistics(task, orders), slow, atol=1e-12)
 
 
+@pytest.mark.parametrize("columns", [3, 30])  # fewer and more than samples
+def test_left_out_predictions_are_those_of_fits_without_the_sample(columns: int) -> None:
+    rng, n = np.random.default_rng(0), 12
+    F, weight = rng.standard_t(4, (n, columns)), rng.uniform(0.5, 2, n)
+    F[:, 0] = 1.0  # a constant column tells nothing
+    share = weight / weight.sum()
+    orders = np.stack([rng.choice([-1.0, 1.0], n) for _ in range(3)])
+    orders -= (orders @ share)[:, None]
+    moved = F - share @ F
+    deviation = np.sqrt(share @ np.square(moved))
+    Z = moved[:, 1:] / deviation[1:]
+    ridge = (weight / weight.mean()) @ np.square(Z).sum(axis=1) / n
+    slow = np.empty((3, n))
+    for row, target in zip(slow, orders, strict=True):
+        for i in range(n):
+            rest = np.arange(n) != i
+            fit = Ridge(alpha=ridge, fit_intercept=False)
+            fit.fit(Z[rest], target[rest], sample_weight=(share * n)[rest])
+            row[i] = fit.predict(Z[[i]])[0]
+    found = signal_test._left_out_predictions(F, orders, share)
+    np.testing.assert_allclose(found, slow, atol=1e-10)
+
+
 @pytest.mark.parametrize("law", ["heavy tails", "few directions"])
 def test_the_level_is_that_of_an_exact_test(law: str) -> None:
     draws, rng = 300, np.random.default_rng(0)
@@ -74,7 +98,7 @@ def test_the_level_is_that_of_an_exact_test(law: str) -> None:
             X = rng.standard_normal((20, 3, 4)) * [10, 1, 0.1, 0.01] + rng.standard_normal(
                 (20, 1, 4)
             )
-        pvalues[i] = signal_pvalue(task_of(X, (np.arange(20) % 4 == 0).astype(int)))
+        pvalues[i] = signal_pvalue([task_of(X, (np.arange(20) % 4 == 0).astype(int))])
     for level in (0.05, 0.2):
         # Three and a half binomial deviations: 1 test in 4000 fails by chance.
         slack = 3.5 * math.sqrt(level * (1 - level) / draws)
@@ -88,7 +112,7 @@ def test_tokens_of_either_class_are_found(sign: int) -> None:
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((100, 10, 10)), np.arange(100) % 2
         X[y == (sign > 0), 0, 0] += 4
-        assert signal_pvalue(task_of(X, y)) <= 0.02
+        assert signal_pvalue([task_of(X, y)]) <= 0.02
 
 
 def test_attention_is_on_where_mean_pooling_tells_something_too() -> None:
@@ -112,10 +136,10 @@ def test_many_tokens_are_tested_on_some_of_the_bags(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(signal_test, "WIDTH", 5000)  # several parts give the same
     task = task_of(X, y)
     assert signal_test._parts(task, 200) == 40
-    assert signal_pvalue(task) == 1 / 200
+    assert signal_pvalue([task]) == 1 / 200
     monkeypatch.setattr(signal_test, "VALUES", 2000)
     assert len(signal_test._some(task).bags) == 99
-    assert signal_pvalue(task) == 1 / 200
+    assert signal_pvalue([task]) == 1 / 200
     assert every.shape == (200, len(SHARPNESSES))
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import as_bags
-from sparsetoken.fitting import linear_fit
 from sparsetoken.fitting.features import BagFeatures
 from sparsetoken.fitting.queries import tied
 from sparsetoken.fitting.samples import Samples
@@ -84,31 +83,3 @@ def test_attention_falls_back_to_the_pooled_classifier() -> None:
         attention.decision_function(X), pooled.decision_function(X), atol=1e-12
     )
     assert attention.ridge_ == pooled.ridge_
-
-
-def test_a_ridge_is_not_searched_to_the_end_beside_a_clear_rival(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rng, n = np.random.default_rng(0), 60
-    F, y = rng.standard_normal((n, 4)), np.where(np.arange(n) % 2, 1.0, -1.0)
-    F[:, 0] += y
-    samples, loss = Samples(y, np.ones(n), np.ones(n)), get_loss("logistic")
-    free = linear_fit.choose_ridge(F, samples, loss, "auto")
-    assert free.left_out is not None
-    counted: list[float] = []
-    fitted = linear_fit._fit_and_leave_out
-
-    def counting(*arguments: object) -> linear_fit.LinearFit:
-        counted.append(1.0)
-        return fitted(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(linear_fit, "_fit_and_leave_out", counting)
-    # A gain that varies by bag has a standard error.
-    ahead = dataclasses.replace(free, left_out=free.left_out * rng.uniform(0.3, 0.5, n))
-    stopped = linear_fit.choose_ridge(F, samples, loss, "auto", rival=ahead)
-    assert len(counted) == len(linear_fit.MIDDLE)
-    assert linear_fit.gain(stopped, ahead, samples) < -linear_fit.CLEAR
-    level = dataclasses.replace(free, left_out=free.left_out * rng.uniform(0.9, 1.1, n))
-    found = linear_fit.choose_ridge(F, samples, loss, "auto", rival=level)
-    assert found.ridge == free.ridge
-    np.testing.assert_array_equal(found.w, free.w)

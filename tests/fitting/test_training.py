@@ -336,16 +336,3 @@ def test_attention_is_no_worse_than_pooling_on_musk1() -> None:
     # The sd of the difference of two such counts is about 4 of 92 bags.
     assert right[0] >= right[1] - 8
     assert right[0] >= 0.75 * len(y)
-
-
-def test_auto_compares_the_queries_at_a_given_temperature_too() -> None:
-    # One strong token of 30: likelihood pooling has fewer weights than attention to it.
-    rng = np.random.default_rng(0)
-    y = np.arange(300) % 2
-    bags = rng.standard_normal((300, 30, 20))
-    bags[y == 1, 0, 0] += 5
-    chosen, same = (AttentionClassifier(t, 2.0, random_state=0) for t in ("auto", "likelihood"))
-    assert chosen.fit(bags, y).query_kind_[0] == "likelihood"
-    np.testing.assert_array_equal(chosen.coef_, same.fit(bags, y).coef_)
-    hinge = AttentionClassifier("auto", 2.0, ridge=0.1, loss="hinge", random_state=0)
-    assert hinge.fit(bags, y).query_kind_[0] == "tied"

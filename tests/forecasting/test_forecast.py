@@ -42,14 +42,14 @@ def test_the_contract(clear):
 
 def test_a_sparse_signal_is_forecast(clear, draw):
     """Against fits to 320 bags, with the interval that the forecast itself gives."""
-    from sparsetoken import AttentionClassifier, PooledLinearClassifier
+    from sparsetoken import BagClassifier, PooledLinearClassifier
 
     bags, y = draw(8, 1, 4.0, 0.5, 20, 2000, 0)
     rows = np.random.default_rng(3).permutation(2000)
     train, test = rows[:320], rows[320:]
     for name, model in (
         ("pooled", PooledLinearClassifier()),
-        ("attention", AttentionClassifier(random_state=0)),
+        ("attention", BagClassifier()),
     ):
         error = np.mean(model.fit(bags[train], y[train]).predict(bags[test]) != y[test])
         last = clear.forecast.curves[name][-1]
@@ -176,7 +176,7 @@ def test_the_same_seed_gives_the_same_forecast_and_progress_ends():
 def test_shown_as_text_table_and_picture(clear):
     sparse = clear.forecast
     shown = str(sparse)
-    for words in ("90% interval", "320", "cross-validated with 72", "AttentionClassifier"):
+    for words in ("90% interval", "320", "cross-validated with 72", "BagClassifier"):
         assert words in shown
     assert "<table>" in sparse._repr_html_()
     pandas = pytest.importorskip("pandas")

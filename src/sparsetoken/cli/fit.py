@@ -24,7 +24,6 @@ FITTED = {
     "ridge": "ridge_",
     "sharpness": "sharpness_",
     "query": "query_kind_",
-    "shares": "shares_",
     "attention_pvalue": "attention_pvalue_",
     "signal_pvalue": "signal_pvalue_",
 }
@@ -37,8 +36,8 @@ def fit(
     *,
     source: Source = Source(),
     model: Annotated[
-        str, Option("--model", help="attention, pooled, vectorized or elementwise.")
-    ] = "attention",
+        str, Option("--model", help="bag, attention, pooled, vectorized or elementwise.")
+    ] = "bag",
     folds: Annotated[int, Option("--folds", help="Folds of the cross-validation, at least 2.")] = 5,
     test_size: Annotated[
         float | None,
@@ -62,7 +61,7 @@ def fit(
     Standard errors are the standard deviation over folds over the root of their number. They
     leave out that folds share training bags.
 
-    Example: sparsetoken fit bags.npz --model attention --out model.skops
+    Example: sparsetoken fit bags.npz --out model.skops
     """
     from sparsetoken.estimators.saving import save
     from sparsetoken.files import require_place
@@ -70,7 +69,7 @@ def fit(
     from sparsetoken.progress import progress_of
     from sparsetoken.validation import choice, integer
 
-    choice("model", model, [name for name, entry in MODELS.items() if entry.estimator])
+    choice("model", model, ["bag", *(name for name, entry in MODELS.items() if entry.estimator)])
     integer("folds", folds, 2)
     if out is not None:
         require_place("--out", out, file)
@@ -96,6 +95,7 @@ def fit(
         **{
             name: list(getattr(fitted, one)) for name, one in FITTED.items() if hasattr(fitted, one)
         },
+        **_weights(fitted),
         **({"summary": fitted.summary()} if hasattr(fitted, "summary") else {}),
         "top_tokens": _top_tokens(fitted, data),
         "saved": str(out) if out is not None and not failure else None,
@@ -108,9 +108,10 @@ def fit(
 
 
 def _estimator(model: str, seed: int) -> Any:
+    from sparsetoken.estimators import BagClassifier
     from sparsetoken.models import MODELS
 
-    kind = MODELS[model].resolve("estimator")
+    kind = BagClassifier if model == "bag" else MODELS[model].resolve("estimator")
     return kind(random_state=seed) if "random_state" in kind().get_params() else kind()
 
 
@@ -182,6 +183,14 @@ def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
 def _of_last_class(values: np.ndarray) -> np.ndarray:
     """Return values of tokens, of the last class where each class has its own query."""
     return values.reshape(len(values), -1)[:, -1]
+
+
+def _weights(fitted: Any) -> dict[str, Any]:
+    """Return the weights of each member, by its name, of a classifier that has members."""
+    if not hasattr(fitted, "weights_"):
+        return {}
+    pairs = zip(fitted.member_names_, fitted.weights_.tolist(), strict=True)
+    return {"weights": dict(pairs)}
 
 
 def _lines(values: dict[str, Any]) -> list[str]:

@@ -70,12 +70,12 @@ def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: b
 
 def _loaded(path: Path, trust_pickle: bool) -> Any:
     """Return a saved classifier; it says itself if bags are of another dimension."""
-    from sparsetoken.estimators.base import BagClassifier
+    from sparsetoken.estimators.base import BaseBagClassifier
     from sparsetoken.estimators.saving import load
     from sparsetoken.validation import InvalidInput
 
     estimator = load(path, trust_pickle=trust_pickle)
-    if not isinstance(estimator, BagClassifier):
+    if not isinstance(estimator, BaseBagClassifier):
         legal = "a classifier of bags"
         raise InvalidInput("MODEL", legal, type(estimator).__name__, "`fit --out` saves one.")
     return estimator

@@ -113,7 +113,7 @@ class AttentionDisplay:
             column = _column(model.classes_, target)
             weights, top = [w[:, column] for w in weights], [t[:, column] for t in top]
         top = [t[:k] for t in top]
-        note = "attention is off: all weights are equal" if _is_off(model, column) else ""
+        note = "attention is off: all weights are equal" if _even(weights) else ""
         return cls.from_predictions(
             weights, top_tokens=top, true_tokens=true_tokens, names=names, note=note, ax=ax
         )
@@ -229,10 +229,9 @@ def _adds_up(weights: np.ndarray) -> bool:
     return bool((weights >= 0).all() and abs(weights.sum() - 1) < SLACK)
 
 
-def _is_off(model: Any, column: int) -> bool:
-    """Whether a fitted classifier says that it does not attend."""
-    sharpness = getattr(model, "sharpness_", None)
-    return sharpness is not None and float(sharpness[column]) == 0
+def _even(weights: list[np.ndarray]) -> bool:
+    """Whether all tokens of each bag have the same weight."""
+    return max(map(len, weights)) > 1 and all(np.ptp(w) <= SLACK * w.max() for w in weights)
 
 
 def _with_attention(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -248,7 +247,7 @@ def _with_attention(estimator: Any, X: Any) -> tuple[Any, Any]:
         return _with_attention(estimator[-1], before.transform(X) if len(before) else X)
     if not (hasattr(estimator, "attention_weights") and hasattr(estimator, "top_tokens")):
         legal = "a classifier with attention_weights and top_tokens, or a Pipeline that ends in one"
-        raise InvalidInput("estimator", legal, type(estimator).__name__, "AttentionClassifier is.")
+        raise InvalidInput("estimator", legal, type(estimator).__name__, "BagClassifier is.")
     return estimator, X
 
 

@@ -18,6 +18,7 @@ from sparsetoken.displays.predicted import PREDICTED, predicted_errors
 from sparsetoken.figures.palette import GREY
 from sparsetoken.figures.panels import panels, style_of
 from sparsetoken.figures.style import COLOURS, as_written
+from sparsetoken.forecasting.results import CLASSIFIERS
 from sparsetoken.models import MODELS
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.validation import InvalidInput, choice
@@ -264,6 +265,7 @@ def _classifier(estimator: Any) -> Any:
 def _kind(estimator: Any) -> str:
     """Return the name of the model that an estimator is of, or nothing."""
     known = {entry.estimator.rpartition(":")[2]: name for name, entry in MODELS.items()}
+    known |= {classifier: name for name, classifier in CLASSIFIERS.items()}
     return known.get(type(_classifier(estimator)).__name__, "")
 
 

@@ -5,9 +5,14 @@ mask in fit and predict; elsewhere convert once: ``as_bags(X, mask)``.
 """
 
 from sparsetoken.estimators.attention import AttentionClassifier
+from sparsetoken.estimators.bag_classifier import BagClassifier
 from sparsetoken.estimators.elementwise import ElementwiseAttentionClassifier
 from sparsetoken.estimators.inputs import PaddingWarning
-from sparsetoken.estimators.linear import PooledLinearClassifier, VectorizedLinearClassifier
+from sparsetoken.estimators.linear import (
+    MaxPooledClassifier,
+    PooledLinearClassifier,
+    VectorizedLinearClassifier,
+)
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.query_warning import QueryWarning
 from sparsetoken.estimators.token_transformer import TokenTransformer
@@ -15,8 +20,10 @@ from sparsetoken.estimators.transformers import BagPooling, TokenPCA, TokenScale
 
 __all__ = [
     "AttentionClassifier",
+    "BagClassifier",
     "BagPooling",
     "ElementwiseAttentionClassifier",
+    "MaxPooledClassifier",
     "PaddingWarning",
     "PooledLinearClassifier",
     "QueryWarning",

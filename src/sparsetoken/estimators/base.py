@@ -26,15 +26,17 @@ from sparsetoken.estimators.inputs import (
     told_padding,
 )
 from sparsetoken.estimators.labels import read_targets
-from sparsetoken.estimators.parameters import Auto, ClassWeight
+from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
+from sparsetoken.fitting.features import BagFeatures
 from sparsetoken.fitting.linear_fit import LinearFit
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.standardization import Standardization
+from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.validation import InvalidInput
 
 
-def _logistic(classifier: BagClassifier) -> bool:
+def _logistic(classifier: BaseBagClassifier) -> bool:
     if get_loss(classifier.loss).name == "logistic":
         return True
     raise AttributeError("predict_proba needs loss='logistic'")
@@ -49,18 +51,16 @@ def _check_rows(reading: Reading, y: Any) -> None:
         raise InvalidInput("X", "one bag of one token in each row of a table", got, remedy)
 
 
-class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
+class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     """A classifier of bags; the classes below it fit scores, and score."""
 
     loss: Loss | str
-    ridge: float | Auto
     class_weight: ClassWeight
     n_tokens: int | None
     classes_: np.ndarray
     n_bags_: float
-    coef_: np.ndarray
     intercept_: np.ndarray
-    ridge_: np.ndarray
+    left_out_scores_: np.ndarray | None
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> Self:
@@ -107,14 +107,6 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
     @abc.abstractmethod
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         """Set the fitted attributes."""
-
-    def _keep_readouts(
-        self, fits: list[LinearFit], scaling: Standardization, dtype: np.dtype
-    ) -> None:
-        """Keep the readouts of standardised tokens as what acts on the tokens given."""
-        self.coef_ = np.stack([scaling.coefficients(fit.w) for fit in fits]).astype(dtype)
-        self.intercept_ = np.array([fit.b + scaling.offset(fit.w) for fit in fits], dtype)
-        self.ridge_ = np.array([fit.ridge for fit in fits])
 
     @abc.abstractmethod
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
@@ -171,3 +163,30 @@ class BagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+class ReadoutClassifier(BaseBagClassifier):
+    """A classifier with one linear readout for each class."""
+
+    ridge: float | Auto
+    standardize: bool
+    coef_: np.ndarray
+    ridge_: np.ndarray
+
+    def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
+        """Return the task of each class."""
+        ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
+        features = BagFeatures(bags, Standardization.of(bags, targets.weight, self.standardize))
+        rescale = ridge == "auto" and self.standardize
+        return [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
+
+    def _keep_readouts(
+        self, fits: list[LinearFit], scaling: Standardization, dtype: np.dtype
+    ) -> None:
+        """Keep the readouts of standardised tokens as what acts on the tokens given."""
+        self.coef_ = np.stack([scaling.coefficients(fit.w) for fit in fits]).astype(dtype)
+        self.intercept_ = np.array([fit.b + scaling.offset(fit.w) for fit in fits], dtype)
+        self.ridge_ = np.array([fit.ridge for fit in fits])
+        left_out = [fit.left_out_scores for fit in fits]
+        known = [scores for scores in left_out if scores is not None]
+        self.left_out_scores_ = np.stack(known, axis=1) if len(known) == len(fits) else None

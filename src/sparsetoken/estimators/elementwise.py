@@ -22,12 +22,10 @@ class ElementwiseAttentionClassifier(QueryClassifier):
     activation : str
         erf (1 + erf), sigmoid, tanh, relu, linear (1 + x) or exp; scores of exp are cut at 40.
     training : str
-        ``auto``, ``tied``, ``cross_fit``, ``four_stage`` or ``reuse``, as for
-        `AttentionClassifier`, but that ``auto`` averages nothing.
+        ``tied``, ``cross_fit``, ``four_stage`` or ``reuse``, as for `AttentionClassifier`.
     temperature : float or "auto"
-        As for `AttentionClassifier` with a training other than ``auto``. At sharpness 0 all weights
-        are phi(0) / L: mean pooling, or nothing for relu and tanh. Bags of one token get
-        sharpness 0, except with those two.
+        As for `AttentionClassifier`. At sharpness 0 all weights are phi(0) / L: mean pooling, or
+        nothing for relu and tanh. Bags of one token get sharpness 0, except with those two.
     split, ridge, loss, step_sizes, n_folds, standardize, class_weight, n_tokens, random_state
         As for `AttentionClassifier`.
 
@@ -35,7 +33,7 @@ class ElementwiseAttentionClassifier(QueryClassifier):
     ----------
     token_offset_ : array of shape (K,)
     classes_, query_, query_offset_, coef_, intercept_, sharpness_, query_kind_, ridge_, evidence_
-    attention_pvalue_, signal_pvalue_, token_range_, shares_, side_
+    attention_pvalue_, signal_pvalue_, token_range_
         As for `AttentionClassifier`.
     n_features_in_ : int
         d, or n_tokens * d.
@@ -44,7 +42,7 @@ class ElementwiseAttentionClassifier(QueryClassifier):
     def __init__(
         self,
         activation: Activation = "erf",
-        training: Training = "auto",
+        training: Training = "tied",
         temperature: float | Auto = "auto",
         split: float | Auto = "auto",
         ridge: float | Auto = "auto",

@@ -1,27 +1,25 @@
-"""Linear classifiers of bags: of the mean token, and of all tokens side by side."""
+"""Linear classifiers of bags: of mean tokens, of column maxima, of all tokens side by side."""
 
 from __future__ import annotations
 
-import abc
+import dataclasses
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_mean
-from sparsetoken.estimators.base import BagClassifier
-from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
-from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.bags.segments import segment_max, segment_mean
+from sparsetoken.estimators.base import ReadoutClassifier
+from sparsetoken.estimators.parameters import Auto, ClassWeight
 from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput
 
 
-class _LinearClassifier(BagClassifier):
-    """A linear classifier of the mean token, whatever the tokens are."""
+class _LinearClassifier(ReadoutClassifier):
+    """A linear classifier of one row of features for each bag."""
 
     def __init__(
         self,
@@ -37,22 +35,17 @@ class _LinearClassifier(BagClassifier):
         self.class_weight = class_weight
         self.n_tokens = n_tokens
 
-    @abc.abstractmethod
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        self._fit_tasks(self._tasks(self._rows(bags), targets, loss))
+
     def _rows(self, bags: Bags) -> Bags:
         """Return the bags of which the mean token is classified."""
+        return bags
 
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        tasks = self._tasks(bags, targets, loss)
-        fits = [task.calibrated_fit for task in tasks]
-        self._keep_readouts(fits, tasks[0].features.standardization, bags.dtype)
-
-    def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
-        """Return the task of each class."""
-        ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
-        rows = self._rows(bags)
-        features = BagFeatures(rows, Standardization.of(rows, targets.weight, self.standardize))
-        rescale = ridge == "auto" and self.standardize
-        return [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
+    def _fit_tasks(self, tasks: list[Task]) -> None:
+        """Fit the readout of each task."""
+        fits, features = [task.calibrated_fit for task in tasks], tasks[0].features
+        self._keep_readouts(fits, features.standardization, features.bags.dtype)
 
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
         rows = self._rows(bags)
@@ -92,6 +85,8 @@ class PooledLinearClassifier(_LinearClassifier):
     intercept_ : array of shape (1,) or (n_classes,)
     ridge_ : array of shape (1,) or (n_classes,)
         The ridge in use, in the scale in use.
+    left_out_scores_ : array of shape (n, 1) or (n, n_classes), or None
+        Score of each training bag when it is left out of the fit; None for a hinge loss.
     n_bags_ : float
         How many bags it was fitted to: the sum of their sample weights.
     n_features_in_ : int
@@ -107,14 +102,88 @@ class PooledLinearClassifier(_LinearClassifier):
     True
     """
 
-    def _rows(self, bags: Bags) -> Bags:
-        return bags
-
     def token_logits(self, X: Any) -> list[np.ndarray]:
         """Return <x_l, w> + b of each token: arrays (L_i,), or (L_i, n_classes)."""
         bags = self._read(X)
         logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)
         return self._per_bag(logits, bags)
+
+
+class MaxPooledClassifier(_LinearClassifier):
+    """A linear classifier of mean token and column maxima: sign(<w, xbar> + <u, max_l x_l> + b).
+
+    The maxima are taken over the tokens of a bag, for each column by itself: a bag counts as
+    having whatever any of its tokens has. Unlike all else here they change if a column changes
+    its sign.
+
+    Parameters
+    ----------
+    ridge : float or "auto"
+        > 0, of w and u. ``auto`` takes the least leave-one-out loss, in the scale of the
+        features over the bags; scores are then shrunk and their threshold is moved as in
+        `PooledLinearClassifier`.
+    loss : str or Loss
+        logistic, square, squared_hinge, or hinge (with a ridge that is a number).
+    standardize : bool
+        Whether each column of the tokens is scaled to mean 0 and variance 1 for the fit.
+    class_weight : dict, "balanced" or None
+        Weights of the classes; ``balanced`` lets each class count as much as any other.
+    n_tokens : int, optional
+        Tokens in each row of a 2-D input; by default a row is one token.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
+        w.
+    largest_coef_ : array of the shape of coef_
+        u.
+    largest_range_ : array of shape (2, 1) or (2, n_classes)
+        Least and largest <u, max_l x_l> of training bags. New ones are cut to this range.
+    intercept_ : array of shape (1,) or (n_classes,)
+    ridge_ : array of shape (1,) or (n_classes,)
+    left_out_scores_ : array of shape (n, 1) or (n, n_classes), or None
+        Score of each training bag when it is left out of the fit; None for a hinge loss.
+    n_bags_ : float
+        How many bags it was fitted to: the sum of their sample weights.
+    n_features_in_ : int
+        d, or n_tokens * d.
+
+    See Also
+    --------
+    PooledLinearClassifier : Of the mean token alone.
+    BagClassifier : An average of several classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> labels = np.arange(100) % 2
+    >>> bags = rng.standard_normal((100, 8, 5))
+    >>> bags[labels == 1, 0, 2] += 4  # one token of eight
+    >>> MaxPooledClassifier().fit(bags, labels).score(bags, labels) > 0.9
+    True
+    """
+
+    largest_coef_: np.ndarray
+    largest_range_: np.ndarray
+
+    def _fit_tasks(self, tasks: list[Task]) -> None:
+        features, fits = tasks[0].features, [task.largest_fit() for task in tasks]
+        scaling, bags, d = features.standardization, features.bags, features.bags.dimension
+        means = [dataclasses.replace(fit, w=fit.w[:d]) for fit in fits]
+        self._keep_readouts(means, scaling, bags.dtype)
+        largest = np.stack([fit.w[d:] for fit in fits])
+        self.largest_coef_ = scaling.coefficients(largest).astype(bags.dtype)
+        moved = np.array([scaling.offset(u) for u in largest], bags.dtype)
+        self.intercept_ = self.intercept_ + moved
+        products = segment_max(bags.tokens, bags.offsets) @ self.largest_coef_.T
+        self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        largest = segment_max(bags.tokens, bags.offsets) @ self._in(bags, self.largest_coef_).T
+        # A bag unlike all of training says no more than the most telling one there.
+        return super()._scores(bags) + np.clip(largest, *self._in(bags, self.largest_range_))
 
 
 class VectorizedLinearClassifier(_LinearClassifier):
@@ -146,6 +215,8 @@ class VectorizedLinearClassifier(_LinearClassifier):
         The ridge in use.
     bag_size_ : int
         L.
+    left_out_scores_ : array of shape (n, 1) or (n, n_classes), or None
+        Score of each training bag when it is left out of the fit; None for a hinge loss.
     n_bags_ : float
         How many bags it was fitted to: the sum of their sample weights.
     n_features_in_ : int

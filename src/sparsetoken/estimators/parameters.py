@@ -15,7 +15,7 @@ Activation = Literal["erf", "sigmoid", "tanh", "relu", "linear", "exp"]
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
 Presence = Literal["free", "strict"]
 RandomState = int | np.random.RandomState | None
-Training = Literal["auto", "likelihood", "tied", "cross_fit", "four_stage", "reuse", "joint"]
+Training = Literal["likelihood", "tied", "cross_fit", "four_stage", "reuse", "joint"]
 
 
 def auto_or_real(

@@ -30,10 +30,8 @@ def complaint(fit: AttentionFit, options: Options, share: float) -> str:
         Of the tokens of a bag that count, on average; 1 if weights are uniform.
     """
     automatic = isinstance(options.temperature, str)
-    if automatic and options.training == "auto" and not options.strict:
-        return ""  # what does not help has no share
     fell_back = automatic and fit.sharpness == 0
-    if fit.kind == "mean" or (fell_back and options.training in ("auto", "tied")):
+    if fit.kind == "mean" or (fell_back and options.training in ("likelihood", "tied")):
         return ""
     if fit.evidence < CLEAR and not fit.gain > 1:
         return _of_evidence(fit.evidence)
@@ -54,20 +52,16 @@ def told(
     label: Any,
     kind: str,
     sharpness: float,
-    shares: tuple[float, float],
     pvalue: float,
     signal: float,
 ) -> str:
     """Return one line on the attention of a class against the others."""
-    attention, largest = shares
     chance = "" if pvalue != pvalue else f"; p = {pvalue:.2g} against mean pooling"
     chance += "" if signal != signal else f", {signal:.2g} against no signal"
-    parts = f"; largest values of columns have {largest:.0%} of the score" if largest else ""
     if sharpness == 0:
-        return f"Class {label}: attention is off, its weights are equal{chance}{parts}."
+        return f"Class {label}: attention is off, its weights are equal{chance}."
     name = {"likelihood": "likelihood pooling"}.get(kind, f"attention ({kind} query)")
-    part = "" if attention == 1 else f" with {attention:.0%} of the score"
-    return f"Class {label}: {name} of sharpness {sharpness:.2g}{part}{chance}{parts}."
+    return f"Class {label}: {name} of sharpness {sharpness:.2g}{chance}."
 
 
 def _of_evidence(evidence: float) -> str:

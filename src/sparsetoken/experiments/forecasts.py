@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import stats
 
-from sparsetoken.estimators import AttentionClassifier, PooledLinearClassifier, QueryWarning
+from sparsetoken.estimators import BagClassifier, PooledLinearClassifier
 from sparsetoken.experiments.core.bag_sets import MULTIPLES, BagSet, Drawn, LeftOut
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
@@ -101,12 +100,10 @@ def measure_errors(bags: Drawn | BagSet, n: int, draws: int, seed: int) -> Itera
         tested.append(split.numbers)
         for model, classifier in zip(
             CLASSIFIERS,
-            (PooledLinearClassifier(), AttentionClassifier(random_state=draw)),
+            (PooledLinearClassifier(), BagClassifier(progress=False)),
             strict=True,
         ):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", QueryWarning)  # the error tells
-                classifier.fit(split.bags, split.positive)
+            classifier.fit(split.bags, split.positive)
             wrong[model].append(classifier.predict(split.rest) != split.truth)
     for model, found in wrong.items():
         at = {**_place(bags, model), "bags": n}
@@ -278,5 +275,5 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
 
 
 EXPERIMENT = Experiment(
-    "forecasts", SIZES, work, judge, {"forecasts": draw}, words, set_work=set_work
+    "forecasts", SIZES, work, judge, {"forecasts": draw}, words, version=2, set_work=set_work
 )

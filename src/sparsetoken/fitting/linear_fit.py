@@ -29,7 +29,6 @@ DECADES = (
     1.0,
     2.0,
 )  # of the ridge, in units of the variance of the features
-MIDDLE = (-3.0, -2.0, -1.0)  # where the best most often is
 CLEAR = 3.0  # standard errors by which a fit is worse that no other ridge makes the best
 
 
@@ -191,13 +190,11 @@ def choose_ridge(
     samples: Samples,
     loss: Loss,
     ridge: float | Literal["auto"],
-    rival: LinearFit | None = None,
 ) -> LinearFit:
     """Return the readout with the ridge of least left-out loss, or with the given ridge.
 
     The grid has a step of half a decade. It is in units of the mean variance of the features:
-    every decade is tried first, then what lies beside the best. With a rival that is clearly
-    better than the best of three decades in the middle, that is all.
+    every decade is tried first, then what lies beside the best.
 
     Parameters
     ----------
@@ -205,8 +202,6 @@ def choose_ridge(
     samples : Samples
     loss : Loss
     ridge : float or "auto"
-    rival : LinearFit, optional
-        The fit that this one must not be much worse than to matter.
 
     Raises
     ------
@@ -226,11 +221,7 @@ def choose_ridge(
             tried[e] = _fit_and_leave_out(shared, samples, loss, unit * 10.0**e)
         return min(sorted(tried, reverse=True), key=lambda e: tried[e].left_out_loss(samples))
 
-    if rival is not None:
-        best = best_of(MIDDLE)
-        if gain(tried[best], rival, samples) < -CLEAR:
-            return tried[best]
-    best = best_of(e for e in DECADES if e not in tried)
+    best = best_of(DECADES)
     return tried[best_of((best - 0.5, best + 0.5))]
 
 

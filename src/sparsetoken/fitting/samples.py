@@ -38,6 +38,12 @@ class Samples:
         return self.weight / self.weight.sum()
 
     @property
+    def log_odds(self) -> float:
+        """The score of a classifier that knows of the share of each class alone."""
+        plus = float(self.share @ (self.y > 0))
+        return float(np.log(plus / (1 - plus)))
+
+    @property
     def copies(self) -> Float[np.ndarray, " n"]:
         """The sample weights: of how many equal samples each one stands for."""
         return self.weight / self.class_weight

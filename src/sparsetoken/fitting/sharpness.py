@@ -11,11 +11,10 @@ from jaxtyping import Float
 from sparsetoken.fitting.likelihood import likelihood_fits
 from sparsetoken.fitting.linear_fit import CLEAR, LinearFit, gain
 from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.signal_test import LEVEL
 from sparsetoken.fitting.task import Task
 
 GRID = (0.25, 0.5, 1.0, 2.0, 4.0)  # besides 0; in units of 1 / standard deviation of the scores
-
-LEVEL = 0.05  # of the test of a signal: on pure noise attention stays off in 95% of fits
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -129,26 +128,12 @@ def best(choices: Iterable[Choice], samples: Samples) -> Choice | None:
     return found
 
 
-def simplest(choices: Sequence[Choice], samples: Samples) -> Choice | None:
-    """Return the best of likelihood pooling, unless attention is better.
-
-    Attention has twice as many weights: it must gain more than one standard error.
-    """
-    groups = ("likelihood",), ("tied", "two_step")
-    plain, attention = (
-        best([one for one in choices if one.candidate.kind in kinds], samples) for kinds in groups
-    )
-    if plain is None or (attention and gain(attention.fit, plain.fit, samples) > 1):
-        return attention or plain
-    return plain
-
-
 def choose(task: Task, choices: Sequence[Choice], signal: float) -> Choice | None:
-    """Return the simplest of least left-out loss, or None where mean pooling does.
+    """Return the choice of least left-out loss, or None where mean pooling does.
 
     It must beat mean pooling by more than one standard error of the difference, bag by bag, and
     `signal`, the p-value of labels that have nothing to do with tokens, must be below 0.05.
     """
-    found = simplest(choices, task.samples)
+    found = best(choices, task.samples)
     clear = found is not None and gain(found.fit, task.unsharpened_fit, task.samples) > 1
     return found if clear and signal < LEVEL else None

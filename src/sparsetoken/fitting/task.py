@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Shaped
 
 from sparsetoken.bags import Bags
 from sparsetoken.fitting.features import BagFeatures
@@ -18,7 +18,7 @@ from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.erm import Shared
 
-MOST = 2_000_000  # values of largest tokens, n d: with more the time goes into their readout
+MOST = 2_000_000  # column maxima, n d: with more the time of a fit goes into their readout
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -88,19 +88,15 @@ class Task:
         """Return a readout with honest probabilities, unless its ridge is given."""
         return calibrated(fit, self.samples, self.loss) if self.ridge == "auto" else fit
 
-    def largest_fit(self, rival: LinearFit | None = None) -> LinearFit | None:
-        """Return the readout of mean token and largest value of each column, (w, u) of length 2 d.
+    def largest_fit(self) -> LinearFit:
+        """Return the readout of mean token and column maxima, (w, u) of length 2 d.
 
-        With `rescale` each of these features is divided by its deviation over the bags. None
-        where there are too many. Its ridge is not searched to the end beside a rival that is
-        clearly better.
+        With `rescale` each of these features is divided by its deviation over the bags. Its
+        probabilities are honest, unless its ridge is given.
         """
-        means = self.features.means
-        if means.size > MOST:
-            return None
-        both = np.concatenate([means, self.features.largest], axis=1)
+        both = np.concatenate([self.features.means, self.features.largest], axis=1)
         scale = self._deviations(both) if self.rescale else np.ones(both.shape[1])
-        return _in_scale(both, scale, functools.partial(self._chosen, rival=rival))
+        return self.calibrated(_in_scale(both, scale, self._chosen))
 
     def fit(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
         """Return the readout of features."""
@@ -135,10 +131,8 @@ class Task:
         """Return what the columns of features are divided by for a readout."""
         return self._deviations(features) if self.rescaled else np.ones(features.shape[1])
 
-    def _chosen(
-        self, features: Float[np.ndarray, "n d"], rival: LinearFit | None = None
-    ) -> LinearFit:
-        return choose_ridge(features, self.samples, self.loss, self.ridge, rival)
+    def _chosen(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
+        return choose_ridge(features, self.samples, self.loss, self.ridge)
 
     def _deviations(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
         """Return deviations over bags, at least that of a mean of independent tokens.
@@ -157,8 +151,8 @@ class Task:
         moved = scores.astype(np.float64) - float(scores[0])  # equal scores become exact zeros
         return float(np.sqrt(share @ np.square(moved - share @ moved)))
 
-    def take(self, rows: Bool[np.ndarray, " n"]) -> Task:
-        """Return the task of some bags."""
+    def take(self, rows: Shaped[np.ndarray, " m"]) -> Task:
+        """Return the task of some bags; rows are positions or a mask."""
         features, samples = self.features.take(rows), self.samples.take(rows)
         return dataclasses.replace(self, features=features, samples=samples)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -11,7 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.fitting.attention_test import attention_pvalue
-from sparsetoken.fitting.averaging import average
 from sparsetoken.fitting.candidates import cross_fitted, with_opposites
 from sparsetoken.fitting.folds import fold_numbers, split_in_two
 from sparsetoken.fitting.joint import Joint, JointProblem, lowest
@@ -19,12 +17,10 @@ from sparsetoken.fitting.linear_fit import LinearFit, gain
 from sparsetoken.fitting.queries import StepSizes, evidence, find_queries, unit_queries
 from sparsetoken.fitting.sharpness import (
     GRID,
-    LEVEL,
     Candidate,
     Choice,
     best,
     choose,
-    simplest,
     tried,
 )
 from sparsetoken.fitting.signal_test import either_pvalue, signal_pvalue
@@ -32,7 +28,6 @@ from sparsetoken.fitting.split import advised_share
 from sparsetoken.fitting.task import Task
 
 QUERIES: dict[str, tuple[str, ...]] = {
-    "auto": ("likelihood", "tied", "two_step"),
     "likelihood": ("likelihood",),
     "tied": ("tied",),
     "cross_fit": ("two_step",),
@@ -58,7 +53,6 @@ class Options:
     n_folds: int
     steps: StepSizes
     strict: bool = False
-    compared: int = 1  # forms of the tokens, this one included, from which one is chosen
     told: Callable[[float, str], None] = lambda share, what: None
 
 
@@ -71,8 +65,6 @@ class AttentionFit:
     q : array of shape (d,)
         With the sharpness in it.
     readout : LinearFit
-        Of an average, w is what acts on attended tokens, with the share of attention in it; b,
-        left-out scores and losses are those of the average.
     kind : str
         Of the query: tied, two_step, likelihood or joint; mean where none is used.
     sharpness : float
@@ -91,14 +83,6 @@ class AttentionFit:
         that of `signal_pvalue`; nan if not measured.
     likelihood : float
         c of a score c log mean exp(<q, z>) + b, for which the readout is c q; 0 for attention.
-    mean : array of shape (d,), optional
-        What acts on the mean token beside attention; None for nothing.
-    largest : array of shape (d,), optional
-        What acts on the largest value of each column; None for nothing.
-    shares : two floats
-        Of attention and of largest values in the score; mean pooling has the rest.
-    refused : AttentionFit, optional
-        The best attention by itself, where it has not the whole score.
     """
 
     q: Float[np.ndarray, " d"]
@@ -111,10 +95,6 @@ class AttentionFit:
     pvalue: float = np.nan
     signal: float = np.nan
     likelihood: float = 0.0
-    mean: Float[np.ndarray, " d"] | None = None
-    largest: Float[np.ndarray, " d"] | None = None
-    shares: tuple[float, float] = (1.0, 0.0)
-    refused: AttentionFit | None = None
 
 
 def train(task: Task, options: Options, rng: np.random.RandomState) -> AttentionFit:
@@ -128,7 +108,7 @@ def train(task: Task, options: Options, rng: np.random.RandomState) -> Attention
     single = task.bags.sizes.max() == 1 and task.features.activation not in VANISHING
     if single or options.temperature == 0:
         fit = task.unsharpened_fit
-        return AttentionFit(np.zeros_like(fit.w), fit, "mean", 0.0, shares=(0.0, 0.0))
+        return AttentionFit(np.zeros_like(fit.w), fit, "mean", 0.0)
     trainings = {"four_stage": _four_stage, "joint": _joint}
     return trainings.get(options.training, _cross_fit)(task, options, rng)
 
@@ -154,12 +134,24 @@ def _cross_fit(task: Task, options: Options, rng: np.random.RandomState) -> Atte
     Here all bags serve for query and readout, and features are as those of new bags.
     """
     folds = fold_numbers(task.samples.y, options.n_folds, rng)
-    kinds = QUERIES[options.training]
-    if task.features.activation != "softmax" or not task.loss.smooth:
-        kinds = tuple(kind for kind in kinds if kind != "likelihood")
-    candidates = cross_fitted(task, kinds, options.steps, folds)
+    candidates = cross_fitted(task, QUERIES[options.training], options.steps, folds)
     options.told(0.6, "queries found")
     return _fitted(task, options, candidates, folds)
+
+
+def attend(task: Task, options: Options, folds: Int[np.ndarray, " n"]) -> AttentionFit:
+    """Return the attention of least left-out loss, whether or not it gains over mean pooling.
+
+    It is mean pooling where no query speaks for the class that it looks for, and for bags of one
+    token.
+    """
+    found = None
+    if task.bags.sizes.max() > 1:
+        candidates = cross_fitted(task, QUERIES[options.training], options.steps, folds)
+        found = best(_choices(task, options, candidates), task.samples)
+    if found is None:
+        return AttentionFit(np.zeros(task.bags.dimension), task.calibrated_fit, "mean", 0.0)
+    return _with_readout(task, options, found)
 
 
 def _fitted(
@@ -177,13 +169,7 @@ def _fitted(
     options.told(0.9, "sharpnesses compared")
     # Shrunk scores have less loss without signal: attention is not to gain by that alone.
     pvalue = attention_pvalue(choices, task.calibrated_fit, samples, folds)
-    signal = either_pvalue(pvalue, signal_pvalue(task))
-    # Bonferroni: the fit that is kept is the one that looks best.
-    pvalue, signal = (min(1.0, options.compared * p) if p == p else p for p in (pvalue, signal))
-    softmax = task.features.activation == "softmax"
-    if options.training == "auto" and automatic and softmax and not options.strict:
-        fit = _averaged(task, options, choices, signal)
-        return dataclasses.replace(fit, pvalue=pvalue, signal=signal)
+    signal = either_pvalue(pvalue, signal_pvalue([task]))
     if options.strict:
         found, otherwise = best(choices, samples), task.calibrated(_constant(task))
     else:
@@ -200,56 +186,8 @@ def _fitted(
             gain=0.0,
             pvalue=pvalue,
             signal=signal,
-            shares=(0.0, 0.0),
-            refused=None if options.strict else _attending(task, options, choices),
         )
     return dataclasses.replace(_with_readout(task, options, found), pvalue=pvalue, signal=signal)
-
-
-def _averaged(task: Task, options: Options, choices: list[Choice], signal: float) -> AttentionFit:
-    """Return the average of mean pooling, attention and largest values that left-out losses give.
-
-    Attention has no part in it where labels may have nothing to do with tokens.
-    """
-    attending = _attending(task, options, choices)
-    pooled = task.calibrated_fit
-    on = attending.readout if attending is not None and signal < LEVEL else None
-    largest = task.largest_fit(rival=on)
-    largest = None if largest is None else task.calibrated(largest)
-    found = average(pooled, on, largest, task.samples, task.loss)
-    d, mean = task.bags.dimension, found.mean * pooled.w
-    if largest is not None:
-        mean = mean + found.largest * largest.w[:d]
-    fit = AttentionFit(
-        q=np.zeros(d),
-        readout=dataclasses.replace(found.fit, w=mean),
-        kind="mean",
-        sharpness=0.0,
-        evidence=np.nan if attending is None else attending.evidence,
-        gain=0.0,
-        largest=found.largest * largest.w[d:] if largest is not None and found.largest else None,
-        shares=(found.attention, found.largest),
-        refused=attending,
-    )
-    if attending is None or found.attention == 0:
-        return fit
-    part, one = found.attention, attending.readout
-    return dataclasses.replace(
-        fit,
-        q=attending.q,
-        readout=dataclasses.replace(found.fit, w=part * one.w, ridge=one.ridge),
-        kind=attending.kind,
-        sharpness=attending.sharpness,
-        gain=attending.gain,
-        likelihood=part * attending.likelihood,
-        mean=mean if part < 1 else None,
-    )
-
-
-def _attending(task: Task, options: Options, choices: list[Choice]) -> AttentionFit | None:
-    """Return the best attention by itself."""
-    found = simplest(choices, task.samples)
-    return None if found is None else _with_readout(task, options, found)
 
 
 def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
@@ -276,9 +214,7 @@ def _with_readout(task: Task, options: Options, found: Choice) -> AttentionFit:
 
 def _constant(task: Task) -> LinearFit:
     """Return the readout that knows of no token: the log odds of the classes."""
-    samples = task.samples
-    plus = float(samples.share @ (samples.y > 0))
-    odds = math.log(plus / (1 - plus))
+    samples, odds = task.samples, task.samples.log_odds
     scores = np.full(len(samples.y), odds)
     losses = np.asarray(task.loss.value(samples.y, scores))
     return LinearFit(np.zeros(task.bags.dimension), odds, 0.0, losses, scores)

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sparsetoken.bags import Bags
-from sparsetoken.estimators import AttentionClassifier, PooledLinearClassifier, QueryWarning
-from sparsetoken.estimators.query_classifier import Trained
+from sparsetoken.estimators import BagClassifier
 from sparsetoken.fitting.folds import fold_numbers
-from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.task import Task
-from sparsetoken.fitting.training import Options
 from sparsetoken.forecasting.excess import Excess, Spreads
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.ranking import auc, influences, placements
-from sparsetoken.losses import Loss
 from sparsetoken.progress import progress_of
 
 MODELS = ("pooled", "attention")
 FITTED = ("pooled", "attending")
-"""What curves are fitted to: the curve of the average of attention follows from both."""
+"""What curves are fitted to: the curve of their average follows from both."""
 
 _MANY = 200  # bags from which one round of ten folds tells enough
 # Folds of a round, and rounds for few and for many bags. A round of k folds trains on all but
@@ -43,8 +35,8 @@ class HeldOut:
         Rising numbers of training bags, rounded means over the folds.
     shares : dict of arrays of shape (K, n)
         For ``pooled``, ``attention`` and ``attending`` the share of the fits of each size that
-        misclassify each bag. ``attending`` is attention by itself, never averaged with others:
-        what it can do shows in fewer bags than it needs to prove it.
+        misclassify each bag. ``attention`` is `BagClassifier`; ``attending`` is its member with
+        attention, by itself: what it can do shows in fewer bags than it needs to prove it.
     placed : dict of arrays of shape (K, n)
         For ``pooled`` and ``attending``: of each bag, the share of the bags of the other class
         in its folds that it is on the right side of.
@@ -77,41 +69,6 @@ class HeldOut:
         return np.atleast_2d(np.cov(stacked)) / stacked.shape[1]
 
 
-class _Attention(AttentionClassifier):
-    """Keeps, beside itself, what attention would be by itself, and the tasks of the bags given."""
-
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        self.given_: list[Task] = []
-        super()._fit(bags, targets, loss)
-
-    def _tasks(self, bags: Bags, targets: Targets, loss: Loss, options: Options) -> list[Task]:
-        tasks = super()._tasks(bags, targets, loss, options)
-        self.given_ = self.given_ or tasks  # tokens come first, what is made of them later
-        return tasks
-
-    def _keep(
-        self, found: Trained, bags: Bags, options: Options, weight: Float[np.ndarray, " n"]
-    ) -> None:
-        attending = copy.copy(self)
-        fits = [fit.refused or fit for fit in found.fits]
-        AttentionClassifier._keep(
-            attending, dataclasses.replace(found, fits=fits), bags, options, weight
-        )
-        self.attending_ = attending
-        super()._keep(found, bags, options, weight)
-
-
-class _Pooled(PooledLinearClassifier):
-    """Takes over the tasks of attention, which has fitted the mean token already."""
-
-    def __init__(self, tasks: list[Task]) -> None:
-        super().__init__()
-        self._given = tasks
-
-    def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
-        return self._given
-
-
 def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool = True) -> HeldOut:
     """Fit the classifiers with their default parameters to parts of the bags, and test the rest."""
     n = len(data.bags)
@@ -127,11 +84,15 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
             place, seed = places[k], int(rng.randint(2**31 - 1))
             bags, truth = data.bags[train], data.positive[train]
             rest, hidden = data.bags[~train], data.positive[~train]
-            attention = _fitted_attention(bags, truth, seed)
-            pooled = _Pooled(attention.given_).fit(bags, truth)
-            by = {"pooled": pooled, "attention": attention, "attending": attention.attending_}
-            for model, classifier in by.items():
-                scores = classifier.decision_function(rest)
+            fitted = BagClassifier(random_state=seed, progress=False).fit(bags, truth)
+            pooled = fitted.members_["mean"]
+            of_members = fitted.member_scores(rest)
+            by = {
+                "pooled": of_members[:, 0],
+                "attention": fitted.decision_function(rest),
+                "attending": of_members[:, _attending(fitted)],
+            }
+            for model, scores in by.items():
                 wrong[model][place, ~train] += (scores > 0) != hidden
                 if model in FITTED:
                     right[model][place, ~train] += placements(scores, hidden)
@@ -157,7 +118,7 @@ def _splits(
                 yield folds, number != fold
 
 
-def _fitted_attention(bags: Bags, truth: Bool[np.ndarray, " n"], seed: int) -> _Attention:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", QueryWarning)  # the errors tell how good the query was
-        return _Attention(random_state=seed).fit(bags, truth)
+def _attending(fitted: BagClassifier) -> int:
+    """Return the place of the member with attention of least left-out loss; else mean pooling."""
+    places = [i for i, name in enumerate(fitted.member_names_) if name.startswith("attention")]
+    return min(places, key=lambda i: fitted.member_losses_[i, 0], default=0)

@@ -14,9 +14,8 @@ from sparsetoken.forecasting.gaussianity import TokenCheck, check_tokens
 from sparsetoken.forecasting.inputs import Labelled, read_labelled
 from sparsetoken.forecasting.law import bag_law
 from sparsetoken.forecasting.posterior import fit_posterior
-from sparsetoken.forecasting.results import Forecast
+from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
 from sparsetoken.forecasting.scales import Scales, sample_of_tokens
-from sparsetoken.models import MODELS
 
 _CLEAR = 0.02  # by which a forecast must favour the other model to overrule what was measured
 _REFUSED = 2.0  # standard errors by which refused attention must be better to be told of
@@ -124,7 +123,7 @@ def _of_model(measured: str, recommended: str, found: Forecast) -> str:
         f"{model} {one.error:.3f} ± {one.standard_error:.3f}"
         for model, one in found.measured.items()
     )
-    text = f"Take {_estimator(recommended)}. Cross-validated test errors are {errors}."
+    text = f"Take {CLASSIFIERS[recommended]}. Cross-validated test errors are {errors}."
     if recommended != measured:
         text += (
             f" On these bags alone {measured} does as well; the forecast for "
@@ -134,18 +133,16 @@ def _of_model(measured: str, recommended: str, found: Forecast) -> str:
 
 
 def _of_refused(held_out: HeldOut) -> list[str]:
-    """Return what attention would do if it did not wait for its test, where that is better."""
+    """Return what attention would do by itself, where that is better."""
     last = {model: shares[-1] for model, shares in held_out.shares.items()}
     gains = last["attention"] - last["attending"]
     gain, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
     if gain <= max(_CLEAR, _REFUSED * error):
         return []
     return [
-        "AttentionClassifier gives attention the whole score only where its gain is certain. By "
-        f"itself it would err {last['attending'].mean():.3f} instead of "
-        f"{last['attention'].mean():.3f} "
-        "in cross-validation: on these bags training='likelihood' with temperature=4.0, which "
-        "has nothing beside it, may do better."
+        f"Attention by itself errs {last['attending'].mean():.3f} instead of "
+        f"{last['attention'].mean():.3f} in cross-validation: on these bags "
+        "AttentionClassifier(temperature=4.0) may do better than BagClassifier."
     ]
 
 
@@ -162,7 +159,3 @@ def _of_labels(found: Forecast, model: str) -> str:
 def _of_tokens(tokens: TokenCheck) -> list[str]:
     """Return what of the tokens is unlike the model that the curves rest on."""
     return [f"Tokens: {'; '.join(tokens.departures)}."] if tokens.departures else []
-
-
-def _estimator(model: str) -> str:
-    return MODELS[model].estimator.rpartition(":")[2]

@@ -33,14 +33,13 @@ def forecast(
 ) -> Forecast:
     """Forecast the test errors that two classifiers would have with more labelled bags.
 
-    The classifiers are `PooledLinearClassifier` and `AttentionClassifier` with their default
-    parameters: they are fitted to a half, two thirds and nine tenths of the pilot and tested on
-    the rest, attention also by itself where it has not the whole score because its gain is in
-    doubt. What is measured are errors, and areas under the ROC curves of the bags that are held
-    out together, which tell the same separation of the classes with other luck. The curves know
-    of attention by itself and of mean pooling: that of `AttentionClassifier` is of their average,
-    with the share that attention has for its expected gain; what largest values of columns add
-    has no curve.
+    The classifiers are `PooledLinearClassifier` and `BagClassifier` with their default
+    parameters. They are fitted to a half, two thirds and nine tenths of the pilot and tested on
+    the rest, and so is the member of `BagClassifier` with attention, by itself. What is
+    measured are errors, and areas under the ROC curves of the bags that are held out together,
+    which tell the same separation of the classes with other luck. The curves know of attention
+    by itself and of mean pooling: that of `BagClassifier` is of their average, with the share
+    that attention has for its expected gain; what column maxima add has no curve.
     The curves of the sparse-token model that agree with what was measured, each as much as it does,
     are continued to the sizes asked for. What is unknown is the separation of the classes, the
     effective dimension, the number of informative tokens and the share of labels that nothing

@@ -8,11 +8,13 @@ from typing import Any
 
 from sparsetoken.extras import needed
 from sparsetoken.forecasting.posterior import Interval
-from sparsetoken.models import MODELS
 from sparsetoken.results import Status
 from sparsetoken.tables import html
 
 WORTH = 0.005  # attention must err less often than pooling by so much to be recommended
+
+CLASSIFIERS = {"pooled": "PooledLinearClassifier", "attention": "BagClassifier"}
+"""What is fitted to the pilot, by the name of its curve."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,8 +170,7 @@ class Forecast:
             for model, one in self.measured.items()
         )
         lines.append(f"cross-validated with {self.measured['pooled'].n} training bags: {told}")
-        name = MODELS[self.recommended].estimator.rpartition(":")[2]
-        lines.append(f"At {self.sizes[-1]} bags take {name}.")
+        lines.append(f"At {self.sizes[-1]} bags take {CLASSIFIERS[self.recommended]}.")
         return "\n".join([*lines, *self.advice])
 
     def _repr_html_(self) -> str:

@@ -1,0 +1,218 @@
+"""The average of classifiers: its weights, what it is made of, and what it does on noise.
+
+Equations: stacking.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from sparsetoken import AttentionClassifier, BagClassifier, PooledLinearClassifier
+from sparsetoken.bags import Bags
+from sparsetoken.estimators import BagPooling, MaxPooledClassifier, QueryWarning
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.stacking import convex_weights
+from sparsetoken.losses import get_loss
+from sparsetoken.validation import InvalidInput
+
+Draw = Callable[..., tuple[Bags, np.ndarray]]
+LOGISTIC = get_loss("logistic")
+
+
+def equal(y: np.ndarray) -> Samples:
+    return Samples(2.0 * y - 1, np.ones(len(y)), np.ones(len(y)))
+
+
+def loss_of(scores: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean(np.log1p(np.exp(-(2 * y - 1) * scores))))
+
+
+def test_weights_are_those_of_least_loss_on_a_grid() -> None:
+    rng, y = np.random.default_rng(0), np.arange(200) % 2
+    truth = 2.0 * y - 1
+    scores = np.stack([truth + 2 * rng.standard_normal(200) for _ in range(3)], axis=1)
+    found = convex_weights(scores, equal(y), LOGISTIC)
+    assert found.sum() == pytest.approx(1)
+    steps = np.arange(101)
+    grid = [(a, b, 100 - a - b) for a in steps for b in steps if a + b <= 100]
+    losses = [loss_of(scores @ np.array(one) / 100, y) for one in grid]
+    assert loss_of(scores @ found, y) <= min(losses) + 1e-9
+    np.testing.assert_allclose(found, np.array(grid[int(np.argmin(losses))]) / 100, atol=0.01)
+
+
+def test_a_member_that_is_no_help_has_no_weight() -> None:
+    rng, y = np.random.default_rng(1), np.arange(100) % 2
+    good = 2.0 * y - 1 + rng.standard_normal(100)
+    scores = np.stack([good, -good, np.full(100, np.inf)], axis=1)
+    assert convex_weights(scores, equal(y), LOGISTIC).tolist() == [1, 0, 0]
+    with pytest.raises(InvalidInput, match="finite left-out scores"):
+        convex_weights(scores[:, 2:], equal(y), LOGISTIC)
+
+
+def test_the_score_is_made_of_its_members(draw: Draw) -> None:
+    bags, y = draw(120, sizes=(2, 9))
+    model = BagClassifier().fit(bags, y)
+    assert model.member_names_ == ["mean", "maxima", "attention"]
+    parts = model.contributions(bags)
+    expected = parts.sum(axis=1) + model.intercept_[0]
+    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-12)
+    np.testing.assert_allclose(parts, model.member_scores(bags) * model.weights_[:, 0], atol=1e-12)
+    for place, alone in enumerate((PooledLinearClassifier(), MaxPooledClassifier())):
+        scores = alone.fit(bags, y).decision_function(bags)
+        np.testing.assert_allclose(model.member_scores(bags)[:, place], scores, atol=1e-8)
+        one = model.members_[model.member_names_[place]]
+        np.testing.assert_allclose(one.decision_function(bags), scores, atol=1e-8)
+        losses = np.log1p(np.exp(-(2 * y - 1) * alone.left_out_scores_[:, 0]))
+        assert model.member_losses_[place, 0] == pytest.approx(losses.mean(), rel=1e-8)
+    # The average is no worse than any member on the bags that were left out.
+    assert loss_of(model.left_out_scores_[:, 0], y) <= model.member_losses_.min() + 1e-9
+
+
+def test_left_out_scores_are_those_of_fits_without_the_bag(draw: Draw) -> None:
+    """At a ridge that is given; scores of single bags are exact up to one Newton step."""
+    bags, y = draw(40, sizes=(2, 5))
+    for kind in (PooledLinearClassifier, MaxPooledClassifier):
+        model = kind(ridge=0.3, standardize=False).fit(bags, y)
+        for i in (0, 7, 20):
+            others = np.arange(40) != i
+            again = kind(ridge=0.3, standardize=False).fit(bags[others], y[others])
+            score = again.decision_function(bags[[i]])[0]
+            assert model.left_out_scores_[i, 0] == pytest.approx(score, abs=0.05)
+
+
+def test_maxima_are_a_linear_classifier_of_means_and_maxima(draw: Draw) -> None:
+    bags, y = draw(150)
+    model = MaxPooledClassifier(ridge=0.1, standardize=False).fit(bags, y)
+    F = np.stack([np.concatenate([X.mean(axis=0), X.max(axis=0)]) for X in bags])
+    oracle = LogisticRegression(C=1 / (0.1 * 150), tol=1e-10).fit(F, y)
+    np.testing.assert_allclose(
+        model.decision_function(bags), oracle.decision_function(F), atol=1e-4
+    )
+    far = bags.with_tokens(bags.tokens * 1e6)
+    limits = model.largest_range_[:, 0]
+    rest = np.stack([X.mean(axis=0) for X in far]) @ model.coef_[0] + model.intercept_[0]
+    added = model.decision_function(far) - rest
+    assert limits[0] - 1e-6 * np.abs(rest).max() <= added.min()
+    assert added.max() <= limits[1] + 1e-6 * np.abs(rest).max()
+
+
+def test_two_fits_are_equal() -> None:
+    rng, y = np.random.default_rng(3), np.arange(80) % 2
+    X = rng.lognormal(size=(80, 6, 5))
+    X[y == 1, 0] *= 3
+    one, other = (BagClassifier().fit(X, y).predict_proba(X) for _ in range(2))
+    assert np.array_equal(one, other)
+
+
+def test_on_noise_there_is_the_constant_alone() -> None:
+    on = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_t(3, size=(40, 6, 8)), np.arange(40) % 4 == 0
+        model = BagClassifier().fit(X, y)
+        on += model.weights_.any()
+        if not model.weights_.any():
+            np.testing.assert_allclose(model.decision_function(X), np.log(1 / 3))
+            assert "no signal is found" in model.summary()
+    # At a chance of 0.05 more than 9 of 60 have probability 0.0006.
+    assert on <= 9
+
+
+def test_without_a_signal_top_tokens_say_so() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.standard_normal((40, 6, 5)), np.arange(40) % 2
+    model = BagClassifier().fit(X, y)
+    assert not model.weights_.any()
+    with pytest.warns(QueryWarning, match="no signal is found"):
+        model.top_tokens(X[:2])
+    for weights in model.attention_weights(X[:2]):
+        np.testing.assert_allclose(weights, 1 / 6)
+
+
+@pytest.mark.parametrize("token_of", [0, 1])
+def test_the_token_of_either_class_is_found(token_of: int) -> None:
+    rng, y = np.random.default_rng(0), np.arange(200) % 2
+    X = rng.standard_normal((200, 12, 6))
+    X[y == token_of, 3, 0] += 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BagClassifier().fit(X, y)
+    assert model.side_.tolist() == [2 * token_of - 1]
+    top = np.array([one[0] for one in model.top_tokens(X[y == token_of])])
+    # Four deviations against the largest of eleven tokens.
+    assert (top == 3).mean() > 0.9
+    weights = np.stack(model.attention_weights(X[y == token_of]))
+    assert weights[:, 3].mean() > 0.7
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+
+
+def test_three_classes(draw: Draw) -> None:
+    bags, y = draw(150, classes=3, sizes=(3, 8), strength=6.0)
+    names = np.array(["none", "left", "right"])[y]
+    model = BagClassifier().fit(bags, names)
+    assert model.weights_.shape == (6, 3)  # a shift of 6 deviations makes tails heavy
+    assert model.contributions(bags).shape == (150, 6, 3)
+    np.testing.assert_allclose(
+        model.contributions(bags).sum(axis=1) + model.intercept_, model.decision_function(bags)
+    )
+    assert model.attention_weights(bags)[0].shape == (bags.sizes[0], 3)
+    assert model.top_tokens(bags, 2)[0].shape == (2, 3)
+    assert len(model.summary().splitlines()) == 3
+    assert model.score(bags, names) > 0.8  # a third by chance
+
+
+def test_a_member_of_ones_own(draw: Draw) -> None:
+    bags, y = draw(120)
+    own = make_pipeline(BagPooling("max"), LogisticRegression())
+    weight = np.tile([1.0, 2.0, 0.0], 40)
+    for given in (None, weight):
+        members = [("own", _Shortcut()), ("maxima by hand", own)] if given is None else []
+        members += [("shortcut", _Shortcut())]
+        model = BagClassifier(members).fit(bags, y, sample_weight=given)
+        assert model.member_names_[3:] == [name for name, _ in members]
+        assert model.weights_[-1, 0] + model.weights_[3, 0] > 0.99  # it knows the answer
+        assert model.score(bags, y) == 1
+        assert model.member_scores(bags).shape == (120, 3 + len(members))
+
+
+class _Shortcut(ClassifierMixin, BaseEstimator):
+    """Reads the label off the largest value of the first column, with a table of its own."""
+
+    def fit(self, X: Bags, y: np.ndarray, sample_weight: np.ndarray | None = None) -> _Shortcut:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X: Bags) -> np.ndarray:
+        labels = np.array([_LABELS[len(bag), float(bag[0, 0])] for bag in X])
+        return np.stack([1 - labels, labels], axis=1)
+
+
+_LABELS: dict[tuple[int, float], int] = {}
+
+
+@pytest.fixture(autouse=True)
+def _known(draw: Draw) -> None:
+    bags, y = draw(120)
+    _LABELS.update({(len(b), float(b[0, 0])): int(c) for b, c in zip(bags, y, strict=True)})
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        3,
+        ["own"],
+        [("own", None)],
+        [("mean", AttentionClassifier())],
+        [(1, PooledLinearClassifier())],
+    ],
+)
+def test_members_that_are_none(draw: Draw, members: object) -> None:
+    with pytest.raises(InvalidInput, match="members must be pairs of a name"):
+        BagClassifier(members).fit(*draw())  # type: ignore[arg-type]
