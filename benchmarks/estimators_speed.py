@@ -21,7 +21,7 @@ from sparsetoken.bags import Bags
 BAGS, LENGTH, DIMENSION = 10_000, 50, 384
 CHUNK = 500  # bags drawn together
 STRENGTH = 3.0
-CLASSIFIERS = ("AttentionClassifier", "PooledLinearClassifier")
+CLASSIFIERS = ("BagClassifier", "AttentionClassifier", "PooledLinearClassifier")
 
 
 def draw() -> tuple[Bags, np.ndarray]:
