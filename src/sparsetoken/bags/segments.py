@@ -90,27 +90,3 @@ def segment_max(
     for row, (start, stop) in zip(largest, itertools.pairwise(bounds), strict=True):
         np.maximum.reduce(tokens[start:stop], axis=0, out=row)
     return largest
-
-
-def segment_held(
-    tokens: Float[np.ndarray, "N d"],
-    offsets: Int[np.ndarray, " bounds"],
-    weights: Float[np.ndarray, " d"],
-) -> Float[np.ndarray, " N"]:
-    """Return the sum of weights (x_l - m) over the columns in which x_l is largest.
-
-    Here m is the mean token of the bag. Within a bag it adds up to <max_l x_l - m, weights>; of
-    equal values the first is the largest.
-
-    Parameters
-    ----------
-    tokens : array of shape (N, d)
-    offsets : array of shape (n + 1,)
-    weights : array of shape (d,)
-    """
-    held = np.zeros(len(tokens), tokens.dtype)
-    for start, stop in itertools.pairwise(offsets.tolist()):
-        bag = tokens[start:stop]
-        says = weights * (bag.max(axis=0) - bag.mean(axis=0))
-        held[start:stop] = np.bincount(bag.argmax(axis=0), says, stop - start)
-    return held

@@ -20,22 +20,20 @@ from sparsetoken.estimators.linear import MaxPooledClassifier, PooledLinearClass
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.parameters import ClassWeight, RandomState
 from sparsetoken.estimators.query_warning import QueryWarning
-from sparsetoken.fitting.features import BagFeatures
 from sparsetoken.fitting.folds import fold_numbers
 from sparsetoken.fitting.queries import StepSizes, find_queries
 from sparsetoken.fitting.samples import Samples, Targets
 from sparsetoken.fitting.signal_test import LEVEL, signal_pvalue
 from sparsetoken.fitting.stacking import convex_weights
-from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import MOST, Task
 from sparsetoken.fitting.training import AttentionFit, attend
 from sparsetoken.losses import Loss
 from sparsetoken.progress import progress_of
 from sparsetoken.validation import InvalidInput, integer
 
-ATTENTION = ("attention", "attention of normal scores")
 VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
 NORMAL = " of normal scores"
+ATTENTION = ("attention", "attention" + NORMAL)
 BUILT_IN = [name + form for form in ("", NORMAL) for name in ("mean", "maxima", "attention")]
 STEPS = StepSizes(0.5, 0.5, 1.0)  # as of AttentionClassifier
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
@@ -77,6 +75,9 @@ class BagClassifier(BaseBagClassifier):
     >= 0, have the sum 1, and give the scores of bags left out of the fit the least mean loss:
     stacking, or the super learner. Where an exact test finds no signal, no member has any weight:
     all bags have the score of the class rate.
+
+    For time, column maxima are left out beyond 2 million of them (bags times columns), and normal
+    scores beyond 6.7e7 values of tokens. Bags of one token have mean pooling alone.
 
     Parameters
     ----------
@@ -174,7 +175,8 @@ class BagClassifier(BaseBagClassifier):
             folds = fold_numbers(targets.number, n_folds, rng)
         scores = _normal_scores(bags, targets, rng)
         forms = [bags] if scores is None else [bags, scores.transform(bags)]
-        tasks = [_tasks(form, targets, loss) for form in forms]
+        # Members share the fit to the mean token: all take the tasks of the first.
+        tasks = [PooledLinearClassifier()._tasks(form, targets, loss) for form in forms]
         of_class = list(zip(*tasks, strict=True))
         with progress_of("fits", 1 + 3 * len(forms) + len(own), self.progress) as done:
             self.signal_pvalue_ = np.array([signal_pvalue(each) for each in of_class])
@@ -385,12 +387,6 @@ def _checked(members: Any) -> list[tuple[str, Any]]:
         if not isinstance(name, str) or not hasattr(classifier, "predict_proba"):
             raise InvalidInput("members", legal, f"{name!r}: {type(classifier).__name__}")
     return pairs
-
-
-def _tasks(bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
-    """Return the task of each class, with all choices left to the fit."""
-    features = BagFeatures(bags, Standardization.of(bags, targets.weight, standardize=True))
-    return [Task(features, one, loss, "auto", rescale=True) for one in targets.problems()]
 
 
 def _normal_scores(
