@@ -120,7 +120,7 @@ def test_large_finite_values_pass() -> None:
         ([np.ones((2, 3)), [[1, 2, 3], [4, 5]]], "bag 1 must be an array of real numbers"),
         ([[1, 2], [3]], "X must be an array of real numbers"),
         ([csr_array(np.eye(2))], "bag 0 must be an array of real numbers; got .csr_array.*toarray"),
-        ([], r"X must be an array of shape .* got 'shape \(0,\)'"),
+        ([], r"X must be an array of shape .* got 'no bag'\. Give at least one"),
         (None, r"X must be an array of shape .* got 'shape \(\)'"),
         (np.ones(3), "X must be an array of shape"),
         (np.ones((2, 2, 2, 2)), "X must be an array of shape"),

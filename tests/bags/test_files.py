@@ -37,7 +37,7 @@ def test_both_kinds_of_files(kind: str, request: pytest.FixtureRequest) -> None:
     assert (found.y.tolist(), found.ids.tolist()) == (["a", "b", "c"], [2, 5, 9])
     assert found.columns == ["2", "0"]
     assert found.left_out == ([] if kind == "arrays" else ["1", "note"])
-    bare = read(path, label=None)
+    bare = read(path, labels=None)
     assert bare.bags.equals(as_bags(TOKENS.reshape(3, 2, 3)))
     assert len(bare.y) == 0
 
@@ -54,8 +54,8 @@ def test_one_label_against_the_rest(arrays: Path) -> None:
 
 
 def test_messages_name_the_keywords(arrays: Path) -> None:
-    with pytest.raises(InvalidInput, match="label= and bag= name the arrays"):
-        read(arrays, label="z")
+    with pytest.raises(InvalidInput, match="labels= and bag= name the arrays"):
+        read(arrays, labels="z")
     with pytest.raises(InvalidInput, match="columns must be different ones of 0, 1, 2"):
         read(arrays, columns=[3])
 
@@ -63,6 +63,6 @@ def test_messages_name_the_keywords(arrays: Path) -> None:
 def test_labels_may_lack_where_they_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "bags.npz"
     np.savez(path, X=TOKENS, bag=IDS[::-1], y=np.zeros(1), label=np.zeros(1))
-    assert read(path, label=None).ids.tolist() == [9, 5, 2]
+    assert read(path, labels=None).ids.tolist() == [9, 5, 2]
     with pytest.raises(InvalidInput, match="one of label and y"):
         read(path)

@@ -37,6 +37,7 @@ IDS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.BagOrderWarning")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", IDS)
 def test_every_form_comes_back(dtype: type, kind: str, tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ def test_every_form_comes_back(dtype: type, kind: str, tmp_path: Path) -> None:
     ways = {
         "arrays": from_long(*to_long(bags, ids)),
         "frame": from_frame(to_frame(bags, ids)),
-        "parquet": read(tmp_path / "bags.parquet", label=None),
+        "parquet": read(tmp_path / "bags.parquet", labels=None),
     }
     for way, found in ways.items():
         assert found.bags.equals(bags), way
@@ -97,10 +98,10 @@ def test_frames_take_named_columns_only() -> None:
     frame["label"] = [f"class {i % 2}" for i in frame["slide"]]
     found = from_frame(frame, bag="slide", columns=["b", "r"])
     assert np.array_equal(found.bags.tokens, bags.tokens[:, [2, 0]])
-    labels = frame.groupby("slide", sort=False)["label"].first()
-    assert labels.index.tolist() == found.ids.tolist()
-    with pytest.raises(InvalidInput, match="column label must be of real numbers"):
-        from_frame(frame, bag="slide")
+    with pytest.raises(InvalidInput, match=r"one named label.*labels=.label. takes it"):
+        from_frame(frame, "slide")
+    with pytest.raises(InvalidInput, match="column note must be of real numbers"):
+        from_frame(frame.rename(columns={"label": "note"}), "slide")
 
 
 def test_an_embedding_may_be_one_column_of_lists(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_an_embedding_may_be_one_column_of_lists(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"bag": to_long(bags).bag_ids, "x": list(bags.tokens), "z": "w"})
     frame.to_parquet(tmp_path / "lists.parquet")
     assert from_frame(frame, columns="x").bags.equals(bags)
-    assert read(tmp_path / "lists.parquet", label=None, columns=["x"]).bags.equals(bags)
+    assert read(tmp_path / "lists.parquet", labels=None, columns=["x"]).bags.equals(bags)
     frame.at[3, "x"] = np.ones(2, np.float32)
     with pytest.raises(InvalidInput, match="column x must be of vectors of one length"):
         from_frame(frame, columns="x")
@@ -140,7 +141,7 @@ def test_without_the_extra_the_message_names_it(
     message = rf"{missing} must be installed .*sparsetoken\[data\]"
     (tmp_path / "bags.parquet").touch()
     with pytest.raises(InvalidInput, match=message):
-        read(tmp_path / "bags.parquet", label=None)
+        read(tmp_path / "bags.parquet", labels=None)
     with pytest.raises(InvalidInput, match=message):
         write_parquet(_bags(), tmp_path / "bags.parquet")
 
@@ -154,15 +155,17 @@ def test_a_real_set_with_bags_of_1_to_1044_tokens(tmp_path: Path) -> None:
     assert (bags.sizes.min(), bags.sizes.max(), len(bags.tokens)) == (1, 1044, 6598)
     assert np.array_equal(ids, np.arange(102))
     write_parquet(bags, tmp_path / "musk2.parquet")
-    assert read(tmp_path / "musk2.parquet", label=None).bags.equals(bags)
+    assert read(tmp_path / "musk2.parquet", labels=None).bags.equals(bags)
     assert as_bags(*bags.to_array()).equals(bags)
     shuffled = np.random.default_rng(0).permutation(len(X))
-    found = from_long(X[shuffled], bag[shuffled])
+    found = from_long(X[shuffled], bag[shuffled], labels=y[bag[shuffled]])
+    assert np.array_equal(found.y, y[found.ids])
     assert sorted(found.ids.tolist()) == list(range(102))
     for one, name in zip(found.bags, found.ids, strict=True):
         np.testing.assert_array_equal(one, X[shuffled][bag[shuffled] == name])
 
 
+@pytest.mark.filterwarnings("ignore::sparsetoken.bags.BagOrderWarning")
 @pytest.mark.parametrize("kind", [int, str])
 def test_ids_in_any_order(kind: type) -> None:
     ids = [kind(x) for x in (7, 3, 7, 9, 3, 7)]

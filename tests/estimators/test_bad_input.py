@@ -10,6 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sparsetoken import (
     AttentionClassifier,
@@ -19,7 +21,7 @@ from sparsetoken import (
     VectorizedLinearClassifier,
 )
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.estimators import MaxPooledClassifier, PaddingWarning, QueryWarning
+from sparsetoken.estimators import MaxPooledClassifier, PaddingWarning, QueryWarning, TableWarning
 from sparsetoken.validation import InvalidInput
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
@@ -101,9 +103,36 @@ def test_what_is_no_array(X: object, message: str) -> None:
             act(X)
 
 
+@pytest.mark.parametrize("classifier", [AttentionClassifier(), BagClassifier()])
+def test_one_bag_is_no_table_of_bags(classifier: BaseEstimator) -> None:
+    X = np.random.default_rng(0).standard_normal((20, 8, 10))
+    X[::2] += 1
+    fitted = classifier.fit(X, np.arange(20) % 2)
+    with pytest.raises(InvalidInput, match=r"of several tokens.*\(8, 10\), 8 bags.*X\[None\]"):
+        fitted.predict(X[0])
+    assert fitted.predict(X[0][None]) == fitted.predict(X)[:1]
+    for nothing in ([], np.array([])):
+        with pytest.raises(InvalidInput, match=r"got 'no bag'\. Give at least one bag"):
+            fitted.predict(nothing)
+
+
+def test_a_transformer_of_tables_in_front_of_bags_is_told_where_to_go() -> None:
+    bags = as_bags([np.ones((2, 3)), np.zeros((3, 3))])
+    with pytest.raises(TypeError, match=r"TokenTransformer\(StandardScaler\(\)\)"):
+        make_pipeline(StandardScaler(), BagClassifier()).fit(bags, [0, 1])
+
+
 def test_a_table_of_tokens_is_told_from_a_table_of_bags() -> None:
     with pytest.raises(InvalidInput, match=r"a table of 6 rows and 3 labels.*from_long"):
         AttentionClassifier().fit(np.ones((6, 2)), [0, 1, 0])
+    with pytest.warns(TableWarning, match=r"shape \(4, 2\) is taken as 4 bags of one token each"):
+        fitted = PooledLinearClassifier().fit([[1, 2], [3, 1], [2, 5], [4, 2]], [0, 1, 0, 1])
+    assert fitted.predict(np.ones((3, 2))).shape == (3,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        flat = PooledLinearClassifier(n_tokens=2).fit(1 + np.eye(4), [0, 1, 0, 1])
+        fitted = PooledLinearClassifier().fit(1 + np.eye(4)[:, None], [0, 1, 0, 1])
+    assert flat.predict(np.ones((3, 4))).shape == fitted.predict(np.ones((3, 4))).shape == (3,)
     with pytest.raises(InvalidInput, match="mask must be None for a table"):
         AttentionClassifier().fit(np.ones((4, 2)), [0, 1, 0, 1], mask=np.ones((4, 2), bool))
 

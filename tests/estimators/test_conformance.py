@@ -32,6 +32,7 @@ CLASSIFIERS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.TableWarning")
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=str)
 def test_scikit_learn_finds_nothing_wrong(classifier: BaseEstimator) -> None:
     check_estimator(classifier, on_skip=None)

@@ -86,6 +86,6 @@ def test_uniform_weights_are_told(training: str) -> None:
 def test_elementwise_attention_to_bags_of_one_token(activation: str) -> None:
     rng = np.random.default_rng(0)
     y = (np.arange(200) % 4 == 0).astype(int)  # of even classes x tanh(x) tells nothing
-    X = rng.standard_normal((200, 3)) + 3 * y[:, None]
+    X = rng.standard_normal((200, 1, 3)) + 3 * y[:, None, None]
     model = ElementwiseAttentionClassifier(activation, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.9  # five deviations between the classes

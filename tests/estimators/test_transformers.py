@@ -260,8 +260,11 @@ def test_errors_of_every_transformer(estimator: BaseEstimator) -> None:
     for act in (fitted.transform, clone(estimator).fit):
         with pytest.raises(InvalidInput, match="nan at bag 3, token 0, column 1"):
             act(broken)
+    with pytest.raises(InvalidInput, match=r"several tokens.*2 bags of one token each.*X\[None\]"):
+        fitted.transform(np.ones((2, 4)))
+    table = clone(estimator).fit(np.eye(3, 4))
     with pytest.raises(InvalidInput, match="inf at bag 1, token 0, column 2"):
-        fitted.transform([[1.0, 2, 3, 4], [1, 2, np.inf, 4]])
+        table.transform([[1.0, 2, 3, 4], [1, 2, np.inf, 4]])
     with pytest.raises(TypeError, match="Sparse data was passed"):
         fitted.transform(csr_array(np.eye(4)))
 

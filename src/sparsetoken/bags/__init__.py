@@ -6,8 +6,10 @@ with bag ids (arrays, pandas). `read` reads files. Inside, `Bags` hold one flat 
 
 from sparsetoken.bags.container import Bags, Padded
 from sparsetoken.bags.convert import as_bags
-from sparsetoken.bags.files import LabelledBags, read
+from sparsetoken.bags.files import read
+from sparsetoken.bags.labelled import LabelledBags, LeakWarning
 from sparsetoken.bags.long_form import (
+    BagOrderWarning,
     IdentifiedBags,
     LongForm,
     from_frame,
@@ -20,9 +22,11 @@ from sparsetoken.bags.long_form import (
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 
 __all__ = [
+    "BagOrderWarning",
     "Bags",
     "IdentifiedBags",
     "LabelledBags",
+    "LeakWarning",
     "LongForm",
     "Padded",
     "SeparatingColumn",

@@ -111,8 +111,10 @@ class Bags:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
-            "Bags are not a table: pool them (BagPooling), or use to_array(), or to_column() for "
-            "tools that only hand tables on, such as BaggingClassifier."
+            "Bags are not a table. A transformer of tables, such as StandardScaler, goes into "
+            "TokenTransformer(StandardScaler()), which applies it to each token. BagPooling makes "
+            "a row of each bag, to_array() pads, and to_column() is for tools that only hand "
+            "tables on, such as BaggingClassifier."
         )
 
     def __iter__(self) -> Iterator[np.ndarray]:

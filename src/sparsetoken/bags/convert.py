@@ -83,19 +83,21 @@ def refuse_others(X: Any) -> None:
     Raises
     ------
     InvalidInput
-        For dicts, strings, bags with their ids, iterators such as generators, and arrays with
-        masked values.
+        For dicts, strings, bags with their ids, iterators such as generators, empty lists, and
+        arrays with masked values.
     """
     refuse_masked("X", X, _MASK)
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
     if isinstance(X, Mapping) and not issparse(X):  # some sparse arrays are dicts
         remedy = "Give list(X.values()), with labels in the same order."
         raise InvalidInput("X", legal, f"a {type(X).__name__}", remedy)
-    if isinstance(X, tuple) and hasattr(X, "bags"):  # of from_long, from_frame, read
+    if hasattr(X, "bags") and hasattr(X, "ids"):  # of from_long, from_frame, read
         raise InvalidInput("X", legal, f"{type(X).__name__}, bags with ids", "Give X.bags.")
     if isinstance(X, Iterator):
         raise InvalidInput("X", legal, f"a {type(X).__name__}", "Give list(X).")
-    first = X[0] if isinstance(X, list | tuple) and X else X
+    if (isinstance(X, list | tuple) and not X) or getattr(X, "shape", None) == (0,):
+        raise InvalidInput("X", legal, "no bag", "Give at least one bag.")
+    first = X[0] if isinstance(X, list | tuple) else X
     while isinstance(first, list | tuple) and first:
         first = first[0]
     if isinstance(first, str | bytes):

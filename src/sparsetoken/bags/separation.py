@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.special import binom
 
-from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags, check_labels
-from sparsetoken.bags.segments import segment_max, segment_mean
+from sparsetoken.bags.segments import segment_max
 from sparsetoken.validation import InvalidInput, real
+
+LEVEL = 0.01  # of chance; the probability of one column and side is 1 / binom(n, n of the class)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,20 +27,21 @@ class SeparatingColumn:
     column : int or None
         The column of the tokens; None for the number of tokens.
     summary : str
-        ``mean``, ``max`` or ``min`` of the column over the bag, or ``size``.
+        ``min`` if all tokens of the class lie above those of the others, ``max`` if below, or
+        ``size``.
     error : float
-        Least balanced error of a threshold, in [0, 1/2]: the mean of the shares of both
-        classes that lie on the wrong side.
+        Least balanced error of a threshold, in [0, 1/2]: the mean of the shares of bags of both
+        classes of which some token lies on the wrong side.
 
     Examples
     --------
     >>> import numpy as np
     >>> from sparsetoken.bags import as_bags, separating_columns
     >>> tokens, labels = np.random.default_rng(0).standard_normal((20, 4, 3)), np.arange(20) % 2
-    >>> tokens[labels == 1, 2, 1] += 9
+    >>> tokens[:, :, 1] = labels[:, None]
     >>> found = separating_columns(as_bags(tokens), labels)[0]
     >>> found.column, found.summary, found.error
-    (1, 'max', 0.0)
+    (1, 'min', 0.0)
     """
 
     label: Any
@@ -48,11 +51,13 @@ class SeparatingColumn:
 
 
 def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[SeparatingColumn]:
-    """Return the single columns that separate the bags of one class from the others.
+    """Return the single columns that in every token tell the bags of one class from the others.
 
-    Such a column is often a leak: an id, a time or the order of collection. A model that
-    finds it says nothing of what it would do on new data. With few bags and many columns one
-    separates them by chance: compare with what permuted labels give.
+    Such a column is often a leak: a label, an id, a time or the order of collection. A model
+    that finds it says nothing of what it would do on new data. A signal in some of the tokens is
+    not counted, however strong: the other tokens of the bag lie among those of other classes.
+    Nor is anything told where chance is enough: where one of so many columns would separate so
+    few bags with a probability of 1% or more, if labels had nothing to do with them.
 
     Parameters
     ----------
@@ -78,9 +83,10 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
     >>> from sparsetoken.bags import as_bags
     >>> tokens = np.random.default_rng(0).standard_normal((20, 4, 3))
     >>> labels = np.arange(20) % 2
-    >>> tokens[labels == 1, 2, 1] += 9
-    >>> separating_columns(as_bags(tokens), labels)[0]
-    SeparatingColumn(label=1, column=1, summary='max', error=0.0)
+    >>> tokens[labels == 1, 2, 0] += 9  # a signal in one token
+    >>> tokens[:, :, 1] += 100 * labels[:, None]
+    >>> separating_columns(as_bags(tokens), labels)
+    [SeparatingColumn(label=1, column=1, summary='min', error=0.0)]
     """
     error = real("error", error, 0.0, 0.5, open_high=True)
     check_labels(y)
@@ -91,34 +97,36 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
     if len(classes) < 2:
         raise InvalidInput("y", "of at least two classes", f"{len(classes)} class")
     wanted = (classes[1:] if len(classes) == 2 else classes).tolist()
-    found = [
-        SeparatingColumn(label, None if summary == "size" else column, summary, float(least))
-        for summary, values in _summaries(bags).items()
-        for label in wanted
-        for column, least in enumerate(_least_errors(values, labels == label))
-        if least <= error
-    ]
+    least = np.stack([bag.min(axis=0) for bag in bags])
+    most = segment_max(bags.tokens, bags.offsets)
+    sizes = bags.sizes[:, None].astype(np.float64)
+    found = []
+    for label in wanted:
+        plus = labels == label
+        if 2 * (bags.dimension + 1) >= LEVEL * binom(len(plus), plus.sum()):
+            continue
+        one, rest = plus[:, None], ~plus[:, None]
+        errors = {
+            "min": _errors_above(np.where(one, least, most), plus),
+            "max": _errors_above(-np.where(rest, least, most), plus),
+            "size": np.minimum(_errors_above(sizes, plus), _errors_above(-sizes, plus)),
+        }
+        found += [
+            SeparatingColumn(label, None if summary == "size" else k, summary, float(each[k]))
+            for summary, each in errors.items()
+            for k in np.flatnonzero(each <= error).tolist()
+        ]
     return sorted(found, key=lambda one: one.error)
 
 
-def _summaries(bags: Bags) -> dict[str, Float[np.ndarray, "n m"]]:
-    """Return the numbers of each bag that are looked at, by name."""
-    return {
-        "max": segment_max(bags.tokens, bags.offsets),
-        "min": np.stack([bag.min(axis=0) for bag in bags]),
-        "mean": segment_mean(bags.tokens, bags.offsets),
-        "size": bags.sizes[:, None].astype(np.float64),
-    }
-
-
-def _least_errors(
+def _errors_above(
     values: Float[np.ndarray, "n m"], plus: Bool[np.ndarray, " n"]
 ) -> Float[np.ndarray, " m"]:
-    """Return the least balanced error of a threshold on each column, of either sign."""
+    """Return the least balanced error of a threshold on each column, above which a class is."""
     order = np.argsort(values, axis=0)
     ranked, side = np.take_along_axis(values, order, axis=0), plus[order]
     below_plus = np.cumsum(side, axis=0) / plus.sum()
     below_minus = np.cumsum(~side, axis=0) / (~plus).sum()
-    gap = np.abs(below_plus - below_minus)[:-1]
+    gap = (below_minus - below_plus)[:-1]
     gap[ranked[1:] == ranked[:-1]] = 0.0  # no threshold lies between equal values
     return (1 - gap.max(axis=0, initial=0.0)) / 2

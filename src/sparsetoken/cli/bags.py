@@ -26,10 +26,9 @@ class Source:
 
     def read(self, file: Path) -> LabelledBags:
         """Read bags and labels, which are True or False if one label is the positive one."""
-        from sparsetoken.bags import read
+        from sparsetoken.bags.files import loaded
 
-        columns = names(self.columns)
-        found = read(file, label=self.label, bag=self.bag, columns=columns)
+        found = loaded(file, self.label, self.bag, names(self.columns))
         return found.against_rest(self.positive) if self.positive else found
 
 
@@ -40,7 +39,7 @@ def names(text: str) -> list[str] | None:
 
 def columns_told(data: LabelledBags) -> str:
     """Return how many columns the tokens have, with their names where they are few."""
-    from sparsetoken.bags.files import SHOWN, some
+    from sparsetoken.bags.labelled import SHOWN, some
 
     used = f"Columns of the tokens: {len(data.columns)}"
     if len(data.columns) <= SHOWN:
@@ -53,26 +52,13 @@ def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
 
     The column None is the bag size.
     """
-    from sparsetoken.bags import separating_columns
-    from sparsetoken.bags.files import some
-
-    found: list[dict[str, Any]] = [
+    found = [
         {
             **dataclasses.asdict(one),
             "label": str(one.label),
             "column": None if one.column is None else data.columns[one.column],
         }
-        for one in separating_columns(data.bags, data.y)
+        for one in data.separating
     ]
-    least = {one["column"] or "bag size": one["error"] for one in reversed(found)}
-    told = [
-        f"{name} (balanced error {least[name]:.2f})"
-        for name in sorted(least, key=least.__getitem__)
-    ]
-    if not told:
-        return found, []
-    warning = (
-        f"Warning: by itself each of these tells the classes apart: {some(told)}. If one is "
-        "an id, a time or an order of collection, it leaks the label: --columns leaves it out."
-    )
-    return found, [warning]
+    leaks = data.leaks()
+    return found, [f"Warning: {leaks} (--columns names those to keep.)"] if leaks else []

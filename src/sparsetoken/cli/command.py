@@ -197,5 +197,6 @@ def _in_options(error: InvalidInput, names: Collection[str]) -> str:
     remedy = "" if "np." in remedy else remedy  # it is for Python
     text = str(InvalidInput(option_name(name) if name in names else name, legal, got, remedy))
     for one in names:
-        text = re.sub(rf"\b{one}=(True\b| )?", f"{option_name(one)} ", text)
+        # Keywords may be plural: labels= is --label.
+        text = re.sub(rf"\b{one}s?=(True\b| )?", f"{option_name(one)} ", text)
     return text

@@ -53,9 +53,9 @@ def score(
 
 def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: bool) -> Answer:
     """Return the class of each bag of a file, and its probability where the model has one."""
-    from sparsetoken.bags import read
+    from sparsetoken.bags.files import loaded
 
-    data = read(file, label=None, bag=bag, columns=names(columns))
+    data = loaded(file, None, bag, names(columns))
     estimator = _loaded(model, trust_pickle)
     found = estimator.predict(data.bags).tolist()
     chances: list[float | None] = [None] * len(found)

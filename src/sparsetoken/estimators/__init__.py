@@ -7,7 +7,7 @@ mask in fit and predict; elsewhere convert once: ``as_bags(X, mask)``.
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.bag_classifier import BagClassifier
 from sparsetoken.estimators.elementwise import ElementwiseAttentionClassifier
-from sparsetoken.estimators.inputs import PaddingWarning
+from sparsetoken.estimators.inputs import PaddingWarning, TableWarning
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
     PooledLinearClassifier,
@@ -27,6 +27,7 @@ __all__ = [
     "PaddingWarning",
     "PooledLinearClassifier",
     "QueryWarning",
+    "TableWarning",
     "TokenNormalScores",
     "TokenPCA",
     "TokenScaler",

@@ -20,10 +20,12 @@ from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.estimators.inputs import (
     PaddingWarning,
     Reading,
+    TableWarning,
     all_or_nothing,
     check_magnitude,
     read_bags,
     told_padding,
+    told_table,
 )
 from sparsetoken.estimators.labels import read_targets
 from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
@@ -69,7 +71,7 @@ class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         Parameters
         ----------
         X : any form of bags
-            See `sparsetoken.bags.as_bags`.
+            See `sparsetoken.bags.as_bags`. An array of shape (n, d) is n bags of one token each.
         y : array of shape (n,)
             Class labels of any kind.
         sample_weight : array of shape (n,), optional
@@ -83,6 +85,8 @@ class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         -----
         PaddingWarning
             If bags of one size seem to be filled up with tokens of zeros.
+        TableWarning
+            If X has shape (n, d) and `n_tokens` is not given.
 
         Raises
         ------
@@ -96,6 +100,8 @@ class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         if padded := told_padding(bags):
             warnings.warn(padded, PaddingWarning, stacklevel=3)
         _check_rows(reading, y)
+        if reading.rows and self.n_tokens is None:
+            warnings.warn(told_table(bags), TableWarning, stacklevel=3)
         targets = read_targets(bags, y, sample_weight, self.class_weight)
         self.classes_, self.n_bags_ = targets.classes, float(targets.weight.sum())
         if not targets.used.all():

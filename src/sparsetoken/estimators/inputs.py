@@ -40,6 +40,23 @@ class PaddingWarning(UserWarning):
     """
 
 
+class TableWarning(UserWarning):
+    """An array of shape (n, d) is taken as n bags of one token each.
+
+    Silence it with ``warnings.simplefilter("ignore", TableWarning)``, or give X[:, None, :].
+    """
+
+
+def told_table(bags: Bags) -> str:
+    """Return what a table is taken for."""
+    n, d = bags.tokens.shape
+    return (
+        f"X of shape ({n}, {d}) is taken as {n} bags of one token each, among which nothing can "
+        "be pooled. Several tokens are an array (n, L, d), a list of arrays (L_i, d), rows with "
+        "from_long(X, bag_ids), or flattened rows with n_tokens=L."
+    )
+
+
 def all_or_nothing(
     fit: Callable[Concatenate[Fitted, P], Fitted],
 ) -> Callable[Concatenate[Fitted, P], Fitted]:
@@ -72,7 +89,8 @@ def read_bags(
     """Read the input of an estimator, and set or check ``n_features_in_``.
 
     A table of shape (n, d) is checked as scikit-learn checks tables, names of columns
-    included; all other forms are those of `as_bags`.
+    included; all other forms are those of `as_bags`. An estimator fitted to bags of several
+    tokens takes no table later: it may be one bag whose tokens would pass for bags.
 
     Parameters
     ----------
@@ -88,7 +106,8 @@ def read_bags(
     Raises
     ------
     ValueError, TypeError
-        As scikit-learn for tables, as `as_bags` else; and for another d than in fit.
+        As scikit-learn for tables, as `as_bags` else; for another d than in fit, and for a table
+        after bags.
     """
     refuse_others(X)
     if n_tokens is not None:
@@ -103,6 +122,10 @@ def read_bags(
         except OverflowError as error:
             got = f"others: {error}"
             raise InvalidInput("X", "a table of real numbers", got) from None
+        if not reset and n_tokens is None and getattr(estimator, "_fitted_to_many_tokens", False):
+            raise _table_for_bags(estimator, table)
+        if reset:
+            estimator._fitted_to_many_tokens = False
         return Reading(as_bags(table, n_tokens=n_tokens), rows)
     bags = as_bags(X, mask)
     if n_tokens is not None and (bags.sizes != n_tokens).any():
@@ -112,6 +135,8 @@ def read_bags(
     # No names of columns here: this drops those of an earlier fit, or warns that they are missed.
     validate_data(estimator, bags, reset=reset, skip_check_array=True, ensure_2d=False)
     _check_dimension(estimator, bags.dimension, reset, n_tokens or 1)
+    if reset:
+        estimator._fitted_to_many_tokens = bool(bags.sizes.max() > 1)
     return Reading(bags, rows)
 
 
@@ -152,6 +177,12 @@ def _is_table(X: Any) -> bool:
     if isinstance(X, Bags) or is_list_of_bags(X):
         return False
     return (X if hasattr(X, "ndim") else np.asarray(X)).ndim < 3
+
+
+def _table_for_bags(estimator: Any, table: np.ndarray) -> InvalidInput:
+    legal = f"bags of several tokens, as {type(estimator).__name__} was fitted on"
+    got = f"an array of shape {table.shape}, {len(table)} bags of one token each"
+    return InvalidInput("X", legal, got, "One bag is X[None], several with ids from_long.")
 
 
 def _check_dimension(estimator: Any, d: int, reset: bool, tokens: int) -> None:

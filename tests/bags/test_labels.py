@@ -1,0 +1,123 @@
+"""Labels that come with rows: whose they are, and what gives them away."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparsetoken.bags import BagOrderWarning, LeakWarning, from_frame, from_long, read
+from sparsetoken.validation import InvalidInput
+
+pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
+pytest.importorskip("pyarrow", reason="the extra `data` is not installed")
+
+SLIDES = [f"s{i}" for i in (9, 3, 5, 1, 8, 0, 2, 7, 4, 6, 12, 10)]  # not in sorted order
+SICK = {slide: int(slide in SLIDES[::2]) for slide in SLIDES}
+
+
+def _frame() -> Any:
+    rng = np.random.default_rng(0)
+    slides = np.repeat(SLIDES, 3)
+    tokens = rng.standard_normal((len(slides), 4))
+    frame = pandas.DataFrame(tokens, columns=list("abcd"))
+    frame.insert(0, "slide", slides)
+    return frame.assign(sick=[SICK[one] for one in slides])
+
+
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "column": lambda frame: "sick",
+    "rows": lambda frame: frame["sick"].to_numpy(),
+    "series of rows": lambda frame: frame["sick"],
+    "mapping": lambda frame: SICK,
+    "sorted series": lambda frame: frame.groupby("slide")["sick"].first(),
+    "more bags than there are": lambda frame: {**SICK, "s99": 1},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_bag_has_its_own_label(way: str, tmp_path: Path) -> None:
+    frame = _frame()
+    labels = WAYS[way](frame)
+    bags, y, ids = from_frame(frame, "slide", labels=labels, columns=list("abcd"))
+    assert ids.tolist() == SLIDES
+    assert y.tolist() == [SICK[one] for one in SLIDES]
+    assert bags.dimension == 4
+    frame.to_parquet(tmp_path / "rows.parquet")
+    again = read(tmp_path / "rows.parquet", labels=labels, bag="slide", columns=list("abcd"))
+    assert again.y.tolist() == y.tolist()
+    assert again.bags.equals(bags)
+    if way != "column":
+        long = from_long(frame[list("abcd")], frame["slide"], labels=labels)
+        assert long.y.tolist() == y.tolist()
+
+
+def test_the_column_of_labels_is_no_token() -> None:
+    found = from_frame(_frame(), "slide", labels="sick")
+    assert found.columns == ["a", "b", "c", "d"]
+    texts = _frame().assign(sick=np.repeat(["yes", "no"] * 6, 3))
+    assert from_frame(texts, "slide", labels="sick").y.tolist() == ["yes", "no"] * 6
+
+
+def test_an_array_by_bag_needs_one_possible_order() -> None:
+    tokens, y = np.random.default_rng(0).standard_normal((6, 2)), [1, 0, 1]
+    assert from_long(tokens, [1, 1, 4, 4, 7, 7], labels=y).y.tolist() == y
+    with pytest.raises(InvalidInput, match=r"appear as 4, 1, 7.*dict\(zip\(ids, labels\)\)"):
+        from_long(tokens, [4, 4, 1, 1, 7, 7], labels=y)
+    mixed = np.array(["a", "a", 1, 1, 2, 2], object)
+    with pytest.raises(InvalidInput, match="labels must be a mapping from ids, or"):
+        from_long(tokens, mixed, labels=y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("sic", "column of labels must be one of a, b, c, d, sick; got 'sic'"),
+        ("slide", "column of labels must be one of a, b"),
+        ({"s9": 1}, "labels must be one for each bag; got 'none for bag s3'"),
+        ([0, 1], r"one for each of 12 bags or 36 tokens, or a mapping"),
+        (np.arange(36) % 2, "got 'two labels in bag s9, the second in row 1'"),
+        ({**SICK, "s5": None}, "without missing labels; got 'none for bag s5'"),
+        (np.linspace(0, 1, 12).repeat(3), "Unknown label type"),
+    ],
+)
+def test_labels_that_do_not_fit(labels: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_frame(_frame(), "slide", labels=labels, columns=list("abcd"))
+
+
+def test_a_column_of_labels_left_among_tokens_is_noticed() -> None:
+    with (
+        pytest.warns(LeakWarning, match=r"one value in each bag.*: sick\. labels="),
+        pytest.warns(BagOrderWarning),
+    ):
+        from_frame(_frame(), "slide")
+    with pytest.warns(LeakWarning, match=r"one value in each bag.*: sick\. labels="):
+        from_frame(_frame(), "slide", labels=SICK)
+    with pytest.raises(InvalidInput, match='labels="y" takes it as labels'):
+        from_frame(_frame().rename(columns={"sick": "y"}), "slide")
+
+
+def test_the_order_of_bags_is_told_where_labels_are_not_given() -> None:
+    frame = _frame().drop(columns="sick")
+    with pytest.warns(BagOrderWarning, match=r"first appear \(s9, s3, s5.*groupby sort"):
+        _, ids = from_frame(frame, "slide")
+    assert ids.tolist() == SLIDES
+    _, ids = from_frame(frame.sort_values("slide"), "slide")  # no warning
+    assert ids.tolist() == sorted(SLIDES)
+
+
+def test_leaks_are_told_of_files_and_arrays(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    X = rng.standard_normal((20, 5, 3))
+    X[y == 1, 2, 0] += 20  # a signal in one token is none
+    np.savez(tmp_path / "signal.npz", X=X, y=y)
+    assert read(tmp_path / "signal.npz").leaks() == ""
+    X[..., 1] += 20 * y[:, None]
+    np.savez(tmp_path / "leak.npz", X=X, y=y)
+    with pytest.warns(LeakWarning, match=r"apart: 1 \(balanced error 0\.00\)"):
+        read(tmp_path / "leak.npz")
+    with pytest.warns(LeakWarning, match=r"apart: 1 \(balanced error 0\.00\)"):
+        from_long(X.reshape(-1, 3), np.repeat(np.arange(20), 5), labels=y)
