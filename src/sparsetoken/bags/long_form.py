@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -77,6 +77,10 @@ class LongForm(NamedTuple):
     bag_ids: Shaped[np.ndarray, " N"]
 
 
+@overload
+def from_long(tokens: Any, bag_ids: Any, *, labels: None = None) -> IdentifiedBags: ...
+@overload
+def from_long(tokens: Any, bag_ids: Any, *, labels: Any) -> LabelledBags: ...
 def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> IdentifiedBags | LabelledBags:
     """Return bags from rows with bag ids, and the label of each bag if labels are given.
 
@@ -241,6 +245,22 @@ def to_long(bags: Any, ids: Any = None) -> LongForm:
     return LongForm(bags.tokens, np.repeat(names, bags.sizes))
 
 
+@overload
+def from_frame(
+    frame: pandas.DataFrame,
+    bag: str = "bag",
+    *,
+    labels: None = None,
+    columns: str | Sequence[str] | None = None,
+) -> IdentifiedBags: ...
+@overload
+def from_frame(
+    frame: pandas.DataFrame,
+    bag: str = "bag",
+    *,
+    labels: Any,
+    columns: str | Sequence[str] | None = None,
+) -> LabelledBags: ...
 def from_frame(
     frame: pandas.DataFrame,
     bag: str = "bag",
