@@ -53,6 +53,20 @@ def test_each_bag_has_its_own_label(way: str, tmp_path: Path) -> None:
         assert long.y.tolist() == y.tolist()
 
 
+def test_a_series_of_rows_is_not_taken_by_ids_that_are_numbers_of_rows() -> None:
+    tokens = np.random.default_rng(0).standard_normal((8, 2))
+    ids = np.repeat([3, 0, 2, 1], 2)  # all of them are row numbers too
+    rows = pandas.Series(ids % 2)
+    by_rows = from_long(tokens, ids, labels=rows)
+    assert by_rows.y.tolist() == [1, 0, 0, 1]
+    by_id = pandas.Series([0, 1, 0, 1])  # its index, 0 to 3, holds the ids
+    assert from_long(tokens, ids, labels=by_id).y.tolist() == [1, 0, 0, 1]
+    with pytest.raises(InvalidInput, match="two labels in bag 3"):
+        from_long(tokens, ids, labels=pandas.Series(np.arange(8) % 2))
+    with pytest.raises(InvalidInput, match=r"one possible order.*labels\.to_dict\(\)"):
+        from_long(tokens[::2], ids[::2], labels=by_id)
+
+
 def test_the_column_of_labels_is_no_token() -> None:
     found = from_frame(_frame(), "slide", labels="sick")
     assert found.columns == ["a", "b", "c", "d"]

@@ -142,7 +142,7 @@ def labels_of(
     """
     check_labels(labels, name)
     n, N = len(bags), len(bags.tokens)
-    by_id = _by_id(labels, ids)
+    by_id = _by_id(labels, ids, N, name)
     if by_id is not None:
         absent = [one for one in ids.tolist() if one not in by_id]
         if absent:
@@ -169,14 +169,28 @@ def labels_of(
     return y
 
 
-def _by_id(labels: Any, ids: Shaped[np.ndarray, " n"]) -> Mapping[Any, Any] | None:
-    """Return labels as a mapping from ids if they are one, or a Series that has ids as index."""
+def _by_id(
+    labels: Any, ids: Shaped[np.ndarray, " n"], N: int, name: str
+) -> Mapping[Any, Any] | None:
+    """Return labels as a mapping from ids if they are one, or a Series that has ids as index.
+
+    A Series with a label for each of N tokens is a column of the table: its index numbers rows,
+    though integer ids may be among the numbers.
+    """
     if isinstance(labels, Mapping):
         return labels
     if not (hasattr(labels, "index") and hasattr(labels, "to_dict")):
         return None
     index = labels.index
-    return labels.to_dict() if index.is_unique and set(ids.tolist()) <= set(index) else None
+    if not (index.is_unique and set(ids.tolist()) <= set(index)):
+        return None
+    if len(labels) != N:
+        return labels.to_dict()
+    if len(ids) == N and list(index) != ids.tolist():
+        got = "a Series with a label for each bag and for each token"
+        remedy = "labels.to_dict() has ids for keys, labels.to_numpy() stands by rows."
+        raise InvalidInput(name, "of one possible order", got, remedy)
+    return None
 
 
 def _one_of_each(

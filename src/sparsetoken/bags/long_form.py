@@ -91,9 +91,9 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> IdentifiedBag
         Ints or strings, in any order. Where the rows of a bag do not stand together, tokens
         are copied, sorted once; `token_order` says where each went.
     labels : mapping, pandas.Series or array, optional
-        From ids to labels, where a Series has ids as its index; or an array of shape (N,), alike
-        in all rows of a bag. An array of shape (n,) is taken only where ids first appear in
-        sorted order: else it cannot be known which label is of which bag.
+        From ids to labels, where a Series has ids as its index; or an array or Series of shape
+        (N,), alike in all rows of a bag. An array of shape (n,) is taken only where ids first
+        appear in sorted order: else it cannot be known which label is of which bag.
 
     Returns
     -------
