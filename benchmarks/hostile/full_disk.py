@@ -37,7 +37,8 @@ length = [4, 10]
 """
 SMALL_PAGE = (
     "import sparsetoken.explorer.export as e; from sparsetoken.cli import main; "
-    "e.GRID = {name: values[:1] for name, values in e.GRID.items()}; main()"
+    "grid = {name: values[:1] for name, values in e.PRESETS[0]['grid'].items()}; "
+    "e.PRESETS[:] = [{**e.PRESETS[0], 'grid': grid}]; main()"
 )
 FIT = ("fit", "MADE/bags.npz", "--model", "pooled", "--out")
 READ_ONLY = -1  # in place of the KiB that are free

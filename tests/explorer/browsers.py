@@ -1,7 +1,10 @@
-"""Where the system's Chromium is."""
+"""The system's Chromium, and the server that it opens."""
 
+import json
 import os
 import shutil
+import subprocess
+import sys
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 INSTALL = "apt-get install chromium, or set CHROMIUM to the path of a browser"
@@ -12,3 +15,24 @@ LAUNCH = ["--no-sandbox", "--disable-gpu"]
 def chromium() -> str | None:
     """Return the path of a Chromium, None if there is none."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def start(port="0"):
+    """Return a server and its address."""
+    command = [sys.executable, "-m", "sparsetoken", "explore", "--port", port, "--json"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    text = ""
+    while not text.rstrip().endswith("}"):
+        text += server.stdout.readline()
+    return server, json.loads(text)["url"]
+
+
+def end(server):
+    """Stop a server."""
+    server.terminate()
+    server.communicate()
+
+
+def drawn(page):
+    """Wait until the learning curves of the present settings are there, quick or exact."""
+    page.locator("#verdict b").wait_for(timeout=60_000)  # a busy machine

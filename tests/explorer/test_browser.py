@@ -1,65 +1,17 @@
 """The page in a real browser: every control, every view, and what can go wrong."""
 
-import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from explorer.browsers import INSTALL, LAUNCH, chromium
+from explorer.browsers import INSTALL, chromium, drawn, end, start
 from sparsetoken.explorer import PARAMETERS
 
 sync_api = pytest.importorskip("playwright.sync_api")
 expect = sync_api.expect
 pytestmark = pytest.mark.skipif(chromium() is None, reason=f"no browser: {INSTALL}")
 expect.set_options(timeout=60_000)  # a busy machine; nothing is judged by time
-
-
-def start(port="0"):
-    command = [sys.executable, "-m", "sparsetoken", "explore", "--port", port, "--json"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    text = ""
-    while not text.rstrip().endswith("}"):
-        text += server.stdout.readline()
-    return server, json.loads(text)["url"]
-
-
-def end(server):
-    server.terminate()
-    server.communicate()
-
-
-@pytest.fixture(scope="module")
-def address():
-    server, url = start()
-    yield url
-    end(server)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
-        yield found
-        found.close()
-
-
-@pytest.fixture
-def page(browser):
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
-    found = context.new_page()
-    errors = []
-    found.on("pageerror", lambda error: errors.append(error))
-    yield found
-    context.close()
-    assert not errors
-
-
-def drawn(page):
-    """Wait until the learning curves of the present settings are there, quick or exact."""
-    expect(page.locator("#verdict b")).to_be_visible()
 
 
 def test_a_newcomer_finds_when_attention_beats_pooling(page, address):
@@ -233,45 +185,6 @@ def test_a_server_that_stops_is_told_and_one_that_is_back_goes_on(browser):
     page.close()
 
 
-def test_keyboard_and_screen_reader_find_everything(page, address):
-    page.goto(address)
-    drawn(page)
-    page.locator("#tab-curves").focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator("#tab-phase")).to_be_focused()
-    expect(page.locator("#tab-phase")).to_have_attribute("aria-selected", "true")
-    nameless = page.evaluate("""() => [
-      ...document.querySelectorAll("input, select, button, textarea")]
-      .filter((e) => !(e.labels?.length || e.getAttribute("aria-label") || e.textContent.trim()))
-      .map((e) => e.outerHTML)""")
-    assert nameless == []
-    assert page.locator("[role=status]").count() >= 3
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1400, "dark")])
-def test_nothing_is_cut_off_and_text_can_be_read(browser, address, width, scheme):
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.goto(address)
-    drawn(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    colours = page.evaluate("""() => ["color", "backgroundColor"].map((c) =>
-      getComputedStyle(document.body)[c].match(/\\d+/g).slice(0, 3).map(Number))""")
-    assert contrast(*colours) > 7  # WCAG level AAA
-    page.close()
-
-
-def contrast(one, other):
-    """The ratio of the relative luminances, as WCAG 2 defines it."""
-
-    def luminance(rgb):
-        c = np.array(rgb) / 255
-        linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
-        return float(linear @ [0.2126, 0.7152, 0.0722])
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
 def test_weights_of_a_bag_are_those_of_the_library(page, address):
     from sparsetoken.attention import softmax_weights
 
@@ -284,9 +197,10 @@ def test_weights_of_a_bag_are_those_of_the_library(page, address):
     page.locator("#turn-cosine").fill("-0.5")
     expect(page).to_have_url(re.compile("cosine=-0.5"))
     expect(page.locator("#caption")).to_contain_text("-0.50")
-    before = page.locator("#summary").inner_text()
+    first = page.locator("#plot title").first
+    before = first.text_content()
     page.locator("#another").click()
-    expect(page.locator("#summary")).not_to_have_text(before)
+    expect(first).not_to_have_text(before)
     page.locator("#kind").click()
     expect(page.locator("#caption")).to_contain_text("negative")
 
@@ -294,30 +208,19 @@ def test_weights_of_a_bag_are_those_of_the_library(page, address):
 def test_the_exported_page_works_from_a_file(page, tmp_path):
     from sparsetoken.explorer.export import export
 
-    grid = {"length": (3, 6), "informative": (1,), "strength": (5.0,), "alpha0": (1.0,)}
-    page.goto(export(tmp_path, grid).as_uri())
+    grids = {"default": {"length": (3, 6), "alpha0": (0.3, 1.0)}}
+    page.goto(export(tmp_path, grids).as_uri())
     expect(page.locator("#verdict")).to_contain_text("attention wins")
     before = page.locator("#verdict").inner_text()
     page.locator("#p-length-slider").fill("0")
     expect(page.locator("#verdict")).not_to_have_text(before)
-    page.locator("#p-length-slider").fill("1")  # where networks are, too
-    for view in ("phase", "alignment", "capacity", "descent", "networks", "bag"):
+    for view in ("phase", "alignment", "capacity", "bag"):
         page.locator(f"#tab-{view}").click()
-        expect(page.locator("#summary")).to_contain_text(
-            {"capacity": "fit", "descent": "after step", "networks": "gated attention"}.get(
-                view, ""
-            )
-        )
+        expect(page.locator("#summary")).not_to_have_text("")
         expect(page.locator("#plot canvas, #plot svg").first).to_be_visible()
-    page.locator("#tab-descent").click()
-    expect(page.locator("#notes")).to_contain_text("holds the descent on n₁/d = 1 and 4")
-    page.locator("#tab-networks").click()
-    expect(page.locator("#notes")).to_contain_text("holds networks on n₁/d = 1 and 4")
-    page.locator("#p-alpha1").fill("4")
-    expect(page.locator("#notes")).to_have_text("")
+        expect(page.locator("#verdict b")).to_be_visible()
     page.locator("#numbers summary").click()
     page.locator("[data-copy=csv]").click()
-    rows = [row.split(",")[0] for row in page.locator("#text").input_value().splitlines()[1:]]
-    assert set(rows) == {"softmax", "heads", "gated"}
-    page.locator("#p-length-slider").fill("0")
-    expect(page.locator("body")).to_contain_text("holds networks at L = 6 and R = 1 alone")
+    assert len(page.locator("#text").input_value().splitlines()) == 1 + 3  # tokens
+    page.locator("#tab-descent").click()  # of which this page holds no results
+    expect(page.locator("#tab-curves")).to_have_attribute("aria-selected", "true")

@@ -88,6 +88,12 @@ def test_forms_of_other_sites_and_unknown_views_are_refused(client):
     assert client.get("/api/coarse").status_code == 405
 
 
+def test_the_query_comes_with_the_coarse_curves(client):
+    query = client.post("/api/coarse", json={"settings": {"alpha0": 3.0}}).json()["query"]
+    exact = st.align(st.SparseTokenProblem(), st.TwoSteps(alpha0=3.0))
+    assert (query["cosine"], query["sharpness"]) == pytest.approx((exact.cosine, exact.sharpness))
+
+
 @pytest.mark.parametrize("loss", ["logistic", "square"])
 def test_coarse_curves_are_near_the_exact_ones(client, loss):
     """Also after moves, which start from the curve before."""

@@ -3,44 +3,38 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sparsetoken.explorer.page import page
-from sparsetoken.explorer.settings import PARAMETERS, Settings
-from sparsetoken.explorer.views import capacity, descent, floors, networks, predictions, query
+from sparsetoken.explorer.presets import PRESETS
+from sparsetoken.explorer.settings import Settings
+from sparsetoken.explorer.views import VIEWS, capacity, floors, predictions, query
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.progress import progress_of
 
-GRID: dict[str, tuple[float, ...]] = {
-    "length": (5, 10, 20),
-    "informative": (1, 2),
-    "strength": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0),
-    "alpha0": (0.3, 1.0, 3.0),
-}
-"""What can be moved on a static page."""
+Grid = Mapping[str, Sequence[float]]
+
 LOADS = (0.25, 0.4, 0.6, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
-DESCENT_LOADS = (1.0, 4.0)
-"""n1/d of the courses of descent, which take a second each, and of those of networks."""
-DESCENT_KEY = ("length", "informative", "strength")
-NETWORK_EVENTS = 4
-"""The floor, softmax attention, several heads and gated attention: self-attention takes longer."""
+SLOW = ("descent", "networks")
+"""Views that take seconds for a setting: in the story that starts with one, for each load."""
 MODELS = ("attention", "pooled", "vectorized", "floor")
 TOLERANCE = 2e-3
 
 
-def export(folder: Path, grid: dict[str, tuple[float, ...]] | None = None) -> Path:
+def export(folder: Path, grids: Mapping[str, Grid] | None = None) -> Path:
     """Write the page with its results, and return its path.
 
     Parameters
     ----------
     folder : Path
         Made if it is missing.
-    grid : dict, optional
-        Values of each of the parameters of `GRID`; by default those.
+    grids : mapping of str to dict, optional
+        By the name of a story, the values of each parameter at which its sliders stop. Stories
+        left out are not on the page. By default all stories with their own grids.
 
     Returns
     -------
@@ -57,78 +51,54 @@ def export(folder: Path, grid: dict[str, tuple[float, ...]] | None = None) -> Pa
     path = folder / "index.html"
     folder.mkdir(parents=True, exist_ok=True)
     require_place("folder", path)  # before the work
-    axes = GRID if grid is None else grid
-    places = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
-    points = [Settings(p) for p in places if p["informative"] <= p["length"]]
-    found: dict[str, Any] = {}
-    descents: dict[str, Any] = {}
-    courses: dict[str, Any] = {}
-    task = {"length": axes["length"][len(axes["length"]) // 2], "informative": 1}
-    with progress_of("settings", len(points)) as done:
-        for settings in points:
-            found[_key(settings, axes)] = _point(settings)
-            if _key(settings, DESCENT_KEY) not in descents:
-                descents[_key(settings, DESCENT_KEY)] = _descents(settings)
-            strength = _key(settings, ("strength",))
-            if strength not in courses and all(settings[n] == task[n] for n in task):
-                courses[strength] = _networks(settings)
-            done()
-    content = {
-        "axes": {**axes, "alpha1": LOADS},
-        "fixed": {p.name: p.default for p in PARAMETERS if p.name not in axes},
-        "key": list(axes),
-        "loads": LOADS,
-        "models": MODELS,
-        "tolerance": TOLERANCE,
-        "presets": ["default"],
-        "points": found,
-        "descent_key": DESCENT_KEY,
-        "descents": descents,
-        "networks": {"task": task, "courses": courses},
-    }
+    stories = {preset["name"]: preset for preset in PRESETS}
+    chosen = {name: story["grid"] for name, story in stories.items()} if grids is None else grids
+    sheets = {name: _sheet(stories[name], grid) for name, grid in chosen.items()}
+    with progress_of("settings", sum(len(sheet["points"]) for sheet in sheets.values())) as done:
+        for sheet in sheets.values():
+            for key, settings in sheet["points"].items():
+                sheet["points"][key] = _point(settings, sheet["view"], sheet["axes"]["alpha1"])
+                done()
+    content = {"loads": LOADS, "models": MODELS, "tolerance": TOLERANCE, "sheets": sheets}
     with written_whole(path) as aside:
         aside.write_text(page(content), encoding="utf-8")
     return path
 
 
-def _key(settings: Settings, names: Iterable[str]) -> str:
-    """Return the values of parameters as JavaScript writes them."""
-    return "|".join(f"{settings[name]:g}" for name in names)
+def _sheet(story: dict[str, Any], grid: Grid) -> dict[str, Any]:
+    """Return what is fixed and what moves in a story, and its settings by their places in axes.
+
+    The load alpha1 always moves, and has no part in the keys: a point holds all loads.
+    """
+    axes = {"alpha1": LOADS, **grid}
+    names = [name for name in axes if name != "alpha1"]
+    points = {}
+    for places in itertools.product(*(range(len(axes[name])) for name in names)):
+        moved = {name: axes[name][i] for name, i in zip(names, places, strict=True)}
+        values = {**PRESETS[0]["settings"], **story["settings"], **moved}
+        if "informative" not in moved or moved["informative"] <= moved.get("length", np.inf):
+            points["|".join(map(str, places))] = Settings(values)
+    start = Settings({**PRESETS[0]["settings"], **story["settings"]})
+    fixed = {name: value for name, value in start.values.items() if name not in axes}
+    return {"view": story["view"], "axes": axes, "key": names, "fixed": fixed, "points": points}
 
 
-def _point(settings: Settings) -> dict[str, Any]:
+def _point(settings: Settings, view: str, loads: Sequence[float]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in MODELS[:3]:
         results = predictions(settings, name, LOADS, TOLERANCE)
         found[name] = np.where(results.converged, results.test_error.round(5), np.nan)
     found["floor"] = np.full(len(LOADS), np.nan)
     found["floor"][::3] = [f.test_error.round(5) for f in floors(settings, LOADS[::3])]
-    (told,) = query(settings)
-    found["query"] = [round(told[name], 4) for name in ("cosine", "sharpness")]
+    found["query"] = _rounded(*query(settings))
     found["capacity"] = list(capacity(settings))
-    return found
-
-
-def _descents(settings: Settings) -> list[dict[str, Any]]:
-    """Return the exact course of descent at each of `DESCENT_LOADS`."""
-    found = []
-    for alpha1 in DESCENT_LOADS:
-        *_, course = descent(settings.replace(alpha1=alpha1))
-        rounded = {
-            name: course[name].round(5) for name in ("test_error", "training_loss", "cosine")
-        }
-        found.append({"alpha1": alpha1, **course, **rounded})
-    return found
-
-
-def _networks(settings: Settings) -> list[dict[str, Any]]:
-    """Return the events of the view of networks at each of `DESCENT_LOADS`."""
-    found = []
-    for alpha1 in DESCENT_LOADS:
-        stream = networks(settings.replace(alpha1=alpha1))
-        events = [
-            {n: x.round(5) if isinstance(x, np.ndarray) else x for n, x in event.items()}
-            for event in itertools.islice(stream, NETWORK_EVENTS)
+    if view in SLOW:
+        found[view] = [
+            [_rounded(event) for event in VIEWS[view](settings.replace(alpha1=alpha1))]
+            for alpha1 in loads
         ]
-        found.append({"alpha1": alpha1, "events": events})
     return found
+
+
+def _rounded(event: dict[str, Any]) -> dict[str, Any]:
+    return {n: np.round(x, 5) if isinstance(x, np.ndarray | float) else x for n, x in event.items()}

@@ -16,7 +16,7 @@ from sparsetoken.json_text import json_text
 from sparsetoken.version import __version__
 
 STATIC = Path(__file__).with_name("static")
-_MODULES = ("main", "state", "controls", "source", "chart", "picture", "views", "bag", "share")
+_MODULES = tuple(sorted(path.stem for path in STATIC.glob("*.js")))
 _STYLES = ("vendor/uplot/uPlot.min.css", "style.css")
 _UPLOT = "vendor/uplot/uPlot.esm.js"
 _SERVED = {"explorer/": "/static/", "uplot": f"/static/{_UPLOT}"}
@@ -26,7 +26,7 @@ _WORDS = {
     "vectorized": "all tokens side by side",
     "elementwise": "elementwise attention",
     "hard_attention": "attention to the top token",
-    "floor": "floor: no learner does better",
+    "floor": "Bayes-optimal error",
 }
 LOOK = {model: (words, COLOURS[model]) for model, words in _WORDS.items()}
 """Words and colour of each curve; dark pages draw the grey lighter."""

@@ -1,4 +1,4 @@
-"""The server: the page, and the theory as JSON, on this machine alone."""
+"""The server of the page, and of the theory as JSON, reachable from this computer only."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _Guard:
     def _refusal(self, headers: Headers) -> Response | None:
         host = headers.get("host", "")
         if host not in self._hosts:
-            return _error(421, "This server answers to localhost alone.")
+            return _error(421, "Only localhost can reach this server.")
         if headers.get("origin", f"http://{host}") != f"http://{host}":
             return _error(403, "Requests from other pages are refused.")
         return None
@@ -100,14 +100,16 @@ class _Theory:
             return self._curves
 
     def coarse(self, settings: Settings) -> Response:
-        """Return coarse learning curves, and the processor time that they took in ms."""
+        """Return coarse learning curves, the query, and the processor time in ms."""
         curves = self.load()
+        from sparsetoken.explorer.views import query
+
         with self._locks["coarse"]:  # beside exact results, which may be out of date already
             began = time.thread_time()
-            found = curves.curves(settings)
+            found = {"curves": curves.curves(settings), "query": next(query(settings))}
             duration = 1e3 * (time.thread_time() - began)
         timing = {"Server-Timing": f"theory;dur={duration:.2f}"}
-        return JSONResponse({"curves": found}, headers=timing)
+        return Response(json_text(found), media_type="application/json", headers=timing)
 
     def stream(self, name: str, settings: Settings, options: dict[str, Any]) -> Response:
         """Return the events of a view as lines of JSON."""

@@ -1,4 +1,4 @@
-"""What can be moved on the page: the parameters, their ranges, and the values they describe."""
+"""The controls of the page: the parameters, their ranges, and the values they describe."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ DIMENSION = 100
 
 @value
 class _OfThePage:
-    """What the page adds to the parameters of problem, stages and readout."""
+    """The parameters of the page besides those of problem, stages and readout."""
 
     query: str = parameter(
-        "where the query comes from: two gradient steps on other data, or given",
+        "source of the query: two gradient steps on other data, or given",
         default="two_steps",
         choices=("two_steps", "given"),
     )
@@ -47,7 +47,7 @@ class _OfThePage:
         slider=Linear(0, 4),
     )
     network_rate: float = parameter(
-        "step size of all columns, the projections that a network sees",
+        "step size of all columns, the projections that a network depends on",
         default=2.0,
         slider=Linear(0, 10),
     )
@@ -92,7 +92,7 @@ _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 
 
 def controls() -> list[dict[str, Any]]:
-    """Return what the page needs to know of each control."""
+    """Return the description of each control for the page."""
     return [
         {
             "name": each.name,
@@ -159,7 +159,7 @@ class Settings:
         return SparseTokenProblem(**given, tokens=_tokens(self["spectrum"], self["bag_effect"]))
 
     def query(self) -> Query | TwoSteps:
-        """Return the query that is given, or the steps that find it."""
+        """Return the given query, or the steps that find it."""
         if self["query"] == "given":
             return Query(self["cosine"], self["sharpness"])
         return self.steps(self["alpha0"])

@@ -1,6 +1,6 @@
 """The views of the page as streams of events, each a dict that JSON can carry.
 
-A stream is a generator: whoever no longer wants it stops asking, and nothing more is computed.
+A stream is a generator: when its reader stops, nothing more is computed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def predictions(
 
 
 def query(settings: Settings) -> Events:
-    """Tell cosine and sharpness of the query, and what to know of it."""
+    """Yield cosine and sharpness of the query, and advice about it."""
     problem, model = settings.problem(), settings.model("attention")
     found = working_query(problem, model)
     advice = advice_on(problem, model, found)
@@ -69,7 +69,7 @@ def query(settings: Settings) -> Events:
 
 
 def curves(settings: Settings) -> Events:
-    """Tell the learning curve of each model, and the floor under every learner."""
+    """Yield the learning curve of each model, and the Bayes-optimal error."""
     yield from query(settings)
     marked = settings["alpha1"]
     loads = sorted({marked, *(alpha for alpha in LOADS if abs(math.log(alpha / marked)) > NEAR)})
@@ -96,10 +96,10 @@ def _curve(
 
 
 def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
-    """Return the least error of any learner that has the labels of query and readout.
+    """Return the Bayes-optimal error with the labels of query and readout.
 
-    A query that is given may know of the signal what no labels told; then it is the error with
-    the signal known.
+    A given query may use knowledge of the signal beyond the labels; then it is the error with the
+    signal known.
     """
     problem = settings.problem()
     if settings["query"] == "given":
@@ -114,7 +114,7 @@ def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
 
 
 def phase(settings: Settings, axis: str = "strength") -> Events:
-    """Tell the errors of three models over the load and another parameter, row by row."""
+    """Yield the errors of three models over the load and another parameter, row by row."""
     choice("axis", axis, PHASE_AXES)
     loads = np.geomspace(0.25, 10, CELLS).tolist()
     values = PHASE_AXES[axis].tolist()
@@ -131,7 +131,7 @@ def phase(settings: Settings, axis: str = "strength") -> Events:
 
 
 def alignment(settings: Settings) -> Events:
-    """Tell cosine and sharpness of the query that two steps find, over their samples."""
+    """Yield cosine and sharpness of the query found by two steps, over their samples."""
     problem = settings.problem()
     for alpha0 in [*np.geomspace(0.05, 100, 25).tolist(), settings["alpha0"]]:
         found = _named(
@@ -141,7 +141,7 @@ def alignment(settings: Settings) -> Events:
 
 
 def capacity(settings: Settings) -> Events:
-    """Tell below which load the training set is separable, for each model."""
+    """Yield the load below which the training set is separable, for each model."""
     problem = settings.problem()
     for name in ("pooled", "vectorized", "hard_attention", "attention"):
         found = capacity_of(problem, settings.model(name), tolerance=CAPACITY_TOLERANCE)
@@ -150,7 +150,7 @@ def capacity(settings: Settings) -> Events:
 
 
 def descent(settings: Settings) -> Events:
-    """Tell the course of gradient descent on all weights: two replicas at once, then enough."""
+    """Yield the course of joint gradient descent: from two replicas first, then from enough."""
     problem, model = settings.problem(), Attention(settings.descent())
     for replicas in (2, None):
         found = descend(problem, model, tolerance=DESCENT_TOLERANCE, replicas=replicas)
@@ -168,7 +168,7 @@ def descent(settings: Settings) -> Events:
 
 
 def networks(settings: Settings) -> Events:
-    """Tell the floor under all networks, and the course of each in training, one after another."""
+    """Yield the Bayes-optimal error, then the course of each network in training."""
     problem = settings.problem()
     if directions_alike(problem.tokens):
         least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
@@ -194,7 +194,7 @@ def _alignment(weights: Weights, readouts: Sequence[int]) -> np.ndarray:
 
 
 def simulation(settings: Settings, dimension: int = 200, trials: int = 8, seed: int = 0) -> Events:
-    """Run trials at finite dimension, and tell mean and standard error after each.
+    """Run trials at finite dimension, and yield mean and standard error after each.
 
     They are the trials of ``simulate`` with the same dimension and seed.
     """
@@ -228,4 +228,4 @@ VIEWS: dict[str, Callable[..., Events]] = {
     view.__name__: view
     for view in (curves, phase, alignment, capacity, descent, networks, query, simulation)
 }
-"""By the name that the page asks for."""
+"""By the name in the request of the page."""

@@ -19,9 +19,12 @@ export function draw(seed, settings) {
   const next = uniforms(seed);
   const normal = () => Math.sqrt(-2 * Math.log(next())) * Math.cos(2 * Math.PI * next());
   const { length, informative } = settings;
-  const along = Array.from({ length }, normal);
-  const across = Array.from({ length }, normal);
-  const keys = Array.from({ length }, next);
+  const [along, across, keys] = [[], [], []];
+  for (let l = 0; l < length; l += 1) { // token by token: a longer bag begins with the same ones
+    along.push(normal());
+    across.push(normal());
+    keys.push(next());
+  }
   const order = keys.map((_, i) => i).sort((a, b) => keys[a] - keys[b]);
   return { along, across, places: new Set(order.slice(0, informative)) };
 }
@@ -40,8 +43,8 @@ export class Bag {
   constructor(state, query) {
     this.state = structuredClone(state);
     this.query = query;
-    this.noise = draw(state.seed ?? 1, state.settings);
-    this.positive = state.positive ?? true;
+    this.noise = draw(state.seed, state.settings);
+    this.positive = state.positive;
     const { cosine, sharpness } = query;
     const rest = Math.sqrt(Math.max(0, 1 - cosine ** 2));
     this.signal = (l) => (this.positive && this.noise.places.has(l) ? state.settings.strength : 0);
@@ -57,15 +60,15 @@ export class Bag {
     return kept / Math.hypot(...weights);
   }
 
-  svg(dark = false) {
+  svg(dark = false, small = false) {
     const front = dark ? "currentColor" : "#1d2329";
     const L = this.weights.length;
-    const [left, width, high, low] = [60, 680, 40, 190]; // of the scores
-    const bottom = 380; // of the weights
+    const [left, width, high, low] = small ? [8, 304, 30, 120] : [60, 680, 40, 190]; // of the scores
+    const [second, bottom, tallest] = small ? [150, 250, 80] : [232, 380, 130]; // of the weights
     const w = width / L;
     const parts = [
-      `<text x="${left}" y="20" font-weight="bold">score of each token: its projection on the query</text>`,
-      `<text x="${left}" y="232" font-weight="bold">weight that attention gives it (line: mean pooling, 1/L)</text>`,
+      `<text x="${left}" y="20" font-weight="bold">${small ? "score of each token" : "score of each token: its projection on the query"}</text>`,
+      `<text x="${left}" y="${second}" font-weight="bold">${small ? "its weight (line: mean pooling)" : "weight that attention gives it (line: mean pooling, 1/L)"}</text>`,
     ];
     const [most, least] = [Math.max(1, ...this.scores), Math.min(-0.5, ...this.scores)];
     const scale = (low - high) / (most - least);
@@ -78,15 +81,27 @@ export class Bag {
       const height = Math.abs(this.scores[l]) * scale;
       const y = this.scores[l] > 0 ? base - height : base;
       parts.push(`<rect x="${x}" y="${y}" width="${0.8 * w}" height="${height}" fill="${fill}"><title>token ${l + 1}${carries ? ", informative" : ""}: score ${this.scores[l].toFixed(2)}</title></rect>`);
-      const tall = (130 * this.weights[l]) / top;
+      const tall = (tallest * this.weights[l]) / top;
       parts.push(`<rect x="${x}" y="${bottom - tall}" width="${0.8 * w}" height="${tall}" fill="${fill}"><title>token ${l + 1}${carries ? ", informative" : ""}: weight ${this.weights[l].toFixed(3)}</title></rect>`);
-      if (L <= 20) parts.push(`<text x="${x + 0.4 * w}" y="${bottom + 16}" text-anchor="middle" font-size="11">${l + 1}${carries ? "★" : ""}</text>`);
+      if (L <= 20) parts.push(`<text x="${x + 0.4 * w}" y="${bottom + 16}" text-anchor="middle" font-size="11">${small && L > 10 ? "" : l + 1}${carries ? "★" : ""}</text>`);
     }
-    const mean = bottom - 130 / L / top;
+    const mean = bottom - tallest / L / top;
     parts.push(`<line x1="${left}" x2="${left + width}" y1="${base}" y2="${base}" stroke="${front}"/>`);
     parts.push(`<line x1="${left}" x2="${left + width}" y1="${mean}" y2="${mean}" stroke="${boot.look.pooled[1]}" stroke-width="2" stroke-dasharray="6 4"/>`);
-    const text = svg(760, 405, parts.join(""), front);
+    const text = svg(small ? 320 : 760, bottom + 25, parts.join(""), front);
     return dark ? text.replace('<rect width="100%" height="100%" fill="#ffffff"/>', "") : text;
+  }
+
+  /** Say where attention looks, and whether the signal is there. */
+  found() {
+    const { cosine, sharpness } = this.query;
+    const first = this.weights.indexOf(Math.max(...this.weights));
+    const looks = `Most weight, ${(100 * this.weights[first]).toFixed(0)}%, goes to token ${first + 1}`;
+    const query = `The query has cosine ${cosine.toFixed(2)} and sharpness ${sharpness.toFixed(2)}.`;
+    if (!this.positive) return [`${looks}. In a negative bag there is nothing to find.`, query];
+    if (this.signal(first) > 0) return [`${looks}★, which carries the signal: found.`, query];
+    const places = [...this.noise.places].sort((a, b) => a - b).map((l) => `${l + 1}★`).join(", ");
+    return [`${looks}, which is noise; the signal is in ${places}: missed.`, query];
   }
 
   title() {

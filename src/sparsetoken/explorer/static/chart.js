@@ -5,6 +5,7 @@
 
 import uPlot from "uplot";
 import { element } from "explorer/controls.js";
+import { sentence } from "explorer/typeset.js";
 
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -36,14 +37,16 @@ export class LineChart {
     this.shape = shape;
     this.legend = legend(figure.series);
     this.box = element("div");
-    this.place.replaceChildren(this.legend, this.box);
+    const label = element("div", { className: "label" });
+    label.append(...sentence(figure.x.label));
+    this.place.replaceChildren(this.legend, this.box, label);
     this.plot = new uPlot(this.options(figure), data, this.box);
   }
 
   options(figure) {
     const [front, grid] = [colour("--front"), colour("--grid")];
     const axis = { stroke: front, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
-    const x = { ...axis, label: figure.x.label };
+    const x = { ...axis, size: 34 };
     if (figure.x.ticks) {
       x.splits = () => figure.x.ticks;
       x.values = (_, splits) => splits.map(String);
@@ -117,7 +120,8 @@ export class LineChart {
 
   size() {
     const width = Math.max(260, this.place.clientWidth);
-    return { width, height: Math.round(Math.min(430, Math.max(230, width * 0.5))) };
+    const narrow = matchMedia("(max-width: 860px)").matches; // where it stays in view
+    return { width, height: narrow ? 190 : Math.round(Math.min(400, Math.max(230, width * 0.5))) };
   }
 
   resize() {

@@ -1,6 +1,7 @@
 // The form: a slider and a field for each number, a list for each word.
 
 import { boot, trouble } from "explorer/state.js";
+import { formula } from "explorer/typeset.js";
 
 const STEPS = 200;
 const CLOSED = new Set(["Tokens", "Descent on all weights", "Networks"]);
@@ -8,24 +9,31 @@ const CLOSED = new Set(["Tokens", "Descent on all weights", "Networks"]);
 export class Controls {
   /** Build the form; `onChange(name, value)` is called for legal values alone. */
   constructor(form, onChange) {
+    this.form = form;
     this.onChange = onChange;
-    this.rows = new Map();
     this.settings = {};
-    const grid = boot.grid?.axes;
+    form.addEventListener("submit", (event) => event.preventDefault());
+  }
+
+  /** Make the controls of all parameters, or of those on the axes of a grid. */
+  build(axes) {
+    this.axes = axes;
+    this.rows = new Map();
+    this.form.replaceChildren();
     const groups = new Map();
     for (const parameter of boot.parameters) {
-      if (grid && !(parameter.name in grid)) continue;
-      if (!groups.has(parameter.group)) groups.set(parameter.group, group(form, parameter.group));
-      groups.get(parameter.group).append(this.row(parameter, grid?.[parameter.name]));
+      if (axes && !(parameter.name in axes)) continue;
+      if (!groups.has(parameter.group)) groups.set(parameter.group, group(this.form, parameter.group));
+      groups.get(parameter.group).append(this.row(parameter, axes?.[parameter.name]));
     }
-    form.addEventListener("submit", (event) => event.preventDefault());
   }
 
   row(parameter, values) {
     const row = element("div", { className: "control" });
     const id = `p-${parameter.name}`;
     const label = element("label", { htmlFor: id, textContent: parameter.label + " " });
-    label.append(element("span", { className: "symbol", textContent: parameter.symbol }));
+    label.append(element("span", { className: "symbol" }));
+    label.lastChild.append(...formula(parameter.symbol));
     label.title = parameter.help;
     const error = element("span", { className: "error", id: `${id}-error` });
     error.setAttribute("role", "alert");
@@ -59,6 +67,7 @@ export class Controls {
       const wrong = trouble(parameter, value, this.settings);
       error.textContent = wrong;
       field.setAttribute("aria-invalid", String(Boolean(wrong)));
+      this.mark();
       if (!wrong) this.onChange(parameter.name, value);
     };
     slider.addEventListener("input", () => tell(scale.value(Number(slider.value))));
@@ -76,13 +85,23 @@ export class Controls {
     return { elements: [field, slider], show, field, slider };
   }
 
-  /** Show settings, and hide what plays no part in them. */
-  show(settings) {
+  /** Show settings, with sliders for the axes of a grid if there is one, and hide what plays no part in them. */
+  show(settings, axes) {
     this.settings = settings;
+    if (!this.rows || axes !== this.axes) this.build(axes);
     for (const [name, row] of this.rows) row.show(settings[name]);
+    this.mark();
     const given = settings.query === "given";
     for (const name of ["cosine", "sharpness"]) this.enable(name, given);
     for (const name of ["alpha0", "eta_w", "eta_b", "eta_q"]) this.enable(name, !given);
+  }
+
+  /** Dim what is of the last legal settings while a field holds something else. */
+  mark() {
+    const wrong = [...this.rows.values()].some(({ error }) => error.textContent);
+    document.body.classList.toggle("invalid", wrong);
+    const text = wrong ? "The result shown is that of the last legal settings." : "";
+    if (document.getElementById("old").textContent !== text) document.getElementById("old").textContent = text;
   }
 
   enable(name, on) {
@@ -95,6 +114,7 @@ function group(form, name) {
   if (CLOSED.has(name)) {
     const box = element("details", { className: "group" });
     box.append(element("summary", { textContent: name }));
+    box.open = Boolean(boot.grid);
     form.append(box);
     return box;
   }

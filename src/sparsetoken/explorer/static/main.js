@@ -2,30 +2,36 @@
 // Coarse curves come at once, one request at a time, always for the newest state; the exact ones
 // start when the sliders rest, and are dropped when they move again.
 
-import { AXES, QUANTITIES, VIEWS, boot, read, written, defaults } from "explorer/state.js";
+import { VIEWS, boot, defaults, read, stories, written } from "explorer/state.js";
 import { Controls, element } from "explorer/controls.js";
 import { Lost, source, Trouble } from "explorer/source.js";
 import { LineChart } from "explorer/chart.js";
-import { Alignment, Capacity, Curves, Descent, Networks, Phase, asRows, percent, valueAt } from "explorer/views.js";
+import { Alignment, Capacity, Curves, Phase, asRows, percent, valueAt } from "explorer/views.js";
+import { Descent, Networks } from "explorer/training.js";
 import { Bag } from "explorer/bag.js";
 import { png } from "explorer/picture.js";
+import { buildOptions } from "explorer/options.js";
+import { simulate, stop } from "explorer/simulation.js";
+import { tell } from "explorer/story.js";
 import { command, csv, python, save } from "explorer/share.js";
 
 const REST = 160; // milliseconds without a move, before the exact results are asked for
+const LATE = 300; // milliseconds of solving, before progress is shown
+const PIECES = new Set(["curve", "refused", "row", "capacity", "course"]); // events that bring an exact solution on
 const RETRY = 1500; // milliseconds, before a server that is gone is asked again
 const KINDS = { curves: Curves, phase: Phase, alignment: Alignment, capacity: Capacity, descent: Descent, networks: Networks };
 const $ = (id) => document.getElementById(id);
 
 let state = read(location.hash);
-if (boot.grid) snap(state);
+source.snap(state);
 let view; // what is drawn
 let query; // of the present settings, once it is known
 let latest = {}; // coarse curves of the newest answer
 let moves = 0; // number of the newest state
 let coarse = { busy: false, wanted: false };
 let exact; // the controller of the exact results that are under way
-let running; // the controller of the simulation
 let timer;
+let late;
 const chart = new LineChart($("plot"));
 
 const controls = new Controls($("controls"), (name, value) => {
@@ -37,34 +43,20 @@ const controls = new Controls($("controls"), (name, value) => {
 /** Take a new part of the state, and ask for what it shows. */
 function change(part, { at_once = false } = {}) {
   state = { ...state, ...part };
-  if (boot.grid) snap(state);
+  source.snap(state);
   moves += 1;
-  controls.show(state.settings);
+  controls.show(state.settings, source.sheet?.axes);
   history.replaceState(null, "", `#${written(state)}`);
   pressed();
   refresh(at_once);
 }
 
-/** Move a state to the grid of a page without server. */
-function snap(at) {
-  at.settings = { ...defaults().settings, ...at.settings };
-  for (const parameter of boot.parameters) {
-    const values = boot.grid.axes[parameter.name];
-    if (!values) at.settings[parameter.name] = boot.grid.fixed[parameter.name];
-    else if (!values.includes(at.settings[parameter.name])) {
-      const wanted = at.settings[parameter.name];
-      at.settings[parameter.name] = values.reduce((a, b) => (Math.abs(b - wanted) < Math.abs(a - wanted) ? b : a));
-    }
-  }
-  if (at.settings.informative > at.settings.length) at.settings.informative = 1;
-  if (!source.views.includes(at.view)) at.view = "curves";
-}
-
 function refresh(at_once) {
   exact?.abort();
-  running?.abort();
+  stop();
   clearTimeout(timer);
   const before = view;
+  drawTokens();
   if (state.view === "bag") {
     drawBag();
   } else {
@@ -79,7 +71,6 @@ function refresh(at_once) {
 }
 
 async function askCoarse() {
-  if (boot.grid) return;
   if (coarse.busy) {
     coarse.wanted = true;
     return;
@@ -87,8 +78,9 @@ async function askCoarse() {
   coarse = { busy: true, wanted: false };
   const [number, wanted] = [moves, state];
   try {
-    const curves = await source.coarse(wanted.settings);
-    latest = asRows(curves);
+    const found = await source.coarse(wanted.settings);
+    latest = asRows(found.curves);
+    tellQuery(found.query);
     if (!(view instanceof Curves)) verdict();
     if (state.view === "curves" && view instanceof Curves) {
       view.coarse = latest;
@@ -108,43 +100,45 @@ async function askExact() {
   const [number, mine] = [moves, view];
   const kind = state.view === "bag" ? "query" : state.view;
   const options = kind === "phase" ? { axis: state.axis } : {};
-  $("progress").textContent = "Solving exactly…";
+  let [done, total] = [0, { curves: Object.keys(boot.look).length, capacity: 4, networks: 4 }[kind]];
+  clearTimeout(late);
+  if (!boot.grid) late = setTimeout(solving, LATE, done, total, "");
   try {
     for await (const event of source.view(kind, state.settings, options, controller.signal)) {
       if (controller.signal.aborted) return;
       if (event.kind === "query") {
-        query = event;
-        showQuery();
-        if (state.view === "bag") drawBag();
+        tellQuery(event);
       } else if (event.kind === "working") {
-        $("progress").textContent = `Solving exactly: ${boot.look[event.model][0]}…`;
+        solving(done + (event.of && event.done / event.of), total, boot.look[event.model][0]);
       } else {
+        if (event.kind === "axes") total = event.y.length;
+        if (PIECES.has(event.kind)) solving((done += 1), total);
         mine.event(event);
         draw(number, "exact");
       }
     }
-    $("progress").textContent = "";
-    if (kind !== "query" && kind !== "curves") askQuery(controller.signal);
+    solving();
     document.dispatchEvent(new CustomEvent("explorer:settled", { detail: { number, view: state.view } }));
   } catch (error) {
     if (error.name !== "AbortError") fail(error);
   }
 }
 
-async function askQuery(signal) {
-  try {
-    for await (const event of source.view("query", state.settings, {}, signal)) {
-      query = event;
-      showQuery();
-    }
-  } catch (error) {
-    if (error.name !== "AbortError") fail(error);
-  }
+/** Show how much of the exact solution is there; without arguments that it is all there. */
+function solving(done, total, what = $("progress").dataset.what) {
+  if (done === undefined) clearTimeout(late);
+  else if (what === undefined) return; // quick so far
+  $("solving").hidden = done === undefined;
+  if (total) $("solving").value = done / total;
+  else $("solving").removeAttribute("value");
+  if (done === undefined) delete $("progress").dataset.what;
+  else $("progress").dataset.what = what;
+  $("progress").textContent = done === undefined ? "" : `Solving exactly${what && `: ${what}`}…`;
 }
 
 function fail(error) {
   if (!(error instanceof Trouble)) throw error;
-  $("progress").textContent = "";
+  solving();
   if ($("notes").textContent !== error.message) $("notes").textContent = error.message; // is read aloud
   $("notes").setAttribute("role", "alert");
   if (!(error instanceof Lost)) return;
@@ -183,10 +177,24 @@ function draw(number, quality) {
   });
 }
 
+/** Return the bag of the present settings. */
+function bag() {
+  return new Bag(state, state.settings.query === "given" ? state.settings : query ?? state.settings);
+}
+
 function drawBag() {
-  const { cosine, sharpness } = state.settings.query === "given" ? state.settings : query ?? state.settings;
-  view = new Bag(state, { cosine, sharpness });
+  view = bag();
   draw(moves, "exact");
+}
+
+/** Draw the bag beside the figure. */
+function drawTokens() {
+  $("bag").hidden = state.view === "bag";
+  $("panel").classList.toggle("wide", $("bag").hidden);
+  if ($("bag").hidden) return;
+  const small = bag();
+  $("tokens").innerHTML = small.svg(true, true);
+  $("found").replaceChildren(...small.found().map((textContent) => element("span", { textContent })));
 }
 
 /** Say in a sentence who wins. */
@@ -199,14 +207,18 @@ function verdict() {
   const tie = Math.abs(a - p) < 0.002;
   const strong = tie ? "a tie." : a < p ? "attention wins." : "mean pooling wins.";
   const text = $("verdict");
-  const exactly = view.exact?.attention && view.exact?.pooled;
-  text.replaceChildren(where, element("b", { textContent: strong }), exactly ? "" : " (quick)");
+  const exactly = boot.grid || (view.exact?.attention && view.exact?.pooled);
+  const rough = exactly ? "" : " (quick)";
+  if (text.textContent !== where + strong + rough) text.replaceChildren(where, element("b", { textContent: strong }), rough); // is read aloud
 }
 
-function showQuery() {
+function tellQuery(found) {
+  query = found;
   const given = state.settings.query === "given" ? "The given query" : "The query that two steps find";
   const text = `${given} has cosine ${query.cosine.toFixed(2)} with the signal and sharpness ${query.sharpness.toFixed(2)}.`;
   $("query").replaceChildren(text, ...query.advice.map((advice) => element("span", { className: "advice", textContent: advice })));
+  drawTokens();
+  if (state.view === "bag") drawBag();
 }
 
 function fillTable() {
@@ -222,35 +234,40 @@ function fillTable() {
 }
 
 function buildPresets() {
-  for (const preset of boot.presets) {
-    if (boot.grid && !boot.grid.presets.includes(preset.name)) continue;
-    const button = element("button", { type: "button", textContent: preset.title, id: `preset-${preset.name}` });
-    button.addEventListener("click", () => {
-      $("story").textContent = preset.story;
-      change({ settings: { ...defaults().settings, ...preset.settings }, view: preset.view, axis: "strength" }, { at_once: true });
-    });
+  for (const { name, title } of stories.values()) {
+    const button = element("button", { type: "button", textContent: title, id: `preset-${name}` });
+    button.addEventListener("click", () => change(defaults(name), { at_once: true }));
     $("presets").append(button);
   }
 }
 
-function isAt(preset) {
-  const settings = { ...defaults().settings, ...preset.settings };
-  return Object.entries(settings).every(([name, value]) => state.settings[name] === value);
+function tellStory() {
+  tell(state, $("story"), $("steps"), (part) => change(part, { at_once: true }));
 }
 
 function pressed() {
-  for (const preset of boot.presets) $(`preset-${preset.name}`)?.setAttribute("aria-pressed", String(isAt(preset)));
+  for (const name of stories.keys()) $(`preset-${name}`).setAttribute("aria-pressed", String(name === state.story));
+  tellStory();
   for (const tab of $("tabs").children) {
     const on = tab.id === `tab-${state.view}`;
     tab.setAttribute("aria-selected", String(on));
     tab.tabIndex = on ? 0 : -1;
     if (on) $("panel").setAttribute("aria-labelledby", tab.id);
   }
-  buildOptions();
+  buildOptions($("options"), { get state() { return state; }, get query() { return query; }, change, redraw });
+}
+
+/** Draw the same results in another way. */
+function redraw(part) {
+  state = { ...state, ...part };
+  Object.assign(view.state, part);
+  tellStory();
+  history.replaceState(null, "", `#${written(state)}`);
+  draw(moves, "exact");
 }
 
 function buildTabs() {
-  for (const name of source.views) {
+  for (const name of Object.keys(VIEWS)) {
     const tab = element("button", { type: "button", textContent: VIEWS[name], id: `tab-${name}` });
     tab.setAttribute("role", "tab");
     tab.setAttribute("aria-controls", "panel");
@@ -260,105 +277,11 @@ function buildTabs() {
   $("tabs").addEventListener("keydown", (event) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!by) return;
-    const names = source.views;
+    const names = Object.keys(VIEWS);
     const next = names[(names.indexOf(state.view) + by + names.length) % names.length];
     change({ view: next }, { at_once: true });
-    $(`tab-${next}`).focus();
+    $(`tab-${state.view}`).focus();
   });
-}
-
-/** Offer what belongs to one view alone. */
-function buildOptions() {
-  const box = $("options");
-  if (box.dataset.of === state.view) return;
-  box.dataset.of = state.view;
-  box.replaceChildren();
-  if (state.view === "phase") {
-    const shown = Object.entries(AXES).filter(([name]) => !boot.grid || name in boot.grid.axes);
-    box.append(chooser("axis", shown, (axis) => change({ axis }, { at_once: true })));
-  }
-  if (state.view === "networks") {
-    box.append(chooser("quantity", Object.entries(QUANTITIES), (quantity) => {
-      state = { ...state, quantity };
-      view.state.quantity = quantity;
-      history.replaceState(null, "", `#${written(state)}`);
-      draw(moves, "exact");
-    }));
-  }
-  if (state.view === "bag") {
-    const another = element("button", { type: "button", textContent: "Draw another bag", id: "another" });
-    another.addEventListener("click", () => change({ seed: (state.seed ?? 1) + 1 }));
-    const kind = element("button", { type: "button", textContent: "Positive or negative", id: "kind" });
-    kind.addEventListener("click", () => change({ positive: !(state.positive ?? true) }));
-    box.append(another, kind);
-    if (!boot.grid) box.append(turner("cosine", "turn the query: cosine", -1, 1), turner("sharpness", "sharpness", 0, 10));
-  }
-}
-
-/** Return a list of what is drawn upwards. */
-function chooser(id, entries, choose) {
-  const list = element("select", { id });
-  for (const [value, textContent] of entries) list.append(element("option", { value, textContent }));
-  list.value = state[id];
-  list.addEventListener("change", () => choose(list.value));
-  const label = element("label", { textContent: "upwards: " });
-  label.append(list);
-  return label;
-}
-
-/** Return a slider that gives the query by hand. */
-function turner(name, text, low, high) {
-  const slider = element("input", { type: "range", min: low, max: high, step: 0.01, id: `turn-${name}` });
-  slider.value = (state.settings.query === "given" ? state.settings : query ?? state.settings)[name];
-  slider.addEventListener("input", () => {
-    const now = state.settings.query === "given" || !query ? state.settings : query;
-    const settings = { ...state.settings, cosine: now.cosine, sharpness: Math.min(10, now.sharpness), query: "given" };
-    change({ settings: { ...settings, [name]: Number(slider.value) } });
-  });
-  const label = element("label", { textContent: `${text} ` });
-  label.append(slider);
-  return label;
-}
-
-async function simulate() {
-  const options = {};
-  for (const name of ["dimension", "trials"]) {
-    const [field, value] = [$(name), Number($(name).value)];
-    if (!Number.isInteger(value) || value < Number(field.min) || value > Number(field.max)) {
-      $("simulated").textContent = `${name}: a whole number from ${field.min} to ${field.max}, please.`;
-      field.focus();
-      return;
-    }
-    options[name] = value;
-  }
-  const controller = (running = new AbortController());
-  busy(true);
-  $("simulated").textContent = "";
-  let last;
-  const mine = view;
-  try {
-    for await (const event of source.simulate(state.settings, options, controller.signal)) {
-      if (view !== mine) break;
-      last = event;
-      mine.event(event);
-      $("bar").value = event.done / event.of;
-      $("simulated").textContent = `${event.done} of ${event.of} trials at dimension ${event.dimension}`;
-      draw(moves, "exact");
-    }
-    if (view === mine) $("simulated").textContent += "; bars are one standard error.";
-  } catch (error) {
-    if (error.name === "AbortError") $("simulated").textContent = last ? `Stopped after ${last.done} trials.` : "Stopped.";
-    else fail(error);
-  } finally {
-    if (running === controller) busy(false);
-  }
-}
-
-function busy(on) {
-  $("run").hidden = on;
-  $("stop").hidden = !on;
-  $("bar").hidden = !on;
-  (on ? $("stop") : $("run")).focus({ preventScroll: true });
 }
 
 async function copy(kind) {
@@ -382,8 +305,18 @@ async function store(kind) {
 
 buildPresets();
 buildTabs();
-$("run").addEventListener("click", simulate);
-$("stop").addEventListener("click", () => running?.abort());
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address holds the state, not a place on the page
+  $("stay").focus();
+});
+$("redraw").addEventListener("click", () => {
+  state.seed += 1;
+  drawTokens();
+});
+$("run").addEventListener("click", () => {
+  simulate({ state, view, fail, draw: () => draw(moves, "exact"), current: (mine) => mine === view });
+});
+$("stop").addEventListener("click", stop);
 $("share").addEventListener("click", (event) => {
   const { copy: taken, save: kept } = event.target.dataset;
   if (taken) copy(taken);
@@ -395,10 +328,8 @@ addEventListener("hashchange", () => {
   if (location.hash.replace(/^#/, "") !== written(state)) change(read(location.hash), { at_once: true });
 });
 $("version").textContent = boot.version;
-const shown = boot.presets.find((preset) => isAt(preset) && preset.view === state.view);
-$("story").textContent = (shown ?? boot.presets[0]).story;
 if (boot.grid) $("share").querySelector("[data-copy=address]").hidden = location.protocol === "file:";
-controls.show(state.settings);
+controls.show(state.settings, source.sheet?.axes);
 pressed();
 refresh(true);
 

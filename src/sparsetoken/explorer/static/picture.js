@@ -1,9 +1,16 @@
 // Pictures to keep: any figure as SVG, and the SVG as PNG. White paper, whatever the page.
 
+import { tspans } from "explorer/typeset.js";
+
 const [WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM] = [760, 440, 70, 64, 16, 54];
 
 export function escaped(text) {
   return String(text).replace(/[<>&"]/g, (c) => `&#${c.charCodeAt(0)};`);
+}
+
+/** Return a sentence, in which formulas stand between $, for the inside of an SVG text. */
+export function label(text) {
+  return text.split("$").map((part, i) => (i % 2 ? tspans(part) : escaped(part))).join("");
 }
 
 /** Return a line figure as the text of an SVG. */
@@ -25,7 +32,7 @@ export function svgOfLines(figure) {
     parts.push(line(LEFT, py(tick), WIDTH - RIGHT, py(tick), "#e4e4e4"));
     parts.push(`<text x="${LEFT - 6}" y="${py(tick) + 4}" text-anchor="end">${tick}</text>`);
   }
-  parts.push(`<text x="${(LEFT + WIDTH) / 2}" y="${HEIGHT - 12}" text-anchor="middle">${escaped(x.label)}</text>`);
+  parts.push(`<text x="${(LEFT + WIDTH) / 2}" y="${HEIGHT - 12}" text-anchor="middle">${label(x.label)}</text>`);
   parts.push(`<text transform="translate(16 ${HEIGHT / 2}) rotate(-90)" text-anchor="middle">${escaped(y.label)}</text>`);
   let at = LEFT;
   for (const s of series) {

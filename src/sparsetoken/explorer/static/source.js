@@ -1,6 +1,6 @@
 // Where results come from: the server, or a grid that was computed beforehand.
 
-import { boot } from "explorer/state.js";
+import { AXES, VIEWS, boot, defaults, stories } from "explorer/state.js";
 
 export class Trouble extends Error {}
 
@@ -12,12 +12,14 @@ export class Lost extends Trouble {
 }
 
 class Server {
-  views = ["curves", "phase", "alignment", "capacity", "descent", "networks", "bag"];
+  views = Object.keys(VIEWS);
 
-  /** Return coarse learning curves. */
+  snap() {}
+
+  /** Return coarse learning curves, and the query. */
   async coarse(settings, signal) {
     const answer = await this.post("coarse", { settings }, signal);
-    return (await answer.json()).curves;
+    return answer.json();
   }
 
   /** Yield the events of a view, until they end or the signal aborts. */
@@ -71,73 +73,63 @@ class Server {
 }
 
 class Grid {
-  views = ["curves", "phase", "alignment", "capacity", "descent", "networks", "bag"];
-
-  constructor(grid) {
-    this.grid = grid;
+  /** Move a state to what the page holds, and keep to the results of its story. */
+  snap(at) {
+    this.sheet = boot.grid.sheets[at.story];
+    const axes = Object.keys(AXES).filter((name) => this.sheet.axes[name]?.length > 1);
+    this.views = Object.keys(VIEWS).filter((view) => holds(this.sheet, view));
+    if (!this.views.includes(at.view)) {
+      const other = [...stories.keys()].find((name) => holds(boot.grid.sheets[name], at.view));
+      if (other) {
+        Object.assign(at, defaults(other), { view: at.view });
+        this.snap(at);
+        return;
+      }
+      at.view = "curves";
+    }
+    for (const [name, wanted] of Object.entries(at.settings)) {
+      const values = this.sheet.axes[name] ?? [this.sheet.fixed[name]];
+      if (values.includes(wanted)) continue;
+      const near = (a, b) => (Math.abs(b - wanted) < Math.abs(a - wanted) ? b : a);
+      at.settings[name] = typeof wanted === "number" ? values.reduce(near) : values[0];
+    }
+    if (at.settings.informative > at.settings.length) at.settings.informative = 1;
+    if (!axes.includes(at.axis)) at.axis = axes[0] ?? "strength";
   }
 
   at(settings) {
-    return this.grid.points[this.grid.key.map((name) => settings[name]).join("|")];
+    return this.sheet.points[this.sheet.key.map((name) => this.sheet.axes[name].indexOf(settings[name])).join("|")];
   }
 
-  curve(point, model) {
-    const rows = this.grid.loads.map((alpha, i) => ({
-      alpha, test_error: point[model][i], numerical_error: this.grid.tolerance / 2, status: "converged",
-    }));
-    return { kind: "curve", model, rows: rows.filter((row) => row.test_error !== null) };
-  }
-
-  async coarse() {
-    return {};
+  async coarse(settings) {
+    const point = this.at(settings);
+    const curve = (model) => ({ alpha: boot.grid.loads, test_error: point[model] });
+    const curves = Object.fromEntries(["attention", "pooled", "vectorized"].map((model) => [model, curve(model)]));
+    return { curves, query: point.query };
   }
 
   async *view(name, settings, { axis } = {}) {
     const point = this.at(settings);
-    if (!point) throw new Trouble("This point is not in the grid of this page.");
-    const query = { kind: "query", cosine: point.query[0], sharpness: point.query[1], advice: [] };
-    if (name === "query" || name === "curves") yield query;
-    if (name === "curves") for (const model of this.grid.models) yield this.curve(point, model);
-    if (name === "phase") yield* this.phase(settings, axis in this.grid.axes ? axis : "strength");
+    if (name === "query" || name === "curves") yield point.query;
+    if (name === "curves") for (const model of boot.grid.models) yield this.curve(point, model);
+    if (name === "phase") yield* this.phase(settings, axis);
     if (name === "capacity") yield* point.capacity;
-    if (name === "descent") yield this.descent(settings);
-    if (name === "networks") yield* this.networks(settings);
+    if (name === "descent" || name === "networks") yield* point[name][this.sheet.axes.alpha1.indexOf(settings.alpha1)];
     if (name === "alignment") {
-      for (const alpha0 of this.grid.axes.alpha0) {
-        const [cosine, sharpness] = this.at({ ...settings, alpha0 }).query;
-        yield { kind: "alignment", alpha0, cosine, sharpness };
-      }
+      for (const alpha0 of this.sheet.axes.alpha0) yield { ...this.at({ ...settings, alpha0 }).query, kind: "alignment", alpha0 };
     }
   }
 
-  /** Return what was computed at the nearest load, and a message if that is another. */
-  nearest(courses, settings, what) {
-    const far = ({ alpha1 }) => Math.abs(Math.log(alpha1 / settings.alpha1));
-    const nearest = courses.reduce((a, b) => (far(b) < far(a) ? b : a));
-    const message = far(nearest) > 0 ? `This page holds ${what} on n₁/d = ${courses.map((c) => c.alpha1).join(" and ")}; shown is ${nearest.alpha1}.` : "";
-    return { nearest, message };
-  }
-
-  descent(settings) {
-    const courses = this.grid.descents[this.grid.descent_key.map((name) => settings[name]).join("|")];
-    const { nearest, message } = this.nearest(courses, settings, "the descent");
-    return { ...nearest, message: [message, nearest.message].filter(Boolean).join(" ") };
-  }
-
-  *networks(settings) {
-    const { task, courses } = this.grid.networks;
-    if (Object.entries(task).some(([name, value]) => settings[name] !== value)) {
-      throw new Trouble(`This page holds networks at L = ${task.length} and R = ${task.informative} alone.`);
-    }
-    const { nearest, message } = this.nearest(courses[settings.strength], settings, "networks");
-    const [floor, ...others] = nearest.events;
-    yield { ...floor, message };
-    yield* others;
+  curve(point, model) {
+    const rows = boot.grid.loads.map((alpha, i) => ({
+      alpha, test_error: point[model][i], numerical_error: boot.grid.tolerance / 2, status: "converged",
+    }));
+    return { kind: "curve", model, rows: rows.filter((row) => row.test_error !== null) };
   }
 
   *phase(settings, axis) {
-    const values = this.grid.axes[axis].filter((value) => this.at({ ...settings, [axis]: value }));
-    yield { kind: "axes", x: this.grid.loads, y: values, axis };
+    const values = this.sheet.axes[axis].filter((value) => this.at({ ...settings, [axis]: value }));
+    yield { kind: "axes", x: boot.grid.loads, y: values, axis };
     for (const value of values) {
       const { attention, pooled, vectorized } = this.at({ ...settings, [axis]: value });
       yield { kind: "row", value, attention, pooled, vectorized };
@@ -145,4 +137,13 @@ class Grid {
   }
 }
 
-export const source = boot.grid ? new Grid(boot.grid) : new Server();
+/** Whether the results of a story are enough for a view. */
+function holds({ axes, points }, view) {
+  const moves = (name) => axes[name]?.length > 1;
+  if (view === "phase") return Object.keys(AXES).some(moves);
+  if (view === "alignment") return moves("alpha0");
+  if (view === "descent" || view === "networks") return view in Object.values(points)[0];
+  return true;
+}
+
+export const source = boot.grid ? new Grid() : new Server();

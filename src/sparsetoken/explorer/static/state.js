@@ -1,6 +1,8 @@
-// What is shown: the settings, the view and its axis. It lives in the address.
+// What is shown: a story, the settings, the view and its axis. It lives in the address.
 
 export const boot = JSON.parse(document.getElementById("boot").textContent);
+/** The stories; of a page without server those that it holds results of. */
+export const stories = new Map(boot.presets.filter((p) => !boot.grid || Object.hasOwn(boot.grid.sheets, p.name)).map((p) => [p.name, p]));
 export const parameters = new Map(boot.parameters.map((p) => [p.name, p]));
 export const VIEWS = {
   curves: "Learning curves",
@@ -18,15 +20,13 @@ export const QUANTITIES = {
   cosine: "largest cosine of the signal and a column of the attention",
 };
 const axes = ["strength", "positive_rate", "alpha0", "length"].map((name) => parameters.get(name));
-export const AXES = Object.fromEntries(axes.map((p) => [p.name, `${p.label} ${p.symbol}`]));
+export const AXES = Object.fromEntries(axes.map((p) => [p.name, `${p.label} $${p.symbol}$`]));
 
-export function defaults() {
-  return {
-    settings: Object.fromEntries(boot.parameters.map((p) => [p.name, p.default])),
-    view: "curves",
-    axis: "strength",
-    quantity: "test_error",
-  };
+/** Return the state in which a story starts. */
+export function defaults(story = stories.keys().next().value) {
+  const { settings, view } = stories.get(story);
+  const plain = Object.fromEntries(boot.parameters.map((p) => [p.name, p.default]));
+  return { story, settings: { ...plain, ...settings }, view, axis: "strength", quantity: "test_error", seed: 1, positive: true };
 }
 
 /** Return what is wrong with a value, or "". */
@@ -42,11 +42,11 @@ export function trouble(parameter, value, settings) {
 
 /** Return the state that an address holds; what it holds wrongly has its default. */
 export function read(hash) {
-  const state = defaults();
   const given = new URLSearchParams(hash.replace(/^#/, ""));
-  if (given.get("view") in VIEWS) state.view = given.get("view");
-  if (given.get("axis") in AXES) state.axis = given.get("axis");
-  if (given.get("quantity") in QUANTITIES) state.quantity = given.get("quantity");
+  const state = defaults(stories.has(given.get("story")) ? given.get("story") : undefined);
+  for (const [key, known] of Object.entries({ view: VIEWS, axis: AXES, quantity: QUANTITIES })) {
+    if (Object.hasOwn(known, given.get(key) ?? "")) state[key] = given.get(key);
+  }
   for (const parameter of boot.parameters) {
     const text = given.get(parameter.name);
     if (text === null) continue;
@@ -59,8 +59,9 @@ export function read(hash) {
 
 /** Return the part of the address that stands for a state: what differs from the defaults. */
 export function written(state) {
-  const plain = defaults();
+  const plain = defaults(state.story);
   const parts = new URLSearchParams();
+  if (state.story !== defaults().story) parts.set("story", state.story);
   for (const key of ["view", "axis", "quantity"]) if (state[key] !== plain[key]) parts.set(key, state[key]);
   for (const [name, value] of Object.entries(state.settings)) {
     if (value !== plain.settings[name]) parts.set(name, String(value));

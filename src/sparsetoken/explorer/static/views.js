@@ -1,16 +1,16 @@
 // One object for each view: it takes events, and describes what they show.
 
-import { AXES, QUANTITIES, boot } from "explorer/state.js";
-import { svg, svgOfLines, escaped } from "explorer/picture.js";
+import { AXES, boot } from "explorer/state.js";
+import { escaped, label, svg, svgOfLines } from "explorer/picture.js";
 
-const LOADS = { label: "labelled bags per dimension, n₁/d", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
-const name = (model) => boot.look[model][0];
-const paint = (model) => boot.look[model][1];
-const [BLUE, ORANGE, GREEN, VERMILION] = ["attention", "pooled", "vectorized", "hard_attention"].map(paint);
+const LOADS = { label: "labelled bags per dimension, $n₁/d$", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
+export const name = (model) => boot.look[model][0];
+export const paint = (model) => boot.look[model][1];
+export const [BLUE, ORANGE, GREEN, VERMILION] = ["attention", "pooled", "vectorized", "hard_attention"].map(paint);
 
 export function percent(value) {
   if (value < 0.0005) return "less than 0.05%";
-  return `${(100 * value).toPrecision(value < 0.1 ? 2 : 3)}%`;
+  return `${Number((100 * value).toPrecision(2))}%`; // the accuracy of the curves
 }
 
 /** Return the value of a curve at a load, between its points if need be. */
@@ -27,11 +27,11 @@ export function valueAt(rows, alpha) {
 /** Return coarse curves as rows, one for each load. */
 export function asRows(curves) {
   return Object.fromEntries(Object.entries(curves).map(([model, c]) => [
-    model, c.alpha.map((alpha, i) => ({ alpha, test_error: c.test_error[i] })),
+    model, c.alpha.map((alpha, i) => ({ alpha, test_error: c.test_error[i] })).filter((row) => row.test_error !== null),
   ]));
 }
 
-class View {
+export class View {
   constructor(state) {
     this.state = structuredClone(state);
     this.notes = [];
@@ -168,12 +168,14 @@ export class Phase extends View {
     y.forEach((value, j) => {
       parts.push(`<text x="${left - 6}" y="${top + height - (j + 0.5) * h + 4}" text-anchor="end">${Number(value.toPrecision(2))}</text>`);
     });
-    CLASSES.forEach((model, k) => {
-      parts.push(`<rect x="${left + 180 * k}" y="30" width="14" height="14" fill="${paint(model)}"/><text x="${left + 180 * k + 20}" y="42">${name(model)} wins</text>`);
-    });
-    parts.push(`<text x="${left + 650}" y="42" text-anchor="end">grey: a tie</text>`);
-    parts.push(`<text x="${left + width / 2}" y="${top + height + 40}" text-anchor="middle">${LOADS.label}</text>`);
-    parts.push(`<text transform="translate(22 ${top + height / 2}) rotate(-90)" text-anchor="middle">${AXES[axis]}</text>`);
+    let at = left;
+    for (const model of CLASSES) {
+      parts.push(`<rect x="${at}" y="30" width="14" height="14" fill="${paint(model)}"/><text x="${at + 20}" y="42">${name(model)} wins</text>`);
+      at += 75 + 9 * name(model).length; // letters of a phone are large
+    }
+    parts.push(`<text x="${left + 650}" y="18" text-anchor="end">grey: a tie</text>`);
+    parts.push(`<text x="${left + width / 2}" y="${top + height + 40}" text-anchor="middle">${label(LOADS.label)}</text>`);
+    parts.push(`<text transform="translate(22 ${top + height / 2}) rotate(-90)" text-anchor="middle">${label(AXES[axis])}</text>`);
     const here = this.here(left, top, width, height);
     if (here) parts.push(here);
     const text = svg(760, 440, parts.join(""), front);
@@ -226,7 +228,7 @@ export class Alignment extends View {
     const cosines = this.points.map((p) => p.cosine);
     return {
       title: "Does the query turn towards the signal?",
-      x: { label: "labelled bags per dimension for the query, n₀/d", short: "n₀/d", log: true, range: [0.045, 110], ticks: [0.1, 1, 10, 100] },
+      x: { label: "labelled bags per dimension for the query, $n₀/d$", short: "n₀/d", log: true, range: [0.045, 110], ticks: [0.1, 1, 10, 100] },
       y: { label: "cosine with the signal", low: Math.min(0, ...cosines) < 0 ? -1 : 0, high: 1.02 },
       mark: this.state.settings.query === "given" ? null : this.state.settings.alpha0,
       series: [
@@ -263,18 +265,29 @@ export class Capacity extends View {
 
   svg(dark = false) {
     const front = dark ? "currentColor" : "#1d2329";
-    const most = Math.max(1, ...this.found.map((f) => f.capacity));
-    const parts = this.found.map((f, i) => {
-      const y = 40 + 58 * i;
-      const width = (440 * Math.log1p(f.capacity)) / Math.log1p(most);
-      return `<text x="210" y="${y + 22}" text-anchor="end">${name(f.model)}</text><rect x="220" y="${y}" width="${width}" height="34" fill="${paint(f.model)}"/><text x="${228 + width}" y="${y + 22}">${f.capacity.toPrecision(3)}</text>`;
+    const [left, width] = [262, 470];
+    const load = this.state.settings.alpha1;
+    const values = [load, ...this.found.map((f) => f.capacity)].filter((value) => value > 0);
+    const [low, high] = [Math.floor(Math.log10(Math.min(...values) / 1.3)), Math.ceil(Math.log10(Math.max(...values) * 1.3))];
+    const place = (value) => left + (width * (Math.log10(Math.max(value, 10 ** low)) - low)) / (high - low);
+    const bottom = 20 + 50 * Math.max(4, this.found.length);
+    const line = (value, look) => `<line x1="${place(value)}" x2="${place(value)}" y1="20" y2="${bottom}" stroke="currentColor" ${look}/>`;
+    const parts = [line(load, 'stroke-dasharray="4 4"'), `<text x="${place(load)}" y="14" text-anchor="middle">${label(`you: $n₁/d$ = ${Number(load.toPrecision(3))}`)}</text>`];
+    for (let power = low; power <= high; power += 1) {
+      parts.push(line(10 ** power, 'stroke-opacity="0.15"'), `<text x="${place(10 ** power)}" y="${bottom + 18}" text-anchor="middle">${10 ** power}</text>`);
+    }
+    this.found.forEach((f, i) => {
+      const [x, y] = [place(f.capacity), 45 + 50 * i];
+      parts.push(`<text x="${left - 20}" y="${y + 4}" text-anchor="end">${name(f.model)}</text><line x1="${left}" x2="${left + width}" y1="${y}" y2="${y}" stroke="currentColor" stroke-opacity="0.15"/>`
+        + `<circle cx="${x}" cy="${y}" r="7" fill="${paint(f.model)}"/><text x="${x}" y="${y - 12}" text-anchor="middle">${f.capacity.toPrecision(3)}</text>`);
     });
-    const text = svg(760, 60 + 58 * Math.max(4, this.found.length), parts.join(""), front);
+    parts.push(`<text x="${left + width / 2}" y="${bottom + 40}" text-anchor="middle">${label(LOADS.label)}</text>`);
+    const text = svg(760, bottom + 50, parts.join(""), front);
     return dark ? text.replace('<rect width="100%" height="100%" fill="#ffffff"/>', "") : text;
   }
 
   title() {
-    return "Up to how many labelled bags per dimension the training set can be fitted without a mistake (bars on a logarithmic scale)";
+    return "Up to how many labelled bags the training set can be fitted without a mistake";
   }
 
   summary() {
@@ -286,91 +299,5 @@ export class Capacity extends View {
 
   table() {
     return { columns: ["model", "capacity", "numerical_error", "status"], rows: this.found.map((f) => [f.model, f.capacity, f.numerical_error, f.status]) };
-  }
-}
-
-export class Descent extends View {
-  event(event) {
-    super.event(event);
-    if (event.kind !== "descent") return;
-    this.found = event;
-    if (event.message && !event.coarse) this.notes = [event.message];
-  }
-
-  figure() {
-    const f = this.found ?? { test_error: [], training_loss: [], cosine: [], coarse: true };
-    const xs = f.test_error.map((_, i) => i);
-    const dash = f.coarse ? [7, 5] : undefined;
-    return {
-      title: "Gradient descent on query, readout and bias together",
-      x: { label: "step", short: "step", log: false },
-      y: { label: "test error, training loss, cosine", low: Math.min(0, ...f.cosine), high: Math.max(1, ...f.training_loss) * 1.03 },
-      mark: f.best_step,
-      series: [
-        { name: "test error", colour: BLUE, dash, xs, ys: f.test_error },
-        { name: "training loss", colour: ORANGE, dash, xs, ys: f.training_loss },
-        { name: "cosine of query and signal", colour: GREEN, dash, xs, ys: f.cosine },
-      ],
-    };
-  }
-
-  summary() {
-    const f = this.found;
-    if (!f) return "";
-    const [best, last] = [f.test_error[f.best_step], f.test_error.at(-1)];
-    const stop = last > best * 1.02 ? `then it rises to ${percent(last)}: stop early.` : "and stays there.";
-    return `The test error is least after step ${f.best_step}, ${percent(best)}, ${stop}`;
-  }
-
-  table() {
-    const f = this.found;
-    const rows = (f?.test_error ?? []).map((error, i) => [i, error, f.training_loss[i], f.cosine[i]]);
-    return { columns: ["step", "test_error", "training_loss", "cosine"], rows };
-  }
-}
-
-
-const NETWORKS = { softmax: ["softmax, one query", BLUE], heads: ["softmax, several heads", ORANGE], gated: ["gated attention", GREEN], self_attention: ["self-attention", VERMILION] };
-
-export class Networks extends View {
-  courses = [];
-
-  event(event) {
-    super.event(event);
-    if (event.kind === "floor") this.floor = event.test_error;
-    if (event.message) this.notes.push(event.message);
-    if (event.kind !== "course") return;
-    this.courses.push(event);
-    this.notes.push(...event.notes.map((note) => `${NETWORKS[event.network][0]}: ${note}`));
-  }
-
-  figure() {
-    const { quantity } = this.state;
-    const series = this.courses.map((course) => ({
-      name: NETWORKS[course.network][0], colour: NETWORKS[course.network][1],
-      xs: course[quantity].map((_, i) => i), ys: course[quantity],
-    }));
-    if (quantity === "test_error" && this.floor !== undefined) {
-      const xs = [0, this.state.settings.descent_steps];
-      series.push({ name: name("floor"), colour: paint("floor"), dash: [2, 3], xs, ys: xs.map(() => this.floor) });
-    }
-    const highest = Math.max(0, ...series.flatMap((s) => s.ys));
-    return {
-      title: "Networks in training, all weights together",
-      x: { label: "step", short: "step", log: false },
-      y: { label: QUANTITIES[quantity], low: 0, high: 1.04 * highest || 1 },
-      mark: null, series,
-    };
-  }
-
-  summary() {
-    const best = this.courses.map((course) => `${NETWORKS[course.network][0]} ${percent(course.test_error[course.best_step])} (step ${course.best_step})`);
-    return best.length ? `Least test error: ${best.join(", ")}.` : "";
-  }
-
-  table() {
-    const names = Object.keys(QUANTITIES);
-    const rows = this.courses.flatMap((course) => course.test_error.map((_, i) => [course.network, i, ...names.map((quantity) => course[quantity][i])]));
-    return { columns: ["network", "step", ...names], rows };
   }
 }

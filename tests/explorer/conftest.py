@@ -1,0 +1,23 @@
+"""A server, a browser, and a page in which no script may fail."""
+
+import pytest
+
+from explorer.browsers import end, start
+
+
+@pytest.fixture(scope="package")
+def address():
+    server, url = start()
+    yield url
+    end(server)
+
+
+@pytest.fixture
+def page(browser):
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    found = context.new_page()
+    errors = []
+    found.on("pageerror", lambda error: errors.append(error))
+    yield found
+    context.close()
+    assert not errors

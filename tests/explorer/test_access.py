@@ -1,0 +1,199 @@
+"""What a keyboard, a screen reader, a phone and a hostile address find on the page."""
+
+import re
+
+import numpy as np
+import pytest
+
+from explorer.browsers import INSTALL, chromium, drawn
+from sparsetoken.explorer import PARAMETERS
+
+sync_api = pytest.importorskip("playwright.sync_api")
+expect = sync_api.expect
+pytestmark = pytest.mark.skipif(chromium() is None, reason=f"no browser: {INSTALL}")
+expect.set_options(timeout=60_000)  # a busy machine; nothing is judged by time
+
+FOCUSABLE = """() => [...document.querySelectorAll(
+  "a[href], button, input, select, textarea, summary, [tabindex='0']")]
+  .filter((e) => e.checkVisibility() && e.tabIndex >= 0)
+  .map((e) => e.id || e.outerHTML.slice(0, 80))"""
+FOCUSED = "() => document.activeElement.id || document.activeElement.outerHTML.slice(0, 80)"
+
+
+def test_tab_reaches_every_control(page, address):
+    page.goto(address)
+    drawn(page)
+    for box in page.locator("details > summary").all():
+        box.click()
+    page.locator("[data-copy=python]").click()  # shows a field of text
+    page.locator("h1").click()
+    page.evaluate("document.activeElement.blur()")
+    wanted = set(page.evaluate(FOCUSABLE))
+    reached = []
+    for _ in range(len(wanted) + 1):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate(FOCUSED))
+    assert set(reached) >= wanted
+    assert {f"p-{p.name}" for p in PARAMETERS} - set(reached) == {"p-cosine", "p-sharpness"}
+    page.locator("#tab-curves").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#tab-phase")).to_be_focused()
+    expect(page.locator("#tab-phase")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_result_is_one_key_away_and_the_settings_stay(page, address):
+    page.goto(f"{address}#strength=2&view=alignment")
+    drawn(page)
+    before = page.url
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#stay")).to_be_focused()
+    assert page.url == before
+    expect(page.locator("#p-strength")).to_have_value("2")
+
+
+@pytest.mark.parametrize("view", ["curves", "phase", "networks", "bag"])
+def test_a_screen_reader_hears_a_name_of_everything(page, address, view):
+    page.goto(f"{address}#view={view}&length=3&descent_steps=2")
+    drawn(page)
+    for box in page.locator("details > summary").all():
+        box.click()
+    tree = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
+    seen, nameless = 0, []
+    for node in tree:
+        marks = {p["name"]: p["value"].get("value") for p in node.get("properties", [])}
+        roles = ("image", "progressbar", "tablist", "group", "region", "list")
+        named = marks.get("focusable") or node.get("role", {}).get("value") in roles
+        if node["ignored"] or not named or node["role"]["value"] in ("RootWebArea", "group"):
+            continue
+        seen += 1
+        if not node["name"]["value"].strip():
+            nameless.append(node["role"]["value"])
+    assert nameless == []
+    assert seen > len(PARAMETERS)
+
+
+def test_the_verdict_is_read_aloud_when_a_key_moves_a_slider(page, address):
+    page.goto(address)
+    expect(page.locator("#verdict")).to_contain_text("attention wins")
+    assert page.locator("#verdict").get_attribute("aria-live") == "polite"
+    page.evaluate("""() => {
+      window.heard = [];
+      const tell = () => window.heard.push(document.getElementById("verdict").textContent);
+      new MutationObserver(tell).observe(document.getElementById("verdict"), { childList: true });
+    }""")
+    page.locator("#p-alpha0-slider").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("#verdict")).to_contain_text("mean pooling wins")
+    expect(page.locator("#progress")).to_have_text("")
+    expect(page.locator("#verdict")).not_to_contain_text("quick")
+    expect(page.locator("#p-alpha0-slider")).to_be_focused()
+    assert page.locator("#p-alpha0-slider").get_attribute("aria-valuetext") == "0.05"
+    heard = page.evaluate("window.heard")
+    assert len(heard) == len(set(heard))  # nothing twice
+
+
+def test_verdict_and_plot_stay_in_view_on_a_phone(browser, address):
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(address)
+    drawn(page)
+    for name in ("length", "alpha0", "beta"):
+        page.locator(f"#p-{name}-slider").focus()
+        for place in ("#verdict", "#plot canvas", f"#p-{name}-slider"):
+            expect(page.locator(place)).to_be_in_viewport(ratio=0.99)
+        hit = "e => { const b = e.getBoundingClientRect(); return e === document.elementFromPoint("
+        hit += "b.x + b.width / 2, b.y + b.height / 2); }"
+        assert page.locator(f"#p-{name}-slider").evaluate(hit)  # not under the plot
+    page.locator("#p-alpha0-slider").focus()
+    page.keyboard.press("Home")
+    expect(page.locator("#verdict")).to_contain_text("mean pooling wins")
+    page.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1400, "dark")])
+def test_nothing_is_cut_off_and_text_can_be_read(browser, address, width, scheme):
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.goto(address)
+    drawn(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    colours = page.evaluate("""() => ["color", "backgroundColor"].map((c) =>
+      getComputedStyle(document.body)[c].match(/\\d+/g).slice(0, 3).map(Number))""")
+    assert contrast(*colours) > 7  # WCAG level AAA
+    page.close()
+
+
+def contrast(one, other):
+    """The ratio of the relative luminances, as WCAG 2 defines it."""
+
+    def luminance(rgb):
+        c = np.array(rgb) / 255
+        linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    from sparsetoken.explorer.export import export
+
+    return export(tmp_path_factory.mktemp("site"), {"default": {"alpha0": (1.0, 3.0)}}).as_uri()
+
+
+SCRIPTS = (
+    "<img src=x onerror=window.hit=1>",
+    "\"><script>window.hit=1</script><svg onload='window.hit=1'>",
+    "javascript:window.hit=1",
+    "constructor",
+    "__proto__",
+)
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["served", "exported"])
+def test_scripts_in_every_field_and_in_the_address_do_nothing(page, address, exported, served):
+    url = address if served else exported
+    names = ["story", "view", "axis", "quantity", *(p.name for p in PARAMETERS)]
+    opened = page.context.new_page()  # to which only the addresses are given
+    opened.on("pageerror", lambda error: pytest.fail(str(error)))
+    for script in SCRIPTS:
+        quoted = "&".join(f"{name}={script}" for name in [*names, script])
+        for hostile in (quoted, re.sub(r"[<>\"' ]", lambda c: f"%{ord(c[0]):02x}", quoted)):
+            opened.goto("about:blank")
+            opened.goto(f"{url}#{hostile}")
+            drawn(opened)
+            assert opened.evaluate("window.hit") is None
+    page.goto(url)
+    drawn(page)
+    for script in SCRIPTS:
+        for field in page.locator("input[type=number]:visible").all():
+            field.focus()
+            page.keyboard.press("Control+A")
+            page.keyboard.insert_text(script)
+            field.dispatch_event("input")
+        for field in page.locator("select:visible").all():
+            field.evaluate(
+                """(list, script) => {
+              list.append(new Option(script, script, true, true));
+              list.dispatchEvent(new Event("change"));
+            }""",
+                script,
+            )  # what the page does not offer
+    if served:
+        page.locator("#run").click()
+        expect(page.locator("#simulated")).not_to_have_text("")
+    page.locator("[data-copy=python]").click()
+    page.locator("[data-copy=csv]").click()
+    page.wait_for_timeout(500)  # for a picture that is not there
+    assert page.evaluate("window.hit") is None
+    assert page.locator("img, script[src], #result script").count() == 0
+
+
+def test_what_a_server_answers_is_text(page, address):
+    """Messages, whatever they hold, are never read as HTML."""
+    answer = '{"error": "<img src=x onerror=window.hit=1>"}'
+    page.route("**/api/**", lambda route: route.fulfill(status=400, body=answer))
+    page.goto(address)
+    expect(page.locator("#notes")).to_contain_text("<img src=x")
+    assert page.evaluate("window.hit") is None
+    assert page.locator("img").count() == 0

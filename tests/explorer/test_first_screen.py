@@ -1,0 +1,97 @@
+"""The bag beside the curves, what is dimmed, and what is shown of work in progress."""
+
+import re
+
+import numpy as np
+import pytest
+
+from explorer.browsers import INSTALL, chromium, drawn
+from sparsetoken import SparseTokenProblem, TwoSteps
+from sparsetoken.attention import softmax_weights
+from sparsetoken.theory import align
+
+sync_api = pytest.importorskip("playwright.sync_api")
+expect = sync_api.expect
+pytestmark = pytest.mark.skipif(chromium() is None, reason=f"no browser: {INSTALL}")
+expect.set_options(timeout=60_000)  # a busy machine; nothing is judged by time
+
+
+def tokens(page):
+    """Return the scores and weights of the bag, and the informative tokens."""
+    titles = page.locator("#tokens rect title").all_text_contents()
+    found = [re.fullmatch(r"token (\d+)(, informative)?: (\w+) (.*)", title) for title in titles]
+    scores, weights = (
+        np.array([float(m[4]) for m in found if m[3] == kind]) for kind in ("score", "weight")
+    )
+    return scores, weights, {int(m[1]) for m in found if m[2]}
+
+
+def test_one_bag_is_on_the_first_screen_and_moves_with_the_sliders(browser, address):
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(address)
+    expect(page.locator("#found")).to_contain_text("cosine 0.88")
+    for place in ("#verdict", "#plot canvas", "#tokens svg", "#found"):
+        expect(page.locator(place)).to_be_in_viewport(ratio=0.95)
+    scores, weights, places = tokens(page)
+    query = align(SparseTokenProblem(), TwoSteps(alpha0=1.0)).query
+    # Scores and weights are shown to 0.005 and 0.0005, and a weight is at most sharp by 0.005 k.
+    assert softmax_weights(query.sharpness * scores[None])[0] == pytest.approx(weights, abs=6e-3)
+    assert weights.argmax() + 1 in places
+    expect(page.locator("#found")).to_contain_text("found")
+
+    page.locator("#p-strength").fill("4")  # the same noise, and a weaker signal
+    (place,) = places
+    expect(page.locator("#tokens rect title").nth(2 * place - 2)).not_to_have_text(
+        f"token {place}, informative: score {scores[place - 1]:.2f}"
+    )
+    assert tokens(page)[2] == places
+    page.locator("#p-strength").fill("5")
+    page.locator("#p-alpha0").fill("0.05")
+    expect(page.locator("#found")).to_contain_text("cosine 0.14")
+    expect(page.locator("#found")).to_contain_text("missed")
+    page.locator("#redraw").click()
+    expect(page.locator("#found")).to_contain_text("Most weight")
+    assert tokens(page)[0] != pytest.approx(scores, abs=0.5)
+    page.close()
+
+
+def test_old_results_are_dimmed_while_a_field_is_wrong(page, address):
+    page.goto(address)
+    drawn(page)
+    dim = "e => Number(getComputedStyle(e).opacity)"
+    places = [page.locator(place) for place in ("#verdict", "#plot", "#bag")]
+    for wrong, right in (("-3", "5"), ("", "4")):
+        page.locator("#p-strength").fill(wrong)
+        expect(page.locator("#old")).to_contain_text("last legal settings")
+        assert all(place.evaluate(dim) < 0.5 for place in places)
+        page.locator("#p-strength").fill(right)
+        expect(page.locator("#old")).to_have_text("")
+        assert all(place.evaluate(dim) > 0.5 for place in places)
+
+
+def test_progress_is_shown_while_networks_are_solved(page, address):
+    page.goto(f"{address}#story=networks&length=3&descent_steps=4&network_rank=1")
+    expect(page.locator("#solving")).to_be_visible()
+    expect(page.locator("#solving")).to_have_attribute("value", "0.5")  # two of four
+    expect(page.locator("#progress")).to_have_text("")
+    expect(page.locator("#solving")).to_be_hidden()
+
+
+def test_capacities_are_dots_in_their_order(page, address):
+    page.goto(f"{address}#view=capacity&length=3")
+    expect(page.locator("#plot circle")).to_have_count(4)
+    expect(page.locator("#progress")).to_have_text("")
+    page.locator("[data-copy=csv]").click()
+    rows = [row.split(",") for row in page.locator("#text").input_value().splitlines()[1:]]
+    values = np.log([float(row[1]) for row in rows])
+    dots = [float(d.get_attribute("cx")) for d in page.locator("#plot circle").all()]
+    assert np.corrcoef(values, dots)[0, 1] == pytest.approx(1)  # the axis is logarithmic
+
+
+def test_letters_are_typeset(page, address):
+    page.goto(address)
+    drawn(page)
+    symbol = page.locator("label[for=p-alpha0] .symbol")
+    assert symbol.inner_html() == "<i>α</i><sub>0</sub> = <i>n</i><sub>0</sub>/<i>d</i>"
+    assert page.locator("label[for=p-eta_w] .symbol").inner_html() == "<i>η</i><sub>w</sub>"
+    assert "$" not in page.locator("body").inner_text()
