@@ -45,9 +45,7 @@ SETTINGS = (
 )
 METHODS = {
     "bag": lambda random_state: st.BagClassifier(progress=False),
-    "likelihood": lambda random_state: st.AttentionClassifier(
-        "likelihood", random_state=random_state
-    ),
+    "attention": lambda random_state: st.AttentionClassifier(random_state=random_state),
     "pooled": lambda random_state: st.PooledLinearClassifier(),
 }
 

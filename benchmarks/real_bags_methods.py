@@ -16,7 +16,6 @@ from real_bags_instances import FisherVectors, MaxOfTokens, instance_logistic, m
 from sparsetoken import (
     AttentionClassifier,
     BagClassifier,
-    ElementwiseAttentionClassifier,
     PooledLinearClassifier,
 )
 from sparsetoken.estimators import BagPooling, TokenNormalScores
@@ -68,8 +67,4 @@ METHODS: dict[str, Callable[..., Any]] = {
     "pooled": pooled,
     "bag": BagClassifier,
     "attention": AttentionClassifier,
-    "attention, cross_fit": functools.partial(AttentionClassifier, training="cross_fit"),
-    "attention, joint": functools.partial(AttentionClassifier, training="joint"),
-    "attention, four_stage": functools.partial(AttentionClassifier, training="four_stage"),
-    "elementwise": ElementwiseAttentionClassifier,
 }

@@ -28,6 +28,9 @@ SETS = CLASSIC + NEWSGROUPS
 REPEATS, FOLDS = range(5), range(10)
 
 
+BINS = (0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.95)  # of probabilities of tokens
+
+
 class RealSet(NamedTuple):
     """One set.
 
@@ -56,15 +59,16 @@ class RealSet(NamedTuple):
         }
         if hasattr(model, "sharpness_"):
             row["sharpness"] = round(float(model.sharpness_[0]), 3)
-            row["query"] = str(model.query_kind_[0])
-            row["pvalue"] = float(model.attention_pvalue_[0])
-            row["signal"] = float(model.signal_pvalue_[0])
         if hasattr(model, "weights_"):
             pairs = zip(model.member_names_, model.weights_[:, 0].round(3).tolist(), strict=True)
             row["weights"] = dict(pairs)
             row["signal"] = float(model.signal_pvalue_[0])
         if self.true is not None and hasattr(model, "top_tokens"):
             row.update(self._localised(model, test))
+        if self.true is not None and hasattr(model, "predict_token_proba"):
+            rows = np.repeat(test, self.bags.sizes)
+            chances = np.concatenate(model.predict_token_proba(bags))
+            row["tokens"] = reliability(chances, self.true[rows])
         return row
 
     def _localised(self, model: Any, test: np.ndarray) -> dict[str, Any]:
@@ -78,6 +82,18 @@ class RealSet(NamedTuple):
             "top_true": int(self.true[starts[rows] + first].sum()),
             "by_chance": float((counts[rows] / self.bags.sizes[rows]).sum()),
         }
+
+
+def reliability(chances: np.ndarray, true: np.ndarray) -> dict[str, Any]:
+    """Count tokens and true ones, and add up probabilities, in each of the bins; and the loss."""
+    place = np.searchsorted(BINS, chances, side="right")
+    kept = np.clip(chances, 1e-9, 1 - 1e-9)
+    return {
+        "count": np.bincount(place, minlength=len(BINS) + 1).tolist(),
+        "true": np.bincount(place, true, minlength=len(BINS) + 1).tolist(),
+        "sum": np.bincount(place, chances, minlength=len(BINS) + 1).round(6).tolist(),
+        "loss": float(-np.where(true, np.log(kept), np.log1p(-kept)).sum()),
+    }
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 python benchmarks/robustness.py [--out results/robustness.jsonl]
 
-A second run goes on where the first was cut off. Prints the Markdown tables of docs/benchmarks.md
+A second run goes on where the first was cut off. Prints the Markdown tables of docs/archive.md
 and then every point that fell short. Seconds are those of the processor, so that other work on
 the machine does not count; they include compiling.
 """

@@ -10,8 +10,10 @@ ready. Rows of an earlier run that are not named again stay in the file.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import math
+import os
 import resource
 import statistics
 import subprocess
@@ -19,6 +21,7 @@ import sys
 import time
 from pathlib import Path
 
+from sparsetoken.report.origin import origin
 from speed_rows import ROWS, Row
 
 
@@ -97,8 +100,19 @@ def measured(name: str, row: Row) -> dict:
         "ours_mb": mb["ours"],
         "other_mb": mb.get("other"),
         "agree": agree,
-        "note": row.what,
+        "what": row.what,
+        "run": _run(),
         "last_answers": {side: some[-1] for side, some in answers.items()},
+    }
+
+
+def _run() -> dict:
+    """Return commit, date and machine."""
+    facts = origin()
+    return {
+        "commit": facts["commit"],
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{facts['machine']}, {os.cpu_count()} cores",
     }
 
 

@@ -143,7 +143,9 @@ def _write_claims(folder: Path) -> None:
         ]
         for claim in experiment.claims:
             text = re.sub(r"([_*|])", r"\\\1", claim.text)
-            lines.append(f"- {text}" + (" *(open: by experiment)*" if claim.open else ""))
+            text += " *(open: by experiment)*" if claim.open else ""
+            # The target of links such as [capacity](#claim-capacity) on other pages.
+            lines += [f"- (claim-{claim.name})=", f"  **{claim.name}**: {text}"]
     _keep(folder / "claims.md", "\n".join([*lines, ""]))
 
 

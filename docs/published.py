@@ -3,6 +3,7 @@
     python docs/published.py                    write the pages again from docs/published.json
     python docs/published.py --quick results    first take the numbers of a report
     python docs/published.py --paper results    the same of the paper profile, and its figures
+    python docs/published.py --speed results/bench.json   the rows of benchmarks/speed.py
 
 In a page, what stands between ``<!-- numbers: NAME -->`` and ``<!-- end -->`` is written by the
 function of `BLOCKS` of that name. A test compares all pages with docs/published.json.
@@ -156,10 +157,63 @@ def finite_dimension(numbers: Numbers) -> str:
     )
 
 
+def rows_of_speed(file: Path) -> list[dict[str, Any]]:
+    """Return what the documentation needs of the rows that ``benchmarks/speed.py`` saved."""
+    kept = ("name", "what", "ours_s", "other_s", "ratio", "ours_mb", "other_mb", "run")
+    return [{name: row[name] for name in kept} for row in json.loads(file.read_text("utf-8"))]
+
+
+def speed(numbers: Numbers) -> str:
+    """Return the table of times beside another way."""
+    rows = [row for row in numbers["speed"] if not row["name"].startswith("corner_")]
+    lines = [
+        "| row | what | time | other way | ratio | memory, MB |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        ratio = "" if row["ratio"] is None else f"{row['ratio']:.3g}"
+        memory = " / ".join(f"{row[k]:.0f}" for k in ("ours_mb", "other_mb") if row[k] is not None)
+        times = f"{_seconds(row['ours_s'])} | {_seconds(row['other_s'])}"
+        lines.append(f"| `{row['name']}` | {row['what']} | {times} | {ratio} | {memory} |")
+    return "\n".join([*lines, "", _runs(rows), ""])
+
+
+def corners(numbers: Numbers) -> str:
+    """Return the table of single predictions that take long."""
+    rows = [row for row in numbers["speed"] if row["name"].startswith("corner_")]
+    lines = ["| row | what | time | memory, MB |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| `{row['name']}` | {row['what']} | {_seconds(row['ours_s'])} | {row['ours_mb']:.0f} |"
+        for row in rows
+    ]
+    return "\n".join([*lines, "", _runs(rows), ""])
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{1000 * value:.2g} ms" if value < 0.05 else f"{value:.3g} s"
+
+
+def _runs(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return commit, date and machine of the rows."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        told = ", ".join(row["run"][name] for name in ("commit", "date", "machine"))
+        found.setdefault(told, []).append(f"`{row['name']}`")
+    every = len(found) == 1
+    return "\n".join(
+        f"Commit {told}: {'all rows' if every else ', '.join(names)}."
+        for told, names in found.items()
+    )
+
+
 BLOCKS: dict[str, Callable[[Numbers], str]] = {
+    "corners": corners,
     "finite-dimension": finite_dimension,
     "leave-one-out": leave_one_out,
     "reproduction": reproduction,
+    "speed": speed,
 }
 
 
@@ -264,9 +318,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("quick", "paper"):
         parser.add_argument(f"--{name}", type=Path, metavar="FOLDER")
-    given = {name: folder for name, folder in vars(parser.parse_args()).items() if folder}
+    parser.add_argument("--speed", type=Path, metavar="FILE")
+    options = vars(parser.parse_args())
+    rows = options.pop("speed")
+    given = {name: folder for name, folder in options.items() if folder}
     numbers = json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.exists() else {}
     numbers |= {name: taken_from(folder) for name, folder in given.items()}
+    numbers |= {"speed": rows_of_speed(rows)} if rows else {}
     NUMBERS.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if "paper" in given:
         copy_images(given["paper"])

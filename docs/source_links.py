@@ -61,7 +61,8 @@ def linked(text: str, page: str) -> str:
 
     def link(place: tuple[str, int], *words: str) -> str:
         LINKED.add(place[0])
-        code = ", ".join(f"<code>{word}</code>" for word in words)
+        # Markdown reads what is between tags: the underscores of __init__ would make it bold.
+        code = ", ".join(f"<code>{word}</code>".replace("_", "&#95;") for word in words)
         up = "../" * page.count("/")
         return f'<a href="{up}code/{place[0][:-3]}.html#line-{place[1]}">{code}</a>'
 

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 
 from sparsetoken import (
     AttentionClassifier,
@@ -22,7 +23,7 @@ from sparsetoken import (
     VectorizedLinearClassifier,
 )
 from sparsetoken.displays import predicted_errors
-from sparsetoken.estimators import TokenPCA
+from sparsetoken.estimators import TokenTransformer
 from sparsetoken.figures.style import COLOURS, styled
 
 # Tokens are white already: scaled once more, the columns that carry the signal would shrink.
@@ -48,7 +49,7 @@ def main():
             draw_bags(pixels[part], digits[part], args.digit, n, length, rng)
             for part, n in zip(half, (args.n_train, args.n_test), strict=True)
         )
-        white = whitener().fit(train[y == 0])  # on noise alone, as in the theory
+        white = whitener(train[y == 0])  # on noise alone, as in the theory
         return (white.transform(train), y), (white.transform(test), y_test)
 
     def gaussian_bags(length, rng):
@@ -65,9 +66,12 @@ def main():
     print(f"picture: {args.out}")
 
 
-def whitener():
-    """Return a transformer to tokens of variance 1 in every direction where there is ink."""
-    return TokenPCA(tolerance=1e-3)
+def whitener(bags):
+    """Return a fitted transformer to tokens of variance 1 in every direction where there is ink."""
+    tokens = bags.reshape(-1, bags.shape[-1])
+    variances = PCA().fit(tokens).explained_variance_
+    inked = int(np.count_nonzero(variances > 1e-3 * variances[0]))
+    return TokenTransformer(PCA(inked, whiten=True), max_tokens=len(tokens)).fit(bags)
 
 
 def match(pixels, digits, digit):
@@ -76,9 +80,9 @@ def match(pixels, digits, digit):
     Its strength is the distance between the mean image of the digit and the mean image of the
     others, in pixels whitened on the others.
     """
-    white = whitener().fit(pixels[digits != digit])
-    gap = white.transform(pixels[digits == digit]).mean(axis=0)
-    return float(np.linalg.norm(gap)), white.n_components_
+    white = whitener(pixels[digits != digit][None])
+    gap = white.transform(pixels[digits == digit][None]).tokens.mean(axis=0)
+    return float(np.linalg.norm(gap)), len(gap)
 
 
 def draw_bags(pixels, digits, digit, n, length, rng):

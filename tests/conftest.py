@@ -3,6 +3,20 @@
 import jaxtyping
 import pytest
 
+from explorer.browsers import INSTALL, LAUNCH, chromium
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One for all pages: a second Playwright cannot start beside it in the same process."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    if chromium() is None:
+        pytest.skip(f"no browser: {INSTALL}")
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
+        yield found
+        found.close()
+
 
 @pytest.fixture(autouse=True)
 def _annotations_are_executed(request):

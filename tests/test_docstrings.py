@@ -54,8 +54,10 @@ WITHOUT = {
     "MessagePassing",
     "ScoreLaw",
     "TokenCheck",
-    "ElementwiseAttentionClassifier",  # used as the other classifiers are
-    "VectorizedLinearClassifier",
+    "VectorizedLinearClassifier",  # used as the other estimators are
+    "AttentionRegressor",
+    "MaxPooledRegressor",
+    "PooledLinearRegressor",
     "AttentionDisplay",  # pictures: the gallery shows them
     "BagLearningCurveDisplay",
     "ScoreDisplay",

@@ -1,4 +1,4 @@
-"""Every equation has a name, one implementation, and a line in docs/equations.md."""
+"""Every equation has a name, one implementation, a test, and a section in docs/equations.md."""
 
 import ast
 import re
@@ -8,13 +8,19 @@ from pathlib import Path
 import pytest
 
 import sparsetoken
+from sparsetoken.experiments import EXPERIMENTS
 
 HOME = Path(sparsetoken.__file__).parent
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "equations.md"
+DOCS = ROOT / "docs"
 NAME = re.compile(r"Equation:\s+([a-z0-9]+(?:-[a-z0-9]+)*)")
-ROW = re.compile(r"^\| `([a-z0-9-]+)` \| `([\w/.]+)`, `(\w+(?:\.\w+)?)` \|", re.MULTILINE)
+CODE = re.compile(r"^\*Code:\* `([\w/.]+)`, `(\w+(?:\.\w+)?)`\.$", re.MULTILINE)
+CHECKED = re.compile(r"^\*Checked by:\* (.+)", re.MULTILINE | re.DOTALL)
+CLAIM = re.compile(r"\[([a-z0-9-]+)\]\(#claim-([a-z0-9-]+)\)")
+EQUATION_LINK = re.compile(r"equations\.md#([a-z0-9-]+)|\{eq\}`([a-z0-9-]+)`")
 SCOPES = (ast.FunctionDef, ast.ClassDef)
+
+needs_docs = pytest.mark.skipif(not DOCS.exists(), reason="installed without the documentation")
 
 
 def _docstrings(tree: ast.AST, outer: str = "") -> list[tuple[str, str]]:
@@ -38,20 +44,74 @@ def _implementations() -> list[tuple[str, str, str]]:
     ]
 
 
+def _sections() -> dict[str, str]:
+    """Return the text of each section of the page that has the code of an equation."""
+    page = (DOCS / "equations.md").read_text(encoding="utf-8")
+    parts = re.split(r"^##+ (.+)\n", page, flags=re.MULTILINE)[1:]
+    titles = parts[::2]
+    assert len(titles) == len(set(titles))
+    pairs = zip(titles, parts[1::2], strict=True)
+    return {title: text for title, text in pairs if "*Code:*" in text}
+
+
+def _tested() -> dict[str, set[str]]:
+    """Return the equations that each file of tests says it tests."""
+    found = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        lists = re.findall(r"^Equations: ([^.]*)\.", path.read_text(encoding="utf-8"), re.MULTILINE)
+        names = {name for text in lists for name in re.split(r",\s+", text)}
+        found[path.relative_to(ROOT).as_posix()] = names
+    return found
+
+
 def test_each_name_has_one_implementation() -> None:
     counts = Counter(name for name, _, _ in _implementations())
     assert counts
     assert [name for name, n in counts.items() if n > 1] == []
 
 
-@pytest.mark.skipif(not PAGE.exists(), reason="installed without the documentation")
+@needs_docs
 def test_the_page_says_where_each_equation_lives() -> None:
-    listed = ROW.findall(PAGE.read_text(encoding="utf-8"))
+    listed = [(name, *at) for name, text in _sections().items() for at in CODE.findall(text)]
     assert sorted(listed) == sorted(_implementations())
 
 
-def test_each_equation_has_a_test():
-    tests = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
-    lists = [found for text in tests for found in re.findall(r"^Equations: ([^.]*)\.", text, re.M)]
-    named = {name for found in lists for name in re.split(r",\s+", found)}
+@needs_docs
+def test_each_section_has_a_numbered_equation_of_its_name() -> None:
+    for name, text in _sections().items():
+        labels = re.findall(r"^\$\$ \((.+)\)$", text, re.MULTILINE)
+        assert labels == [name]
+        assert len(re.findall(r"^\$\$", text, re.MULTILINE)) % 2 == 0
+
+
+@needs_docs
+def test_what_checks_an_equation_exists() -> None:
+    claims = {claim.name for one in EXPERIMENTS.values() for claim in one.claims}
+    tested = _tested()
+    for name, text in _sections().items():
+        (checks,) = CHECKED.findall(text)
+        named = CLAIM.findall(checks)
+        assert all(word == target for word, target in named), name
+        assert {word for word, _ in named} <= claims, name
+        tests = re.findall(r"`(tests/[\w/]+\.py)`", checks)
+        assert named or tests, name
+        assert [path for path in tests if name not in tested.get(path, ())] == []
+
+
+@needs_docs
+@pytest.mark.parametrize("page", ["derivations", "notation", "theorists"])
+def test_other_pages_name_equations_and_claims_that_exist(page: str) -> None:
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    equations = (DOCS / "equations.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^##+ (.+)$", equations, re.MULTILINE)
+    known = {title.lower().replace(" ", "-") for title in titles}
+    links = {heading or label for heading, label in EQUATION_LINK.findall(text)}
+    assert links
+    assert links <= known
+    claims = {claim.name for one in EXPERIMENTS.values() for claim in one.claims}
+    assert {target for _, target in CLAIM.findall(text)} <= claims
+
+
+def test_each_equation_has_a_test() -> None:
+    named = set().union(*_tested().values())
     assert {equation for equation, *_ in _implementations()} <= named

@@ -45,7 +45,7 @@ def test_a_link_stays_a_link_and_the_mode_is_the_usual_one(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("in.csv", "another file than the input"), (".", "a folder"), ("no/t.csv", "be written")],
+    [("in.csv", "a file other than the input"), (".", "a folder"), ("no/t.csv", "writable folder")],
 )
 def test_places_that_are_refused(name, words, tmp_path):
     (tmp_path / "in.csv").touch()

@@ -45,11 +45,10 @@ CALLS = {
     "floor": lambda: st.oracle.learning_error(FAR, 2.0).cosine,
     "tensors": lambda: simulated("square", "tensors"),
     "reduced": lambda: simulated("logistic", "reduced"),
-    "fit": lambda: (
-        st.AttentionClassifier(random_state=0).fit(*bags()).decision_function(bags()[0][:1]).item()
-    ),
-    "elementwise": lambda: (
-        st.ElementwiseAttentionClassifier(random_state=0).fit(*bags()).intercept_.item()
+    "fit": lambda: st.AttentionClassifier().fit(*bags()).decision_function(bags()[0][:1]).item(),
+    "fit an average": lambda: st.BagClassifier().fit(*bags()).predict_token_proba(bags()[0])[1][2],
+    "fit a regression": lambda: (
+        st.BagRegressor().fit(bags()[0], bags()[0][:, 0, 0]).predict(bags()[0][:1])[0]
     ),
 }
 

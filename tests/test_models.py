@@ -123,7 +123,7 @@ def test_a_subclass_without_a_row_of_its_own_is_refused():
     class Quiet(Attention):
         """It has the name of another model, but not its features."""
 
-    with pytest.raises(InvalidInput, match="register a model of your own"):
+    with pytest.raises(InvalidInput, match="register your own model"):
         predict(SparseTokenProblem(), Quiet(QUERY))
 
 

@@ -108,7 +108,7 @@ def test_words_are_those_of_what_they_stand_for():
     assert set(parameters_of(Elementwise)["activation"].choices) == set(ACTIVATIONS)
     for word in LOSSES:
         assert get_loss(word).name == word == Readout(word).loss.name
-    with pytest.raises(InvalidInput, match=r"logistic.*square.*A loss of your own"):
+    with pytest.raises(InvalidInput, match=r"logistic.*square.*A custom loss"):
         Readout("absolute")
 
 

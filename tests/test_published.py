@@ -29,15 +29,15 @@ def numbers(published):
 
 def test_the_pages_say_what_the_numbers_say(published, numbers):
     pages = published.written(numbers)
-    assert {"benchmarks.md", "leave_one_out.md"} <= {file.name for file in pages}
+    assert {"archive.md", "benchmarks.md", "leave_one_out.md"} <= {file.name for file in pages}
     for file, text in pages.items():
         assert file.read_text("utf-8") == text, f"Run python docs/published.py: {file.name} differs"
 
 
 def test_the_numbers_are_of_the_claims_of_now(numbers):
     names = {claim.name for experiment in EXPERIMENTS.values() for claim in experiment.claims}
-    for profile, found in numbers.items():
-        assert set(found["claims"]) <= names, f"Take the numbers of a new {profile} report"
+    for profile in ("quick", "paper"):
+        assert set(numbers[profile]["claims"]) <= names, f"Take numbers of a new {profile} report"
 
 
 def test_a_number_changed_by_hand_is_noticed(published, numbers):
@@ -113,6 +113,25 @@ def test_shrinking_of_errors_is_read_from_the_rows(published, report):
         "change": 0.5,
         "power": [-1.1, 0.1],
     }
+
+
+def test_rows_of_speed_become_a_table(published, tmp_path):
+    run = {"commit": "abc", "date": "2026-01-01", "machine": "Linux"}
+    row = {"name": "one", "what": "a thing", "ours_s": 0.0142, "other_s": 6.3, "ratio": 441.0}
+    row |= {"ours_mb": 7.4, "other_mb": 79.0, "run": run, "last_answers": {}, "agree": True}
+    slow = row | {"name": "corner_two", "ours_s": 0.6, "run": run | {"commit": "def"}}
+    alone = row | {"name": "three", "other_s": None, "ratio": None, "other_mb": None}
+    alone["run"] = run | {"commit": "def"}
+    (tmp_path / "bench.json").write_text(json.dumps([row, slow, alone]), "utf-8")
+    rows = published.rows_of_speed(tmp_path / "bench.json")
+    assert "agree" not in rows[0]
+    text = published.speed({"speed": rows})
+    assert "| `one` | a thing | 14 ms | 6.3 s | 441 | 7 / 79 |" in text
+    assert "| `three` | a thing | 14 ms |  |  | 7 |" in text
+    assert "Commit abc, 2026-01-01, Linux: `one`.\nCommit def, 2026-01-01, Linux: `three`." in text
+    text = published.corners({"speed": rows})
+    assert "| `corner_two` | a thing | 0.6 s | 7 |" in text
+    assert "Commit def, 2026-01-01, Linux: all rows." in text
 
 
 def test_images_are_made_small(published, tmp_path):

@@ -44,8 +44,3 @@ def test_the_command_prints_what_the_page_shows():
     assert float(number.findall(found.stdout)[0]) == pytest.approx(
         float(number.findall(output)[0]), rel=1e-6
     )
-
-
-@pytest.mark.parametrize("target", re.findall(r"\]\((?!http)([^)]+)\)", README))
-def test_links_lead_somewhere(target):
-    assert (ROOT / target.split("#")[0]).exists()

@@ -37,6 +37,12 @@ def test_a_file_with_a_function_leads_there_and_code_blocks_stay(links):
         links.linked("`theory/readout/means.py`, `nothing`", "x")
 
 
+def test_underscores_of_a_link_are_not_markdown(links):
+    found = links.linked("`theory/laws/__init__.py`, `feature_law`", "equations")
+    text = re.sub("<[^>]*>", "", found)
+    assert text == "theory/laws/&#95;&#95;init&#95;&#95;.py, feature&#95;law"
+
+
 @pytest.mark.parametrize("page", ["theorists", "equations"])
 def test_the_pages_of_the_theory_have_links(links, page):
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8")

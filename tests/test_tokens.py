@@ -28,7 +28,7 @@ S = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.1], [0.0, 0.1, 0.5]])
         (S, np.eye(2), XI, r"shape \(3, 3\) or \(3,\)"),
         (S, None, XI[:2], "3 numbers"),
         (S, None, 2 * XI, "length 2"),
-        (S, None, None, "Say where the signal lies"),
+        (S, None, None, "Give the projections of the signal"),
         ("S", None, XI, "array of numbers"),
         ([1.0, np.nan, 1.0], None, XI, "not finite"),
     ],
@@ -98,7 +98,7 @@ def test_noise_has_the_covariances():
 
 def test_the_dimension_is_that_of_the_covariance():
     problem = st.SparseTokenProblem(3, tokens=TokenCovariance(S, signal=XI))
-    with pytest.raises(InvalidInput, match="leave the dimension out"):
+    with pytest.raises(InvalidInput, match="omit it"):
         st.simulate(problem, st.Pooled(), dimension=100)
     found = st.simulate(problem, st.Pooled(), st.Readout(alpha1=5.0), trials=2, engine="tensors")
     assert 0 < found.mean.test_error < 1

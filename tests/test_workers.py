@@ -93,10 +93,10 @@ def test_processes_that_die_before_they_begin(monkeypatch):
     monkeypatch.setattr(pool, "_begin_worker", die)
     with WorkerPool(1) as processes, pytest.raises(RunStopped) as error:
         list(completed(abs, [0], processes))
-    text = (
-        "Worker processes die before they begin. Is memory short? The next run goes on from here."
+    assert str(error.value) == (
+        "Worker processes die before they begin. Is there enough memory? "
+        "The next run resumes from here."
     )
-    assert str(error.value) == text
 
 
 class Died:

@@ -16,7 +16,7 @@ from .concepts import ConceptProblem as ConceptProblem
 from .descents import Descent as Descent
 from .estimators import AttentionClassifier as AttentionClassifier
 from .estimators import BagClassifier as BagClassifier
-from .estimators import ElementwiseAttentionClassifier as ElementwiseAttentionClassifier
+from .estimators import BagRegressor as BagRegressor
 from .estimators import PooledLinearClassifier as PooledLinearClassifier
 from .estimators import VectorizedLinearClassifier as VectorizedLinearClassifier
 from .forecasting import diagnose as diagnose

@@ -1,4 +1,4 @@
-"""Pooling: weights from scores, features from weights."""
+"""Pooling: attention weights from scores, features from weights."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check_exponent(activation: str, sharpness: float, shift: float) -> None:
             "sharpness with activation exp",
             f"small enough that k (theta |s| + 7) <= {_LARGEST_EXPONENT:g}",
             f"k = {sharpness:g}, where it is {exponent:g}",
-            "exp(k t) overflows; take a smaller sharpness or a bounded activation.",
+            "exp(k t) overflows; use a smaller sharpness or a bounded activation.",
         )
 
 
@@ -72,7 +72,7 @@ _WIDEST = {np.dtype(np.float64): 600.0, np.dtype(np.float32): 80.0}
 def softmax_weights(
     scores: Float[np.ndarray, "*n L"],
 ) -> Float[np.ndarray, "*n L"]:
-    """Return softmax(scores) over the last axis; no score is too large.
+    """Return softmax(scores) over the last axis, without overflow.
 
     Parameters
     ----------

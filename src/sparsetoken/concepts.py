@@ -1,4 +1,4 @@
-"""A task with several signals, and what the theory of descent needs to know of any task."""
+"""A task with several signals, and what the theory of descent needs to know about any task."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _labels(given: Any) -> tuple[int, ...]:
 
 @value
 class ConceptProblem:
-    """Several signals, and kinds of bags that hold some of them.
+    """A task with several signals, and kinds of bags that contain some of them.
 
     ``X_l = sum_p theta_p s_lp xi_p + z_l`` with orthonormal signals xi_p and z_l ~ N(0, I). A bag
     of kind k holds signal p in ``patterns[k][p]`` tokens, no token holds two, and their places are
@@ -90,7 +90,7 @@ class ConceptProblem:
         kind="sequence of rows of integers",
     )
     rates: Any = parameter(
-        "chance of each kind; they add up to 1",
+        "probability of each kind; they add up to 1",
         r"\pi",
         find=_numbers("rates", 0.0, 1.0, open_low=True),
         kind="sequence of floats",
@@ -116,7 +116,9 @@ class ConceptProblem:
                 legal = f"a sequence of {kinds} numbers, one for each row of patterns"
                 raise InvalidInput(name, legal, given)
         if abs(sum(self.rates) - 1) > _ROUNDING:
-            raise InvalidInput("rates", "chances that add up to 1", f"a sum of {sum(self.rates):g}")
+            raise InvalidInput(
+                "rates", "probabilities that add up to 1", f"a sum of {sum(self.rates):g}"
+            )
         if set(self.labels) != set(range(max(self.labels) + 1)) or self.classes < 2:
             legal = "classes 0, 1, ... of which each occurs, two or more"
             raise InvalidInput("labels", legal, self.labels)
@@ -133,7 +135,7 @@ class ConceptProblem:
         rng: np.random.Generator,
         dtype: np.dtype | type = np.float64,
     ) -> tuple[Float[np.ndarray, "n L d"], Int[np.ndarray, " n"]]:
-        """Draw n samples with real tokens, and their classes.
+        """Draw n samples, with their tokens and classes.
 
         Parameters
         ----------
@@ -174,7 +176,7 @@ class ConceptProblem:
 
 
 class TaskLaw(NamedTuple):
-    """A task by what decides the course of descent.
+    """A task, by the quantities that determine the course of descent.
 
     Attributes
     ----------
@@ -204,7 +206,7 @@ class TaskLaw(NamedTuple):
 
     @property
     def targets(self) -> tuple[int, ...]:
-        """What losses compare the scores with, for each kind: -1 or 1, else the class."""
+        """The target of the loss for each kind: -1 or 1, else the class."""
         return tuple(2 * y - 1 for y in self.labels) if self.outputs == 1 else self.labels
 
 

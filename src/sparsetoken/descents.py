@@ -1,4 +1,4 @@
-"""Gradient descent on all weights of a network, as a value, and what it asks of each step."""
+"""Gradient descent on all weights of a network, as a value, and the numbers of each step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LARGEST_START = 1e5  # of lengths and further weights: descents end where they e
 
 
 def _by_column(name: str, low: float = 0.0) -> Callable[[Any], Any]:
-    """Return what keeps a number, an array of numbers, or numbers by the names of columns."""
+    """Return the check of a number, an array of numbers, or numbers by the names of columns."""
 
     def kept(given: Any) -> Any:
         if _is_mapping(given):  # as it is kept
@@ -67,12 +67,12 @@ def _loss(given: Any) -> Any:
 
 @value
 class Descent:
-    """All weights of a network trained together by gradient descent on one data set.
+    """Joint training of all weights of a network by gradient descent on one data set.
 
     A step is ``U <- U - rates (G + decay U) + momentum (U - U_before)``, where G is the gradient of
     the mean loss over the batch of the step; the same for the further weights c, without decay.
 
-    What belongs to columns is one number for all, one for each, or a mapping from the names of
+    Settings of columns are one number for all, one for each, or a mapping from the names of
     columns, or from their names without digits, to numbers: ``{"q": 4.0, "w": 1.0}``.
 
     Examples
@@ -84,13 +84,13 @@ class Descent:
     """
 
     network: Architecture = parameter(
-        "network that is trained, one of `sparsetoken.networks`",
+        "network to train, one of `sparsetoken.networks`",
         default=Softmax(),
         find=network_of,
         kind="Softmax, Gated, SelfAttention, Elementwise, Pooled, DeepSets or Network",
     )
     alpha: Reals = parameter(
-        "labels, in samples per dimension",
+        "labels, as samples per dimension",
         r"\alpha = n/d",
         default=2.0,
         range=LOADS,
@@ -151,16 +151,16 @@ class Descent:
         kind="float, array or mapping",
     )
     batches: int = parameter(
-        "batches of equal size into which the data set is cut once, and which the steps take in "
-        "turns; 1 for the whole data set in each step",
+        "batches of equal size into which the data set is split once, used by the steps in turn; "
+        "1 is full-batch descent",
         default=1,
         whole=True,
         range=Range(least=1, most=MOST_BATCHES),
     )
     loss: Any = parameter(
-        "loss whose gradient all steps follow: a word, a Loss of two classes, or a function "
-        "written with jax.numpy. Of two classes it takes the score, a number, and y in {-1, 1}; "
-        "of K > 2 the K scores and the class in {0, ..., K - 1}. Logistic is then cross-entropy",
+        "loss whose gradient all steps follow: a name, a Loss of two classes, or a function "
+        "written with jax.numpy. For two classes it takes the score, a number, and y in {-1, 1}; "
+        "for K > 2 the K scores and the class in {0, ..., K - 1}. Logistic is then cross-entropy",
         r"\ell",
         default="logistic",
         choices=SMOOTH_LOSSES,
@@ -170,19 +170,19 @@ class Descent:
 
     @property
     def informed(self) -> bool:
-        """Whether the start has overlaps with the signals, which is knowledge from elsewhere."""
+        """Whether the start has overlaps with the signals, which uses prior knowledge of them."""
         given = self.start_overlaps
         numbers = [x for _, x in given] if _is_mapping(given) else [given]
         return any(np.any(x) for x in numbers)
 
     @property
     def samples_per_dimension(self) -> Reals:
-        """The samples that all weights are trained on, over the dimension: alpha."""
+        """Samples per dimension that all weights are trained on: alpha."""
         return self.alpha
 
 
 class Training(NamedTuple):
-    """A descent in numbers, as theory and simulation follow it.
+    """A descent with all its settings as numbers, as theory and simulation follow it.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class Training(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """How many steps are taken."""
+        """The number of steps."""
         return len(self.rates)
 
     @property
@@ -228,12 +228,12 @@ class Training(NamedTuple):
 
     @property
     def moves(self) -> Bool[np.ndarray, "T m"]:
-        """Which columns each step moves."""
+        """The columns that each step moves."""
         return self.rates > 0
 
 
 def training_of(task: Task, trained: Descent | Model) -> Training:
-    """Return a descent on a task in numbers.
+    """Return a descent on a task with all its settings as numbers.
 
     Parameters
     ----------
@@ -296,12 +296,15 @@ def _of_descent(law: TaskLaw, trained: Any) -> Training:
 
 
 def _require_symmetric(training: Training, problem: SparseTokenProblem) -> None:
-    """Raise `InvalidInput` where places count: bags are followed with uniform places."""
+    """Raise `InvalidInput` if positions matter and are not uniform."""
     from sparsetoken.network_checks import is_symmetric  # with JAX
 
     law = training.law
     if not is_symmetric(training.network, law.length, law.outputs):
-        remedy = "This network sees the order of tokens; its course is that of uniform places."
+        remedy = (
+            "This network depends on the order of tokens; its course is known for uniform "
+            "positions only."
+        )
         raise InvalidInput("position_law", "None", problem.position_law, remedy)
 
 

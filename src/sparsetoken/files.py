@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparsetoken.validation import InvalidInput
 
 
 def require_place(name: str, path: Path, *inputs: Path) -> None:
-    """Raise `InvalidInput` unless a file can be written there, and it is none of the inputs.
+    """Raise `InvalidInput` unless a file can be written there and is not one of the inputs.
 
     Parameters
     ----------
@@ -24,20 +24,20 @@ def require_place(name: str, path: Path, *inputs: Path) -> None:
     """
     for other in inputs:
         if path.exists() and other.exists() and path.samefile(other):
-            raise InvalidInput(name, "another file than the input", str(path))
+            raise InvalidInput(name, "a file other than the input", str(path))
     if path.is_dir():
         raise InvalidInput(name, "a file", f"{path}, a folder")
     folder = path.resolve().parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InvalidInput(name, "in a folder that can be written", str(path))
+        raise InvalidInput(name, "in a writable folder", str(path))
 
 
 @contextlib.contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Return a path to write to, whose file takes its place at the end.
+    """Return a temporary path to write to, which replaces the file at the end.
 
-    An error leaves what was there, and nothing beside it. The file is on the disk before it
-    takes its place, so that neither a full disk nor a crash leaves a part of it.
+    After an error the old file is unchanged and nothing else remains. The new file is on disk
+    before it replaces the old one, so that neither a full disk nor a crash leaves a partial file.
     """
     target = path.resolve()  # a link stays a link
     number, name = tempfile.mkstemp(

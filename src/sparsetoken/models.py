@@ -1,4 +1,4 @@
-"""The classifiers as values, and the one table of what the library needs to know of each."""
+"""The classifiers as values, and the one table of what the library needs to know about each."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ __all__ = [
 ]
 
 ACTIVATIONS = ("erf", "sigmoid", "tanh", "relu", "linear", "exp")
-"""The words of `sparsetoken.attention.ACTIVATIONS`, here since its functions take long to load."""
+"""The names in `sparsetoken.attention.ACTIVATIONS`, repeated since that module loads slowly."""
 
 
 @value
 class Model:
-    """A classifier sign(<w, f(X)> + b) with features f of its own.
+    """A classifier sign(<w, f(X)> + b) with its own features f.
 
     Attributes
     ----------
     name : str
         The word that the command line, sweeps and JSON use.
     query : Query or QueryVector or TwoSteps or JointDescent or None
-        The query that is given, or how it is found; None for a model without one.
+        The given query, or how it is found; None for a model without one.
     """
 
     name: ClassVar[str]
@@ -72,7 +72,7 @@ class Pooled(Model):
 
 @value
 class Vectorized(Model):
-    """The linear model <W, X>_F + b on all L d entries of the tokens.
+    """The linear model <W, X>_F + b on all L d entries of the concatenated tokens.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Vectorized(Model):
         """Raise `InvalidInput` if the lengths differ: weights belong to positions."""
         L, found = problem.length, tested.length
         if found != L:
-            remedy = "The weights of vectorized belong to positions."
+            remedy = "Each weight of vectorized belongs to a position."
             raise InvalidInput("length (L) of the test problem", f"{L}", found, remedy)
 
 
@@ -105,7 +105,7 @@ class QueriedModel(Model):
     """A model with a query."""
 
     query: Query | QueryVector | TwoSteps | JointDescent = parameter(
-        "query that is given, or how it is found",
+        "given query, or how it is found",
         default=TwoSteps(),
         find=_query,
         kind="Query or QueryVector or TwoSteps or JointDescent",
@@ -152,7 +152,7 @@ class HardAttention(QueriedModel):
 class Elementwise(QueriedModel):
     """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
 
-    A query is found by the two steps of softmax attention, or by descent on this model itself.
+    The query is found by the two steps of softmax attention, or by descent on this model itself.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class Elementwise(QueriedModel):
 
 @dataclasses.dataclass(frozen=True)
 class ModelEntry:
-    """What theory, simulation, sweeps, the command line and estimators need of a model.
+    """What theory, simulation, sweeps, the command line and estimators need to know about a model.
 
     Parameters
     ----------
@@ -190,8 +190,8 @@ class ModelEntry:
     estimator : str
         The scikit-learn estimator as ``"module:name"``; "" if there is none.
     version : int
-        Raised when the same fields mean other features, so that stored rows of sweeps are not
-        used for them.
+        Increased when the same fields describe different features, so that stored rows of sweeps
+        are not reused.
     """
 
     kind: type[Model]
@@ -255,7 +255,7 @@ MODELS: dict[str, ModelEntry] = {
             Vectorized,
             "linear:vectorized_law",
             "vectorized:VectorizedSampler",
-            "all tokens side by side",
+            "all tokens concatenated",
             "VectorizedLinearClassifier",
         ),
         _own(
@@ -263,7 +263,6 @@ MODELS: dict[str, ModelEntry] = {
             "elementwise:elementwise_law",
             "elementwise:ElementwiseSampler",
             "attention without normalisation",
-            "ElementwiseAttentionClassifier",
         ),
         _own(HardAttention, "hard:hard_law", "hard:HardSampler", "attention to the largest score"),
     )
@@ -277,8 +276,8 @@ _BUILT_IN = frozenset(MODELS)
 def register(entry: ModelEntry) -> None:
     """Add a model from outside the package to the table.
 
-    A second registration of a name takes the place of the first, as when a cell of a notebook
-    runs again; models of the first class are then refused.
+    A second registration of a name replaces the first, as when a notebook cell is rerun; models of
+    the first class are then refused.
 
     Raises
     ------
@@ -307,7 +306,7 @@ def entry_of(model: Model) -> ModelEntry:
     """
     entry = MODELS.get(getattr(type(model), "name", ""))
     if entry is None or entry.kind is not type(model):
-        remedy = "Write st.Attention(), for example, or register a model of your own."
+        remedy = "Write st.Attention(), for example, or register your own model."
         raise InvalidInput("model", "a model: " + ", ".join(MODELS), model, remedy)
     return entry
 
@@ -315,16 +314,16 @@ def entry_of(model: Model) -> ModelEntry:
 def make_model(
     name: str, query: Query | QueryVector | TwoSteps | JointDescent | None = None, **options: Any
 ) -> Model:
-    """Return a model from its name, with those of the options that it has.
+    """Return a model from its name, with the options that apply to it.
 
     Parameters
     ----------
     name : str
         A name in `MODELS`.
     query : Query or TwoSteps or JointDescent, optional
-        For models that have one; their default if left out.
+        For models that have one; their default if omitted.
     **options
-        Fields of any model, such as ``activation``; those that this one lacks play no part.
+        Fields of any model, such as ``activation``; those that this one lacks are ignored.
 
     Returns
     -------

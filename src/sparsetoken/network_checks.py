@@ -1,4 +1,4 @@
-"""What a network and a loss of one's own must be, checked before anything runs."""
+"""Checks of a user's network and loss before anything runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sample_loss(loss: Loss | Callable[[Any, Any], Any], outputs: int) -> Callabl
 
 
 def check_network(network: Architecture, law: TaskLaw, loss: Any) -> None:
-    """Raise `InvalidInput` unless a network and a loss of one's own can be trained on a task."""
+    """Raise `InvalidInput` unless a user's network and loss can be trained on a task."""
     if isinstance(network, Network):
         _check(network, law.length, law.outputs)
     if not isinstance(loss, Loss):
@@ -62,13 +62,13 @@ def _check(network: Network, length: int, outputs: int) -> None:
         compiled = jax.jit(jax.vmap(scores))
         values.append(np.asarray(compiled(H, c)))
         if not all(np.allclose(values[0], other, rtol=1e-6, atol=1e-9) for other in values[1:]):
-            remedy = "It may depend on H and c alone: no random numbers, no state."
-            raise InvalidInput(name, "pure", "other values when it is called again", remedy)
+            remedy = "It may depend only on H and c: no random numbers, no state."
+            raise InvalidInput(name, "pure", "different values when called again", remedy)
         slopes = jax.vmap(jax.jacrev(scores))(H, c)
         if not np.isfinite(slopes).all():
             raise InvalidInput(name, "differentiable almost everywhere", "a derivative of nan")
         if not np.any(slopes):
-            remedy = "Descent moves nothing; replace sign, round or argmax by smooth functions."
+            remedy = "Descent cannot move; replace sign, round or argmax by smooth functions."
             raise InvalidInput(name, "differentiable", "a derivative of 0 everywhere", remedy)
         if network.token_weights is not None:
             name = "token_weights of the network"
@@ -78,7 +78,7 @@ def _check(network: Network, length: int, outputs: int) -> None:
 
 
 def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) -> tuple[int, ...]:
-    """Return the shape of a value of a function, or raise `InvalidInput` if there is none."""
+    """Return the shape of a function's value, or raise `InvalidInput` if it has none."""
     try:
         shape: tuple[int, ...] = jax.eval_shape(function, H, c).shape
     except Exception as error:  # whatever the function raises
@@ -93,10 +93,10 @@ def _first_line(error: Exception) -> str:
 
 @functools.lru_cache(maxsize=64)
 def is_symmetric(network: Architecture, length: int, outputs: int) -> bool:
-    """Return whether the order of the tokens plays no part.
+    """Return whether the network is permutation-equivariant.
 
-    Then a permutation of the tokens leaves the scores, and permutes the weights of the tokens.
-    The swap of two neighbours and the turn by one place generate all permutations.
+    A permutation of the tokens then leaves the scores unchanged and permutes the attention weights.
+    A swap of two neighbours and a cyclic shift generate all permutations.
     """
     if not isinstance(network, Network):
         return True

@@ -1,4 +1,4 @@
-"""Networks that see tokens through a few projections, as values.
+"""Networks that depend on tokens through a few projections, as values.
 
 A network is a function f(H, c) of the projections H = X U of the tokens of a bag, of shape
 (L, m), and of further weights c. Descent trains the columns of U and c.
@@ -32,11 +32,11 @@ FROM_TORCH = (
     "st.networks.Network(lambda H, c: ..., columns=...)."
 )
 SMOOTH_ACTIVATIONS = ("erf", "sigmoid", "tanh", "linear", "exp")
-"""Activations without a kink: descent starts where all projections may be 0."""
+"""Smooth activations: descent may start where all projections are 0."""
 
 
 class Architecture(abc.ABC):
-    """What descent needs to know of a network.
+    """The interface of a network that descent trains.
 
     ``outputs`` is 1 for two classes, whose score is then a number, and K for K > 2 classes.
     """
@@ -61,14 +61,14 @@ class Architecture(abc.ABC):
         """
 
     def attention(self, H: Any, c: Any) -> Any:
-        """Return a weight for each token, shape (L,), or None where there is none.
+        """Return the attention weights of the tokens, shape (L,), or None without attention.
 
         The most attended token has the largest. It depends on no readout column.
         """
         return None
 
     def readouts(self, outputs: int) -> tuple[int, ...]:
-        """Return the columns in which the scores are affine, given all others."""
+        """Return the columns in which the scores are affine, all others fixed."""
         return ()
 
     def lengths(self, outputs: int) -> tuple[float, ...]:
@@ -85,12 +85,12 @@ def _numbered(stem: str, count: int) -> tuple[str, ...]:
 
 
 def _of_classes(stem: str, outputs: int, *, after: str = "") -> tuple[str, ...]:
-    """Return the name of what each class has one of; classes are counted from 0."""
+    """Return the names of weights of which each class has one; classes are counted from 0."""
     return (stem,) if outputs == 1 else tuple(f"{stem}{after}{k}" for k in range(outputs))
 
 
 def _fading(length: float, count: int) -> tuple[float, ...]:
-    """Return lengths that differ: what starts alike stays alike."""
+    """Return different lengths: columns that start equal stay equal."""
     return tuple(length * 0.7**i for i in range(count))
 
 
@@ -154,7 +154,7 @@ class Softmax(Architecture):
     ('q1', 'q2', 'w1', 'w2')
     """
 
-    heads: int = _units("heads, each with a query and a readout of its own", 1)
+    heads: int = _units("heads, each with its own query and readout", 1)
     beta: float = _temperature()
 
     def column_names(self, outputs: int) -> tuple[str, ...]:
@@ -225,7 +225,7 @@ class Gated(WeightedSum):
 
 @value
 class SelfAttention(Architecture):
-    """One layer of self-attention of low rank, mean_l [softmax(H_Q H_K^T) H_V]_l + b.
+    """One layer of low-rank self-attention, mean_l [softmax(H_Q H_K^T) H_V]_l + b.
 
     Columns Q1, ..., K1, ..., then the readout V, with K > 2 classes V0, V1, ...
 
@@ -372,7 +372,7 @@ def _optional_function(given: Any) -> Callable[..., Any] | None:
 
 
 def require_hashable(name: str, given: Any, arguments: str) -> None:
-    """Raise `InvalidInput` unless what is compiled for a function can be found by it."""
+    """Raise `InvalidInput` unless a function is hashable: compiled code is cached by it."""
     try:
         hash(given)
     except TypeError:
@@ -381,7 +381,7 @@ def require_hashable(name: str, given: Any, arguments: str) -> None:
 
 
 def _names_of(what: str, stem: str, reserved: str) -> Callable[[Any], tuple[str, ...]]:
-    """Return what makes names of a number or of words, none of which matches a pattern."""
+    """Return the reader of names, from words or their number, none of which matches a pattern."""
     title = f"{what} of a network"
 
     def names(given: Any) -> tuple[str, ...]:
@@ -393,7 +393,7 @@ def _names_of(what: str, stem: str, reserved: str) -> Callable[[Any], tuple[str,
             raise InvalidInput(title, "words that differ, or a number", given)
         for name in given:
             if re.fullmatch(reserved, name):
-                legal = "names that tables of results do not use"
+                legal = "names that are not columns of tables of results"
                 raise InvalidInput(title, legal, name, "Choose another one.")
         return tuple(given)
 
@@ -411,7 +411,7 @@ _COLUMNS_OF_TABLES = (
 
 @value
 class Network(Architecture):
-    """A network from a function of one's own.
+    """A network from a user's function.
 
     Examples
     --------
@@ -470,7 +470,7 @@ class Network(Architecture):
 
 
 def is_torch(given: Any) -> bool:
-    """Return whether a value looks like a module of torch."""
+    """Return whether a value looks like a torch module."""
     return any(kind.__module__.partition(".")[0] == "torch" for kind in type(given).__mro__)
 
 

@@ -42,7 +42,7 @@ __all__ = [
 Kind = TypeVar("Kind")
 
 REQUIRED = inspect.Parameter.empty
-"""In place of the default of a parameter that must be given."""
+"""The default of a parameter that must be given."""
 
 _GREEK = {"alpha": "α", "beta": "β", "eta": "η", "theta": "θ", "lambda": "λ", "pi": "π"}
 _GREEK |= {"ell": "ℓ", "phi": "φ"}
@@ -50,14 +50,14 @@ _DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 class Linear(NamedTuple):
-    """The ends of a slider with even steps."""
+    """The ends of a slider with equal steps."""
 
     low: float
     high: float
 
 
 class Log(Linear):
-    """The ends of a slider whose steps are even ratios."""
+    """The ends of a slider with equal ratios between steps."""
 
 
 class Range(NamedTuple):
@@ -91,14 +91,14 @@ ANY = Range()
 SIZES = Range(least=0, most=LARGEST_VALUE)
 POSITIVE = Range(above=0, most=LARGEST_VALUE)
 LOADS = Range(above=0, most=LARGEST_LOAD)
-"""Of all finite numbers; of strengths and steps; of temperatures; and of samples per dimension."""
+"""Bounds of all finite numbers, strengths and steps, temperatures, and samples per dimension."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Parameter:
-    r"""A parameter: what it means, and which values are legal.
+    r"""A parameter: its meaning and its legal values.
 
-    It is a real number unless `whole`, `choices` or `find` say otherwise.
+    It is a real number unless `whole`, `choices` or `find` is set.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class Parameter:
 
     @property
     def told(self) -> str:
-        """What the letter says beside the name: theta of strength, n0/d of alpha0."""
+        """What the letter adds to the name: theta for strength, n0/d for alpha0."""
         last = _plain(self.letter).rpartition(" = ")[2]
         return "" if last == self.name else last
 
@@ -180,18 +180,18 @@ class Parameter:
 
     @property
     def equation(self) -> str:
-        """The letter in Unicode with what it is equal to, such as α₀ = n₀/d."""
+        """The letter in Unicode with its definition, such as α₀ = n₀/d."""
         text = re.sub(r"\\([a-z]+)", lambda found: _GREEK[found[1]], self.letter)
         return re.sub(r"_(\d)", lambda found: found[1].translate(_DIGITS), text)
 
     @functools.cached_property
     def title(self) -> str:
-        """The name in messages: with its letter, such as strength (theta)."""
+        """The name in messages, with its letter, such as strength (theta)."""
         return f"{self.name} ({self.told})" if self.told else self.name
 
     @property
     def label(self) -> str:
-        """A few words for axes and sliders: those that `help` begins with, or the name."""
+        """A short label for axes and sliders: the first words of `help`, or the name."""
         return re.split(r"[.,:;(]", self.help)[0] or self.name.replace("_", " ")
 
     @property
@@ -206,14 +206,14 @@ class Parameter:
 
     @property
     def number(self) -> type[int] | type[float] | None:
-        """The type of a number, None of what is none."""
+        """The type of a number, None for other parameters."""
         if self.choices or self.find is not None:
             return None
         return int if self.whole else float
 
     @property
     def kind_and_range(self) -> str:
-        """The type and the range, as docstrings write them."""
+        """The type and the range, as written in docstrings."""
         if self.kind or self.choices:
             return self.kind or self.legal
         if self.whole:
@@ -223,10 +223,10 @@ class Parameter:
         return f"float{schedule}{array}{self.legal.removeprefix('a finite number')}"
 
     def row(self, owner: str) -> str:
-        """Return the row of the table of notation: letter, name in code, meaning, range."""
+        """Return a row of the table of notation, without its last column."""
         meaning = self.help.partition(". ")[0].replace("|", r"\|")
         legal = self.legal.removeprefix("a finite number in ")
-        return f"| {self.equation} | `{owner}.{self.name}` | {meaning} | {legal} |"
+        return f"| ${self.letter}$ | `{owner}.{self.name}` | {meaning} | {legal} |"
 
 
 def _plain(letter: str) -> str:
@@ -234,9 +234,9 @@ def _plain(letter: str) -> str:
 
 
 def parameter(help: str, letter: str = "", *, default: Any = REQUIRED, **more: Any) -> Any:
-    """Declare a field of a `value` by the fields of `Parameter`, but for its name.
+    """Declare a field of a `value` by the fields of `Parameter`, except its name.
 
-    The default is given by keyword, for type checkers read it there.
+    The default is given by keyword, where type checkers expect it.
     """
     declared = Parameter("", help, letter, default, **more)
     default = dataclasses.MISSING if default is REQUIRED else default
@@ -244,7 +244,7 @@ def parameter(help: str, letter: str = "", *, default: Any = REQUIRED, **more: A
 
 
 def parameters_of(kind: Any) -> dict[str, Parameter]:
-    """Return the declared fields of a class, or of a value of it, by name.
+    """Return the declared fields of a class or its instance, by name.
 
     Examples
     --------
@@ -259,10 +259,9 @@ def parameters_of(kind: Any) -> dict[str, Parameter]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
 def value(kind: type[Kind]) -> type[Kind]:
-    """Make a frozen dataclass that checks its declared fields, and document them.
+    """Make a frozen dataclass that checks and documents its declared fields.
 
-    After the fields, its method ``_check_together`` is called if it has one, for conditions
-    between fields.
+    Its method ``_check_together``, if any, is then called to check conditions between fields.
     """
     for name, field in vars(kind).items():
         if isinstance(field, dataclasses.Field) and "parameter" in field.metadata:
@@ -288,7 +287,7 @@ def _check_fields(self: Any) -> None:
 class Named(Generic[Kind]):
     """A field that takes an object or a word for it, and gives the object.
 
-    The word is kept and the object is found when it is needed: losses take long to load.
+    The word is stored and the object is loaded on first use: losses take long to load.
     """
 
     def __init__(self, declared: Parameter) -> None:
@@ -305,7 +304,7 @@ class Named(Generic[Kind]):
 
 
 def _documented(text: str, declared: dict[str, Parameter]) -> str:
-    """Return a docstring with sections on parameters and errors before its other sections."""
+    """Return a docstring with its parameters and errors inserted before the other sections."""
     if not declared:
         return text
     lines = ["Parameters", "----------"]

@@ -1,7 +1,7 @@
-"""The settings of the paper's figures, as values.
+"""Settings of the paper's figures, as values.
 
-The report, the gallery and the explorer take their numbers from here. What a figure varies is an
-argument, a number or an array.
+The report, the gallery and the explorer use these numbers. What a figure varies is an argument, a
+number or an array.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Preset:
 
 
 def learning_curves(loss: str = "square", alpha0: Reals = 1.0, alpha1: Reals = 2.0) -> Preset:
-    """Return the setting of test error and training loss of three models over alpha1.
+    """Return the setting for test error and training loss of three models over alpha1.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def learning_curves(loss: str = "square", alpha0: Reals = 1.0, alpha1: Reals = 2
 
 
 def alignment(alpha0: Reals = 2.0) -> Preset:
-    """Return the setting of the cosines of query and readout over alpha0.
+    """Return the setting for the cosines of query and readout over alpha0.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def alignment(alpha0: Reals = 2.0) -> Preset:
 def anti_alignment(
     positive_rate: Reals = 0.1, strength: Reals = 2.0, alpha0: Reals = 2.0, eta_b: Reals = 0.5
 ) -> Preset:
-    """Return the setting of rare positives, in which the query may turn away from the signal.
+    """Return the setting with rare positives, where the query may turn away from the signal.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def anti_alignment(
 
 
 def capacity(length: int = 4, strength: Reals = 2.0, cosine: Reals = 0.8) -> Preset:
-    """Return the setting of the capacity of three models, with a query that is given.
+    """Return the setting for the capacity of three models, with a given query.
 
     Examples
     --------

@@ -41,17 +41,17 @@ def _chances(law: Any) -> tuple[float, ...] | None:
     except ValueError:  # rows of different lengths
         given = np.array(None)
     if given.ndim != 1:
-        raise InvalidInput("position_law", "a sequence of L chances", law)
+        raise InvalidInput("position_law", "a sequence of L probabilities", law)
     return tuple(real("position_law entry", p, 0.0, 1.0) for p in given.tolist())
 
 
 @value
 class SparseTokenProblem:
-    r"""A signal of given strength in a few of many tokens.
+    r"""A signal of given strength in a few tokens among many.
 
     ``X = theta 1{y=+1} v xi^T + Z`` with ``y`` in {-1, +1}, ``Z`` of shape (L, d) with
     independent N(0, 1) entries unless `tokens` says otherwise, ``xi`` a unit vector of R^d, and
-    ``v`` in {0, 1}^L with exactly R ones, drawn anew for each sample.
+    ``v`` in {0, 1}^L with exactly R ones, drawn independently for each sample.
 
     Examples
     --------
@@ -64,7 +64,8 @@ class SparseTokenProblem:
     """
 
     length: int = parameter(
-        "tokens in a bag, that is in a sample. More tokens hide the informative ones better",
+        "tokens in a bag, that is, in a sample. The informative tokens are harder to find among "
+        "more tokens",
         "L",
         default=10,
         whole=True,
@@ -80,14 +81,14 @@ class SparseTokenProblem:
         slider=Linear(1, 20),
     )
     strength: Reals = parameter(
-        "signal strength, where the noise has the standard deviation 1 in each direction",
+        "signal strength, relative to noise of standard deviation 1 in each direction",
         r"\theta",
         default=5.0,
         range=SIZES,
         slider=Linear(0, 12),
     )
     positive_rate: Reals = parameter(
-        "rate of positives, the chance of the label +1",
+        "rate of positives, the probability of the label +1",
         r"\pi",
         default=0.5,
         range=Range(above=0, below=1),
@@ -95,15 +96,15 @@ class SparseTokenProblem:
         remedy="Both classes must occur.",
     )
     position_law: tuple[float, ...] | None = parameter(
-        "chance of each position to carry the signal, which add up to R; uniform by default. It "
-        "is used when samples are drawn; the theory assumes the uniform law",
+        "probability that each position carries the signal, adding up to R; uniform by default. "
+        "It is used when samples are drawn; the theory assumes the uniform law",
         "p = E[v]",
         default=None,
         find=_chances,
         kind="sequence of L floats, optional",
     )
     tokens: TokenLaw = parameter(
-        "law of the noise of the tokens",
+        "distribution of the token noise",
         default=Isotropic(),
         find=token_law,
         kind="Isotropic or TokenCovariance",
@@ -142,9 +143,9 @@ class SparseTokenProblem:
     def sample_positions(self, n: int, rng: np.random.Generator) -> Bool[np.ndarray, "n L"]:
         """Draw n sets of R positions.
 
-        Systematic sampling along a random order of the positions: always R ones, and
-        each position with its chance in the position law. Under the uniform law every
-        set of R positions is equally likely.
+        Systematic sampling along a random order of the positions: always R ones, each position with
+        its probability in the position law. Under the uniform law every set of R positions is
+        equally likely.
         """
         L, R = self.length, self.informative
         order = np.argsort(rng.random((n, L)), axis=1)
@@ -167,7 +168,7 @@ class SparseTokenProblem:
         rng: np.random.Generator,
         dtype: np.dtype | type = np.float64,
     ) -> tuple[Float[np.ndarray, "n L d"], Int[np.ndarray, " n"]]:
-        """Draw n samples with real tokens.
+        """Draw n samples, with their tokens.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Work that takes longer than two seconds says how far it is, with the time left."""
+"""Progress and remaining time of work that takes longer than two seconds."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _DELAY = 2.0  # seconds
 
 
 class Bar(Protocol):
-    """What shows progress; a tqdm bar is one."""
+    """An object that shows progress, such as a tqdm bar."""
 
     total: float | None
 
     def update(self, n: float = 1) -> Any:
-        """Count pieces of work that are done."""
+        """Count finished pieces of work."""
 
     def set_description(self, desc: str, refresh: bool = True) -> Any:
         """Name what is being worked on."""
@@ -50,12 +50,12 @@ class Progress:
             self._bar.update(count)
 
     def reach(self, share: float) -> None:
-        """Count the share, in (0, 1], of the present piece that is done."""
+        """Count the finished fraction, in (0, 1], of the present piece."""
         whole = math.floor(self.done + 1e-9)  # shares add up to 1 but for rounding
         self(whole + share - self.done)
 
     def show(self, what: str, done: float, total: float) -> None:
-        """Say how much is done of how much, and what is being worked on."""
+        """Show the finished and total amounts, and what is being worked on."""
         self.describe(what)
         self.expect(total - self._total)
         self(done - self.done)
@@ -66,7 +66,7 @@ class Progress:
             self._bar.set_description(what, refresh=False)
 
     def expect(self, more: float) -> None:
-        """Count pieces that will be needed as well."""
+        """Count further pieces that will be needed."""
         self._total += more
         if self._bar is not None:
             self._bar.total = self._total
@@ -82,9 +82,9 @@ _shown = contextvars.ContextVar("whether an outer call decides on progress", def
 
 @contextlib.contextmanager
 def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progress]:
-    """Show the progress of a block: on a terminal and in a notebook, nowhere else.
+    """Show the progress of a block, on a terminal or in a notebook only.
 
-    Blocks inside another one, in threads and in worker processes show nothing.
+    Nested blocks, and blocks in threads or worker processes, show nothing.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progres
 
 @contextlib.contextmanager
 def showing(make: Callable[[str, float], Bar | None]) -> Iterator[None]:
-    """Let progress be shown by bars of one's own inside the block.
+    """Show progress with the given bars inside the block.
 
     Parameters
     ----------

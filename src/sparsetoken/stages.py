@@ -1,4 +1,4 @@
-"""The stages of training: how a query is found, how the readout is fitted."""
+"""The stages of training: how the query is found and how the readout is fitted."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ MOST_STEPS = 100_000
 MOST_BATCHES = 256
 SMOOTH_LOSSES = ("logistic", "square", "squared_hinge")
 LOSSES = (*SMOOTH_LOSSES, "hinge")
-"""The words of the built-in losses, here since `sparsetoken.losses` takes long to load."""
+"""The names of the built-in losses, repeated here since `sparsetoken.losses` is slow to load."""
 
 Schedule = Any
-"""A number for all steps, or one number for each step, which the values keep as a tuple; or an
-array of them, whose last axis has as many numbers as steps, or one."""
+"""One number for all steps, or one for each step, stored as a tuple; or an array of these, whose
+last axis has one number for each step, or a single one."""
 
 
 def _loss(given: Loss | str) -> Loss:
@@ -55,7 +55,7 @@ def _loss(given: Loss | str) -> Loss:
 def smooth_loss(given: Loss | str) -> Loss:
     loss = _loss(given)
     if not loss.smooth:
-        remedy = "The theory of its steps needs derivatives of the slope; take squared_hinge "
+        remedy = "The theory of its steps needs derivatives of the slope; use squared_hinge "
         legal = "a loss whose slope is continuous"
         raise InvalidInput("loss of a descent", legal, loss.name, f"{remedy}or logistic.")
     return loss
@@ -102,10 +102,10 @@ _SHARPNESS = (
 
 @value
 class Query:
-    """A frozen query q, by what theory and simulation need to know of it.
+    """A frozen query q, by its cosine and sharpness.
 
-    With tokens of a covariance it is a query of that cosine whose rest points in a random
-    direction, uniform among those orthogonal to the signal.
+    For tokens with a covariance, its part orthogonal to the signal has a uniformly random
+    direction.
 
     Examples
     --------
@@ -125,13 +125,13 @@ class Query:
         "k",
         range=Range(least=0),
         slider=Linear(0, 10),
-        remedy="Its limit of infinite sharpness is the model hard_attention.",
+        remedy="For infinite sharpness use the model hard_attention.",
     )
 
 
 @value
 class QueryVector:
-    """A frozen query whose direction is given, for tokens of a given covariance.
+    """A frozen query with a given direction, for tokens with a given covariance.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class TwoSteps:
     """
 
     alpha0: Reals = parameter(
-        "labels for the query, in samples of D0 per dimension",
+        "labels for the query, as samples of D0 per dimension",
         r"\alpha_0 = n_0/d",
         default=2.0,
         range=LOADS,
@@ -178,21 +178,21 @@ class TwoSteps:
 
     @property
     def samples_per_dimension(self) -> Reals:
-        """The samples that find the query, over the dimension: alpha0."""
+        """Samples per dimension that find the query: alpha0."""
         return self.alpha0
 
 
 @value
 class JointDescent:
-    """All weights (w, q, b) trained together by gradient descent on one data set.
+    """Joint training of all weights (w, q, b) by gradient descent on one data set.
 
     A step is ``w <- w - eta_w (g_w + decay_w w) + momentum (w - w_before)``, the same for q
     with its own step size and decay, and for b without decay, where g is the gradient of the
     mean loss over the batch of the step.
 
-    Step sizes and momentum are one number for all steps, or one for each. For several descents
-    at once, give an array of at least two axes: the last has one number for all steps or one
-    for each, as ``np.array([0.5, 1.0])[:, None]``.
+    Step sizes and momentum are one number for all steps, or one for each. For several descents at
+    once, give an array of at least two axes, the last with one number for all steps or one for
+    each, such as ``np.array([0.5, 1.0])[:, None]``.
 
     Examples
     --------
@@ -202,7 +202,7 @@ class JointDescent:
     """
 
     alpha: Reals = parameter(
-        "labels, in samples per dimension",
+        "labels, as samples per dimension",
         r"\alpha = n/d",
         default=2.0,
         range=LOADS,
@@ -226,15 +226,15 @@ class JointDescent:
     decay_w: Reals = parameter("weight decay of the readout", default=0.0, range=SIZES)
     decay_q: Reals = parameter("weight decay of the query", default=0.0, range=SIZES)
     batches: int = parameter(
-        "batches of equal size into which the data set is cut once, and which the steps take in "
-        "turns; 1 for the whole data set in each step",
+        "batches of equal size into which the data set is split once, used by the steps in turn; "
+        "1 is full-batch descent",
         default=1,
         whole=True,
         range=Range(least=1, most=MOST_BATCHES),
     )
     start_w: Reals = parameter(
-        "length of the readout before the first step, where it has no overlap with the signal, "
-        "and the bias is 0",
+        "length of the readout before the first step, where it is orthogonal to the signal and "
+        "the bias is 0",
         default=0.0,
         range=SIZES,
     )
@@ -271,7 +271,7 @@ class JointDescent:
         shape = np.shape(given)
         if shape and shape[-1] != self.steps and not (len(shape) > 1 and shape[-1] == 1):
             legal = f"a number, or {self.steps} numbers, one for each step"
-            remedy = f"For several descents at once write {name}=np.array([...])[:, None]."
+            remedy = f"For several descents at once, write {name}=np.array([...])[:, None]."
             raise InvalidInput(name, legal, given, remedy)
 
     @classmethod
@@ -284,7 +284,7 @@ class JointDescent:
         eta_b: float = 0.5,
         **more: Any,
     ) -> JointDescent:
-        """Return the descent whose steps move readout and bias, then the query, in turns.
+        """Return the descent whose steps alternate between readout and bias, and the query.
 
         Its first two steps from zero are those of `TwoSteps`.
 
@@ -310,7 +310,7 @@ class JointDescent:
 
     @property
     def samples_per_dimension(self) -> Reals:
-        """The samples that find the query, over the dimension: alpha."""
+        """Samples per dimension that find the query: alpha."""
         return self.alpha
 
     def per_step(self, name: Literal["eta_w", "eta_q", "eta_b", "momentum"]) -> np.ndarray:
@@ -333,17 +333,17 @@ class Readout:
 
     loss: Named[Loss] = _loss_that("whose mean over D1 the readout minimises")
     ridge: Reals = parameter(
-        "ridge, the penalty of the readout; the bias has none. 0 stands for the limit "
-        "lambda -> 0+: with data that can be fitted exactly, the shortest readout that does "
-        "(least norm, or largest margin)",
+        "ridge, the L2 penalty of the readout; the bias has none. 0 stands for the limit lambda "
+        "-> 0+: if the data can be fitted exactly, the interpolator of least norm (or largest "
+        "margin)",
         r"\lambda",
         default=1e-2,
         range=Range(least=0),
         slider=Log(1e-5, 10),
     )
     alpha1: Reals = parameter(
-        "labels for the readout, in samples of D1 per dimension. Theory takes inf too, the limit "
-        "of infinite data",
+        "labels for the readout, as samples of D1 per dimension. The theory also accepts inf, the "
+        "limit of infinite data",
         r"\alpha_1 = n_1/d",
         default=2.0,
         range=Range(least=1e-6, most=LARGEST_LOAD, infinite=True),

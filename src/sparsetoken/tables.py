@@ -1,6 +1,6 @@
 """Results as text and in a notebook.
 
-A single row stands upright; the numbers of a column share a format.
+A single row is shown vertically; the numbers of a column share a format.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def html(rows: Sequence[Row], advice: Sequence[str] = ()) -> str:
 
 
 def _cells(rows: Sequence[Row]) -> list[list[str]]:
-    """Return the table as texts, with the names of the columns."""
+    """Return the cells of the table as texts, with the names of the columns."""
     if len(rows) > 1:
         names = list(rows[0])
         columns = [formatted([row.get(name) for row in rows[:_MOST_ROWS]]) for name in names]

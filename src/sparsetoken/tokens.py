@@ -1,4 +1,4 @@
-"""The laws of the noise of the tokens, as values."""
+"""The distributions of the token noise, as values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNIT = 1e-6
 
 @dataclasses.dataclass(frozen=True)
 class TokenLaw:
-    """The law of the noise of the tokens of a sample.
+    """The distribution of the noise of the tokens of a sample.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class TokenLaw:
 
     @property
     def dimension(self) -> int | None:
-        """The dimension of the tokens, None where the law has one for every dimension."""
+        """The dimension of the tokens, None if the law is defined in every dimension."""
         return None
 
     def sample_noise(
@@ -51,7 +51,7 @@ class TokenLaw:
 
 @dataclasses.dataclass(frozen=True)
 class Isotropic(TokenLaw):
-    """The law of tokens whose noise is N(0, I), independent from token to token.
+    """Isotropic noise, N(0, I), independent across tokens.
 
     Examples
     --------
@@ -65,11 +65,11 @@ class Isotropic(TokenLaw):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TokenCovariance(TokenLaw):
-    """The law of tokens with a covariance, and with an effect of their sample.
+    """Noise with a covariance within samples, and an effect shared by the tokens of a sample.
 
-    The noise of a token is ``e + Z_l``, with ``Z_l ~ N(0, within)`` independent from token to
-    token and one ``e ~ N(0, between)`` for each sample. The signal has a direction of its own
-    among the eigenvectors.
+    The noise of a token is ``e + Z_l``, with ``Z_l ~ N(0, within)`` independent across tokens and
+    one ``e ~ N(0, between)`` for each sample. The signal has a given direction among the
+    eigenvectors.
 
     Parameters
     ----------
@@ -149,12 +149,12 @@ class TokenCovariance(TokenLaw):
         rng: np.random.Generator,
         dtype: np.dtype | type = np.float64,
     ) -> Float[np.ndarray, "n L d"]:
-        """Draw the noise of n samples, first what belongs to tokens, then what they share.
+        """Draw the noise of n samples, first of the tokens, then of the effects that they share.
 
         Raises
         ------
         InvalidInput
-            If the dimension is not that of the law.
+            If the dimension differs from that of the law.
         """
         check_dimension(self, dimension)
         noise = _times(rng.standard_normal((n, length, dimension), dtype=dtype), self._roots[0])
@@ -176,7 +176,7 @@ def token_law(value: Any) -> TokenLaw:
 
 
 def isotropic_only(law: TokenLaw, what: str) -> None:
-    """Raise `InvalidInput` unless the tokens are isotropic, for results known for these alone."""
+    """Raise `InvalidInput` unless the tokens are isotropic, for results known only in that case."""
     if not isinstance(law, Isotropic):
         remedy = f"{what} is known for isotropic tokens only."
         raise InvalidInput("tokens", "Isotropic() here", law, remedy)
@@ -185,7 +185,7 @@ def isotropic_only(law: TokenLaw, what: str) -> None:
 def check_dimension(law: TokenLaw, dimension: int) -> None:
     """Raise `InvalidInput` unless the law has tokens of this dimension."""
     if law.dimension not in (None, dimension):
-        remedy = "The covariance has a size of its own: leave the dimension out."
+        remedy = "The covariance fixes the dimension: omit it."
         raise InvalidInput("dimension (d)", f"{law.dimension}, as of the tokens", dimension, remedy)
 
 
@@ -230,14 +230,14 @@ def _covariance(name: str, value: Any, d: int | None = None) -> np.ndarray:
 def _unit_vector(value: Any, d: int) -> np.ndarray:
     name, legal = "signal (xi)", f"a unit vector of {d} numbers"
     if value is None:
-        remedy = "Say where the signal lies among the eigenvectors: signal=..."
+        remedy = "Give the projections of the signal on the eigenvectors: signal=..."
         raise InvalidInput(name, legal, None, remedy)
     xi = _numbers(name, value, legal)
     if xi.shape != (d,):
         raise InvalidInput(name, legal, f"shape {xi.shape}")
     length = float(np.linalg.norm(xi))
     if abs(length - 1) > _UNIT:
-        remedy = "Divide by the length; how strong the signal is belongs to strength."
+        remedy = "Divide by the length; its size is the field strength."
         raise InvalidInput(name, legal, f"length {length:.6g}", remedy)
     xi /= length
     xi.flags.writeable = False
@@ -253,6 +253,6 @@ def _root(S: np.ndarray) -> np.ndarray:
 
 
 def _times(noise: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """Multiply rows by a root, which a vector stands for where it is diagonal."""
+    """Multiply rows by a root; a vector stands for a diagonal one."""
     root = root.astype(noise.dtype)
     return noise * root if root.ndim == 1 else noise @ root

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 Reals = Any
-"""A number, or an array of numbers, which the values keep as nested tuples."""
+"""A number, or an array of numbers, stored as nested tuples."""
 
 LARGEST_VALUE = 1e6  # of strengths, steps and temperatures: products of a few stay finite
 LARGEST_LOAD = 1e9  # of n/d
@@ -33,7 +33,7 @@ LARGEST_INTEGER = 2**128 - 1
 
 
 class Failure(RuntimeError):
-    """What stops work whose input was good; its text says what to do.
+    """A failure of work with valid input; its text gives the remedy.
 
     The command line turns it into one message and exit code 1.
     """
@@ -54,11 +54,11 @@ class InvalidInput(ValueError):
 
 
 def _shown(value: Any) -> str:
-    """Return what was got, as far as a message has room for it."""
+    """Return the value received, shortened to fit a message."""
     try:
         text = repr(value)
     except ValueError:  # Python writes no integer of more than 4300 digits
-        return f"a {type(value).__name__} that is too long to be shown"
+        return f"a {type(value).__name__} that is too long to show"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
@@ -68,7 +68,7 @@ LONGEST_SHOWN = 300
 def integer(name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:
     """Return `value` as an int in [low, high], or raise `InvalidInput`.
 
-    Without `high` it has 128 bits at most, so that it is also a finite float.
+    Without `high` it has at most 128 bits, so that it converts to a finite float.
 
     Examples
     --------
@@ -154,8 +154,8 @@ def reals(
     Raises
     ------
     InvalidInput
-        If an entry is outside the interval, as `real` says, or the array is empty or ragged or
-        holds something else than numbers.
+        If an entry is outside the interval, as in `real`, or the array is empty, ragged or not
+        numeric.
 
     Examples
     --------
@@ -203,7 +203,7 @@ def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> s
 
 
 def closest(value: Any, legal: Collection[str]) -> str:
-    """Return a question after the legal word that is spelt like a value; "" if none is."""
+    """Return a question that suggests the legal word spelt most like a value, or ""."""
     import difflib  # only for a mistake
 
     found = difflib.get_close_matches(value, legal, 1) if isinstance(value, str) else []

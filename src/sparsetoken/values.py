@@ -1,4 +1,4 @@
-"""What the values problem, model and stages have in common: JSON, and arrays in their fields."""
+"""What problems, models and stages have in common: JSON, and arrays in their fields."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ class Grid(NamedTuple):
     shape : tuple of int
         The common shape; () where no field holds an array.
     dims : tuple of str
-        A name for each axis: that of the one field that varies along it, else point.
+        A name for each axis: the only field that varies along it, else point.
     coords : dict of arrays
-        Each field that holds an array, by its name. It has all axes, of length 1 where it does
-        not vary.
+        Each field that holds an array, by name. It has all axes, of length 1 where it is constant.
     """
 
     points: list[tuple[Any, ...]]
@@ -56,7 +55,7 @@ def broadcast(*values: Any) -> Grid:
         full = np.broadcast_arrays(*arrays)
     except ValueError:
         shapes = {names[-1]: a.shape for (_, names), a in zip(paths, arrays, strict=True)}
-        remedy = "For all combinations give one an axis more, as strength[:, None]."
+        remedy = "For all combinations, give one of them a further axis, such as strength[:, None]."
         raise InvalidInput("arrays", "of shapes that broadcast", shapes, remedy) from None
     shape = full[0].shape
     coords = {
@@ -83,7 +82,7 @@ def _dims(coords: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> tuple[str
 
 
 def require_numbers(*values: Any) -> None:
-    """Raise `InvalidInput` if a field holds an array, for functions that take single points."""
+    """Raise `InvalidInput` if a field holds an array, for functions of single points."""
     for value in values:
         for names in _array_paths(value):
             legal = "a single number here"
@@ -177,7 +176,7 @@ def from_json(kind: type[Value], text: str) -> Value:
 
 
 def _read(default: Any, value: Any) -> Any:
-    """Return a field, which holds a value of its own class where its default does."""
+    """Return a field, read as a value of its class if its default is one."""
     if isinstance(default, TokenLaw) and isinstance(value, dict):
         law = LAWS.get(value.get("law", default.name), type(default))
         return from_json(law, json.dumps({k: v for k, v in value.items() if k != "law"}))

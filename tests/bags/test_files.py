@@ -1,10 +1,14 @@
 """Bags and labels from files, as a user of the library reads them."""
 
+import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hostile_files import MEMBERS, METADATA, damaged, little_memory, write_npz, write_parquet
+from sparsetoken import bags
 from sparsetoken.bags import as_bags, read
 from sparsetoken.validation import InvalidInput
 
@@ -66,3 +70,98 @@ def test_labels_may_lack_where_they_are_not_read(tmp_path: Path) -> None:
     assert read(path, labels=None).ids.tolist() == [9, 5, 2]
     with pytest.raises(InvalidInput, match="one of label and y"):
         read(path)
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_hostile_members_are_refused(name: str, tmp_path: Path) -> None:
+    members, word = MEMBERS[name]
+    path = write_npz(tmp_path / "bags.npz", **members)
+    with little_memory(), pytest.raises(InvalidInput, match=re.escape(word)):
+        read(path)
+
+
+def test_texts_of_either_order_of_bytes_are_read(tmp_path: Path) -> None:
+    """The check of code points reads them in the order in which they stand."""
+    words = np.where(Y == "b", "\U0010ffff", "é")
+    path = tmp_path / "bags.npz"
+    np.savez(path, X=TOKENS, bag=IDS, y=words.astype(">U1"))
+    assert read(path).y.tolist() == words.tolist()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_methods_of_packing_are_refused(arrays: Path, method: int, tmp_path: Path) -> None:
+    """Python unpacks them a block at once, whatever size they declare."""
+    path = tmp_path / "packed.npz"
+    with zipfile.ZipFile(arrays) as old, zipfile.ZipFile(path, "w", method) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    with pytest.raises(InvalidInput, match="stored or deflated"):
+        read(path)
+
+
+def test_a_mask_whose_name_is_damaged_is_not_overlooked(tmp_path: Path) -> None:
+    path = tmp_path / "bags.npz"
+    mask = np.array([[True, True], [True, False], [True, True]])
+    np.savez(path, X=TOKENS.reshape(3, 2, 3), y=Y, mask=mask)
+    assert read(path).bags.sizes.tolist() == [2, 1, 2]
+    before, _, after = path.read_bytes().rpartition(b"mask.npy")  # in the directory
+    path.write_bytes(before + b"masj.npy" + after)
+    with pytest.raises(InvalidInput, match="differ"):
+        read(path)
+
+
+def test_whole_numbers_are_counted_as_the_floats_they_become(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bags.npz"
+    np.savez(path, X=np.zeros((100, 10, 30), np.int8), y=np.arange(100) % 2)
+    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 400_000)
+    with pytest.raises(InvalidInput, match="unpacks to at most"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_wrong_metadata_of_pandas_is_refused(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = write_parquet(tmp_path / "bags.parquet", METADATA[name])
+    with little_memory(), pytest.raises(InvalidInput, match="FILE"):
+        read(path)
+
+
+def test_columns_may_have_numbers_as_names(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "bags.parquet"
+    pandas.DataFrame({0: IDS, 1: np.repeat(Y, 2), 2: TOKENS[:, 0]}).to_parquet(path)
+    found = read(path, bag="0", labels="1")
+    assert (found.ids.tolist(), found.y.tolist()) == ([2, 5, 9], Y.tolist())
+
+
+@pytest.mark.parametrize("kind", ["npz", "deflated", "parquet", "checksums"])
+def test_a_damaged_file_is_refused_or_read_as_it_was(kind: str, tmp_path: Path) -> None:
+    """In Parquet without checksums a flipped bit may be another value, which nobody can see."""
+    path = tmp_path / ("bags.npz" if kind in ("npz", "deflated") else "bags.parquet")
+    if path.suffix == ".npz":
+        mask = np.arange(2) < [[2], [1], [2]]
+        packed = np.savez_compressed if kind == "deflated" else np.savez
+        packed(path, X=TOKENS.reshape(3, 2, 3), y=Y, mask=mask)
+    elif kind == "parquet":
+        pytest.importorskip("pyarrow")
+        write_parquet(path)
+    else:
+        pytest.importorskip("pyarrow")
+        bags.write_parquet(as_bags(TOKENS.reshape(3, 2, 3)), path, Y)
+    labels = None if kind == "checksums" else ""
+    whole, refusals = read(path, labels=labels), 0
+    for content in damaged(path.read_bytes()):
+        path.write_bytes(content)
+        try:
+            with little_memory():
+                found = read(path, labels=labels)
+        except InvalidInput:
+            refusals += 1
+            continue
+        if kind != "parquet":
+            assert found.bags.equals(whole.bags)
+            assert (found.y.tolist(), found.ids.tolist()) == (whole.y.tolist(), whole.ids.tolist())
+    assert refusals > 20  # a cut file, at the least, is never read

@@ -2,13 +2,18 @@
 
 import json
 import sys
+import zipfile
 
 import numpy as np
+import pandas
 import pytest
 
+import hostile_files
 from command_line import invoke as run
+from hostile_files import MEMBERS, METADATA, write_npz
 from sparsetoken import diagnose, forecast
-from sparsetoken.bags import LeakWarning, as_bags, read, write_parquet
+from sparsetoken.bags import LeakWarning, as_bags, from_frame, read, write_parquet
+from sparsetoken.estimators import BagRegressor, PooledLinearClassifier
 from sparsetoken.estimators.saving import load, save
 
 pytestmark = pytest.mark.usefixtures("few_fits")
@@ -143,8 +148,6 @@ def test_fit_scores_beside_mean_pooling_and_names_tokens(long):
 def test_scores_are_those_of_scikit_learn(long, data):
     from sklearn.model_selection import StratifiedKFold, cross_val_score
 
-    from sparsetoken.estimators import PooledLinearClassifier
-
     found = json.loads(run("fit", long, "--model", "pooled", "--json", "--seed", 3).stdout)
     folds = StratifiedKFold(5, shuffle=True, random_state=3)
     scores = cross_val_score(PooledLinearClassifier(), *data, cv=folds, scoring="roc_auc")
@@ -154,13 +157,15 @@ def test_scores_are_those_of_scikit_learn(long, data):
     assert list(found["scores"]) == ["pooled"]
 
 
-@pytest.mark.parametrize("model", ["vectorized", "elementwise"])
+@pytest.mark.parametrize("model", ["vectorized", "attention"])
 def test_other_models_and_a_test_share(dense, model):
     found = run("fit", dense, "--model", model, "--test-size", 0.3, "--folds", 2, "--json")
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
     assert list(values["scores"]) == [model, "pooled"]
-    assert bool(values["top_tokens"]) == (model == "elementwise")
+    told = [name in values for name in ("sharpness", "gain")]
+    assert told == 2 * [bool(values["top_tokens"])] == 2 * [model == "attention"]
+    assert model != "attention" or values["gain"][0] > 1
 
 
 def test_each_class_is_told_of_in_a_line(tmp_path):
@@ -281,6 +286,41 @@ def test_a_file_that_cannot_be_read(command, name, content, word, tmp_path):
     assert len(found.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("name", ["no array", "open bracket", "shape above 2^63", "surrogate"])
+def test_hostile_arrays_are_one_message(name, tmp_path):
+    path = write_npz(tmp_path / "bags.npz", **MEMBERS[name][0])
+    for command in ("fit", "diagnose", "forecast"):
+        _refused(run(command, path, "--json"))
+
+
+@pytest.mark.parametrize("name", ["no JSON", "index of a mapping", "columns that are numbers"])
+def test_wrong_metadata_of_pandas_is_one_message(name, tmp_path):
+    pytest.importorskip("pyarrow")
+    path = hostile_files.write_parquet(tmp_path / "bags.parquet", METADATA[name])
+    for command in ("fit", "diagnose", "forecast"):
+        _refused(run(command, path, "--json"))
+
+
+def test_a_deflated_model_with_a_flipped_bit_is_one_message(dense, data, tmp_path):
+    plain, path = tmp_path / "plain.skops", tmp_path / "model.skops"
+    save(PooledLinearClassifier().fit(*data), plain)
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+    whole = bytearray(path.read_bytes())
+    whole[60] ^= 4  # in the first array
+    path.write_bytes(whole)
+    for command in ("score", "predict"):
+        _refused(run(command, path, dense, "--json"))
+
+
+def _refused(done):
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("Error: ")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -332,7 +372,7 @@ def test_a_second_label_is_no_feature(parquet):
         # Chance within four standard errors of 60 coins.
         assert abs(values["scores"]["pooled"]["accuracy"]["mean"] - 0.5) < 0.26
     shown = run("fit", parquet, *more)
-    assert "Columns of the tokens: 2 (a, b); left out: label, note" in shown.stdout
+    assert "Columns of the tokens: 2 (a, b); unused: label, note" in shown.stdout
     assert shown.stderr == ""
 
 
@@ -353,7 +393,7 @@ def test_columns_are_chosen_and_leaks_are_told(command, parquet):
     chosen = run(command, parquet, *quick, "--columns", "x1, x3")
     assert chosen.exit_code == 0, chosen.stderr
     assert chosen.stderr == ""
-    assert "Columns of the tokens: 2 (x1, x3); left out: x0, x2, x4, time" in chosen.stdout
+    assert "Columns of the tokens: 2 (x1, x3); unused: x0, x2, x4, time" in chosen.stdout
 
 
 def test_the_size_of_the_bags_can_tell_the_classes_apart(tmp_path):
@@ -382,6 +422,7 @@ def test_without_pandas_the_message_says_what_to_install(parquet, monkeypatch):
     ("command", "arguments", "word"),
     [
         ("fit", ["--model", "max"], "--model"),
+        ("fit", ["--model", "elementwise"], "--model"),
         ("fit", ["--folds", 1], "--folds"),
         ("fit", ["--folds", 40], "40 folds"),
         ("fit", ["--test-size", 1.5], "--test-size"),
@@ -443,13 +484,13 @@ def test_a_model_does_not_replace_the_bags(dense):
     before = dense.read_bytes()
     found = run("fit", str(dense), "--out", str(dense))
     assert found.exit_code == 2
-    assert "another file than the input" in found.stderr
+    assert "a file other than the input" in found.stderr
     assert dense.read_bytes() == before
 
 
 @pytest.mark.parametrize("kind", ["npz", "parquet"])
 def test_what_would_fill_the_memory_is_not_unpacked(kind, tmp_path, monkeypatch):
-    monkeypatch.setattr("sparsetoken.bags.files.machine_memory", lambda: 2 * 10**5)
+    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 2 * 10**5)
     path = tmp_path / f"zeros.{kind}"
     if kind == "npz":
         np.savez_compressed(path, X=np.zeros((100, 10, 30)), y=np.arange(100) % 2)
@@ -546,7 +587,43 @@ def test_what_is_no_saved_model(content, dense, tmp_path):
         assert len(found.stderr.splitlines()) == 1
         assert "MODEL must be" in found.stderr
     save({"a": 1}, path)
-    assert "a classifier of bags" in run("score", path, dense).stderr
+    assert "a classifier or regressor of bags" in run("score", path, dense).stderr
+
+
+def test_columns_are_those_of_the_fit_whatever_their_order(tmp_path):
+    frame, model = _table(tmp_path / "a.parquet"), tmp_path / "m.skops"
+    assert run("fit", tmp_path / "a.parquet", "--folds", 2, "--out", model).exit_code == 0
+    other = frame[["c", "b", "a", "bag", "label"]].assign(age=1.0)
+    other.to_parquet(tmp_path / "b.parquet")
+    found = [run("score", model, tmp_path / f"{name}.parquet").stdout for name in "ab"]
+    assert found[0] == found[1]
+    other.drop(columns="b").to_parquet(tmp_path / "c.parquet")
+    refused = run("score", model, tmp_path / "c.parquet")
+    assert refused.exit_code == 2
+    assert "columns must be" in refused.stderr
+
+
+def test_numbers_are_predicted_and_not_scored(tmp_path):
+    frame, model = _table(tmp_path / "a.parquet"), tmp_path / "m.skops"
+    grades = frame.assign(grade=frame.bag / 7)
+    bags, y, _ = from_frame(grades, labels="grade", columns=list("abc"))
+    save(BagRegressor(progress=False).fit(bags, y), model)
+    found = run("predict", model, tmp_path / "a.parquet", "--columns", "a,b,c")
+    assert found.stdout.splitlines()[0] == "bag,label,probability"
+    assert "a classifier" in run("score", model, tmp_path / "a.parquet").stderr
+    grades.to_parquet(tmp_path / "g.parquet")
+    refused = run("fit", tmp_path / "g.parquet", "--label", "grade").stderr
+    assert "BagRegressor predicts numbers" in refused
+
+
+def _table(path):
+    """Write a table of 40 bags with columns a, b, c, and return it."""
+    ids, rng = np.repeat(np.arange(40), 4), np.random.default_rng(0)
+    X = rng.standard_normal((160, 3))
+    X[::4, 0] += 5 * (np.arange(40) % 2)
+    frame = pandas.DataFrame(X, columns=list("abc")).assign(bag=ids, label=ids % 2)
+    frame.to_parquet(path)
+    return frame
 
 
 def test_a_pickle_is_loaded_on_demand_alone(dense, tmp_path):

@@ -201,7 +201,7 @@ def test_an_executor_that_breaks_is_one_message(here, monkeypatch):
     monkeypatch.setattr("sparsetoken.sweep.run", broken)
     found = run("sweep", "spec.toml")
     assert found.exit_code == 1
-    assert "goes on from here" in found.stderr
+    assert "resumes from here" in found.stderr
 
 
 def test_results_of_what_is_no_store(here):
@@ -250,7 +250,7 @@ def test_what_is_damaged_is_told_left_out_and_run_again(here):
     assert not (here / "spec.svg").exists()
     found = run("sweep", "spec.toml")
     assert found.exit_code == 0
-    assert "4 results are damaged and written anew" in found.stderr
+    assert "4 results are damaged and rewritten" in found.stderr
     run("results", "spec.zarr", "--export", "again.csv")
     assert (here / "again.csv").read_bytes() == (here / "whole.csv").read_bytes()
 
@@ -266,7 +266,7 @@ def test_damaged_metadata_are_told_and_written_anew(here):
     assert not (here / "t.csv").exists()
     found = run("sweep", "spec.toml")
     assert found.exit_code == 0
-    assert "its metadata are damaged and written anew" in found.stderr
+    assert "its metadata are damaged and rewritten" in found.stderr
     assert root.read_bytes() == content
 
 
@@ -313,7 +313,7 @@ def test_plot_draws_what_the_spec_says(here):
         (["--x", "length"], "name of an axis"),
         (["--value", "beauty"], "plot.value"),
         (["--out", "a.txt"], ".svg"),
-        (["--out", "no/a.svg"], "can be written"),
+        (["--out", "no/a.svg"], "writable folder"),
     ],
 )
 def test_plots_that_are_refused(here, arguments, words):
@@ -362,7 +362,7 @@ def test_an_export_does_not_replace_the_store(here):
         run("sweep", "spec.toml", "--store", name)
     found = run("results", "s.csv", "--export", "s.csv")
     assert found.exit_code == 2
-    assert "another file than the input" in found.stderr
+    assert "a file other than the input" in found.stderr
     assert run("plot", "s.svg").exit_code == 2
     assert run("results", "s.csv").exit_code == run("results", "s.svg").exit_code == 0
 

@@ -7,10 +7,11 @@ from matplotlib.markers import CARETDOWN
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.displays import AttentionDisplay
-from sparsetoken.estimators import TokenScaler
+from sparsetoken.estimators import TokenTransformer
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput
 
@@ -31,7 +32,8 @@ def test_the_bars_are_the_weights_of_the_classifier(ragged):
     bags, labels = ragged
     model = AttentionClassifier(temperature=2.0, random_state=0).fit(bags, labels)
     display = AttentionDisplay.from_estimator(model, bags[1:5], k=2)
-    expected = [np.exp(bag @ model.query_[0]) for bag in bags[1:5]]  # softmax, written out
+    s, w = model.exponent_[0], model.coef_[0]
+    expected = [np.exp(s * (bag @ w)) for bag in bags[1:5]]  # softmax, written out
     # Rounding of two orders of summing.
     for heights, e in zip(_heights(display), expected, strict=True):
         np.testing.assert_allclose(heights, e / e.sum(), atol=1e-12)
@@ -43,7 +45,7 @@ def test_the_bars_are_the_weights_of_the_classifier(ragged):
 
 def test_a_pipeline_and_a_search_are_opened(ragged):
     bags, labels = ragged
-    pipe = make_pipeline(TokenScaler(), AttentionClassifier(random_state=0))
+    pipe = make_pipeline(TokenTransformer(StandardScaler()), AttentionClassifier(random_state=0))
     pipe.fit(bags, labels)
     expected = pipe[-1].attention_weights(pipe[0].transform(bags[:3]))
     search = GridSearchCV(pipe, {"attentionclassifier__ridge": [0.1]}, cv=2).fit(bags, labels)

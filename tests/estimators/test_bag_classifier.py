@@ -103,17 +103,9 @@ def test_maxima_are_a_linear_classifier_of_means_and_maxima(draw: Draw) -> None:
     assert added.max() <= limits[1] + 1e-6 * np.abs(rest).max()
 
 
-def test_two_fits_are_equal() -> None:
-    rng, y = np.random.default_rng(3), np.arange(80) % 2
-    X = rng.lognormal(size=(80, 6, 5))
-    X[y == 1, 0] *= 3
-    one, other = (BagClassifier().fit(X, y).predict_proba(X) for _ in range(2))
-    assert np.array_equal(one, other)
-
-
 def test_on_noise_there_is_the_constant_alone() -> None:
     on = 0
-    for seed in range(60):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_t(3, size=(40, 6, 8)), np.arange(40) % 4 == 0
         model = BagClassifier().fit(X, y)
@@ -121,8 +113,8 @@ def test_on_noise_there_is_the_constant_alone() -> None:
         if not model.weights_.any():
             np.testing.assert_allclose(model.decision_function(X), np.log(1 / 3))
             assert "no signal is found" in model.summary()
-    # At a chance of 0.05 more than 9 of 60 have probability 0.0006.
-    assert on <= 9
+    # At a chance of 0.05 more than 7 of 40 have probability 0.0007.
+    assert on <= 7
 
 
 def test_without_a_signal_top_tokens_say_so() -> None:

@@ -7,8 +7,6 @@ from sklearn.base import BaseEstimator
 from sparsetoken import (
     Attention,
     AttentionClassifier,
-    Elementwise,
-    ElementwiseAttentionClassifier,
     Pooled,
     PooledLinearClassifier,
     Readout,
@@ -49,41 +47,6 @@ def _errors(
 
 def _agrees(errors: np.ndarray, expected: float) -> bool:
     return bool(abs(errors.mean() - expected) < 3 * errors.std(ddof=1) / np.sqrt(len(errors)))
-
-
-@pytest.mark.parametrize(
-    ("problem", "beta", "alpha0", "alpha1"), [(SHORT, 2.0, 3.0, 3.0), (RARE, 1.5, 4.0, 3.0)]
-)
-def test_four_stages(
-    problem: SparseTokenProblem, beta: float, alpha0: float, alpha1: float
-) -> None:
-    steps = TwoSteps(alpha0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=beta)
-    model = AttentionClassifier(
-        "four_stage",
-        temperature=beta,
-        split=alpha0 / (alpha0 + alpha1),
-        ridge=0.1,
-        step_sizes=(1.0, 1.0, 4.0),
-        standardize=False,
-    )
-    expected = predict(problem, Attention(steps), Readout(ridge=0.1, alpha1=alpha1)).test_error
-    assert _agrees(_errors(model, problem, alpha0 + alpha1), expected)
-
-
-def test_four_stages_of_elementwise_attention() -> None:
-    steps = TwoSteps(3.0, eta_w=1.0, eta_b=1.0, eta_q=4.0, beta=2.0)
-    model = ElementwiseAttentionClassifier(
-        "erf",
-        "four_stage",
-        temperature=2.0,
-        split=0.5,
-        ridge=0.1,
-        step_sizes=(1.0, 1.0, 4.0),
-        standardize=False,
-    )
-    readout = Readout(ridge=0.1, alpha1=3.0)
-    expected = predict(SHORT, Elementwise(steps, activation="erf"), readout).test_error
-    assert _agrees(_errors(model, SHORT, 6.0), expected)
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import kurtosis, norm, rankdata
-from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
 from sparsetoken import AttentionClassifier, BagClassifier, PooledLinearClassifier
 from sparsetoken.bags import Bags, as_bags
@@ -37,11 +35,6 @@ def _lognormal_bags(n: int, seed: int, shift: float = 4.0) -> tuple[np.ndarray, 
     y, Z = np.arange(n) % 2, rng.standard_normal((n, 10, 30))
     Z[y == 1, 0] += shift * direction / np.linalg.norm(direction)
     return np.exp(Z), y
-
-
-@pytest.mark.parametrize("estimator", [TokenNormalScores(), TokenNormalScores(-3.0)], ids=str)
-def test_scikit_learn_finds_nothing_wrong(estimator: BaseEstimator) -> None:
-    check_estimator(estimator, on_skip=None)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -159,11 +152,14 @@ def test_members_take_scores_where_tokens_have_heavy_tails() -> None:
     assert model.normal_scores_.columns_.tolist() == list(range(30))
     normal = [i for i, name in enumerate(model.member_names_) if "normal" in name]
     assert model.weights_[normal].sum() > 0.9
-    plain = AttentionClassifier(random_state=0).fit(X, y)
+    plain = AttentionClassifier().fit(X, y)
     # The errors are about .08 and .35; 500 bags tell them to .02.
     assert model.score(test, truth) > plain.score(test, truth) + 0.15
     top = np.array([tokens[0] for tokens in model.top_tokens(test[truth == 1])])
     assert np.mean(top == 0) > 0.8
+    assert model.orders_normal_scores_
+    chances = np.stack(model.predict_token_proba(test)) > 0.5
+    assert chances[truth == 1, 0].mean() > 0.6 > 0.1 > chances[truth == 0].mean()
 
 
 def test_members_take_tokens_where_their_size_matters() -> None:

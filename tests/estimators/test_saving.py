@@ -1,24 +1,28 @@
 """Saved models: what comes back, and what is never loaded."""
 
-import contextlib
+import json
 import pickle
+import struct
+import zipfile
+import zlib
 
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
+from hostile_files import PLAIN, damaged, little_memory, npy
 from sparsetoken import estimators
-from sparsetoken.estimators import BagPooling, PooledLinearClassifier
-from sparsetoken.estimators.base import BaseBagClassifier
+from sparsetoken.estimators import BagPooling, PooledLinearClassifier, TokenTransformer
 from sparsetoken.estimators.saving import load, save
 from sparsetoken.validation import InvalidInput
 
-CLASSIFIERS = [
-    kind
-    for kind in (getattr(estimators, name) for name in estimators.__all__)
-    if isinstance(kind, type) and issubclass(kind, BaseBagClassifier)
-]
+KINDS = [getattr(estimators, name) for name in estimators.__all__]
+EVERY = [kind() for kind in KINDS if not issubclass(kind, Warning) and kind != TokenTransformer]
+EVERY += [TokenTransformer(StandardScaler()), TokenTransformer(PCA(whiten=True))]
 
 
 @pytest.fixture(scope="module")
@@ -26,21 +30,28 @@ def bags():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 4, 3))
     X[1::2, 1, 0] += 5
-    return X, np.where(np.arange(40) % 2, "yes", "no")
+    return X, np.arange(40) % 2
 
 
 @pytest.mark.parametrize("ending", ["skops", "model", "joblib"])
-@pytest.mark.parametrize("kind", CLASSIFIERS)
-def test_what_was_saved_comes_back(kind, ending, bags, tmp_path):
+@pytest.mark.parametrize("model", EVERY, ids=str)
+def test_what_was_saved_comes_back(model, ending, bags, tmp_path):
     X, y = bags
-    fitted = kind().fit(X, y)
+    fitted = clone(model).fit(X, y)
     path = tmp_path / f"m.{ending}"
     save(fitted, path)
     found = load(path, trust_pickle=ending == "joblib")
-    assert type(found) is kind
-    assert found.get_params() == fitted.get_params()
-    np.testing.assert_array_equal(found.decision_function(X), fitted.decision_function(X))
-    np.testing.assert_array_equal(found.predict(X), fitted.predict(X))
+    assert type(found) is type(model)
+    assert repr(found.get_params()) == repr(fitted.get_params())
+    asked = "decision_function predict predict_token_proba attention_weights contributions"
+    for name in [name for name in asked.split() if hasattr(model, name)]:
+        np.testing.assert_array_equal(getattr(found, name)(X), getattr(fitted, name)(X))
+    if hasattr(model, "transform"):
+        np.testing.assert_array_equal(*(tokens_of(one.transform(X)) for one in (found, fitted)))
+
+
+def tokens_of(found):
+    return getattr(found, "tokens", found)
 
 
 class Harmful:
@@ -74,15 +85,112 @@ class Strange:
     pass
 
 
-@pytest.mark.parametrize("place", range(0, 3000, 97))
-def test_damaged_files_are_one_message(place, bags, tmp_path):
-    path = tmp_path / "m.skops"
-    save(PooledLinearClassifier().fit(*bags), path)
-    whole = bytearray(path.read_bytes())
-    whole[place % len(whole)] ^= 0x55
-    path.write_bytes(whole)
-    with contextlib.suppress(InvalidInput):
-        assert isinstance(load(path), PooledLinearClassifier)  # the byte was of no use
+@pytest.fixture(scope="module")
+def members(bags, tmp_path_factory):
+    """The members of the zip file of a saved model."""
+    path = tmp_path_factory.mktemp("models") / "m.skops"
+    X, y = bags
+    save(PooledLinearClassifier().fit(X, np.where(y, "yes", "no")), path)
+    with zipfile.ZipFile(path) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def _write(path, members, method=zipfile.ZIP_DEFLATED):
+    with zipfile.ZipFile(path, "w", method) as packed:
+        for name, content in members.items():
+            packed.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_damaged_file_is_refused_or_read_as_it_was(method, members, bags, tmp_path):
+    path = _write(tmp_path / "m.skops", members, method)
+    whole, refusals = load(path).decision_function(bags[0]), 0
+    for content in damaged(path.read_bytes()):
+        path.write_bytes(content)
+        try:
+            with little_memory():
+                found = load(path)
+        except InvalidInput:
+            refusals += 1
+        else:
+            np.testing.assert_array_equal(found.decision_function(bags[0]), whole)
+    assert refusals > 20
+
+
+def _first(members):
+    """Return the name of an array of a model."""
+    return next(name for name in members if name.endswith(".npy"))
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"", "MODEL must be"),
+        (b"hello", "pickled"),
+        (npy("((((\n"), "TokenError"),
+        (npy(PLAIN % f"({2**70},)"), "OverflowError"),
+    ],
+)
+def test_hostile_arrays_are_refused(content, word, members, tmp_path):
+    path = _write(tmp_path / "m.skops", {**members, _first(members): content})
+    with little_memory(), pytest.raises(InvalidInput, match=word):
+        load(path)
+
+
+def test_classes_that_are_no_unicode_are_refused(members, tmp_path):
+    name = next(name for name, content in members.items() if b"'<U" in content)
+    changed = members[name][:-4] + (0x110000).to_bytes(4, "little")
+    path = _write(tmp_path / "m.skops", {**members, name: changed})
+    with pytest.raises(InvalidInput, match="0x110000"):
+        load(path)
+
+
+@pytest.mark.parametrize("schema", [None, b"", b"[]", b"3", b"{}", b"[" * 100000])
+def test_hostile_schemas_are_refused(schema, members, tmp_path):
+    others = {name: content for name, content in members.items() if name != "schema.json"}
+    schemas = {} if schema is None else {"schema.json": schema}
+    with pytest.raises(InvalidInput, match="MODEL must be"):
+        load(_write(tmp_path / "m.skops", {**others, **schemas}))
+
+
+ZEROS = npy(PLAIN % "(1000000,)", bytes(8_000_000))
+
+
+def _large(members):
+    return {**members, _first(members): ZEROS}
+
+
+def _long(members):
+    """A schema of 1 MB would become 32 MB of objects."""
+    return {**members, "schema.json": b"[" + b"[]," * 330_000 + b"[]]"}
+
+
+def _repeated(members):
+    """An array is read each time that the schema names it, in any spelling."""
+    name, schema = _first(members), json.loads(members["schema.json"])
+    schema["more"] = [name] * 20
+    spelt = json.dumps(schema).replace(f'"{name}"', f'"\\u{ord(name[0]):04x}{name[1:]}"')
+    return {**members, name: ZEROS[:1_000_000], "schema.json": spelt}
+
+
+@pytest.mark.parametrize("change", [_large, _long, _repeated])
+def test_what_would_fill_the_memory_is_not_unpacked(change, members, tmp_path, monkeypatch):
+    path = _write(tmp_path / "m.skops", change(members))
+    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 14_000_000)
+    with little_memory(4e6), pytest.raises(InvalidInput, match="unpacks to at most"):
+        load(path)
+
+
+def test_a_member_holds_no_more_than_it_declares(members, tmp_path):
+    content = npy(PLAIN % "(1000,)", bytes(8_000_000))
+    path = _write(tmp_path / "m.skops", {**members, _first(members): content})
+    head, size, tail = path.read_bytes().rpartition(struct.pack("<I", len(content)))
+    assert size
+    declared, crc = struct.pack("<I", 100), struct.pack("<I", zlib.crc32(content[:100]))
+    path.write_bytes(head[:-8] + crc + head[-4:] + declared + tail)  # in the directory
+    with little_memory(4e6), pytest.raises(InvalidInput, match="EOF"):
+        load(path)
 
 
 def test_a_missing_file(tmp_path):

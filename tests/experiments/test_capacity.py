@@ -51,4 +51,4 @@ def test_every_place_draws_sets_of_its_own(run):
 def test_the_words_say_how_separability_is_decided(run, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, run[0])
     assert "Gordan" in words["Setting"]
-    assert "linear programming where neither is found" in words["Setting"]
+    assert "linear programming decides where neither is found" in words["Setting"]

@@ -23,11 +23,11 @@ def rows(rows_of, sizes):
 
 def test_from_work_to_words(rows, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, rows)
-    assert "d = 40, 80, with trials" in words["Setting"]
+    assert "d = 40, 80, with the number of trials" in words["Setting"]
     assert "training loss: c/d with c =" in words["Found"]
     comparisons = EXPERIMENT.compared(sizes, rows)
     assert [c.quantity for c in comparisons] == list(QUANTITIES)
-    assert all("d = 40, 80, carried to infinity" in c.where for c in comparisons)
+    assert all("d = 40, 80, extrapolated to infinity" in c.where for c in comparisons)
     # At d = 1000 there are 40 and 6 trials, elsewhere as many more as d is smaller.
     assert {(row.quantity, row.trials) for row in rows.where("simulated")} == {
         ("cosine", 1000),
@@ -58,8 +58,8 @@ def test_the_law_that_made_the_rows_has_the_smaller_misfit(power):
     [
         (-5.0, (1.0, 9.0), "For the cosine c is not 0, and c/d fits better."),
         (5.0, (9.0, 1.0), "c/√d fits better"),
-        (5.0, (0.6, 0.3), "too close to tell the two laws apart"),
-        (1.9, (4.0, 2.0), "misfit decides nothing"),
+        (5.0, (0.6, 0.3), "too close to distinguish the two laws"),
+        (1.9, (4.0, 2.0), "misfit is inconclusive"),
     ],
 )
 def test_the_text_names_the_law_that_the_fits_resolve(sizes, c, misfits, said):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from command_line import invoke
+from hostile_files import MEMBERS, write_npz
 from sparsetoken.experiments import EXPERIMENTS, forecasts
 from sparsetoken.experiments.core.bag_sets import BagSet, Drawn, LeftOut, read_sets
 from sparsetoken.experiments.core.claims import FAILS, HOLDS, NOT_CONVERGED
@@ -92,11 +93,11 @@ def test_given_sets_are_shown_and_not_judged(said_of, sizes):
     words = said_of(EXPERIMENT, sizes, rows)
     assert "mine$_a|b (60)" in words["Found"]
     assert "broken.npz (It is <no> *archive*)." in words["Found"]
-    assert "Of 8 intervals for sets that were given, 0% hold" in words["Found"]
+    assert "Of 8 intervals for user-provided sets, 0% contain" in words["Found"]
     gaps = "over constructed sets is 0.000 for pooling and 0.000 for attention, and over given"
     assert gaps in words["Question: forecast-errors"]
     alone = said_of(EXPERIMENT, sizes, _made())["Found"]
-    assert "Left out" not in alone
+    assert "Skipped" not in alone
     assert "were given" not in alone
 
 
@@ -209,8 +210,28 @@ def test_a_folder_is_read(folder):
 def test_what_is_left_out_is_told(folder, tmp_path):
     more = ("--profile", "none", "--out", tmp_path / "out")
     found = invoke("reproduce", "forecasts", "--bags", folder, *more)
-    assert "Left out: broken.npz" in found.stderr
-    assert "Left out: single.npz" in found.stderr
+    assert "Skipped: broken.npz" in found.stderr
+    assert "Skipped: single.npz" in found.stderr
+
+
+def test_hostile_files_are_left_out(folder):
+    for number, (members, _) in enumerate(MEMBERS.values()):
+        write_npz(folder / f"{number}\"'.npz", **members)  # a name that messages write otherwise
+    found = read_sets(folder)
+    assert [one.name for one in found if isinstance(one, BagSet)] == ["good.npz"]
+    left_out = [one for one in found if isinstance(one, LeftOut)]
+    assert len(left_out) == len(MEMBERS) + 2
+    assert not any(str(folder) in one.reason for one in left_out)
+
+
+def test_names_that_are_no_text_can_be_written(folder):
+    try:
+        (folder / "\udcff.npz").write_text("junk")
+    except OSError:
+        pytest.skip("this file system takes texts alone")
+    *_, last = read_sets(folder)
+    assert last.set == "\\udcff.npz"
+    last.reason.encode()
 
 
 def test_another_place_of_the_folder_changes_no_key(folder):

@@ -98,5 +98,5 @@ def test_words_and_figure(rows, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, rows)
     best = min(rows.where("theory", "test_error", **FAST), key=lambda row: row.value)
     assert f"{best.value:.4f}, {best['step']} " in words["Found"]
-    assert "of the gap), the floor under every learner" in words["Found"]
+    assert "of the gap), the Bayes-optimal learner" in words["Found"]
     assert "d = 100 (5 trials)" in words["Setting"]

@@ -138,5 +138,5 @@ def test_words_and_figure(rows, sizes, said_of):
         assert f"{value:.4f}" in words[f"Question: {part}"]
     assert f"{rows.one('floor').value:.4f}" in words["Found"]
     assert "d = 100, 4 trials" in words["Setting"]
-    assert "gated networks have those of two units" in words["Setting"]
-    assert "an upper bound of the least" in words["Found"]
+    assert "gated networks use those of two units" in words["Setting"]
+    assert "an upper bound on the minimum" in words["Found"]

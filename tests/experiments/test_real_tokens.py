@@ -24,7 +24,7 @@ def test_predictions_are_near_real_bags(rows, sizes, said_of):
     # Four trials of 500 bags are known to about 0.012; features are not quite Gaussian.
     assert max(EXPERIMENT.words(sizes, rows, found)["mean_gap"].values()) < 0.025
     words = said_of(EXPERIMENT, sizes, rows)
-    assert "one digit is a 9" in words["Setting"]
+    assert "contain one 9" in words["Setting"]
     assert "(digits, L = 50, attention)" in words["Found"]
 
 

@@ -50,7 +50,7 @@ def test_claims_figures_and_words(rows, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, rows)
     assert "L = 512" in words["Found"]
     pooled = rows.one("theory", "strength", curve="pooled", length=512)
-    assert f"{pooled.value:.0f} by pooling" in words["Found"]
+    assert f"{pooled.value:.0f} for pooling" in words["Found"]
     assert "k = 1" in words["Setting"]
 
 

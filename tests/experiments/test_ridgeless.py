@@ -33,7 +33,7 @@ def test_every_claim_has_comparisons_and_computed_ones_hold(rows, sizes):
 
 def test_words_and_figures(rows, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, rows)
-    assert "largest margin" in words["Found"]
+    assert "max-margin" in words["Found"]
     assert "40 weights" in words["Setting"]
 
 

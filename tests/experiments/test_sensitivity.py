@@ -42,7 +42,7 @@ def test_from_work_to_figures(rows, sizes, said_of):
     comparisons = EXPERIMENT.compared(sizes, rows)
     assert {c.claim for c in comparisons} == {c.name for c in EXPERIMENT.claims}
     words = said_of(EXPERIMENT, sizes, rows)
-    assert "best share" in words["Found"]
+    assert "best fraction" in words["Found"]
     assert "d = 80, 4 trials" in words["Setting"]
 
 

@@ -1,4 +1,4 @@
-"""Likelihood pooling: its objective, its gradient, tokens of either class.
+"""Likelihood pooling: its objective, its gradient, its distance from the floor.
 
 Equations: likelihood-pooling.
 """
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sparsetoken import AttentionClassifier, PooledLinearClassifier, SparseTokenProblem
+from sparsetoken import AttentionClassifier, SparseTokenProblem
 from sparsetoken.bags import as_bags
 from sparsetoken.bags.segments import segment_log_mean_exp
 from sparsetoken.fitting.likelihood import LikelihoodProblem
@@ -119,52 +119,6 @@ def test_a_finished_function_is_not_evaluated_again() -> None:
     assert counts[1] > 2 * counts[0]
 
 
-def test_scores_are_log_mean_exp_of_token_scores() -> None:
-    bags, y = drawn(5, 60, 3, 4.0)
-    model = AttentionClassifier("likelihood", random_state=0).fit(bags, y)
-    c = model.likelihood_[0]
-    assert c > 0
-    np.testing.assert_allclose(model.coef_, c * model.query_, rtol=1e-12)
-    # The offset of token scores is in the intercept as well, times the slope.
-    slow = [c * (logsumexp(u) - np.log(len(u))) for u in model.token_scores(bags)]
-    expected = slow + model.intercept_[0] - c * model.query_offset_[0]
-    np.testing.assert_allclose(model.decision_function(bags), expected, atol=1e-10)
-
-
-@pytest.mark.parametrize("holder", ["second", "first"])
-def test_either_class_may_hold_the_tokens(holder: str) -> None:
-    bags, y = drawn(6, 200, 10, 4.0)
-    test, y_test = drawn(7, 400, 10, 4.0)
-    if holder == "first":
-        y, y_test = 1 - y, 1 - y_test
-    model = AttentionClassifier("likelihood", random_state=0).fit(bags, y)
-    assert model.query_kind_[0] == "likelihood"
-    assert (model.likelihood_[0] > 0) == (holder == "second")
-    assert (model.evidence_[0] > 0) == (holder == "second")
-    pooled = PooledLinearClassifier().fit(bags, y).score(test, y_test)
-    assert model.score(test, y_test) > pooled + 0.05  # .95 and .80 here, with errors of .015
-    holders = [
-        bag for bag, label in zip(test, y_test, strict=True) if label == (holder == "second")
-    ]
-    top = np.array([one[0] for one in model.top_tokens(holders)])
-    assert (top == 0).mean() > 0.9
-
-
-def test_on_model_data_it_is_near_the_best_that_bags_allow() -> None:
-    """With few bags it is ahead of attention, whose query and readout are learned apart."""
-    problem = SparseTokenProblem(length=20, informative=1, strength=5.0)
-    errors = {"likelihood": [], "cross_fit": []}
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        xi = rng.standard_normal(100)
-        X, y = problem.sample(1150, xi / np.linalg.norm(xi), rng, np.dtype(np.float32))
-        for training, found in errors.items():
-            model = AttentionClassifier(training, random_state=seed).fit(X[:150], y[:150])
-            found.append(1 - model.score(X[150:], y[150:]))
-    # Means of three here: 0.032 and 0.050; the standard error of the difference is 0.005.
-    assert np.mean(errors["likelihood"]) < np.mean(errors["cross_fit"]) - 0.005
-
-
 def test_many_bags_per_dimension_come_near_the_floor() -> None:
     """With 12 bags per dimension the best ridge is not the weakest one."""
     problem = SparseTokenProblem(length=10, informative=3, strength=2.0)
@@ -174,7 +128,7 @@ def test_many_bags_per_dimension_come_near_the_floor() -> None:
         rng = np.random.default_rng(seed)
         xi = rng.standard_normal(25) / 5
         X, y = problem.sample(300 + 2000, xi / np.linalg.norm(xi), rng)
-        model = AttentionClassifier("likelihood", random_state=seed).fit(X[:300], y[:300])
+        model = AttentionClassifier(random_state=seed).fit(X[:300], y[:300])
         errors.append(1 - model.score(X[300:], y[300:]))
     # 0.116 here, the floor is 0.113 and the standard error 0.003; the weakest ridge has 0.125.
     assert floor - 0.009 < np.mean(errors) < floor + 0.009

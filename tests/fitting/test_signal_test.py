@@ -5,19 +5,25 @@ Equations: signal-test.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 from sklearn.linear_model import Ridge
 
-from sparsetoken import AttentionClassifier
 from sparsetoken.bags import as_bags
 from sparsetoken.fitting import signal_test
 from sparsetoken.fitting.features import BagFeatures
 from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.signal_test import SHARPNESSES, either_pvalue, signal_pvalue
+from sparsetoken.fitting.signal_test import (
+    FOLDS,
+    SHARPNESS,
+    SIDES,
+    STEPS,
+    signal_pvalue,
+)
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import Task
 from sparsetoken.losses import get_loss
@@ -34,35 +40,47 @@ def ragged(seed: int, n: int, d: int) -> list[np.ndarray]:
     return [rng.standard_t(4, (rng.integers(2, 9), d)) for _ in range(n)]
 
 
-def test_statistics_are_those_of_a_loop_over_bags() -> None:
-    n, d, rng = 12, 3, np.random.default_rng(0)
-    bags, weight = ragged(0, n, d), rng.uniform(0.5, 2, n)
-    y = np.arange(n) % 2
-    task = task_of(bags, y, weight)
-    share, scaling = weight / weight.sum(), task.features.standardization
-    orders = np.stack([rng.permutation(2.0 * y - 1) for _ in range(4)])
-    orders -= (orders @ share)[:, None]
+def slow_statistics(task: Task, orders: np.ndarray) -> np.ndarray:
+    """Return the statistics of tokens by a loop over orders, sides, steps and bags."""
+    share, scaling, bags = task.samples.share, task.features.standardization, task.bags
     z = [(bag - scaling.mean) / scaling.scale for bag in bags]
-    means = np.stack([one.mean(axis=0) for one in z])
-    means -= share @ means
-    slow = np.empty((4, len(SHARPNESSES)))
-    for row, t in zip(slow, orders, strict=True):
-        w = (share * t) @ means
-        u = [one @ (w - share[i] * t[i] * means[i]) for i, one in enumerate(z)]
-        # What a constant token adds to its own bag drops out only if tokens are centred alike.
-        centre = np.concatenate(bags).mean(axis=0)
-        moved = (centre - scaling.mean) / scaling.scale
-        u = [u[i] + share[i] * t[i] * (moved @ means[i]) for i in range(n)]
-        spread = np.concatenate(u).std()
-        for place, k in enumerate(SHARPNESSES):
-            m = [
-                one.mean() if k == 0 else logsumexp(k * one, b=1 / len(one)) / k
-                for one in (part / spread for part in u)
-            ]
-            row[place] = np.cov(t, m, aweights=share)[0, 1] / math.sqrt(
-                np.cov(t, aweights=share) * np.cov(m, aweights=share)
-            )
-    np.testing.assert_allclose(signal_test._statistics(task, orders), slow, atol=1e-12)
+    centre = share @ np.stack([bag.mean(axis=0) for bag in z])
+    z = [bag - centre for bag in z]
+    n = len(z)
+    fold = np.random.RandomState(1).permutation(n) % FOLDS
+    tokens = [bags.sizes[fold == f].sum() for f in range(FOLDS)]
+    first = [bag for bag, f in zip(z, fold, strict=True) if f == np.argmax(tokens)]
+    found = np.empty((len(orders), STEPS + 1, 2, len(SIDES)))
+    for p, t in enumerate(orders):
+        for j, side in enumerate(SIDES):
+            averages = np.stack([bag.mean(axis=0) for bag in z])
+            for step in range(STEPS + 1):
+                parts = (share * t)[:, None] * (averages - share @ averages)
+                w = [parts[fold != f].sum(axis=0) for f in range(FOLDS)]
+                spread = (np.concatenate(first) @ w[np.argmax(tokens)]).std()
+                k = side * SHARPNESS / spread
+                u = [k * bag @ w[f] for bag, f in zip(z, fold, strict=True)]
+                lse = [logsumexp(one, b=1 / len(one)) for one in u]
+                for i, m in enumerate(([one.mean() for one in u], lse)):
+                    found[p, step, i, j] = side * correlation(t, m, share)
+                averages = np.stack([softmax(u[i]) @ z[i] for i in range(n)])
+    return found[:, [0, STEPS]].reshape(len(orders), -1)
+
+
+def correlation(a: np.ndarray, b: list[float], share: np.ndarray) -> float:
+    a, b = a - share @ a, b - share @ b
+    return float(share @ (a * b) / math.sqrt((share @ a**2) * (share @ b**2)))
+
+
+def test_statistics_are_those_of_a_loop_over_bags() -> None:
+    n, rng = 24, np.random.default_rng(0)
+    y, bags = np.arange(n) % 2, ragged(0, n, 3)
+    task = task_of([bag + 100 for bag in bags], y, rng.uniform(0.5, 2, len(y)))
+    orders = np.stack([rng.permutation(2.0 * y - 1) for _ in range(4)])
+    orders -= (orders @ task.samples.share)[:, None]
+    found = signal_test._token_statistics(task, orders)
+    # Rounding of values 100 deviations from 0, after three rounds of exponentials.
+    np.testing.assert_allclose(found, slow_statistics(task, orders), atol=1e-10)
 
 
 @pytest.mark.parametrize("columns", [3, 30])  # fewer and more than samples
@@ -90,7 +108,7 @@ def test_left_out_predictions_are_those_of_fits_without_the_sample(columns: int)
 
 @pytest.mark.parametrize("law", ["heavy tails", "few directions"])
 def test_the_level_is_that_of_an_exact_test(law: str) -> None:
-    draws, rng = 300, np.random.default_rng(0)
+    draws, rng = 200, np.random.default_rng(0)
     pvalues = np.empty(draws)
     for i in range(draws):
         X = rng.standard_t(2, (20, 3, 4))
@@ -115,35 +133,70 @@ def test_tokens_of_either_class_are_found(sign: int) -> None:
         assert signal_pvalue([task_of(X, y)]) <= 0.02
 
 
-def test_attention_is_on_where_mean_pooling_tells_something_too() -> None:
-    """With 5 of 10 tokens pooling is good, and attention better by less than the test can see."""
-    on, clear = 0, 0
+def test_parts_of_the_orders_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = np.random.default_rng(0).standard_normal((40, 5, 4)), np.arange(40) % 2
+    task = task_of(X, y)
+    whole, sides = signal_test._all_statistics(task)
+    assert sides.tolist() == [0, 0, *(1, -1) * 4]
+    monkeypatch.setattr(signal_test, "VALUES", 4000)  # eight parts, one block for each fold
+    parts, _ = signal_test._all_statistics(task)
+    np.testing.assert_allclose(parts, whole, atol=1e-12)
+
+
+def test_blocks_are_whole_bags_of_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
+    bags, fold = as_bags(ragged(0, 60, 5)), np.arange(60) % FOLDS
+    monkeypatch.setattr(signal_test, "VALUES", 400)  # ten tokens
+    blocks = signal_test._blocks(bags, fold, 10)
+    assert len(blocks) > FOLDS
+    assert sorted(np.concatenate([rows for _, rows in blocks])) == list(range(60))
+    tokens = [bags.sizes[rows].sum() for _, rows in blocks]
+    assert tokens == sorted(tokens, reverse=True)
+    assert tokens[0] < 10 + bags.sizes.max()
+    assert all((fold[rows] == f).all() for f, rows in blocks)
+
+
+@pytest.mark.parametrize("budget", [1e12, 0.0])
+def test_big_bags_are_tested_all_of_them(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All bags of many tokens count; without time for their tokens the pooled features tell."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 100, 4)), np.arange(40) % 2
+    X[y == 1] += 0.3
+    monkeypatch.setattr(signal_test, "WORK", budget)
+    monkeypatch.setattr(signal_test, "VALUES", 20_000)  # one bag at a time, and half the orders
+    assert signal_pvalue([task_of(X, y)]) == 1 / 200
+
+
+def test_tokens_are_scored_for_as_long_as_some_seconds() -> None:
+    assert signal_test._work(4_000, 200) < signal_test.WORK / 20
+    assert signal_test._work(2_000_000, 1024) > signal_test.WORK
+
+
+def test_one_token_of_twenty_is_found_among_few_bags() -> None:
+    """The query of the mean tokens alone finds it in two thirds of such draws."""
+    found = 0
     for seed in range(5):
         rng = np.random.default_rng(seed)
-        X, y = rng.standard_normal((150, 10, 50)), np.arange(150) % 2
-        X[y == 1, :5, 0] += 1.4
-        model = AttentionClassifier("likelihood", random_state=seed).fit(X, y)
-        on += model.sharpness_[0] > 0
-        clear += model.attention_pvalue_[0] < 0.05
-    assert on >= 4 > clear
+        X, y = rng.standard_normal((90, 20, 200)), np.arange(90) % 2
+        X[y == 1, 0, 0] += 5
+        found += signal_pvalue([task_of(X, y)]) < 0.05
+    assert found >= 4
 
 
-def test_many_tokens_are_tested_on_some_of_the_bags(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((200, 5, 4)), np.arange(200) % 2
-    X[y == 1, 0, 0] += 5
-    every = signal_test._statistics(task_of(X, y), signal_test._orders(task_of(X, y)))
-    monkeypatch.setattr(signal_test, "WIDTH", 5000)  # several parts give the same
-    task = task_of(X, y)
-    assert signal_test._parts(task, 200) == 40
-    assert signal_pvalue([task]) == 1 / 200
-    monkeypatch.setattr(signal_test, "VALUES", 2000)
-    assert len(signal_test._some(task).bags) == 99
-    assert signal_pvalue([task]) == 1 / 200
-    assert every.shape == (200, len(SHARPNESSES))
+def test_weights_of_classes_make_no_signal() -> None:
+    """They know the labels, of which three in twenty are positive."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((40, 4, 3)), (np.arange(40) < 6).astype(int)
+        balanced = np.where(y, 1 / 0.15, 1 / 0.85)
+        samples = Samples(2.0 * y - 1, balanced, balanced)
+        found += signal_pvalue([dataclasses.replace(task_of(X, y), samples=samples)]) < 0.05
+    assert found <= 9  # the binomial of 60 and .05 exceeds it with probability .0002
 
 
-def test_two_tests_of_one_hypothesis() -> None:
-    assert either_pvalue(0.01, 0.3) == 0.02
-    assert either_pvalue(0.9, 0.6) == 1
-    assert either_pvalue(np.nan, 0.3) == 0.3
+def test_a_weight_of_two_is_two_bags() -> None:
+    rng, n = np.random.default_rng(1), 20
+    X, y, weight = rng.standard_normal((n, 3, 4)), np.arange(n) % 2, np.arange(n) % 3 + 1.0
+    X[y == 1] += 0.3
+    rows = np.repeat(np.arange(n), weight.astype(int))
+    assert signal_pvalue([task_of(X, y, weight)]) == signal_pvalue([task_of(X[rows], y[rows])])

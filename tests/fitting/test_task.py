@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import as_bags
 from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.fitting.linear_fit import choose_ridge
 from sparsetoken.fitting.queries import tied
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.standardization import Standardization
@@ -55,13 +55,14 @@ def test_weights_act_on_the_features_given() -> None:
     scales = one.scales(F)
     least = 1 / np.sqrt(10)  # of the mean of ten independent tokens
     np.testing.assert_allclose(scales, np.maximum(F.std(axis=0), least), rtol=1e-12)
-    plain = dataclasses.replace(one, rescale=False)
-    near, other = one.fit_near(F, 0.1), plain.fit_near(F / scales, 0.1)
-    np.testing.assert_allclose(near.w, other.w / scales, rtol=1e-9)
-    np.testing.assert_array_equal(near.left_out, other.left_out)
-    everything = [np.ones(60, dtype=bool)]
-    direction = one.fit_near(F, one.mean_fit.ridge).w
-    np.testing.assert_allclose(tied(one, everything)[:, 0], direction, rtol=1e-6)
+    slow = choose_ridge(F / scales, one.samples, one.loss, 0.1)
+    given = dataclasses.replace(one, ridge=0.1).mean_fit
+    np.testing.assert_allclose(given.w, slow.w / scales, rtol=1e-9)
+    np.testing.assert_array_equal(given.left_out, slow.left_out)
+    direction = tied(one, [np.ones(60, dtype=bool)])[:, 0]
+    slow = choose_ridge(F / scales, one.samples, one.loss, one.mean_fit.ridge)
+    # The searched fits end at a relative gradient of 1e-5.
+    np.testing.assert_allclose(direction, slow.w / scales, rtol=1e-4, atol=1e-6)
 
 
 def test_columns_that_hardly_differ_between_bags_are_not_blown_up() -> None:
@@ -70,16 +71,3 @@ def test_columns_that_hardly_differ_between_bags_are_not_blown_up() -> None:
     one = task(X, y)
     assert one.rescaled
     assert one.scales(one.features.means).min() == pytest.approx(1 / np.sqrt(10))
-
-
-def test_attention_falls_back_to_the_pooled_classifier() -> None:
-    """Its own candidate of mean pooling is the very classifier that forecasts are made of."""
-    X, y = drawn(1, 3.0)
-    attention = AttentionClassifier("tied", random_state=0).fit(X, y)
-    assert attention.sharpness_[0] == 0
-    pooled = PooledLinearClassifier().fit(X, y)
-    # Attention sums products by weights, pooling takes their mean: both round.
-    np.testing.assert_allclose(
-        attention.decision_function(X), pooled.decision_function(X), atol=1e-12
-    )
-    assert attention.ridge_ == pooled.ridge_

@@ -28,7 +28,7 @@ def test_numbers_and_text_of_a_clear_signal(clear):
     assert values["recommended"] == "attention"
     assert [point["n"] for point in values["forecast"]["curves"]["pooled"]] == [80, 160, 320]
     shown = str(clear)
-    for words in ("80 bags (40 of class with)", "forecast test errors", "Take BagClassifier"):
+    for words in ("80 bags (40 of class with)", "forecast test errors", "Use BagClassifier"):
         assert words in shown
 
 

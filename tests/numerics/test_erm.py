@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC
 
 from sparsetoken.losses import get_loss
@@ -164,7 +164,7 @@ def test_features_without_information_leave_only_the_bias():
 @pytest.mark.parametrize(
     ("F", "y", "ridge", "word"),
     [
-        (np.ones((3, 2)), np.array([1, -1, 0]), 0.1, "labels"),
+        (np.ones((3, 2)), np.array([1, -1, np.nan]), 0.1, "labels"),
         (np.ones((3, 2)), np.array([1, -1]), 0.1, "labels"),
         (np.ones(3), np.array([1, -1, 1]), 0.1, "features"),
         (np.full((2, 2), np.nan), np.array([1, -1]), 0.1, "features"),
@@ -174,6 +174,20 @@ def test_features_without_information_leave_only_the_bias():
 def test_bad_input(F, y, ridge, word):
     with pytest.raises(InvalidInput, match=word):
         fit_readout(F, y, get_loss("square"), ridge)
+
+
+def test_real_labels_are_for_the_square_loss():
+    F, _ = problem(60, 5)
+    y = 3 + np.random.default_rng(0).standard_normal(60)
+    fit, slow = fit_readout(F, y, get_loss("square"), 0.1), Ridge(alpha=0.1 * 60).fit(F, y)
+    np.testing.assert_allclose(fit.w, slow.coef_, atol=1e-8)
+    assert fit.b == pytest.approx(slow.intercept_, abs=1e-8)
+    for value in (0.0, 2.0):
+        fit = fit_readout(F, np.full(60, value), get_loss("square"), 0.1)
+        assert fit.converged
+        assert fit.b == pytest.approx(value, abs=1e-8)
+    with pytest.raises(InvalidInput, match="labels"):
+        fit_readout(F, y, get_loss("logistic"), 0.1)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, (60, 60), (61, 60), (30, 45)])

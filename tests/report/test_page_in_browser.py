@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from explorer.browsers import INSTALL, LAUNCH, chromium
+from explorer.browsers import INSTALL, chromium
 from sparsetoken.report import reproduce
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -17,14 +17,6 @@ DESK, PHONE = {"width": 1400, "height": 1000}, {"width": 390, "height": 844}
 def address(tmp_path_factory, fake_experiments):
     found = reproduce(["alignment", "made-up"], out=tmp_path_factory.mktemp("results"))
     return found.report.as_uri()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
-        yield found
-        found.close()
 
 
 @pytest.fixture(params=[DESK, PHONE], ids=["desk", "phone"])

@@ -365,7 +365,7 @@ def test_a_learning_curve_has_the_floor_below_it(curve, axes):
     curve.plot(ax=axes, floor=True)
     line, floor = axes.lines
     np.testing.assert_array_equal(line.get_ydata(), curve.test_error)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["best learner"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Bayes-optimal learner"]
     expected = [st.oracle.learning_error(PROBLEM, alpha).test_error for alpha in LOADS]
     # Fewer nodes than by default; what they change cannot be seen.
     np.testing.assert_allclose(floor.get_ydata(), expected, rtol=1e-3)
@@ -600,7 +600,7 @@ def test_floors_of_several_tables_are_named_once(curve, axes):
     curve.plot(ax=axes, label="one", floor=True)
     curve.plot(ax=axes, label="two", floor=True)
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["one", "best learner", "two"]
+    assert labels == ["one", "Bayes-optimal learner", "two"]
 
 
 def test_a_figure_of_its_own_has_the_style_and_plain_numbers(curve):

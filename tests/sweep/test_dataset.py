@@ -108,8 +108,8 @@ def test_large_seeds_go_to_netcdf(tmp_path, seed):
 def test_exports_that_are_refused(path, tmp_path):
     for target, words in [
         (tmp_path / "a.txt", r"\.csv, \.parquet, \.nc, \.zarr\.zip"),
-        (tmp_path / "no" / "a.csv", "folder that can be written"),
-        (path.rename(tmp_path / "s.csv"), "another file than the input"),
+        (tmp_path / "no" / "a.csv", "writable folder"),
+        (path.rename(tmp_path / "s.csv"), "a file other than the input"),
     ]:
         with pytest.raises(InvalidInput, match=words):
             check_export(target, tmp_path / "s.csv")

@@ -181,7 +181,7 @@ def test_a_sweep_without_choices_is_drawn():
 @pytest.mark.parametrize(
     ("axes", "plot", "words"),
     [
-        ([MODELS], {}, "axis of numbers"),
+        ([MODELS], {}, "numeric axis"),
         ([linear("strength", 1, 2, 50), LOADS], {"x": "alpha1"}, "at most 40"),
     ],
 )

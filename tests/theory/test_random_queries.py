@@ -193,7 +193,7 @@ def test_a_random_query_is_predicted_over_draws():
     found = st.predict(of, st.Attention(steps), st.Readout("square", 0.05, loads))
     assert found.converged
     assert (found.spread > 0.01).all()
-    assert "mean over draws of D0" in found.advice[0]
+    assert "mean over data sets D0" in found.advice[0]
     assert found.cosine[0] == st.align(of, steps).cosine
     assert st.align(of, steps).spread > 0.05
     assert st.capacity(of, st.Attention(steps)).status == "no_limit"
@@ -213,7 +213,7 @@ def test_a_small_spread_is_told_beside_the_limit():
     limit = st.predict(of, model, readout)
     (drawn,) = predict_over_draws(of, model, [readout])
     assert limit.converged
-    assert limit.advice == () or "mean over draws" not in limit.advice[-1]
+    assert limit.advice == () or "mean over" not in limit.advice[-1]
     assert limit.spread == pytest.approx(drawn.spread, rel=0.2)
     assert abs(limit.test_error - drawn.mean.test_error) < 0.3 * drawn.spread
 

@@ -1,24 +1,24 @@
 """Bags of embeddings: many short lists of tokens, each with one label.
 
 The forms are an array (n, L, d) with or without a mask, a list of arrays (L_i, d), and rows
-with bag ids (arrays, pandas). `read` reads files. Inside, `Bags` hold one flat array and offsets.
+with bag ids (arrays, pandas). `read` reads files, and `pack` lays those of large bags side by
+side. Inside, `Bags` hold one flat array and offsets.
 """
 
 from sparsetoken.bags.container import Bags, Padded
 from sparsetoken.bags.convert import as_bags
 from sparsetoken.bags.files import read
+from sparsetoken.bags.frames import from_frame, to_frame, write_parquet
 from sparsetoken.bags.labelled import LabelledBags, LeakWarning
 from sparsetoken.bags.long_form import (
     BagOrderWarning,
     IdentifiedBags,
     LongForm,
-    from_frame,
     from_long,
-    to_frame,
     to_long,
     token_order,
-    write_parquet,
 )
+from sparsetoken.bags.packed import pack
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "as_bags",
     "from_frame",
     "from_long",
+    "pack",
     "read",
     "separating_columns",
     "to_frame",

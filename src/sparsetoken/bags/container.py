@@ -11,7 +11,10 @@ from typing import Any, NamedTuple, SupportsIndex, overload
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from sparsetoken.bags.mapped import is_mapped, scratch
 from sparsetoken.validation import InvalidInput
+
+_CHUNK = 1 << 18  # values looked at together: they stay in the cache of the processor
 
 
 class Padded(NamedTuple):
@@ -42,7 +45,8 @@ class Bags:
 
     `as_bags` and `from_long` make them, and check the values. An int picks one bag as a view
     of shape (L_i, d); a slice, an array of ints or a boolean array picks several as new
-    `Bags`. Functions of scikit-learn that split data, such as ``cross_validate``, take them.
+    `Bags`: a slice as a view, else copied. Copies of tokens in a memory map are in a temporary
+    file. Functions of scikit-learn that split data, such as ``cross_validate``, take them.
 
     Parameters
     ----------
@@ -98,6 +102,15 @@ class Bags:
         """How many tokens each bag has."""
         return np.diff(self.offsets)
 
+    @functools.cached_property
+    def extremes(self) -> tuple[float, float]:
+        """The least and the largest value, found in one pass; NaN if a value is NaN."""
+        step = max(1, _CHUNK // max(1, self.dimension))
+        parts = (self.tokens[a : a + step] for a in range(0, len(self.tokens), step))
+        found = [(float(part.min()), float(part.max())) for part in parts]
+        least, most = np.reshape(found, (-1, 2)).T
+        return float(least.min(initial=np.inf)), float(most.max(initial=-np.inf))
+
     @property
     def common_size(self) -> int | None:
         """The size that all bags have, or None if sizes differ or there is no bag."""
@@ -145,6 +158,11 @@ class Bags:
     def _gather(self, picked: np.ndarray) -> Bags:
         sizes = self.sizes[picked]
         offsets = offsets_of(sizes)
+        if is_mapped(self.tokens):
+            tokens = scratch((int(offsets[-1]), self.dimension), self.dtype)
+            for start, bag in zip(offsets.tolist(), picked.tolist(), strict=False):
+                tokens[start : start + len(self[bag])] = self[bag]
+            return Bags(tokens, offsets)
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[picked] - offsets[:-1], sizes)
         return Bags(self.tokens.take(rows, axis=0), offsets)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
-from scipy.sparse import issparse
+import scipy
+from jaxtyping import Bool, Float
 
 from sparsetoken.bags.container import Bags, offsets_of
 from sparsetoken.validation import InvalidInput, integer
@@ -65,7 +65,7 @@ def as_bags(
     """
     if dtype is not None and np.dtype(dtype) not in (np.float32, np.float64):
         raise InvalidInput("dtype", "float32 or float64", dtype)
-    if issparse(X):
+    if scipy.sparse.issparse(X):
         raise TypeError("X is sparse; bags are dense. Use X.toarray().")
     refuse_others(X)
     if isinstance(X, Bags) or is_list_of_bags(X):
@@ -88,7 +88,7 @@ def refuse_others(X: Any) -> None:
     """
     refuse_masked("X", X, _MASK)
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
-    if isinstance(X, Mapping) and not issparse(X):  # some sparse arrays are dicts
+    if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # some sparse arrays are dicts
         remedy = "Give list(X.values()), with labels in the same order."
         raise InvalidInput("X", legal, f"a {type(X).__name__}", remedy)
     if hasattr(X, "bags") and hasattr(X, "ids"):  # of from_long, from_frame, read
@@ -164,7 +164,7 @@ def as_floats(X: Any, dtype: Any = None, name: str = "X") -> np.ndarray:
     """
     refuse_masked(name, X, _MASK if name == "X" else "")
     legal = "an array of real numbers"
-    if issparse(X):
+    if scipy.sparse.issparse(X):
         raise InvalidInput(name, legal, type(X).__name__, "Tokens are dense: use .toarray().")
     try:
         array = np.asarray(X)
@@ -259,15 +259,20 @@ def check_finite(bags: Bags, token_of: Any = None) -> None:
     InvalidInput
         With bag, token and column of the first such value, counted from 0.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(bags.tokens.sum()):  # one pass, nothing stored
-            return
-    step = max(1, _CHUNK // bags.dimension)
-    for start in range(0, len(bags.tokens), step):
-        bad = np.argwhere(~np.isfinite(bags.tokens[start : start + step]))
+    bad = None if np.isfinite(bags.extremes).all() else first_not_finite(bags.tokens)
+    if bad is not None:
+        row, column = bad
+        bag = int(np.searchsorted(bags.offsets, row, side="right")) - 1
+        token = token_of(row) if token_of else row - int(bags.offsets[bag])
+        got = f"{bags.tokens[row, column]} at bag {bag}, token {token}, column {column}"
+        raise InvalidInput("X", "finite (no NaN, no infinity)", got, "Count starts at 0.")
+
+
+def first_not_finite(tokens: Float[np.ndarray, "N d"]) -> tuple[int, int] | None:
+    """Return row and column of the first value that is NaN or infinite, or None."""
+    step = max(1, _CHUNK // tokens.shape[1])
+    for start in range(0, len(tokens), step):
+        bad = np.argwhere(~np.isfinite(tokens[start : start + step]))
         if len(bad):
-            row, column = start + int(bad[0, 0]), int(bad[0, 1])
-            bag = int(np.searchsorted(bags.offsets, row, side="right")) - 1
-            token = token_of(row) if token_of else row - int(bags.offsets[bag])
-            got = f"{bags.tokens[row, column]} at bag {bag}, token {token}, column {column}"
-            raise InvalidInput("X", "finite (no NaN, no infinity)", got, "Count starts at 0.")
+            return start + int(bad[0, 0]), int(bad[0, 1])
+    return None

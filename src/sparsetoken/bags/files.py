@@ -1,31 +1,32 @@
-"""Bags and labels from files: .npz arrays, or Parquet with one row for each token."""
+"""Bags and labels from files: .npz arrays, Parquet with a row for each token, packed folders."""
 
 from __future__ import annotations
 
-import lzma
+import warnings
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.frames import LABELS, of_vectors, token_names, tokens_of
 from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_leaks
-from sparsetoken.bags.long_form import LABELS, grouped, of_vectors, token_names, tokens_of
+from sparsetoken.bags.long_form import grouped
+from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
 from sparsetoken.extras import needed
-from sparsetoken.memory import machine_memory
+from sparsetoken.untrusted import check_text, check_unpacked, members_of, refused, unreadable
 from sparsetoken.validation import InvalidInput
 
 Columns = Sequence[str | int] | None
 
 ENDINGS = (".npz", ".parquet", ".pq")
-LARGEST_SHARE = 0.5  # of the memory of the machine, for what a file unpacks to
 
-# What NumPy, zipfile and pyarrow raise for files that are damaged, encrypted or of odd content.
-_DAMAGED = (EOFError, OSError, lzma.LZMAError, zipfile.BadZipFile, zlib.error)
-_ODD = (MemoryError, RuntimeError, TypeError, ValueError)
+_LEGAL = "of bags and labels that can be read"
+_FEWER = "Take fewer bags or tokens, or a file for each bag and sparsetoken.bags.pack."
+_PLAIN = "Save X (tokens, d) with bag; y as text."
 
 
 def read(
@@ -35,16 +36,18 @@ def read(
     bag: str = "bag",
     columns: Columns = None,
 ) -> LabelledBags:
-    """Read bags and their labels from a file.
+    """Read bags and their labels from a file, or from a folder that `pack` wrote.
 
     An .npz file holds the arrays X (tokens, d), bag (ids) and y (labels), or X (n, L, d) and y,
     with mask if bags are padded. A Parquet file has one row for each token, with a column of
-    bag ids, one of labels, and those of the embedding.
+    bag ids, one of labels, and those of the embedding. Damage is seen by checksums, which Parquet
+    has where it was written with them, as `write_parquet` does. Tokens of a packed folder are a
+    memory map: they need not fit into memory.
 
     Parameters
     ----------
     path : path
-        It ends in .npz, .parquet or .pq.
+        It ends in .npz, .parquet or .pq, or is a packed folder.
     labels : str, mapping, pandas.Series, array or None
         The array or column of the labels. The default, "", is y, or label in a Parquet file; a
         file with both needs a name, and the other one is left out. None reads no labels; else
@@ -94,33 +97,40 @@ def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> Labelle
     """Read bags as `read`, without a look for leaks."""
     path = Path(path)
     ending = path.suffix.lower()
-    if ending not in ENDINGS:
+    packed = path.is_dir()
+    if packed and not (path / f"{TOKENS}.npy").is_file():
+        remedy = "sparsetoken.bags.pack lays the files of a folder side by side."
+        raise InvalidInput("FILE", "a file, or a packed folder", f"{path}, a folder", remedy)
+    if ending not in ENDINGS and not packed:
         remedy = "Write arrays with numpy.savez, a CSV file with pandas.read_csv(...).to_parquet."
         raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path), remedy)
-    if not path.is_file():
+    if not path.exists():
         raise InvalidInput("FILE", "a file that is there", str(path))
     try:
+        if packed:
+            return _from_folder(path, labels, columns)
         return (_from_arrays if ending == ".npz" else _from_rows)(path, labels, bag, columns)
     except InvalidInput:
         raise
-    except (*_DAMAGED, *_ODD) as error:
-        raise _unreadable(path, error) from None
+    except (MemoryError, RuntimeError, TypeError, ValueError) as error:  # of odd values
+        raise unreadable("FILE", _LEGAL, path, error) from None
 
 
 def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
-    with zipfile.ZipFile(path) as packed:
-        _check_unpacked(path, sum(member.file_size for member in packed.infolist()))
+    with refused("FILE", _LEGAL, path), zipfile.ZipFile(path) as packed:
+        sizes = [member.file_size for member in members_of(path, packed).values()]
+        check_unpacked(path, sum(sizes), _FEWER)
     with np.load(path, allow_pickle=False) as stored:
 
         def array(name: str) -> np.ndarray:
-            return stored[_present(path, "array", name, stored.files)]
+            return _array(path, stored, _present(path, "array", name, stored.files))
 
         X = array("X")
         label = _label_name(path, stored.files, labels, "y")
         told = "labels" if label is None else f"array {label}"
         labels = labels if label is None else array(label)
         if X.ndim == 3:
-            bags = as_bags(X, stored["mask"] if "mask" in stored.files else None)
+            bags = as_bags(X, array("mask") if "mask" in stored.files else None)
             ids, order = np.arange(len(bags)), np.arange(len(bags.tokens))
         else:
             bags, ids, order = grouped(X, array(bag))
@@ -132,14 +142,59 @@ def _from_arrays(path: Path, labels: Any, bag: str, columns: Columns) -> Labelle
     return LabelledBags(bags, y, ids, names)
 
 
+def _array(path: Path, stored: Any, name: str) -> np.ndarray:
+    """Return an array of numbers or texts."""
+    with refused("FILE", _LEGAL, path), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of headers that Python 2 wrote
+        try:
+            found = stored[name]
+        except ValueError as error:
+            if "pickle" not in str(error):
+                raise
+            remedy = f"It holds Python objects, or no arrays. {_PLAIN}"
+            raise InvalidInput("FILE", _LEGAL, str(path), remedy) from None
+    if not isinstance(found, np.ndarray) or found.dtype.kind == "V":
+        got = str(getattr(found, "dtype", "bytes without a header of NumPy"))
+        raise InvalidInput(f"array {name}", "an array of numbers or texts", got, _PLAIN)
+    if found.dtype.kind in "biu":
+        check_unpacked(path, 8 * found.size, _FEWER)  # as floats
+    check_text(f"array {name}", found)
+    return found
+
+
+def _from_folder(path: Path, labels: Any, columns: Columns) -> LabelledBags:
+    def array(name: str) -> np.ndarray:
+        stored = [one.stem for one in sorted(path.glob("*.npy"))]
+        found = path / f"{_present(path, 'array', name, stored)}.npy"
+        with refused("FILE", _LEGAL, found):
+            return np.load(found, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
+
+    if columns is not None:
+        remedy = "Pack files that hold these columns alone."
+        raise InvalidInput("columns", "None for a packed folder", columns, remedy)
+    bags, ids = Bags(array(TOKENS), array(OFFSETS)), array(IDS)
+    order = np.arange(len(bags.tokens))
+    label, told = _label_name(path, (), labels, LABEL), "labels"
+    if label is not None:  # it was written in the order of the ids
+        labels, told = dict(zip(ids.tolist(), array(label).tolist(), strict=True)), f"array {label}"
+    y = np.empty(0) if labels is None else labels_of(labels, bags, ids, order, told)
+    return LabelledBags(bags, y, ids, [str(i) for i in range(bags.dimension)])
+
+
 def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledBags:
     pandas = needed("pandas", "to read Parquet files", "data")
-    told = needed("pyarrow.parquet", "to read Parquet files", "data").read_metadata(path)
-    packed = sum(told.row_group(i).total_byte_size for i in range(told.num_row_groups))
-    cells = 8 * told.num_rows * told.num_columns  # a repeated value may be packed to nothing
-    _check_unpacked(path, max(cells, packed))
-    frame = pandas.read_parquet(path)
+    parquet = needed("pyarrow.parquet", "to read Parquet files", "data")
+    with refused("FILE", _LEGAL, path):
+        told = parquet.read_metadata(path)
+        # No look at single columns: for damaged statistics of one, pyarrow ends the process.
+        packed = sum(told.row_group(i).total_byte_size for i in range(told.num_row_groups))
+        cells = told.num_rows * told.num_columns  # a repeated value may be packed to nothing
+        check_unpacked(path, max(8 * cells, packed), _FEWER)
+        frame = pandas.read_parquet(path, page_checksum_verification=True)
     names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"FILE {path.name}", "with columns of different names", some(names))
+    frame.columns = names
     default = next((name for name in LABELS if name in names), "label")
     label = _label_name(path, names, labels, default)
     for name in (bag, bag if label is None else label):
@@ -193,19 +248,3 @@ def _features(frame: Any, names: Sequence[str]) -> list[str]:
     legal = "with columns of numbers, or one column of vectors"
     got = f"numbers: {some(numbers) or 'none'}; vectors: {some(vectors) or 'none'}"
     raise InvalidInput("FILE", legal, got, "columns= names the columns of the tokens.")
-
-
-def _check_unpacked(path: Path, size: int) -> None:
-    """Refuse a file that would fill the memory, before it is unpacked."""
-    largest = int(LARGEST_SHARE * machine_memory())
-    if size > largest:
-        legal = f"that unpacks to at most {largest / 1e9:.1f} GB, half of the memory"
-        remedy = "Take fewer bags or tokens, or fit in Python with Bags over a memory map."
-        raise InvalidInput(f"FILE {path.name}", legal, f"{size / 1e9:.1f} GB", remedy)
-
-
-def _unreadable(path: Path, error: Exception) -> InvalidInput:
-    reason = " ".join(str(error).split())
-    if "pickle" in reason:
-        reason = "It holds Python objects, or no arrays. Save X (tokens, d) with bag; y as text."
-    return InvalidInput("FILE", "of bags and labels that can be read", str(path), reason)

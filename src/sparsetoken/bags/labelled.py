@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int, Shaped
-from sklearn.utils.multiclass import check_classification_targets
 
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import check_labels
@@ -66,8 +65,9 @@ class LabelledBags:
 
     @functools.cached_property
     def separating(self) -> list[SeparatingColumn]:
-        """What gives the labels away: see `separating_columns`."""
-        return separating_columns(self.bags, self.y) if len(self.classes) > 1 else []
+        """What gives the labels away: see `separating_columns`; nothing of numbers."""
+        numbers = self.y.dtype.kind == "f" and (self.y != np.round(self.y)).any()
+        return [] if numbers or len(self.classes) < 2 else separating_columns(self.bags, self.y)
 
     def leaks(self) -> str:
         """Return what gives the labels away in words; "" if nothing does."""
@@ -165,8 +165,14 @@ def labels_of(
     if y.dtype == object:  # strings, of a frame
         y = np.array(y.tolist())
     check_labels(y, name)
-    check_classification_targets(y)
+    if y.ndim != 1 or y.dtype.kind not in "biufU" or not _finite(y):
+        got = f"dtype {y.dtype}, shape {y.shape}" if _finite(y) else "infinity"
+        raise InvalidInput(name, "of texts or finite numbers, one for each bag", got)
     return y
+
+
+def _finite(y: np.ndarray) -> bool:
+    return y.dtype.kind != "f" or bool(np.isfinite(y).all())
 
 
 def _by_id(

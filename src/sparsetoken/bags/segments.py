@@ -9,8 +9,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int
-from scipy.sparse import csr_array
 
 
 def segment_softmax(
@@ -61,7 +61,8 @@ def weighted_sum(
     N = len(tokens)
     index = np.int32 if N < 2**31 else np.int64
     parts = weights.astype(tokens.dtype, copy=False), np.arange(N, dtype=index)
-    return csr_array((*parts, offsets.astype(index)), shape=(len(offsets) - 1, N)) @ tokens
+    shape = (len(offsets) - 1, N)
+    return scipy.sparse.csr_array((*parts, offsets.astype(index)), shape=shape) @ tokens
 
 
 def segment_sum(

@@ -6,8 +6,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float
-from scipy.special import binom
 
 from sparsetoken.bags.convert import as_bags, check_labels
 from sparsetoken.bags.segments import segment_max
@@ -103,7 +103,7 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
     found = []
     for label in wanted:
         plus = labels == label
-        if 2 * (bags.dimension + 1) >= LEVEL * binom(len(plus), plus.sum()):
+        if 2 * (bags.dimension + 1) >= LEVEL * scipy.special.binom(len(plus), plus.sum()):
             continue
         one, rest = plus[:, None], ~plus[:, None]
         errors = {

@@ -21,11 +21,12 @@ def main() -> None:
             signal.signal(number, _stopped)
     try:
         from sparsetoken.cli.app import run
+
+        run(sys.argv[1:])  # which imports cyclopts when it is needed
     except ModuleNotFoundError as error:
         if error.name != "cyclopts":
             raise
         sys.exit('The command line needs its extra: pip install "sparsetoken[app]".')
-    run(sys.argv[1:])
 
 
 def _stopped(number: int, _: object) -> None:

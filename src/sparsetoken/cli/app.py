@@ -41,13 +41,12 @@ COMMANDS = {name: module for group in GROUPS.values() for name, module in group.
 SMALL = ("align", "predict", "capacity", "descend", "floor", "represent")
 """Commands whose arrays are small: more threads of the linear algebra only wait for one another."""
 
-HELP = """Attention on a few informative tokens among many.
-
-Exact predictions for high dimension, and the same experiments at finite dimension.
-Models: attention, pooled, vectorized, elementwise, hard_attention.
-Exit codes: 0 converged, 1 a result that fell short or a file that cannot be written, 2 bad input,
-130 interrupted.
-"""
+HELP = (
+    "Attention on a few informative tokens among many.  Exact predictions in the proportional "
+    "limit, and the same experiments at finite dimension. Models: attention, pooled, vectorized, "
+    "elementwise, hard_attention. Exit codes: 0 converged, 1 not converged, failed or an "
+    "unwritable file, 2 bad input, 130 interrupted."
+)
 
 
 def run(arguments: Sequence[str]) -> NoReturn:

@@ -1,4 +1,4 @@
-"""What the commands on files of bags share."""
+"""Options and readers that the commands on files of bags share."""
 
 from __future__ import annotations
 
@@ -17,38 +17,41 @@ if TYPE_CHECKING:
 @Option(name="*")
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where labels, ids and tokens are in a file of bags."""
+    """The columns of labels, ids and tokens in a file of bags."""
 
     label: o.LabelColumn = ""
     bag: o.BagColumn = "bag"
     columns: o.Columns = ""
     positive: o.Positive = ""
 
-    def read(self, file: Path) -> LabelledBags:
-        """Read bags and labels, which are True or False if one label is the positive one."""
+    def read(self, file: Path, columns: list[str] | None = None) -> LabelledBags:
+        """Read bags and labels, which are True or False if one label is the positive one.
+
+        Columns are those of the options, else the given ones.
+        """
         from sparsetoken.bags.files import loaded
 
-        found = loaded(file, self.label, self.bag, names(self.columns))
+        found = loaded(file, self.label, self.bag, names(self.columns) or columns)
         return found.against_rest(self.positive) if self.positive else found
 
 
 def names(text: str) -> list[str] | None:
-    """Return the names in a list with commas between, None if it is empty."""
+    """Return the names in a comma-separated list, None if it is empty."""
     return [name.strip() for name in text.split(",")] if text else None
 
 
 def columns_told(data: LabelledBags) -> str:
-    """Return how many columns the tokens have, with their names where they are few."""
+    """Return the number of columns of the tokens, with their names if they are few."""
     from sparsetoken.bags.labelled import SHOWN, some
 
     used = f"Columns of the tokens: {len(data.columns)}"
     if len(data.columns) <= SHOWN:
         used += f" ({', '.join(data.columns)})"
-    return used + (f"; left out: {some(data.left_out)}" if data.left_out else "")
+    return used + (f"; unused: {some(data.left_out)}" if data.left_out else "")
 
 
 def separating(data: LabelledBags) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the columns that tell the classes apart by themselves, and a warning of them.
+    """Return the columns that separate the classes on their own, with a warning about them.
 
     The column None is the bag size.
     """

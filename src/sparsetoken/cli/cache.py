@@ -17,9 +17,9 @@ def cache_folder(environ: MutableMapping[str, str]) -> Path:
 
 
 def use_compilation_cache(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Point JAX at the cache, before it is imported, unless the user has chosen.
+    """Point JAX at the cache before JAX is imported, unless the user has chosen another.
 
-    Without a folder that can be written, nothing is set and JAX compiles each time.
+    Without a writable folder nothing is set, and JAX compiles each time.
     """
     if "JAX_COMPILATION_CACHE_DIR" not in environ:
         folder = cache_folder(environ)

@@ -23,16 +23,16 @@ from sparsetoken.validation import Failure, InvalidInput
 PANELS = {
     "SparseTokenProblem": "Task",
     "TwoSteps": "Two gradient steps",
-    "Query": "Query (both or neither; without them the two gradient steps find it)",
+    "Query": "Query (both or neither; by default two gradient steps find it)",
     "Readout": "Readout",
     "Elementwise": "Elementwise attention",
-    "JointDescent": "Descent (a size of steps: one number, or one for each step with commas)",
+    "JointDescent": "Descent (step sizes: one number, or a comma-separated list with one per step)",
     "Descent": "Descent of a network (with --network)",
 }
 
 
 class Given(frozenset[str]):
-    """The names of the options that are given, for a command that asks for them."""
+    """The names of the given options, for a command that asks for them."""
 
 
 class _Group(NamedTuple):
@@ -50,7 +50,7 @@ class _Group(NamedTuple):
         if self.optional and missing:
             names = [option_name(name) for name in own]
             got = " and ".join(option_name(name) for name in own if name not in missing)
-            remedy = "Give both, or neither to let the two gradient steps find the query."
+            remedy = "Give both, or neither to find the query by two gradient steps."
             raise InvalidInput(" and ".join(names), "given together", f"{got} alone", remedy)
         declared = parameters_of(self.kind)
         return self.kind(**{n: _entry(declared[n], value) for n, value in own.items()})
@@ -135,7 +135,7 @@ _JSON = Annotated[
 
 
 def _value_class(annotation: Any) -> tuple[Any, bool]:
-    """Return the class of declared fields that an annotation names, and whether it may be None."""
+    """Return the class of declared fields in an annotation, and whether it may be None."""
     kinds = [annotation]
     if isinstance(annotation, types.UnionType):
         kinds = [kind for kind in typing.get_args(annotation) if kind is not types.NoneType]
@@ -171,11 +171,11 @@ def _whole(_: Any, tokens: Any) -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"{text[:60]!r} is no integer.") from None
+        raise ValueError(f"{text[:60]!r} is not an integer.") from None
 
 
 def _entry(declared: Parameter, given: Any) -> Any:
-    """Return what an option says: of a schedule, one number or one for each step."""
+    """Return the value of an option: for a schedule, one number or one for each step."""
     if not declared.per_step:
         return given
     entries = numbers(option_name(declared.name), given, float)
@@ -183,16 +183,16 @@ def _entry(declared: Parameter, given: Any) -> Any:
 
 
 def numbers(name: str, text: str, kind: type[Any]) -> list[Any]:
-    """Return the numbers in a text with commas between them, or raise `InvalidInput`."""
+    """Return the numbers in a comma-separated list, or raise `InvalidInput`."""
     try:
         return [kind(part) for part in text.split(",")]
     except ValueError:
         words = {int: "whole numbers", float: "numbers"}[kind]
-        raise InvalidInput(name, f"{words} with commas between", text) from None
+        raise InvalidInput(name, f"{words}, separated by commas", text) from None
 
 
 def _in_options(error: InvalidInput, names: Collection[str]) -> str:
-    """Return the message with options for what the library calls by its keywords, as bag=."""
+    """Return the message with the library's keywords, such as bag=, replaced by options."""
     name, legal, got, remedy = error.args
     remedy = "" if "np." in remedy else remedy  # it is for Python
     text = str(InvalidInput(option_name(name) if name in names else name, legal, got, remedy))

@@ -23,15 +23,15 @@ _LOOPBACK = {"127.0.0.1": socket.AF_INET, "localhost": socket.AF_INET, "::1": so
 def explore(
     *,
     host: Annotated[str, Option(help="127.0.0.1, localhost or ::1.")] = "127.0.0.1",
-    port: Annotated[int, Option(help="0 takes one that is free.")] = 8765,
+    port: Annotated[int, Option(help="0 picks a free port.")] = 8765,
     browser: Annotated[
         bool, Option("--open", negative="--no-open", help="Open the page in the browser.")
     ] = False,
     export: Annotated[
-        Path | None, Option(help="Write a page that needs no server into this folder.")
+        Path | None, Option(help="Write a page that needs no server to this folder.")
     ] = None,
 ) -> Answer:
-    """Open a page on this machine on which the theory can be moved.
+    """Open an interactive page of the theory on this computer.
 
     Example: sparsetoken explore --open
     """
@@ -49,7 +49,7 @@ def explore(
             webbrowser.open(address)
         serve()
 
-    lines = [f"The explorer is at {address} (Ctrl-C ends it)."]
+    lines = [f"The explorer is at {address} (Ctrl-C stops it)."]
     return Answer("", {"url": address, "status": "listening"}, lines, then=then)
 
 
@@ -63,8 +63,8 @@ def _exported(folder: Path) -> Answer:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to this machine alone."""
-    remedy = "The explorer answers to this machine alone; use a tunnel to reach it from another."
+    """Return a socket that only this computer can reach."""
+    remedy = "Only this computer can reach the explorer; use a tunnel from another."
     family = _LOOPBACK[choice("--host", host, _LOOPBACK, remedy)]
     integer("--port", port, 0, 65535)
     listening = socket.socket(family)
@@ -74,13 +74,13 @@ def _bound(host: str, port: int) -> socket.socket:
         listening.listen(64)  # a browser that is early waits
     except OSError as error:
         listening.close()
-        remedy = f"{error.strerror}. Take another, or 0 for one that is free."
+        remedy = f"{error.strerror}. Choose another, or 0 for a free port."
         raise InvalidInput("--port", "one that can be bound", port, remedy) from None
     return listening
 
 
 def _server(listening: socket.socket) -> Callable[[], None]:
-    """Return what serves the page until it is stopped."""
+    """Return the server of the page."""
     from sparsetoken.extras import needed
 
     uvicorn = needed("uvicorn", "to serve the page", "explore")

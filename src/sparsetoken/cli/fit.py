@@ -1,4 +1,4 @@
-"""The command that fits a classifier to bags of one's own, beside mean pooling."""
+"""The command that fits a classifier to the user's bags and compares it with mean pooling."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ SHOWN_BAGS, SHOWN_TOKENS = 3, 3
 FITTED = {
     "ridge": "ridge_",
     "sharpness": "sharpness_",
-    "query": "query_kind_",
-    "attention_pvalue": "attention_pvalue_",
+    "gain": "gain_",
     "signal_pvalue": "signal_pvalue_",
 }
-"""What is told of a fitted model for each class, where it has it, and its attribute."""
+"""The reported values of a fitted model for each class, if any, and their attributes."""
 
 
 @command
@@ -35,34 +34,35 @@ def fit(
     file: o.File,
     *,
     source: Source = Source(),
-    model: Annotated[
-        str, Option("--model", help="bag, attention, pooled, vectorized or elementwise.")
-    ] = "bag",
+    model: Annotated[str, Option("--model", help="bag, attention, pooled or vectorized.")] = "bag",
     folds: Annotated[int, Option("--folds", help="Folds of the cross-validation, at least 2.")] = 5,
     test_size: Annotated[
         float | None,
         Option(
             "--test-size",
-            help="Share of the bags, in (0, 1), to test on; drawn --folds times at random.",
+            help="Fraction of the bags, in (0, 1), held out for testing in each of --folds random "
+            "splits.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         Option(
             "--out",
-            help="File for the model fitted to all bags. Loading it runs no code, unless it ends "
-            "in .joblib or .pkl: then a pickle is written.",
+            help="File for the model fitted to all bags. Loading it runs no code, unless the name "
+            "ends in .joblib or .pkl, which are pickles.",
         ),
     ] = None,
     seed: o.Seed = 0,
 ) -> Answer:
-    """Fit a classifier to bags, with its cross-validated accuracy beside that of mean pooling.
+    """Fit a classifier to bags, and cross-validate it against mean pooling.
 
-    Standard errors are the standard deviation over folds over the root of their number. They
-    leave out that folds share training bags.
+    Standard errors are the standard deviation over folds divided by the square root of their
+    number. They ignore that folds share training bags.
 
     Example: sparsetoken fit bags.npz --out model.skops
     """
+    from sparsetoken.estimators import QueryWarning
+    from sparsetoken.estimators.labels import read_targets
     from sparsetoken.estimators.saving import save
     from sparsetoken.files import require_place
     from sparsetoken.models import MODELS
@@ -74,12 +74,16 @@ def fit(
     if out is not None:
         require_place("--out", out, file)
     data = source.read(file)
+    read_targets(data.bags, data.y, None, None)  # numbers are no classes
     splits = _splits(data.y, folds, test_size, seed)
     models = dict.fromkeys((model, "pooled"))  # one model, if it is mean pooling
-    with progress_of("fits", 1 + len(models) * folds) as done:
+    with progress_of("fits", 1 + len(models) * folds) as done, warnings.catch_warnings():
+        warnings.simplefilter("ignore", QueryWarning)  # the summary says what attention gains
         fitted = _estimator(model, seed).fit(data.bags, data.y)
         done()
         scores = {name: _scores(_estimator(name, seed), data, splits, done) for name in models}
+    if data.columns and not any(name.endswith("]") for name in data.columns):  # of a list
+        fitted.columns_ = data.columns
     failure = ""
     try:
         if out is not None:
@@ -155,7 +159,7 @@ def _scores(
 
 
 def _top_tokens(estimator: Any, data: LabelledBags) -> list[dict[str, Any]]:
-    """Return the heaviest tokens of the bags that are most clearly of the last class."""
+    """Return the most attended tokens of the bags with the highest scores of the last class."""
     import numpy as np
 
     if not hasattr(estimator, "top_tokens"):
@@ -186,7 +190,7 @@ def _of_last_class(values: np.ndarray) -> np.ndarray:
 
 
 def _weights(fitted: Any) -> dict[str, Any]:
-    """Return the weights of each member, by its name, of a classifier that has members."""
+    """Return the weight of each member of a stacked classifier, by name."""
     if not hasattr(fitted, "weights_"):
         return {}
     pairs = zip(fitted.member_names_, fitted.weights_.tolist(), strict=True)
@@ -195,10 +199,9 @@ def _weights(fitted: Any) -> dict[str, Any]:
 
 def _lines(values: dict[str, Any]) -> list[str]:
     lines = table(f"Cross-validated on {values['bags']} bags", values["scores"])
-    for name in ("sharpness", "query", "ridge"):
+    for name in ("sharpness", "ridge"):
         if name in values:
-            each = (x if isinstance(x, str) else f"{x:.3g}" for x in values[name])
-            lines.append(f"{name}: {', '.join(each)}")
+            lines.append(f"{name}: {', '.join(f'{x:.3g}' for x in values[name])}")
     lines += values.get("summary", "").splitlines()
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)

@@ -1,4 +1,4 @@
-"""Commands that say which classifier suits bags, and what more labels would bring."""
+"""Commands that recommend a classifier for bags, and forecast the gain from more labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparsetoken.cli.output import Answer
 
 @command
 def diagnose(file: o.File, *, source: Source = Source(), seed: o.Seed = 0) -> Answer:
-    """Say which classifier suits bags, and what more labels would be worth.
+    """Recommend a classifier for bags, and estimate the gain from more labels.
 
     Example: sparsetoken diagnose bags.npz
     """
@@ -38,8 +38,8 @@ def forecast(
         str,
         Option(
             "--sizes",
-            help="Numbers of labelled bags, with commas between, none below those of the file. "
-            "By default n, 2n and 4n.",
+            help="Numbers of labelled bags, separated by commas, at least the number n in the "
+            "file. By default n, 2n and 4n.",
         ),
     ] = "",
     source: Source = Source(),

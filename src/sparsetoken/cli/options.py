@@ -1,4 +1,4 @@
-"""The options that commands share, but for those of values, which come from their declarations."""
+"""Options shared by commands, except those that come from the declarations of values."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Device = Annotated[
     str | None,
     Option(
         "--device",
-        help="cpu or gpu: where JAX computes the heavy part. By default theory runs where JAX "
-        "would put it, and the fits of simulate in NumPy.",
+        help="Device of the heavy computations, cpu or gpu. By default theory uses the default "
+        "device of JAX, and simulate fits in NumPy.",
     ),
 ]
 
@@ -34,7 +34,8 @@ File = Annotated[
     Option(
         "FILE",
         help="An .npz file with X (tokens, d), bag (rising ids) and y (one label for each bag), "
-        "or X (n, L, d) and y, mask if needed; or a .parquet file with a row for each token.",
+        "or X (n, L, d) and y, mask if needed; or a .parquet file with a row for each token; or a "
+        "folder that sparsetoken.bags.pack wrote.",
     ),
 ]
 LabelColumn = Annotated[
@@ -42,8 +43,8 @@ LabelColumn = Annotated[
     Option(
         "--label",
         group=BAGS,
-        help="Array or column of the labels; by default y, or label in a Parquet file. Needed "
-        "where the file has both; the other is left out.",
+        help="Array or column of the labels; by default y, or label in a Parquet file. Required if "
+        "the file has both; the other is ignored.",
     ),
 ]
 BagColumn = Annotated[str, Option("--bag", group=BAGS, help="Array or column of the bag ids.")]
@@ -52,8 +53,8 @@ Columns = Annotated[
     Option(
         "--columns",
         group=BAGS,
-        help="Columns of the tokens, with commas between: names in a Parquet file, numbers from 0 "
-        "for .npz. By default all of numbers but bag ids and labels.",
+        help="Columns of the tokens, separated by commas: names in a Parquet file, numbers from 0 "
+        "for .npz. By default all numeric columns except bag ids and labels.",
     ),
 ]
 Positive = Annotated[
@@ -79,15 +80,17 @@ Seed = Annotated[
     Option(
         "--seed",
         validator=Number(gte=0, lt=2**32),
-        help="Of all that is random, at least 0 and below 2^32.",
+        help="Random seed, at least 0 and below 2^32.",
     ),
 ]
-Workers = Annotated[int, Option("--workers", help="Processes; 1 runs in this one.")]
+Workers = Annotated[
+    int, Option("--workers", help="Number of worker processes; 1 runs in this process.")
+]
 Cluster = Annotated[str, Option("--cluster", help="Address of a dask scheduler, tcp://host:port.")]
 
 
 def model_of(name: str, query: Query | None, steps: TwoSteps, elementwise: Elementwise) -> Model:
-    """Return the model of this name, with the query that is given or the steps that find it.
+    """Return the model of this name, with the given query or the steps that find it.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What commands print: an object or a table on standard output, messages on standard error."""
+"""The output of commands: an object or a table on standard output, messages on standard error."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def put(*lines: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Return a text in which what cannot be printed is written as in Python source.
+    """Return a text with unprintable characters escaped as in Python source.
 
-    Names of files and ids of bags are texts of anybody: no escape sequence of theirs reaches
-    the terminal, and no line break splits a message.
+    Names of files and ids of bags are untrusted: none of their escape sequences reaches the
+    terminal, and no line break splits a message.
     """
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
     advice : sequence of str
         What to know, written to standard error.
     shortfall : str
-        Why the result fell short, with a remedy; the exit code is then 1.
+        Why the result did not converge or failed, with a remedy; the exit code is then 1.
     code : int
         The exit code.
     then : callable
@@ -75,7 +75,7 @@ class Answer(NamedTuple):
 
 
 def shortfall(status: Any) -> str:
-    """Return why a result did not converge, "" if it did."""
+    """Return the reason why a result did not converge, "" if it did."""
     if status.converged:
         return ""
     return f"Not converged ({status.code}). {status.remedy}".rstrip()

@@ -1,4 +1,4 @@
-"""Progress in a log: lines with the time left."""
+"""Progress in a log: lines with the remaining time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparsetoken.progress import Bar, terminal_bar
 
 
 class ProgressLines:
-    """Writes a line to standard error now and then, with the time left.
+    """Writes a line to standard error at intervals, with the remaining time.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class ProgressLines:
         return cls(what, total, seconds=seconds, share=share)
 
     def update(self, n: float = 1) -> None:
-        """Count pieces of work, and tell of them if it is time."""
+        """Count pieces of work, and report them if a line is due."""
         self._done += n
         if not self.total:
             return
@@ -78,4 +78,4 @@ class ProgressLines:
         self._what = desc
 
     def close(self) -> None:
-        """End without a word."""
+        """End silently."""

@@ -1,4 +1,4 @@
-"""The command that compares what the best weights of each model can do."""
+"""The command that compares the best test errors that each model can represent."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 def represent(
     *,
     lengths: Annotated[
-        str, Option(help="Lengths L in rising order, with commas between.")
+        str, Option(help="Lengths L in increasing order, separated by commas.")
     ] = "8,64,512,4096",
     error_level: Annotated[
-        float, Option(help="Test error to reach, in [1e-4, min(pi, 1 - pi)).")
+        float, Option(help="Target test error, in [1e-4, min(pi, 1 - pi)).")
     ] = 0.01,
     informative: Annotated[
         int, Option(help="R, tokens that carry the signal, 1 to L.")
     ] = SparseTokenProblem.informative,
     positive_rate: Annotated[
-        float, Option(help="pi, chance of the label +1, in (0, 1).")
+        float, Option(help="pi, probability of the label +1, in (0, 1).")
     ] = SparseTokenProblem.positive_rate,
     sharpness: Annotated[float, Option(help="k of attention with fixed sharpness.")] = 1.0,
 ) -> Answer:
-    """Find the signal strength at which the best weights of each model reach a test error.
+    """Find the signal strength at which the best weights of each model attain a given test error.
 
     Example: sparsetoken represent --lengths 8,64,512 --error-level 0.01
     """

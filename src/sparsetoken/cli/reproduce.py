@@ -29,7 +29,7 @@ def reproduce(
         Option(
             "NAME",
             help="Experiments, by the name of their section, or Python files that register some; "
-            "all of the package by default.",
+            "by default all experiments of the package.",
         ),
     ] = (),
     *,
@@ -39,8 +39,8 @@ def reproduce(
     bags: Annotated[
         Path | None,
         Option(
-            help="Folder of files of bags, as forecast reads them: their forecasts and measured "
-            "errors come into the section forecasts."
+            help="Folder of files of bags, in the formats of forecast: their forecasts and "
+            "measured errors are added to the section forecasts."
         ),
     ] = None,
     positive: Annotated[
@@ -55,9 +55,9 @@ def reproduce(
 ) -> Answer:
     """Run the experiments against the theory and write report.html.
 
-    Finished work is kept in work/ in that folder: the same command goes on after any
-    interruption. Ends with exit code 1 if a claim fails or did not converge. Experiments
-    whose optional packages are not installed are left out, unless they are named.
+    Finished work is kept in work/ in that folder: after an interruption, the same command resumes.
+    The exit code is 1 if a claim fails or did not converge. Experiments whose optional packages are
+    not installed are skipped, unless they are named.
 
     Example: sparsetoken reproduce alignment --out results
     """
@@ -71,7 +71,7 @@ def reproduce(
     sets = [] if bags is None else read_sets(bags, positive)
     for one in sets:
         if isinstance(one, LeftOut):
-            message(f"Left out: {one.set}. {one.reason}")
+            message(f"Skipped: {one.set}. {one.reason}")
     with (
         executor_of(workers, cluster) as (executor, calls),
         showing(functools.partial(ProgressLines.unless_terminal, seconds=10.0, share=0.05)),
@@ -94,7 +94,7 @@ def reproduce(
 
 
 def _loaded(name: str) -> list[str]:
-    """Return a name, or those of the experiments that a Python file registers.
+    """Return a name, or the names of the experiments that a Python file registers.
 
     Worker processes import the file as well, by the name of its module.
     """
@@ -151,5 +151,5 @@ def _advice(found: Reproduction) -> list[str]:
         advice.append(f"{found.damaged} kept pieces of work were damaged and ran again.")
     for experiment in found.skipped:
         extra = f"pip install 'sparsetoken[{experiment.extra}]'"
-        advice.append(f"Left out: {experiment.name}, which needs optional packages: {extra}.")
+        advice.append(f"Skipped: {experiment.name}, which needs optional packages: {extra}.")
     return advice

@@ -1,4 +1,4 @@
-"""Commands on saved models: score one on labelled bags, and what it predicts for a file."""
+"""Commands on saved models: score one on labelled bags, and predict the classes of a file."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ def score(
     from sparsetoken.estimators.labels import read_targets
     from sparsetoken.validation import InvalidInput
 
-    data = source.read(file)
-    read_targets(data.bags, data.y, None, None)  # an AUC needs two classes
     estimator = _loaded(model, trust_pickle)
+    if not hasattr(estimator, "classes_"):
+        remedy = "predict gives its numbers."
+        raise InvalidInput("MODEL", "a classifier", type(estimator).__name__, remedy)
+    data = source.read(file, _columns(estimator, file))
+    read_targets(data.bags, data.y, None, None)  # an AUC needs two classes
     classes = estimator.classes_
     unknown = sorted(set(data.classes) - set(map(str, classes.tolist())))
     if unknown:
         legal = f"of the classes of the model, {', '.join(map(str, classes))}"
-        remedy = "Of a model fitted with --positive give the same --positive."
+        remedy = "For a model fitted with --positive, give the same --positive."
         raise InvalidInput("labels", legal, ", ".join(unknown), remedy)
     y = data.y.astype(classes.dtype)
     scores = estimator.decision_function(data.bags)
@@ -52,11 +55,11 @@ def score(
 
 
 def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: bool) -> Answer:
-    """Return the class of each bag of a file, and its probability where the model has one."""
+    """Return the class or number of each bag of a file, and a probability if the model has one."""
     from sparsetoken.bags.files import loaded
 
-    data = loaded(file, None, bag, names(columns))
     estimator = _loaded(model, trust_pickle)
+    data = loaded(file, None, bag, names(columns) or _columns(estimator, file))
     found = estimator.predict(data.bags).tolist()
     chances: list[float | None] = [None] * len(found)
     if hasattr(estimator, "predict_proba"):
@@ -68,14 +71,20 @@ def predictions(model: Path, file: Path, bag: str, columns: str, trust_pickle: b
     return Answer("", {"predictions": rows}, lines)
 
 
+def _columns(estimator: Any, file: Path) -> list[str] | None:
+    """Return the columns of a table that `fit` fitted the model to, whatever their order now."""
+    table = file.suffix.lower() in (".parquet", ".pq")
+    return getattr(estimator, "columns_", None) if table else None
+
+
 def _loaded(path: Path, trust_pickle: bool) -> Any:
-    """Return a saved classifier; it says itself if bags are of another dimension."""
-    from sparsetoken.estimators.base import BaseBagClassifier
+    """Return a saved estimator; it says itself if bags are of another dimension."""
+    from sparsetoken.estimators.base import BagEstimator
     from sparsetoken.estimators.saving import load
     from sparsetoken.validation import InvalidInput
 
     estimator = load(path, trust_pickle=trust_pickle)
-    if not isinstance(estimator, BaseBagClassifier):
-        legal = "a classifier of bags"
+    if not isinstance(estimator, BagEstimator):
+        legal = "a classifier or regressor of bags"
         raise InvalidInput("MODEL", legal, type(estimator).__name__, "`fit --out` saves one.")
     return estimator

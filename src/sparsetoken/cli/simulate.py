@@ -49,13 +49,14 @@ def simulate(
         str,
         Option(
             group=EXPERIMENT,
-            help="tensors draws the tokens; reduced draws the same law without them.",
+            help="tensors samples the tokens; reduced samples from the same distribution without "
+            "them.",
         ),
     ] = "reduced",
     dtype: Annotated[str, Option(group=EXPERIMENT, help="float64 or float32 tokens.")] = "float64",
     memory_budget: Annotated[
         int | None,
-        Option(group=EXPERIMENT, help="Bytes that one trial may take; 4 GiB by default."),
+        Option(group=EXPERIMENT, help="Memory limit of one trial, in bytes; 4 GiB by default."),
     ] = None,
     workers: o.Workers = 1,
     device: o.Device = None,

@@ -1,4 +1,4 @@
-"""Commands on sweeps: sweep runs one, results shows and exports it, plot draws it."""
+"""Commands on sweeps: sweep runs one, results shows or exports it, plot draws it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 MOST_RESULTS = 100_000
 MOST_MESSAGES = 10
 UNDATED = {".svg": {"Date": None}, ".png": None, ".pdf": {"CreationDate": None}}
-"""What is left out of each kind of picture, so that the same figure has the same bytes."""
+"""Metadata omitted from each kind of picture, so that the same figure has the same bytes."""
 
 StorePath = Annotated[
-    str, Option("STORE", help="A sweep: a folder, a URL as s3://bucket/sweep.zarr, or a .zarr.zip.")
+    str,
+    Option(
+        "STORE", help="A sweep: a folder, a URL such as s3://bucket/sweep.zarr, or a .zarr.zip."
+    ),
 ]
 
 
@@ -45,19 +48,26 @@ def sweep(
             help="Folder or URL of the results, a Zarr group; by default SPEC.zarr in this folder.",
         ),
     ] = None,
-    workers: Annotated[int | None, Option(help="Processes; by default one for each core.")] = None,
+    workers: Annotated[
+        int | None, Option(help="Number of worker processes; by default one per core.")
+    ] = None,
     cluster: o.Cluster = "",
-    dry_run: Annotated[bool, Option(help="Print counts and expected time; write nothing.")] = False,
-    retry_failed: Annotated[bool, Option(help="Run again what failed before.")] = False,
+    dry_run: Annotated[
+        bool, Option(help="Print the counts and the expected time; write nothing.")
+    ] = False,
+    retry_failed: Annotated[bool, Option(help="Rerun what failed before.")] = False,
     yes: Annotated[bool, Option(help=f"Allow more than {MOST_RESULTS:,} results.")] = False,
     memory_budget: Annotated[
         int | None,
-        Option(help="Bytes that one trial may take; 4 GiB or the worker's share of this machine."),
+        Option(
+            help="Memory limit of one trial, in bytes; by default 4 GiB or the worker's share of "
+            "memory."
+        ),
     ] = None,
 ) -> Answer:
-    """Compute what a sweep lacks; run it again to go on after any interruption.
+    """Compute the missing results of a sweep; rerun it to resume after an interruption.
 
-    Ends with exit code 1 if results failed or did not converge.
+    The exit code is 1 if results failed or did not converge.
 
     Example: sparsetoken sweep examples/sweep.toml --store sweep.zarr
     """
@@ -74,7 +84,7 @@ def sweep(
         grid = read_spec(spec, check=False)
         size = sum(grid.rows.values())
         if size > MOST_RESULTS and not (yes or dry_run):
-            remedy = "Look at --dry-run first, then allow it with --yes."
+            remedy = "Check the size with --dry-run, then allow it with --yes."
             raise InvalidInput(f"results of {spec}", f"at most {MOST_RESULTS}", size, remedy)
         if size > MOST_RESULTS and dry_run:
             message("Checked at the corners of the grid; a run checks all points.")
@@ -105,7 +115,7 @@ def _budget(given: int | None, workers: int, cluster: str) -> int | None:
 
 
 def _has(store: Store, grid: Grid) -> bool:
-    """Return whether a store is of this grid, whose points were checked when it was made."""
+    """Return whether a store holds this grid, whose points were checked when it was created."""
     with contextlib.suppress(Failure, InvalidInput):
         return store.grid == grid
     return False
@@ -135,7 +145,7 @@ def _run(
             retry_failed=retry_failed,
             memory_budget=budget,
             on_counts=show,
-            on_damaged=lambda what: message(f"{store.path}: {what} damaged and written anew."),
+            on_damaged=lambda what: message(f"{store.path}: {what} damaged and rewritten."),
         )
 
 
@@ -168,11 +178,11 @@ def results(
         Path | None,
         Option(help="Write the results to this .csv, .parquet, .nc (netCDF) or .zarr.zip file."),
     ] = None,
-    facts: Annotated[bool, Option(help="Export times, versions and host too.")] = False,
+    facts: Annotated[bool, Option(help="Also export times, versions and host.")] = False,
 ) -> Answer:
-    """Show what a sweep has, or export it.
+    """Show or export the results of a sweep.
 
-    What is damaged is left out; then the exit code is 1.
+    Damaged results are omitted; the exit code is then 1.
 
     Example: sparsetoken results sweep.zarr --export sweep.csv
     """
@@ -215,7 +225,7 @@ def results(
 
 @contextlib.contextmanager
 def _can_be_written(path: Path) -> Iterator[None]:
-    """Turn trouble with writing a file into a message that names it."""
+    """Turn an error in writing a file into a message that names the file."""
     try:
         yield
     except OSError as error:
@@ -229,12 +239,16 @@ def plot(
     out: Annotated[
         Path | None, Option(help=".svg, .png or .pdf; by default STORE.svg in this folder.")
     ] = None,
-    x: Annotated[str, Option(help="Axis of numbers; without any place, as the sweep says.")] = "",
-    y: Annotated[str, Option(help="Second axis of numbers: a heat map in place of curves.")] = "",
-    curves: Annotated[str, Option(help="Axis with a curve for a value.")] = "",
-    value: Annotated[str, Option(help="What is drawn, as test_error.")] = "",
+    x: Annotated[
+        str, Option(help="Numeric axis; by default the axes are those of the sweep.")
+    ] = "",
+    y: Annotated[
+        str, Option(help="Second numeric axis: draws a heat map in place of curves.")
+    ] = "",
+    curves: Annotated[str, Option(help="Axis with one curve for each value.")] = "",
+    value: Annotated[str, Option(help="Quantity to draw, such as test_error.")] = "",
 ) -> Answer:
-    """Draw curves or heat maps of a sweep; what did not converge is hollow.
+    """Draw curves or heat maps of a sweep; points that did not converge are hollow.
 
     Example: sparsetoken plot sweep.zarr --x alpha1 --y strength --out sweep.svg
     """

@@ -18,17 +18,24 @@ from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 Tolerance = Annotated[
-    float, Option("--tolerance", help="Bound on twice the numerical error of the test error.")
+    float,
+    Option(
+        "--tolerance",
+        help="Tolerance: an upper bound on twice the numerical error of the test error.",
+    ),
 ]
 CapacityTolerance = Annotated[
     float,
-    Option("--tolerance", help="Bound on twice the relative numerical error of the capacity."),
+    Option(
+        "--tolerance",
+        help="Tolerance: an upper bound on twice the relative numerical error of the capacity.",
+    ),
 ]
 
 
 @contextlib.contextmanager
 def on_device(name: str | None) -> Iterator[None]:
-    """Let JAX compute on the device of this name inside the block, or where it would anyway."""
+    """Let JAX compute on the device of this name inside the block, by default on its own choice."""
     if name is None:
         yield
         return
@@ -64,7 +71,7 @@ def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
 
 @command
 def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = None) -> Answer:
-    """Predict the query that two gradient steps find.
+    """Predict the query found by two gradient steps.
 
     Example: sparsetoken align --informative 3 --positive-rate 0.2 --strength 6
     """
@@ -90,8 +97,8 @@ def predict(
         Path | None,
         Option(
             "FILE",
-            help="Bags (.npz or Parquet): then MODEL is a file that `fit --out` saved, and the "
-            "class of each bag is printed, with the probability of that class.",
+            help="Bags (.npz or Parquet): MODEL is then a file saved by `fit --out`, and the class "
+            "of each bag is printed with its probability.",
         ),
     ] = None,
     *,
@@ -108,7 +115,7 @@ def predict(
 ) -> Answer:
     """Predict errors, loss, AUC and overlaps of a trained classifier.
 
-    With a FILE it predicts the classes of its bags by a saved model instead.
+    With FILE, a saved model predicts the classes of its bags instead.
 
     Example: sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 2
     """
@@ -146,7 +153,7 @@ def capacity(
     tolerance: CapacityTolerance = 1e-4,
     device: o.Device = None,
 ) -> Answer:
-    """Predict the number of samples per dimension up to which the training set is separable.
+    """Predict the largest load n/d at which the training set is linearly separable.
 
     Example: sparsetoken capacity pooled --length 4 --strength 2
     """
@@ -169,7 +176,7 @@ def floor(
     problem: SparseTokenProblem,
     alpha: Annotated[float, Option(help="n/d > 0, samples per dimension.")] = 2.0,
 ) -> Answer:
-    """Find the least test error that any learner can reach from so many samples.
+    """Compute the Bayes-optimal error: the smallest test error of any learner with n samples.
 
     Example: sparsetoken floor --strength 3 --alpha 1
     """
@@ -178,4 +185,4 @@ def floor(
     found = oracle.learning_error(problem, alpha)
     names = ("test_error", "cosine", "oracle_error", "reachable_cosine", "numerical_error")
     values = record_values(found, (*names, "status"))
-    return Answer("The floor under every learner", values, shortfall=shortfall(found.status))
+    return Answer("Bayes-optimal error", values, shortfall=shortfall(found.status))

@@ -1,4 +1,4 @@
-"""The command that follows gradient descent on all weights."""
+"""The command that follows joint gradient descent on all weights."""
 
 from __future__ import annotations
 
@@ -61,19 +61,19 @@ def descend(
         Option(
             group=_NETWORK,
             help="softmax (one query), heads (several), gated or self_attention: train all weights "
-            "of this network, in place of --model.",
+            "of this network instead of --model.",
         ),
     ] = None,
-    heads: Annotated[int, Option(group=_NETWORK, help="Heads of heads.")] = 2,
-    hidden: Annotated[int, Option(group=_NETWORK, help="Hidden units of gated.")] = 2,
+    heads: Annotated[int, Option(group=_NETWORK, help="Number of heads of the network heads.")] = 2,
+    hidden: Annotated[int, Option(group=_NETWORK, help="Number of hidden units of gated.")] = 2,
     rank: Annotated[int, Option(group=_NETWORK, help="Rank of self_attention.")] = 2,
     rate: Annotated[
         str,
         Option(
             group=_NETWORK,
-            help="Step size of all columns, or one for each with commas: q, w of softmax; q1, "
-            "q2, ..., w1, ... of heads; v1, ..., g1, ..., w of gated; Q1, ..., K1, ..., V of "
-            "self_attention.",
+            help="Step size of all columns, or a comma-separated list with one per column: q, w of "
+            "softmax; q1, q2, ..., w1, ... of heads; v1, ..., g1, ..., w of gated; Q1, ..., "
+            "K1, ..., V of self_attention.",
         ),
     ] = "2",
     descent: Descent,
@@ -81,7 +81,7 @@ def descend(
         str | None,
         Option(
             group=_NETWORK,
-            help="Length of all columns before the first step, or one for each with commas; by "
+            help="Length of all columns before the first step, or a comma-separated list; by "
             "default lengths that break the symmetries of the network.",
         ),
     ] = None,
@@ -89,27 +89,27 @@ def descend(
         str,
         Option(
             group=_NETWORK,
-            help="Overlap of all columns with the signal before the first step, or one for each "
-            "with commas.",
+            help="Overlap of all columns with the signal before the first step, or a "
+            "comma-separated list.",
         ),
     ] = "0",
     start_c: Annotated[
         str | None,
         Option(
             group=_NETWORK,
-            help="Further weights before the first step, with commas: b of softmax, heads and "
-            "self_attention; b, u1, u2, ... of gated; by default those of the network.",
+            help="Further weights before the first step, separated by commas: b of softmax, heads "
+            "and self_attention; b, u1, u2, ... of gated; by default the network's own.",
         ),
     ] = None,
     decay: Annotated[
         str,
         Option(
             group=_NETWORK,
-            help="Weight decay of all columns, or one for each with commas.",
+            help="Weight decay of all columns, or a comma-separated list.",
         ),
     ] = "0",
     tolerance: Annotated[
-        float, Option(help="Bound on twice the numerical error at every step.")
+        float, Option(help="Tolerance: an upper bound on twice the numerical error at every step.")
     ] = 1e-3,
     workers: o.Workers = 1,
     dimension: Annotated[int | None, Option(group=EXPERIMENT, help="d, at least 3.")] = None,
@@ -119,14 +119,15 @@ def descend(
         str,
         Option(
             group=EXPERIMENT,
-            help="tensors draws the tokens; reduced draws the same law without them.",
+            help="tensors samples the tokens; reduced samples from the same distribution without "
+            "them.",
         ),
     ] = "tensors",
     given: Given,
 ) -> Answer:
-    """Follow gradient descent on all weights together, step by step.
+    """Follow joint gradient descent on all weights, step by step.
 
-    Without --network on readout, query and bias of attention or elementwise attention.
+    Without --network, it trains readout, query and bias of attention or elementwise attention.
 
     Example: sparsetoken descend --network gated --hidden 2 --alpha 3 --steps 12
     """
@@ -183,7 +184,7 @@ def descend(
 
 
 def _require_own(network: str | None, given: Given) -> None:
-    """Refuse options that play no part in the descent that is asked for."""
+    """Refuse options that have no effect on the requested descent."""
     if network is None:
         for name in sorted(given & _OF_NETWORKS):
             remedy = "Add --network softmax, for example."
@@ -193,14 +194,14 @@ def _require_own(network: str | None, given: Given) -> None:
     _, own = NETWORKS[network]
     for name in sorted(given & (_OF_MODELS | _OF_ONE) - {*own}):
         legal = ", ".join(option_name(n) for n in (*own, *_OF_ALL))
-        remedy = f"{option_name(name)} plays no part in this network."
+        remedy = f"{option_name(name)} has no effect on this network."
         raise InvalidInput(f"options of --network {network}", legal, option_name(name), remedy)
 
 
 def _of_columns(
     name: str, text: str, network: Architecture, low: float = 0.0
 ) -> float | list[float]:
-    """Return the number of all columns, or those of each."""
+    """Return one number for all columns, or one for each."""
     entries = _reals(name, text, low, LARGEST_VALUE)
     columns = network.column_names(outputs=1)
     if len(entries) == 1:
@@ -219,7 +220,7 @@ def _reals(name: str, text: str, low: float, high: float) -> list[float]:
 def _sizes(
     problem: SparseTokenProblem, trained: Descent | Model, engine: str, **given: int | None
 ) -> dict[str, Any]:
-    """Return the sizes of the simulation that is asked for; theory may take long, so check now."""
+    """Return the sizes of the requested simulation; theory may take long, so check now."""
     from sparsetoken.simulation.descent import DescentPlan
     from sparsetoken.simulation.setting import Setting
 
@@ -234,7 +235,7 @@ def _sizes(
 
 
 def _quantities(path: Any) -> dict[str, np.ndarray]:
-    """Return what is shown of a course, of which the last axis is steps."""
+    """Return the displayed part of a course, whose last axis is steps."""
     if not hasattr(path, "weights"):
         return {name: getattr(path, name) for name in SHOWN}
     weights = path.weights
@@ -252,7 +253,7 @@ def _rows(quantities: Mapping[str, np.ndarray], states: int) -> list[dict[str, A
 
 
 def _states(training_loss: np.ndarray) -> int:
-    """Return how many states are kept: all until the descent diverges, and the start."""
+    """Return the number of states kept: the start, and all until the descent diverges."""
     return max(int(np.isfinite(training_loss).sum()), 1)
 
 

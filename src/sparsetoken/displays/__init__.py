@@ -1,4 +1,4 @@
-"""Pictures of fitted classifiers of bags, in the manner of scikit-learn's displays."""
+"""Displays of fitted classifiers of bags, in the style of scikit-learn."""
 
 from sparsetoken.displays.attention import AttentionDisplay
 from sparsetoken.displays.learning_curve import BagLearningCurveDisplay

@@ -1,4 +1,4 @@
-"""Attention along bags: one row of bars for each bag, one bar for each token."""
+"""Attention weights in bags: one row of bars for each bag, one bar for each token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRUE = COLOURS["readout_cosine"]
 
 @dataclasses.dataclass(eq=False, repr=False)
 class AttentionDisplay:
-    """The weights of the tokens of a few bags.
+    """The attention weights of a few bags.
 
     Use `from_estimator` or `from_predictions`.
 
@@ -72,7 +72,7 @@ class AttentionDisplay:
         target: Any = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the weights that a fitted classifier gives the tokens of bags.
+        """Plot the attention weights of a fitted classifier on bags.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class AttentionDisplay:
         note: str = "",
         ax: Axes | None = None,
     ) -> Self:
-        """Draw weights of tokens.
+        """Plot given attention weights.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class AttentionDisplay:
         return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> Self:
-        """Draw one row for each bag; all have the same scales.
+        """Draw one row for each bag, with common scales.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class AttentionDisplay:
         span = (largest - least) or 1.0
         self.axes_[0].set_xlim(-0.7, longest - 0.3)
         self.axes_[0].set_ylim(least - 0.06 * span, largest + 0.22 * span)
-        label = "token (its place in the bag)"
+        label = "token (position in the bag)"
         self.axes_[-1].set_xlabel(f"{label}\n{as_written(self.note)}" if self.note else label)
         marks = [Line2D([], [], marker="s", ls="", color=COLOURS["attention"], label="weight")]
         if any(len(top) for top in self.top_tokens):
@@ -235,7 +235,7 @@ def _even(weights: list[np.ndarray]) -> bool:
 
 
 def _with_attention(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Return the classifier with a query inside an estimator, and the bags as it gets them."""
+    """Return the classifier with a query inside an estimator, and the bags that it receives."""
     from sklearn.pipeline import Pipeline
     from sklearn.utils.validation import check_is_fitted
 
@@ -255,7 +255,7 @@ def _column(classes: np.ndarray, target: Any) -> int:
     found = np.flatnonzero(classes == target)
     if target is None or not len(found):
         legal = "one of the classes " + ", ".join(map(str, classes))
-        raise InvalidInput("target", legal, target, "Each class has a query of its own.")
+        raise InvalidInput("target", legal, target, "Each class has its own query.")
     return int(found[0])
 
 
@@ -268,7 +268,7 @@ def _same_number(name: str, given: Any, weights: Sequence) -> None:
 def _checked_weights(weights: Any) -> list[np.ndarray]:
     if not 1 <= len(weights) <= LARGEST_NUMBER:
         legal = f"of 1 to {LARGEST_NUMBER} bags"
-        raise InvalidInput("weights", legal, f"{len(weights)} bags", "Pick some, as in X[:6].")
+        raise InvalidInput("weights", legal, f"{len(weights)} bags", "Choose some, as in X[:6].")
     checked = [as_floats(w, float, f"weights[{i}]") for i, w in enumerate(weights)]
     for i, w in enumerate(checked):
         if w.ndim != 1 or not w.size or not np.isfinite(w).all():

@@ -1,4 +1,4 @@
-"""Checks of a learning curve that was computed before."""
+"""Checks of a precomputed learning curve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test error against the number of training bags: measured, and predicted by the theory."""
+"""Measured and predicted test error against the number of training bags."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FINER = 12  # points of a predicted line
 
 @dataclasses.dataclass(eq=False, repr=False)
 class BagLearningCurveDisplay:
-    """Test error of one classifier at several numbers of training bags.
+    """Test error of a classifier against the number of training bags.
 
     Points are measured, with one standard error up and down; the line is the theory. Draw
     several classifiers into one axes with `ax`. Use `from_estimator` or `from_predictions`.
@@ -42,7 +42,7 @@ class BagLearningCurveDisplay:
     train_sizes : array of shape (m,)
         Rising numbers of training bags.
     test_errors : array of shape (m, folds)
-        Share of test bags on the wrong side; a score of exactly 0 counts one half.
+        Fraction of misclassified test bags; a score of exactly 0 counts one half.
     predicted_sizes, predicted_errors : arrays of shape (p,), optional
         What the theory predicts.
     model : str, optional
@@ -164,7 +164,7 @@ class BagLearningCurveDisplay:
         name: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw errors that were measured, and predicted, before.
+        """Plot precomputed measured and predicted errors.
 
         Parameters
         ----------
@@ -280,7 +280,7 @@ def _check_theory(kind: str, problem: Any, diagnosis: Any) -> None:
 
 
 def _diagnosed(diagnosis: Diagnosis, kind: str) -> dict[str, Any]:
-    """Return what a diagnosis forecasts; nothing where it withholds that."""
+    """Return the forecast of a diagnosis; nothing if it has none."""
     points = diagnosis.forecast.curves.get(kind, ()) if diagnosis.forecast else ()
     if not points:
         return {}

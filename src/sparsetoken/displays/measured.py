@@ -57,7 +57,7 @@ def read_sizes(
     fewest = min(int((y[train] == label).sum()) for train, _ in splits for label in classes)
     if fewest < LEAST:
         legal = f"of at least {LEAST} bags of each class in every training set"
-        raise InvalidInput("y", legal, fewest, "Take more folds, or stratified ones.")
+        raise InvalidInput("y", legal, fewest, "Use more folds, or stratified ones.")
     least = LEAST * len(classes)
     if sizes is None:
         return np.unique(np.geomspace(max(most // 10, least), most, 6).round().astype(int))
@@ -101,10 +101,10 @@ def measured_errors(
 
 
 def error_share(classifier: Any, X: Any, y: np.ndarray) -> float:
-    """Return the share of bags on the wrong side.
+    """Return the fraction of misclassified bags.
 
-    A score of exactly 0, between two classes, counts one half: it says nothing of the class,
-    though `predict` has to name one.
+    A score of exactly 0, between two classes, counts one half: it carries no information on the
+    class, though `predict` has to name one.
     """
     wrong = (classifier.predict(X) != y).astype(float)
     two = len(getattr(classifier, "classes_", ())) == 2
@@ -116,7 +116,7 @@ def error_share(classifier: Any, X: Any, y: np.ndarray) -> float:
 def _stratified_order(
     y: Shaped[np.ndarray, " n"], rng: np.random.RandomState
 ) -> Int[np.ndarray, " n"]:
-    """Return a random order in which every first part has each class at its share.
+    """Return a random order in which every prefix is stratified by class.
 
     The first bags are three of each class in turn, so that the fewest that are taken can be
     fitted.

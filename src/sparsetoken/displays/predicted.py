@@ -1,4 +1,4 @@
-"""The learning curves that the theory predicts for classifiers that choose for themselves."""
+"""Predicted learning curves of classifiers that select ridge and sharpness."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOLERANCE = 5e-3  # of test errors: less than the width of a line
 def predicted_errors(
     model: str, problem: SparseTokenProblem, dimension: float, n: Sequence[int]
 ) -> Float[np.ndarray, " m"]:
-    """Predict the test errors of a classifier that chooses ridge and sharpness itself.
+    """Predict the test errors of a classifier that selects ridge and sharpness.
 
     All n bags serve the query and the readout, as if they were different bags: each pools with
     a query that has not seen it. The query is the better aligned of two: the readout of the
@@ -88,7 +88,7 @@ def _predicted(
 def _attention(
     problem: SparseTokenProblem, alpha: Float[np.ndarray, " m"]
 ) -> Float[np.ndarray, " m"]:
-    """Return the least error over ridge and sharpness, of which 0 is mean pooling."""
+    """Return the smallest error over ridge and sharpness; sharpness 0 is mean pooling."""
     from sparsetoken.theory import align
 
     pooled = _predicted(problem, Pooled(), alpha[:, None], np.array(RIDGES))

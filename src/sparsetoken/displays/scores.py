@@ -68,7 +68,7 @@ class ScoreDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, bins: int = 20, ax: Axes | None = None
     ) -> Self:
-        """Draw the scores that a fitted classifier of two classes gives bags.
+        """Plot the scores of a fitted binary classifier on bags.
 
         The score is ``decision_function``, or else the probability of the second class.
 
@@ -76,7 +76,7 @@ class ScoreDisplay:
         ----------
         estimator : classifier of two classes
         X : any form of bags
-            Bags that it was not fitted to: the scores of others flatter it.
+            Held-out bags: scores of training bags are optimistic.
         y : array of shape (n,)
             Their labels.
         bins : int
@@ -119,7 +119,7 @@ class ScoreDisplay:
         bins: int = 20,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw given scores.
+        """Plot given scores.
 
         Parameters
         ----------

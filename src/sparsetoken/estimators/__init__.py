@@ -1,36 +1,42 @@
 """Estimators in the manner of scikit-learn for bags of embeddings.
 
-Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. Classifiers take a
-mask in fit and predict; elsewhere convert once: ``as_bags(X, mask)``.
+Every estimator takes bags in any form that `sparsetoken.bags.as_bags` takes. Classifiers and
+regressors take a mask in fit and predict; elsewhere convert once: ``as_bags(X, mask)``.
 """
 
-from sparsetoken.estimators.attention import AttentionClassifier
+from sparsetoken.estimators.attention import (
+    AttentionClassifier,
+    AttentionRegressor,
+    QueryWarning,
+)
 from sparsetoken.estimators.bag_classifier import BagClassifier
-from sparsetoken.estimators.elementwise import ElementwiseAttentionClassifier
+from sparsetoken.estimators.bag_regressor import BagRegressor
 from sparsetoken.estimators.inputs import PaddingWarning, TableWarning
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
+    MaxPooledRegressor,
     PooledLinearClassifier,
+    PooledLinearRegressor,
     VectorizedLinearClassifier,
 )
 from sparsetoken.estimators.normal_scores import TokenNormalScores
-from sparsetoken.estimators.query_warning import QueryWarning
+from sparsetoken.estimators.pooling import BagPooling
 from sparsetoken.estimators.token_transformer import TokenTransformer
-from sparsetoken.estimators.transformers import BagPooling, TokenPCA, TokenScaler
 
 __all__ = [
     "AttentionClassifier",
+    "AttentionRegressor",
     "BagClassifier",
     "BagPooling",
-    "ElementwiseAttentionClassifier",
+    "BagRegressor",
     "MaxPooledClassifier",
+    "MaxPooledRegressor",
     "PaddingWarning",
     "PooledLinearClassifier",
+    "PooledLinearRegressor",
     "QueryWarning",
     "TableWarning",
     "TokenNormalScores",
-    "TokenPCA",
-    "TokenScaler",
     "TokenTransformer",
     "VectorizedLinearClassifier",
 ]

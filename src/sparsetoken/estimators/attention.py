@@ -1,87 +1,214 @@
-"""The attention classifier of bags."""
+"""Attention of bags: the log mean exp of one linear score of their tokens."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-from collections.abc import Callable, Iterator
-from typing import get_args
+import warnings
+from typing import Any
 
-from sparsetoken.estimators.parameters import (
-    Auto,
-    ClassWeight,
-    Presence,
-    RandomState,
-    Training,
-    auto_or_real,
-)
-from sparsetoken.estimators.progress import Progress
-from sparsetoken.estimators.query_classifier import QueryClassifier
-from sparsetoken.fitting.training import Options
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sparsetoken.bags import Bags
+from sparsetoken.bags.segments import segment_log_mean_exp, segment_mean, segment_softmax
+from sparsetoken.estimators.base import BaseBagClassifier, BaseBagRegressor, ReadoutEstimator
+from sparsetoken.estimators.parameters import Auto, ClassWeight, RandomState, auto_or_real
+from sparsetoken.fitting.attention import AttentionFit, attend
+from sparsetoken.fitting.folds import fold_numbers
+from sparsetoken.fitting.linear_fit import require_smooth
+from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss
 from sparsetoken.progress import progress_of
-from sparsetoken.validation import InvalidInput, choice, integer
+from sparsetoken.validation import integer
 
 
-class AttentionClassifier(QueryClassifier):
-    """A linear classifier of the token that a query finds: sign(<w, X^T softmax(X q)> + b).
+class QueryWarning(UserWarning):
+    """Attention does not beat mean pooling on held-out bags, or is off.
 
-    More than two classes are fitted one against the rest, each with a query of its own. The
-    informative token may be in bags of either class; "second class" below is the one that is
-    positive in the theory. See :doc:`/practitioners` for the trainings.
+    Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
+    """
+
+
+class TokenOrder:
+    """What can be told of the tokens of each bag, from a score of each token."""
+
+    def top_tokens(self, X: Any, k: int = 1, mask: Any = None) -> list[np.ndarray]:
+        """Return the positions of the k tokens that count most in each bag, the first the most.
+
+        Bags of fewer than k tokens give all of them.
+
+        Returns
+        -------
+        list of int arrays of shape (k,), or (k, n_classes) for more than two classes
+
+        Warns
+        -----
+        QueryWarning
+            If attention is off for all classes: the order of tokens tells nothing.
+        """
+        k, bags = integer("k", k, 1), self._read(X, mask)  # type: ignore[attr-defined]
+        if self._off():
+            warnings.warn(self.summary(), QueryWarning, stacklevel=2)  # type: ignore[attr-defined]
+        scores = self._token_scores(bags)
+        bounds = zip(bags.offsets[:-1], bags.offsets[1:], strict=True)
+        orders = [np.argsort(-scores[a:b], axis=0, kind="stable")[:k] for a, b in bounds]
+        return [order[:, 0] if scores.shape[1] == 1 else order for order in orders]
+
+    def _off(self) -> bool:
+        """Whether the order of tokens tells nothing."""
+        raise NotImplementedError
+
+    def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
+        """Return the score by which tokens are ordered."""
+        raise NotImplementedError
+
+
+class _Attention(TokenOrder, ReadoutEstimator):
+    """The score of a bag is (1/s) log mean_l exp(s <x_l, w>) + b."""
+
+    temperature: float | Auto
+    n_folds: int
+    random_state: RandomState
+    progress: bool
+    exponent_: np.ndarray
+    sharpness_: np.ndarray
+    gain_: np.ndarray
+    token_range_: np.ndarray
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        require_smooth(loss)
+        temperature = auto_or_real("temperature", self.temperature, 0.0, open_low=True)
+        tasks, rng = self._tasks(bags, targets, loss), check_random_state(self.random_state)
+        n_folds = integer("n_folds", self.n_folds, 2)
+        folds = np.zeros(len(bags), dtype=int)
+        if bags.sizes.max() > 1:  # nothing else needs two bags of each class
+            folds = fold_numbers(targets.strata(), n_folds, rng)
+        fits = []
+        with progress_of("fits", len(tasks), self.progress) as done:
+            for task in tasks:
+                fits.append(attend(task, folds, temperature))
+                done()
+        self._keep(fits, tasks[0], targets)
+        for name, gain in zip(self._names(), self.gain_.tolist(), strict=True):
+            if bags.sizes.max() > 1 and not gain > 1:
+                warnings.warn(self._no_gain(name, gain), QueryWarning, stacklevel=4)
+
+    def _keep(self, fits: list[AttentionFit], task: Task, targets: Targets) -> None:
+        """Set the fitted attributes."""
+        bags = task.bags
+        readouts = [fit.readout for fit in fits]
+        self._keep_readouts(readouts, task.features.standardization, targets, bags.dtype)
+        self.exponent_ = np.array([fit.exponent / targets.scale for fit in fits], bags.dtype)
+        self.sharpness_ = np.array([fit.sharpness for fit in fits])
+        self.gain_ = np.array([fit.gain for fit in fits])
+        products = bags.tokens @ self.coef_.T
+        self.token_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
+
+    def _no_gain(self, name: Any, gain: float) -> str:
+        return (
+            f"Attention to {name} does not beat mean pooling: its held-out loss is {abs(gain):.1f} "
+            f"standard errors {'lower' if gain > 0 else 'higher'}. Take more bags, or "
+            "BagClassifier or BagRegressor, which weigh both."
+        )
+
+    def _products(self, bags: Bags) -> Float[np.ndarray, "N K"]:
+        """Return <x_l, w> of each token."""
+        products = bags.tokens @ self._in(bags, self.coef_).T
+        # A token unlike all of training says no more than the most telling one there.
+        return np.clip(products, *self._in(bags, self.token_range_))
+
+    def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
+        return self._products(bags) * self._in(bags, self.exponent_)
+
+    def _off(self) -> bool:
+        return not self.sharpness_.any()
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        columns = zip(self._products(bags).T, self._in(bags, self.exponent_), strict=True)
+        pooled = [_pooled(products, s, bags) for products, s in columns]
+        return self._moved(np.stack(pooled, axis=1), bags)
+
+    def attention_weights(self, X: Any, mask: Any = None) -> list[np.ndarray]:
+        """Return the weight of each token, softmax(s <x_l, w>): they add up to 1 in each bag."""
+        bags = self._read(X, mask)
+        return self._per_bag(self._weights(bags), bags)
+
+    def _weights(self, bags: Bags) -> Float[np.ndarray, "N K"]:
+        columns = self._token_scores(bags).T
+        return np.stack([segment_softmax(scores, bags.offsets) for scores in columns], axis=1)
+
+    def token_logits(self, X: Any) -> list[np.ndarray]:
+        """Return the score of each token as a bag of its own: <x_l, w> + b."""
+        bags = self._read(X)
+        return self._per_bag(self._moved(self._products(bags), bags), bags)
+
+    def summary(self) -> str:
+        """Say in a line for each class how sharp attention is, and what it gains."""
+        check_is_fitted(self)
+        lines = []
+        columns = zip(self._names(), self.sharpness_.tolist(), self.gain_.tolist(), strict=True)
+        for name, k, gain in columns:
+            text = "attention is off, its weights are equal"
+            if k:
+                errors = f"{abs(gain):.1f} standard errors {'below' if gain > 0 else 'above'}"
+                text = f"attention of sharpness {k:.2g}, held-out loss {errors} mean pooling"
+            lines.append(f"{self._kind_of_name} {name}: {text}.")
+        return "\n".join(lines)
+
+
+def _pooled(scores: Float[np.ndarray, " N"], s: float, bags: Bags) -> Float[np.ndarray, " n"]:
+    """Return (1/s) log mean exp(s u) of each bag, the mean of u for s = 0."""
+    if s == 0:
+        return segment_mean(scores[:, None], bags.offsets)[:, 0]
+    return segment_log_mean_exp(s * scores, bags.offsets) / s
+
+
+class AttentionClassifier(_Attention, BaseBagClassifier):
+    """Attention with one direction: sign((1/s) log mean_l exp(s <x_l, w>) + b).
+
+    With one informative token among Gaussian ones this is the form of the log odds of a bag. Its
+    slope in token l is w times the attention weight softmax(s <x_l, w>). For s to 0 it is mean
+    pooling, for large s the token that speaks most for a class: the second one for s > 0,
+    the first for s < 0. More than two classes are fitted one against the rest.
+
+    The direction s w minimises the mean loss with a ridge penalty, on standardised tokens; the
+    descent starts from the classifier of the mean token. Its sharpness, the ridge, 1/s and b are
+    those of least loss where each bag is scored by directions found without it.
 
     Parameters
     ----------
-    training : str
-        ``likelihood``: one direction for query and readout, by pooled likelihoods.
-        ``tied``: the query is the readout of the mean token. ``cross_fit``: the query of two
-        gradient steps, on folds. ``four_stage``: the paper's. ``reuse``: the same with all bags
-        in all stages. ``joint``: q, w and b together.
     temperature : float or "auto"
-        Standard deviation of token scores within the softmax; 0 is mean pooling. ``auto`` takes
-        that of least left-out loss, or 0 unless it gains one standard error and
-        `signal_pvalue_` is below 0.05. For ``four_stage`` and ``reuse`` beta of the paper.
-    split : float or "auto"
-        Share of bags for the query of ``four_stage``; ``auto`` asks the theory.
+        > 0, standard deviation of the token scores s <x_l, w>.
     ridge : float or "auto"
-        > 0, penalty (ridge/2) |w|^2; ``auto`` as for `PooledLinearClassifier`.
-    query_ridge : float or "auto"
-        >= 0, penalty (query_ridge/2) |q|^2 of ``joint``; ``auto`` is the ridge in use.
-    n_restarts : int
-        Random starts of ``joint`` besides its first.
-    loss, standardize, class_weight, n_tokens
-        As for `PooledLinearClassifier`; ``likelihood`` and ``joint`` need a smooth loss.
-    step_sizes : three floats >= 0
-        Of readout, bias and query in the two gradient steps.
+        > 0, penalty (ridge/2) |s w|^2 in the scale of standardised tokens; ``auto`` tries three
+        by the standard deviation that token scores may have.
+    loss : str or Loss
+        A smooth one: logistic, square or squared_hinge.
     n_folds : int
         Folds of the cross-fitting; fewer if a class has fewer bags.
-    presence : str
-        ``free``, or ``strict``: a bag is of the second class only through a token that speaks
-        for it. Then sharpness is 4 or 8 if automatic, and mean pooling is never taken.
+    standardize, class_weight, n_tokens
+        As for `PooledLinearClassifier`.
     random_state : int, RandomState or None
-        Of folds, split and restarts.
-    verbose, progress : bool
-        Whether to write lines with the time left; whether a long fit shows a bar.
+        Of the folds. Two fits with the default are equal.
+    progress : bool
+        Whether a fit of more than two seconds shows its progress.
 
     Attributes
     ----------
-    classes_, n_bags_, n_features_in_, left_out_scores_
-        As for `PooledLinearClassifier`.
-    query_, coef_ : arrays of shape (K, d)
-        q and w on tokens as given; K = 1 for two classes, else n_classes.
-    query_offset_, intercept_, ridge_, token_offset_ : arrays of shape (K,)
-    likelihood_ : array of shape (K,)
-        c of a score c log mean exp(<x_l, q>) + b, where w = c q; 0 for other trainings.
+    coef_ : array of shape (K, d)
+        w; K = 1 for two classes, else n_classes.
+    exponent_ : array of shape (K,)
+        s; 0 where attention is off: no direction speaks for the class that it looks for.
     sharpness_ : array of shape (K,)
-        Standard deviation of token scores; 0 where attention is off.
-    query_kind_ : array of shape (K,)
-        ``likelihood``, ``tied``, ``two_step`` or ``joint``; ``mean`` for bags of one token.
-    attention_pvalue_, signal_pvalue_ : arrays of shape (K,)
-        p-values of no gain over mean pooling, and of labels independent of tokens.
-    evidence_ : array of shape (K,)
-        Standard errors by which scores of unseen positive bags are above those of others.
-    token_range_ : array of shape (2, 2 K)
-        Least and largest <x, query>, <x, coef> of training tokens; new ones are cut to it.
+        Standard deviation of the token scores.
+    gain_ : array of shape (K,)
+        Standard errors by which the left-out loss is below that of mean pooling.
+    token_range_ : array of shape (2, K)
+        Least and largest <x, w> of training tokens; new ones are cut to it.
+    classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
+        As for `PooledLinearClassifier`.
 
     See Also
     --------
@@ -93,67 +220,63 @@ class AttentionClassifier(QueryClassifier):
     >>> labels, rng = np.arange(200) % 2, np.random.default_rng(0)
     >>> bags = rng.standard_normal((200, 8, 5))
     >>> bags[labels == 1, 0] += 2  # one token of eight
-    >>> AttentionClassifier(random_state=0).fit(bags, labels).score(bags, labels) > 0.9
+    >>> AttentionClassifier().fit(bags, labels).score(bags, labels) > 0.9
     True
     """
 
     def __init__(
         self,
-        training: Training = "likelihood",
         temperature: float | Auto = "auto",
-        split: float | Auto = "auto",
         ridge: float | Auto = "auto",
-        query_ridge: float | Auto = "auto",
-        n_restarts: int = 3,
         loss: Loss | str = "logistic",
-        step_sizes: tuple[float, float, float] = (0.5, 0.5, 1.0),
         n_folds: int = 8,
         standardize: bool = True,
         class_weight: ClassWeight = None,
-        presence: Presence = "free",
         n_tokens: int | None = None,
-        random_state: RandomState = None,
-        verbose: bool = False,
+        random_state: RandomState = 0,
         progress: bool = True,
     ) -> None:
-        self.training = training
         self.temperature = temperature
-        self.split = split
         self.ridge = ridge
-        self.query_ridge = query_ridge
-        self.n_restarts = n_restarts
         self.loss = loss
-        self.step_sizes = step_sizes
         self.n_folds = n_folds
         self.standardize = standardize
         self.class_weight = class_weight
-        self.presence = presence
         self.n_tokens = n_tokens
         self.random_state = random_state
-        self.verbose = verbose
         self.progress = progress
 
-    def _options(self, loss: Loss) -> Options:
-        options = dataclasses.replace(
-            super()._options(loss),
-            query_ridge=auto_or_real("query_ridge", self.query_ridge, 0.0),
-            n_restarts=integer("n_restarts", self.n_restarts, 0),
-        )
-        strict = choice("presence", self.presence, get_args(Presence)) == "strict"
-        if strict and options.training != "likelihood":
-            legal = "likelihood with presence='strict'"
-            raise InvalidInput("training", legal, options.training)
-        if not loss.smooth and (strict or options.training == "likelihood"):
-            legal = "a smooth loss (logistic, square, squared_hinge) for likelihood pooling"
-            raise InvalidInput("loss", legal, loss.name)
-        options = dataclasses.replace(options, strict=strict)
-        if options.training == "joint" and not loss.smooth:
-            legal = "a smooth loss (logistic, square, squared_hinge) for training='joint'"
-            raise InvalidInput("loss", legal, loss.name)
-        return options
 
-    @contextlib.contextmanager
-    def _reported(self, fits: int) -> Iterator[Callable[[float, str], None]]:
-        lines = Progress(type(self).__name__, fits)
-        with progress_of("fits", fits, self.progress and not self.verbose) as done:
-            yield lines.told if self.verbose else lambda share, what: done.reach(share)
+class AttentionRegressor(_Attention, BaseBagRegressor):
+    """Attention with one direction: (1/s) log mean_l exp(s <x_l, w>) + b, by least squares.
+
+    Parameters
+    ----------
+    temperature, ridge, n_folds, standardize, n_tokens, random_state, progress
+        As for `AttentionClassifier`.
+
+    Attributes
+    ----------
+    coef_, exponent_, sharpness_, gain_, token_range_
+        As for `AttentionClassifier`, K = 1. For s > 0 large numbers are in single tokens.
+    intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
+        As for `PooledLinearRegressor`.
+    """
+
+    def __init__(
+        self,
+        temperature: float | Auto = "auto",
+        ridge: float | Auto = "auto",
+        n_folds: int = 8,
+        standardize: bool = True,
+        n_tokens: int | None = None,
+        random_state: RandomState = 0,
+        progress: bool = True,
+    ) -> None:
+        self.temperature = temperature
+        self.ridge = ridge
+        self.n_folds = n_folds
+        self.standardize = standardize
+        self.n_tokens = n_tokens
+        self.random_state = random_state
+        self.progress = progress

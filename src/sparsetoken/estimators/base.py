@@ -1,16 +1,16 @@
-"""What the classifiers of bags share: labels, weights, one-vs-rest, decisions, probabilities."""
+"""What the estimators of bags share: reading, weights, decisions, probabilities, predictions."""
 
 from __future__ import annotations
 
 import abc
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -27,53 +27,36 @@ from sparsetoken.estimators.inputs import (
     told_padding,
     told_table,
 )
-from sparsetoken.estimators.labels import read_targets
+from sparsetoken.estimators.labels import read_numbers, read_targets
 from sparsetoken.estimators.parameters import Auto, ClassWeight, auto_or_real
 from sparsetoken.fitting.features import BagFeatures
 from sparsetoken.fitting.linear_fit import LinearFit
-from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.samples import RealTargets, Targets
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss, get_loss
+from sparsetoken.numerics.threads import one_thread
 from sparsetoken.validation import InvalidInput
 
 
-def _logistic(classifier: BaseBagClassifier) -> bool:
-    if get_loss(classifier.loss).name == "logistic":
-        return True
-    raise AttributeError("predict_proba needs loss='logistic'")
+class BagEstimator(BaseEstimator, abc.ABC):
+    """An estimator of one label or number for each bag; the classes below it fit scores."""
 
-
-def _check_rows(reading: Reading, y: Any) -> None:
-    """Say what a table is taken for where it has not as many rows as there are labels."""
-    found = np.asarray(y).shape[:1]
-    if reading.rows and found and found[0] != len(reading.bags):
-        got = f"a table of {len(reading.bags)} rows and {found[0]} labels"
-        remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."
-        raise InvalidInput("X", "one bag of one token in each row of a table", got, remedy)
-
-
-class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
-    """A classifier of bags; the classes below it fit scores, and score."""
-
-    loss: Loss | str
-    class_weight: ClassWeight
     n_tokens: int | None
-    classes_: np.ndarray
     n_bags_: float
     intercept_: np.ndarray
     left_out_scores_: np.ndarray | None
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> Self:
-        """Fit to bags and one label each.
+        """Fit to bags and one label or number each.
 
         Parameters
         ----------
         X : any form of bags
             See `sparsetoken.bags.as_bags`. An array of shape (n, d) is n bags of one token each.
         y : array of shape (n,)
-            Class labels of any kind.
+            Class labels of any kind for a classifier, numbers for a regressor.
         sample_weight : array of shape (n,), optional
             How often each bag counts, >= 0: a bag of weight 2 is two bags, also where an
             automatic choice leaves one out.
@@ -93,7 +76,7 @@ class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         ValueError
             If tokens are not finite or of a magnitude that products overflow, a bag is empty,
             dimensions or lengths do not match, there is one class only, or a parameter is out
-            of range. The classifier is then as it was before.
+            of range. The estimator is then as it was before.
         """
         reading = read_bags(self, X, reset=True, n_tokens=self.n_tokens, mask=mask)
         bags = reading.bags
@@ -102,13 +85,23 @@ class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         _check_rows(reading, y)
         if reading.rows and self.n_tokens is None:
             warnings.warn(told_table(bags), TableWarning, stacklevel=3)
-        targets = read_targets(bags, y, sample_weight, self.class_weight)
-        self.classes_, self.n_bags_ = targets.classes, float(targets.weight.sum())
+        targets = self._targets(bags, y, sample_weight)
+        # A bag of weight 2 is two bags, one of less than 1 is one.
+        self.n_bags_ = float(np.maximum(targets.weight, 1.0).sum())
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)
-        self._fit(bags, targets, get_loss(self.loss))
+        # Products go chunk by chunk: too small to be shared among threads.
+        with one_thread():
+            self._fit(bags, targets, get_loss(getattr(self, "loss", self._default_loss)))
         return self
+
+    _default_loss: str
+    _kind_of_name = "Class"
+
+    @abc.abstractmethod
+    def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
+        """Check labels or numbers, and weights."""
 
     @abc.abstractmethod
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
@@ -116,7 +109,67 @@ class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
 
     @abc.abstractmethod
     def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        """Return the scores; K = 1 for two classes."""
+        """Return the scores; K = 1 for two classes and for numbers."""
+
+    def _names(self) -> Sequence[Any]:
+        """Return what each column of scores stands for."""
+        return ["y"]
+
+    def _read(self, X: Any, mask: Any = None) -> Bags:
+        check_is_fitted(self)
+        return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask).bags
+
+    def _moved(self, scores: Float[np.ndarray, "n K"], bags: Bags) -> Float[np.ndarray, "n K"]:
+        """Return scores plus the intercept."""
+        return scores + self._in(bags, self.intercept_)
+
+    @staticmethod
+    def _per_bag(values: Float[np.ndarray, "N K"], bags: Bags) -> list[np.ndarray]:
+        """Return values of tokens as one array for each bag: (L_i,), or (L_i, K)."""
+        values = values[:, 0] if values.shape[1] == 1 else values
+        return np.split(values, bags.offsets[1:-1])
+
+    @staticmethod
+    def _in(bags: Bags, values: np.ndarray) -> np.ndarray:
+        """Return fitted values in the dtype of the bags: float32 tokens make no float64 copy."""
+        return values.astype(bags.dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def _check_rows(reading: Reading, y: Any) -> None:
+    """Say what a table is taken for where it has not as many rows as there are labels."""
+    found = np.asarray(y).shape[:1]
+    if reading.rows and found and found[0] != len(reading.bags):
+        got = f"a table of {len(reading.bags)} rows and {found[0]} labels"
+        remedy = "Rows that are tokens of bags go through from_long(tokens, bag_ids) first."
+        raise InvalidInput("X", "one bag of one token in each row of a table", got, remedy)
+
+
+def _logistic(classifier: BaseBagClassifier) -> bool:
+    if get_loss(getattr(classifier, "loss", "logistic")).name == "logistic":
+        return True
+    raise AttributeError("predict_proba needs loss='logistic'")
+
+
+class BaseBagClassifier(ClassifierMixin, BagEstimator):
+    """A classifier of bags: one score for two classes, else one for each against the rest."""
+
+    class_weight: ClassWeight
+    classes_: np.ndarray
+    _default_loss = "logistic"
+
+    def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
+        targets = read_targets(bags, y, sample_weight, self.class_weight)
+        self.classes_ = targets.classes
+        return targets
+
+    def _names(self) -> Sequence[Any]:
+        names: list[Any] = self.classes_.tolist()
+        return names[1:] if len(names) == 2 else names
 
     def decision_function(self, X: Any, mask: Any = None) -> np.ndarray:
         """Return scores (n,) of the second class, or (n, n_classes) for more than two."""
@@ -130,6 +183,8 @@ class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
         """Return the accuracy on bags and labels, a number in [0, 1]."""
+        from sklearn.metrics import accuracy_score
+
         check_labels(y)
         if sample_weight is not None:
             sample_weight = as_floats(sample_weight, np.float64, "sample_weight")
@@ -144,35 +199,48 @@ class BaseBagClassifier(ClassifierMixin, BaseEstimator, abc.ABC):
         cannot tell that a probability is below 1 / (n + 2). For more than two classes, those of
         one-vs-rest divided by their sum.
         """
-        chances, n = expit(self.decision_function(X, mask)), self.n_bags_
-        chances = (n * chances + 1) / (n + 2)
-        if chances.ndim == 1:
-            return np.stack([1 - chances, chances], axis=1)
+        chances = self._chances(self._scores(self._read(X, mask)))
+        if chances.shape[1] == 1:
+            return np.concatenate([1 - chances, chances], axis=1)
         total = chances.sum(axis=1, keepdims=True)
         return chances / np.maximum(total, np.finfo(chances.dtype).tiny)
 
-    def _read(self, X: Any, mask: Any = None) -> Bags:
-        check_is_fitted(self)
-        return read_bags(self, X, reset=False, n_tokens=self.n_tokens, mask=mask).bags
-
-    def _per_bag(self, values: Float[np.ndarray, "N K"], bags: Bags) -> list[np.ndarray]:
-        """Return values of tokens as one array for each bag: (L_i,), or (L_i, K)."""
-        values = values[:, 0] if len(self.classes_) == 2 else values
-        return np.split(values, bags.offsets[1:-1])
-
-    @staticmethod
-    def _in(bags: Bags, values: np.ndarray) -> np.ndarray:
-        """Return fitted values in the dtype of the bags: float32 tokens make no float64 copy."""
-        return values.astype(bags.dtype, copy=False)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
+    def _chances(self, scores: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
+        """Return the probability that each score stands for."""
+        n = self.n_bags_
+        return (n * expit(scores) + 1) / (n + 2)
 
 
-class ReadoutClassifier(BaseBagClassifier):
-    """A classifier with one linear readout for each class."""
+class BaseBagRegressor(RegressorMixin, BagEstimator):
+    """A regressor of bags: its one score is the prediction."""
+
+    _default_loss = "square"
+
+    def _targets(self, bags: Bags, y: Any, sample_weight: Any) -> Targets:
+        return read_numbers(bags, y, sample_weight)
+
+    _kind_of_name = "Target"
+
+    def _moved(self, scores: Float[np.ndarray, "n K"], bags: Bags) -> Float[np.ndarray, "n K"]:
+        """Return scores plus the intercept, in float64: it may be far from 0."""
+        return scores.astype(np.float64) + self.intercept_
+
+    def predict(self, X: Any, mask: Any = None) -> Float[np.ndarray, " n"]:
+        """Return the number predicted for each bag, an array of shape (n,)."""
+        return self._scores(self._read(X, mask))[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> float:
+        """Return R^2 on bags and numbers, at most 1: the share of the variance predicted."""
+        from sklearn.metrics import r2_score
+
+        if sample_weight is not None:
+            sample_weight = as_floats(sample_weight, np.float64, "sample_weight")
+        y = as_floats(y, np.float64, "y")
+        return float(r2_score(y, self.predict(X, mask), sample_weight=sample_weight))
+
+
+class ReadoutEstimator(BagEstimator):
+    """An estimator with one linear readout for each column of scores."""
 
     ridge: float | Auto
     standardize: bool
@@ -180,19 +248,23 @@ class ReadoutClassifier(BaseBagClassifier):
     ridge_: np.ndarray
 
     def _tasks(self, bags: Bags, targets: Targets, loss: Loss) -> list[Task]:
-        """Return the task of each class."""
+        """Return what is fitted for each column of scores."""
         ridge = auto_or_real("ridge", self.ridge, 0.0, open_low=True)
         features = BagFeatures(bags, Standardization.of(bags, targets.weight, self.standardize))
         rescale = ridge == "auto" and self.standardize
         return [Task(features, one, loss, ridge, rescale) for one in targets.problems()]
 
     def _keep_readouts(
-        self, fits: list[LinearFit], scaling: Standardization, dtype: np.dtype
+        self, fits: list[LinearFit], scaling: Standardization, targets: Targets, dtype: np.dtype
     ) -> None:
         """Keep the readouts of standardised tokens as what acts on the tokens given."""
-        self.coef_ = np.stack([scaling.coefficients(fit.w) for fit in fits]).astype(dtype)
-        self.intercept_ = np.array([fit.b + scaling.offset(fit.w) for fit in fits], dtype)
+        scale, shift = targets.scale, targets.shift
+        coef = np.stack([scaling.coefficients(fit.w) for fit in fits])
+        intercept = np.array([fit.b + scaling.offset(fit.w) for fit in fits])
+        self.coef_ = (scale * coef).astype(dtype)
+        exact = isinstance(targets, RealTargets)
+        self.intercept_ = (shift + scale * intercept).astype(np.float64 if exact else dtype)
         self.ridge_ = np.array([fit.ridge for fit in fits])
-        left_out = [fit.left_out_scores for fit in fits]
-        known = [scores for scores in left_out if scores is not None]
-        self.left_out_scores_ = np.stack(known, axis=1) if len(known) == len(fits) else None
+        known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]
+        whole = len(known) == len(fits)
+        self.left_out_scores_ = shift + scale * np.stack(known, axis=1) if whole else None

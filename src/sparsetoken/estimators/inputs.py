@@ -148,8 +148,8 @@ def check_magnitude(bags: Bags) -> None:
     InvalidInput
         If the largest absolute value is > 1e100 or < 1e-100; 1e12 and 1e-12 for float32.
     """
-    tokens, most = bags.tokens, LARGEST[bags.dtype.itemsize]
-    largest = max(float(tokens.max()), -float(tokens.min()))
+    most = LARGEST[bags.dtype.itemsize]
+    largest = float(max(np.abs(bags.extremes)))
     if largest > most or 0 < largest < 1 / most:
         legal = f"{bags.dtype} tokens of which the largest is between {1 / most:g} and {most:g}"
         raise InvalidInput("X", legal, f"largest absolute value {largest:.3g}", "Scale the tokens.")

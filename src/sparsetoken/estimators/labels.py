@@ -1,4 +1,4 @@
-"""Class labels of any kind and weights of samples, checked."""
+"""Class labels, numbers to predict, and weights of samples, checked."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats, check_labels
-from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.samples import ClassTargets, RealTargets
 from sparsetoken.validation import InvalidInput
 
+LARGEST_TARGET = 1e100  # squares stay finite
 
-def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> Targets:
+
+def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> ClassTargets:
     """Check labels and weights against the bags.
 
     Raises
@@ -32,7 +34,11 @@ def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
     check_consistent_length(bags, y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
-    check_classification_targets(y)
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        remedy = "BagRegressor predicts numbers."
+        raise InvalidInput("y", "of class labels", str(error), remedy) from None
     weight = read_weights(bags, sample_weight)
     used = weight > 0
     classes, number = np.unique(y[used], return_inverse=True)
@@ -41,7 +47,37 @@ def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> T
         raise InvalidInput("y", "of at least two classes with weight", got)
     if isinstance(class_weight, dict):
         _refuse_unknown(class_weight, np.unique(y).tolist())
-    return Targets(used, classes, number, weight[used], _class_weights(class_weight, classes))
+    return ClassTargets(
+        used=used,
+        weight=weight[used],
+        classes=classes,
+        number=number,
+        class_weight=_class_weights(class_weight, classes),
+    )
+
+
+def read_numbers(bags: Bags, y: Any, sample_weight: Any) -> RealTargets:
+    """Check numbers to predict and weights against the bags.
+
+    Raises
+    ------
+    ValueError
+        If y is missing, masked, of another length, or not of finite numbers of a magnitude that
+        can be squared; or if weights are of another length, negative, not finite, or all 0.
+    """
+    if y is None:
+        raise ValueError("This regressor requires y to be passed, but the target y is None.")
+    y = column_or_1d(as_floats(y, np.float64, "y"), warn=True)
+    check_consistent_length(bags, y)
+    assert_all_finite(y, input_name="y")
+    if np.abs(y).max() > LARGEST_TARGET:
+        legal = f"of magnitude at most {LARGEST_TARGET:g}"
+        raise InvalidInput("y", legal, f"{np.abs(y).max():.3g}", "Take other units.")
+    weight = read_weights(bags, sample_weight)
+    used = weight > 0
+    if not used.any():
+        raise InvalidInput("sample_weight", "of at least one bag > 0", "all 0")
+    return RealTargets.of(used, weight[used], y[used])
 
 
 def read_weights(bags: Bags, sample_weight: Any) -> Float[np.ndarray, " n"]:

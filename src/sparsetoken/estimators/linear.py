@@ -1,4 +1,4 @@
-"""Linear classifiers of bags: of mean tokens, of column maxima, of all tokens side by side."""
+"""Linear estimators of bags: of mean tokens, of column maxima, of all tokens side by side."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_max, segment_mean
-from sparsetoken.estimators.base import ReadoutClassifier
+from sparsetoken.estimators.base import BaseBagClassifier, BaseBagRegressor, ReadoutEstimator
 from sparsetoken.estimators.parameters import Auto, ClassWeight
 from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.task import Task
@@ -18,8 +18,70 @@ from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput
 
 
-class _LinearClassifier(ReadoutClassifier):
-    """A linear classifier of one row of features for each bag."""
+class _LinearInRows(ReadoutEstimator):
+    """The score is linear in one row of features for each bag."""
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        self._fit_tasks(self._tasks(self._rows(bags), targets, loss), targets)
+
+    def _rows(self, bags: Bags) -> Bags:
+        """Return the bags of which the mean token is scored."""
+        return bags
+
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
+        """Fit the readout of each task."""
+        fits, features = [task.calibrated_fit for task in tasks], tasks[0].features
+        self._keep_readouts(fits, features.standardization, targets, features.bags.dtype)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        rows = self._rows(bags)
+        products = rows.tokens @ self._in(bags, self.coef_).T
+        return self._moved(segment_mean(products, rows.offsets), bags)
+
+
+class _MeanPooled(_LinearInRows):
+    """The score is linear in the mean token."""
+
+    def token_logits(self, X: Any) -> list[np.ndarray]:
+        """Return the score of each token as a bag of its own: arrays (L_i,), or (L_i, K)."""
+        bags = self._read(X)
+        logits = bags.tokens @ self._in(bags, self.coef_).T
+        return self._per_bag(self._moved(logits, bags), bags)
+
+
+class _MaxPooled(ReadoutEstimator):
+    """The score is linear in mean token and column maxima."""
+
+    largest_coef_: np.ndarray
+    largest_range_: np.ndarray
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        self._fit_tasks(self._tasks(bags, targets, loss), targets)
+
+    def _fit_tasks(self, tasks: list[Task], targets: Targets) -> None:
+        """Fit the readout of each task."""
+        features, fits = tasks[0].features, [task.largest_fit() for task in tasks]
+        scaling, bags, d = features.standardization, features.bags, features.bags.dimension
+        means = [dataclasses.replace(fit, w=fit.w[:d]) for fit in fits]
+        self._keep_readouts(means, scaling, targets, bags.dtype)
+        readouts = np.stack([fit.w[d:] for fit in fits])
+        self.largest_coef_ = (targets.scale * scaling.coefficients(readouts)).astype(bags.dtype)
+        moved = [targets.scale * scaling.offset(u) for u in readouts]
+        self.intercept_ = self.intercept_ + np.array(moved, self.intercept_.dtype)
+        largest = features.largest * scaling.scale + scaling.mean
+        products = largest.astype(bags.dtype) @ self.largest_coef_.T
+        self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        means = segment_mean(bags.tokens @ self._in(bags, self.coef_).T, bags.offsets)
+        largest = segment_max(bags.tokens, bags.offsets) @ self._in(bags, self.largest_coef_).T
+        # A bag unlike all of training says no more than the most telling one there.
+        largest = np.clip(largest, *self._in(bags, self.largest_range_))
+        return self._moved(means + largest, bags)
+
+
+class _LinearClassifier(BaseBagClassifier, ReadoutEstimator):
+    """Parameters of the linear classifiers."""
 
     def __init__(
         self,
@@ -35,25 +97,22 @@ class _LinearClassifier(ReadoutClassifier):
         self.class_weight = class_weight
         self.n_tokens = n_tokens
 
-    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
-        self._fit_tasks(self._tasks(self._rows(bags), targets, loss))
 
-    def _rows(self, bags: Bags) -> Bags:
-        """Return the bags of which the mean token is classified."""
-        return bags
+class _LinearRegressor(BaseBagRegressor, ReadoutEstimator):
+    """Parameters of the linear regressors."""
 
-    def _fit_tasks(self, tasks: list[Task]) -> None:
-        """Fit the readout of each task."""
-        fits, features = [task.calibrated_fit for task in tasks], tasks[0].features
-        self._keep_readouts(fits, features.standardization, features.bags.dtype)
-
-    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        rows = self._rows(bags)
-        products = rows.tokens @ self._in(bags, self.coef_).T
-        return segment_mean(products, rows.offsets) + self._in(bags, self.intercept_)
+    def __init__(
+        self,
+        ridge: float | Auto = "auto",
+        standardize: bool = True,
+        n_tokens: int | None = None,
+    ) -> None:
+        self.ridge = ridge
+        self.standardize = standardize
+        self.n_tokens = n_tokens
 
 
-class PooledLinearClassifier(_LinearClassifier):
+class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
     """A linear classifier of the mean token: sign(<w, xbar> + b).
 
     (w, b) minimise the mean loss plus (ridge/2) |w|^2. More than two classes are fitted one
@@ -102,14 +161,27 @@ class PooledLinearClassifier(_LinearClassifier):
     True
     """
 
-    def token_logits(self, X: Any) -> list[np.ndarray]:
-        """Return <x_l, w> + b of each token: arrays (L_i,), or (L_i, n_classes)."""
-        bags = self._read(X)
-        logits = bags.tokens @ self._in(bags, self.coef_).T + self._in(bags, self.intercept_)
-        return self._per_bag(logits, bags)
+
+class PooledLinearRegressor(_MeanPooled, _LinearRegressor):
+    """A linear regression on the mean token: <w, xbar> + b, fitted by penalised least squares.
+
+    Parameters
+    ----------
+    ridge, standardize, n_tokens
+        As for `PooledLinearClassifier`, with y in units of its standard deviation.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, d)
+    intercept_, ridge_ : arrays of shape (1,)
+    left_out_scores_ : array of shape (n, 1)
+        Prediction for each training bag when it is left out of the fit.
+    n_bags_, n_features_in_
+        As for `PooledLinearClassifier`.
+    """
 
 
-class MaxPooledClassifier(_LinearClassifier):
+class MaxPooledClassifier(_MaxPooled, _LinearClassifier):
     """A linear classifier of mean token and column maxima: sign(<w, xbar> + <u, max_l x_l> + b).
 
     The maxima are taken over the tokens of a bag, for each column by itself: a bag counts as
@@ -122,32 +194,19 @@ class MaxPooledClassifier(_LinearClassifier):
         > 0, of w and u. ``auto`` takes the least leave-one-out loss, in the scale of the
         features over the bags; scores are then shrunk and their threshold is moved as in
         `PooledLinearClassifier`.
-    loss : str or Loss
-        logistic, square, squared_hinge, or hinge (with a ridge that is a number).
-    standardize : bool
-        Whether each column of the tokens is scaled to mean 0 and variance 1 for the fit.
-    class_weight : dict, "balanced" or None
-        Weights of the classes; ``balanced`` lets each class count as much as any other.
-    n_tokens : int, optional
-        Tokens in each row of a 2-D input; by default a row is one token.
+    loss, standardize, class_weight, n_tokens
+        As for `PooledLinearClassifier`.
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
     coef_ : array of shape (1, d), or (n_classes, d) for more than two classes
         w.
     largest_coef_ : array of the shape of coef_
         u.
     largest_range_ : array of shape (2, 1) or (2, n_classes)
         Least and largest <u, max_l x_l> of training bags. New ones are cut to this range.
-    intercept_ : array of shape (1,) or (n_classes,)
-    ridge_ : array of shape (1,) or (n_classes,)
-    left_out_scores_ : array of shape (n, 1) or (n, n_classes), or None
-        Score of each training bag when it is left out of the fit; None for a hinge loss.
-    n_bags_ : float
-        How many bags it was fitted to: the sum of their sample weights.
-    n_features_in_ : int
-        d, or n_tokens * d.
+    classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
+        As for `PooledLinearClassifier`.
 
     See Also
     --------
@@ -165,28 +224,25 @@ class MaxPooledClassifier(_LinearClassifier):
     True
     """
 
-    largest_coef_: np.ndarray
-    largest_range_: np.ndarray
 
-    def _fit_tasks(self, tasks: list[Task]) -> None:
-        features, fits = tasks[0].features, [task.largest_fit() for task in tasks]
-        scaling, bags, d = features.standardization, features.bags, features.bags.dimension
-        means = [dataclasses.replace(fit, w=fit.w[:d]) for fit in fits]
-        self._keep_readouts(means, scaling, bags.dtype)
-        largest = np.stack([fit.w[d:] for fit in fits])
-        self.largest_coef_ = scaling.coefficients(largest).astype(bags.dtype)
-        moved = np.array([scaling.offset(u) for u in largest], bags.dtype)
-        self.intercept_ = self.intercept_ + moved
-        products = segment_max(bags.tokens, bags.offsets) @ self.largest_coef_.T
-        self.largest_range_ = np.stack([products.min(axis=0), products.max(axis=0)])
+class MaxPooledRegressor(_MaxPooled, _LinearRegressor):
+    """A linear regression on mean token and column maxima: <w, xbar> + <u, max_l x_l> + b.
 
-    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
-        largest = segment_max(bags.tokens, bags.offsets) @ self._in(bags, self.largest_coef_).T
-        # A bag unlike all of training says no more than the most telling one there.
-        return super()._scores(bags) + np.clip(largest, *self._in(bags, self.largest_range_))
+    Parameters
+    ----------
+    ridge, standardize, n_tokens
+        As for `PooledLinearRegressor`.
+
+    Attributes
+    ----------
+    coef_, largest_coef_, largest_range_
+        As for `MaxPooledClassifier`.
+    intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
+        As for `PooledLinearRegressor`.
+    """
 
 
-class VectorizedLinearClassifier(_LinearClassifier):
+class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
     """A linear classifier of all tokens side by side: sign(<W, X> + b), W of shape (L, d).
 
     It has one weight for each position, so that all bags must have the same number of tokens.
@@ -196,31 +252,18 @@ class VectorizedLinearClassifier(_LinearClassifier):
     ridge : float or "auto"
         > 0, in the scale of the standardised tokens. ``auto`` takes the least leave-one-out loss;
         the scores are then shrunk and their threshold moved as in `PooledLinearClassifier`.
-    loss : str or Loss
-        logistic, square, squared_hinge, or hinge (with a ridge that is a number).
     standardize : bool
         Whether each column at each position is scaled to mean 0 and variance 1 for the fit.
-        ``coef_`` acts on the tokens as given.
-    class_weight : dict, "balanced" or None
-        Weights of the classes; ``balanced`` lets each class count as much as any other.
-    n_tokens : int, optional
-        Tokens in each row of a 2-D input; by default a row is one token.
+    loss, class_weight, n_tokens
+        As for `PooledLinearClassifier`.
 
     Attributes
     ----------
-    classes_ : array of shape (n_classes,)
     coef_ : array of shape (1, L * d), or (n_classes, L * d) for more than two classes
-    intercept_ : array of shape (1,) or (n_classes,)
-    ridge_ : array of shape (1,) or (n_classes,)
-        The ridge in use.
     bag_size_ : int
         L.
-    left_out_scores_ : array of shape (n, 1) or (n, n_classes), or None
-        Score of each training bag when it is left out of the fit; None for a hinge loss.
-    n_bags_ : float
-        How many bags it was fitted to: the sum of their sample weights.
-    n_features_in_ : int
-        d, or n_tokens * d.
+    classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
+        As for `PooledLinearClassifier`.
     """
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:

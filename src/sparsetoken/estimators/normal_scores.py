@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from sparsetoken.bags.mapped import is_mapped, scratch
 from sparsetoken.estimators.inputs import all_or_nothing, read_bags
 from sparsetoken.estimators.labels import read_weights
 from sparsetoken.estimators.parameters import RandomState
@@ -122,7 +123,8 @@ class TokenNormalScores(  # type: ignore[call-arg]
         tokens = reading.bags.tokens
         if not len(self.columns_):
             return self._returned(reading, X, tokens)
-        found = np.array(tokens)
+        found = scratch(tokens.shape, tokens.dtype) if is_mapped(tokens) else np.empty_like(tokens)
+        found[...] = tokens
         for j, (values, scores) in zip(self.columns_.tolist(), self.knots_, strict=True):
             found[:, j] = np.interp(tokens[:, j], values, scores)
         return self._returned(reading, X, found)

@@ -6,16 +6,22 @@ which joblib writes, can run any code when it is loaded; such files are read on 
 
 from __future__ import annotations
 
+import io
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sparsetoken.extras import needed
 from sparsetoken.files import written_whole
+from sparsetoken.untrusted import check_text, check_unpacked, members_of, refused
 from sparsetoken.validation import InvalidInput
 
 PICKLES = (".joblib", ".pickle", ".pkl")
-_UNREADABLE = (EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError, AttributeError)
+_LEGAL = "a classifier that was saved"
+_SCHEMA, _OBJECTS = "schema.json", 32  # bytes of objects for a byte of JSON, as of "[[],[],[]]"
 
 
 def save(estimator: Any, path: Path | str) -> None:
@@ -69,10 +75,9 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
     Raises
     ------
     InvalidInput
-        If there is no such file, if it is damaged or lacks what this version keeps of a fit, if it
-        names types other than those of this
-        package and the ones that skops knows to be harmless, or if it is a pickle that is not
-        trusted.
+        If there is no such file, if it is damaged, would fill the memory or lacks what this
+        version keeps of a fit, if it names types other than those of this package and the ones
+        that skops knows to be harmless, or if it is a pickle that is not trusted.
 
     Examples
     --------
@@ -95,24 +100,43 @@ def load(path: Path | str, *, trust_pickle: bool = False) -> Any:
         raise InvalidInput("MODEL", legal, str(path), remedy)
     import joblib
 
-    try:
+    with refused("MODEL", _LEGAL, path):
         found = joblib.load(path)
-    except Exception as error:  # a damaged pickle raises whatever it likes
-        raise _damaged(path, error) from None
     return _complete(found, path)
 
 
 def _harmless(path: Path) -> Any:
     skops = _skops()
-    try:
-        content = path.read_bytes()
+    with refused("MODEL", _LEGAL, path):
+        content = _unpacked(path)
         strange = sorted(set(skops.get_untrusted_types(data=content)) - _own_types())
         if not strange:
             return skops.loads(content, trusted=sorted(_own_types()))
-    except (*_UNREADABLE, zipfile.BadZipFile) as error:
-        raise _damaged(path, error) from None
     legal = "of types of this package and of scikit-learn"
     raise InvalidInput(f"MODEL {path.name}", legal, ", ".join(strange))
+
+
+def _unpacked(path: Path) -> bytes:
+    """Return a zip file of the same members, unpacked, whose sizes were counted before.
+
+    Of a member that declares less than it holds, skops would unpack all. It reads a member each
+    time that the schema names it.
+    """
+    copy = io.BytesIO()
+    with zipfile.ZipFile(path) as packed, zipfile.ZipFile(copy, "w") as plain:
+        members = members_of(path, packed)
+        check_unpacked(path, _OBJECTS * members[_SCHEMA].file_size)
+        schema = json.dumps(json.loads(_content(packed, members[_SCHEMA])))
+        uses = {name: max(1, schema.count(json.dumps(name))) for name in members}
+        check_unpacked(path, sum(uses[name] * one.file_size for name, one in members.items()))
+        for name, member in members.items():
+            plain.writestr(name, _content(packed, member))
+    return copy.getvalue()
+
+
+def _content(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    with packed.open(member) as file:
+        return file.read(member.file_size)  # without a size, all is unpacked before it is cut
 
 
 def _complete(model: Any, path: Path) -> Any:
@@ -123,12 +147,8 @@ def _complete(model: Any, path: Path) -> Any:
         got = f"{path} without {', '.join(missing)}"
         remedy = "Another version saved it: fit and save it again."
         raise InvalidInput("MODEL", "a classifier that this version saved", got, remedy)
+    check_text(f"classes of MODEL {path.name}", np.asarray(getattr(model, "classes_", ())))
     return model
-
-
-def _damaged(path: Path, error: Exception) -> InvalidInput:
-    remedy = f"It cannot be loaded: {type(error).__name__}."
-    return InvalidInput("MODEL", "a classifier that was saved", str(path), remedy)
 
 
 def _own_types() -> set[str]:

@@ -1,4 +1,4 @@
-"""The experiments of `sparsetoken reproduce`: theory and simulation side by side."""
+"""The experiments of `sparsetoken reproduce`, which compare theory and simulation."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ EXPERIMENTS: dict[str, Experiment] = {}
 
 
 def register_experiment(experiment: Experiment) -> Experiment:
-    """Add an experiment of one's own to those that `sparsetoken.report.reproduce` knows.
+    """Register an experiment for `sparsetoken.report.reproduce`.
 
     Parameters
     ----------
     experiment : Experiment
-        It takes the place of one of the same name that was registered before.
+        It replaces one of the same name that was registered before.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Query alignment: how well two gradient steps turn query and readout to the signal."""
+"""Query alignment: the cosines of query and readout after two gradient steps."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _simulated(
 
 
 def vary_steps(dimension: int, trials: int, seed: int) -> Iterator[Row]:
-    """Predict with all choices of eta_q and beta, and take the steps on the same real tokens."""
+    """Predict and simulate all choices of eta_q and beta, on the same real tokens."""
     steps = [steps_at(2.0, *choice) for choice in CHOICES]
     sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "engine": "tensors"}
     yield from _changes(THEORY, [theory.align(PROBLEM, one) for one in steps])
@@ -89,7 +89,7 @@ def vary_steps(dimension: int, trials: int, seed: int) -> Iterator[Row]:
 
 
 def _changes(engine: str, found: Sequence[FoundQuery]) -> Iterator[Row]:
-    """Return how far queries of the other choices are from that of the first, in all trials."""
+    """Return the distances of the queries of the other choices from the first, in all trials."""
     cosines = np.stack([np.atleast_1d(a.cosine) for a in found])
     norms = np.stack([np.atleast_1d(a.norm) for a in found])
     scaled = norms / np.array([[eta_q * beta] for eta_q, beta in CHOICES])  # sharpness: beta |q|
@@ -119,13 +119,13 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def at_places(rows: Rows) -> list[tuple[Any, Rows]]:
-    """Return what was simulated at each (engine, alpha0), at rising dimensions."""
+    """Return the simulated rows at each (engine, alpha0), in order of dimension."""
     found = Rows(sorted(rows.where("simulated"), key=lambda row: row.dimension))
     return sorted(found.by("engine", "alpha0"), key=lambda pair: pair[0][1])
 
 
 def _against_theory(sizes: Sizes, rows: Rows, found: Rows) -> Comparison:
-    """Compare the cosine that several dimensions are carried to, or that at a single one."""
+    """Compare the cosine extrapolated from several dimensions, or that at a single one."""
     single, first = len(found) == 1, found[0]
     dimensions = ", ".join(str(row.dimension) for row in found)
     return against_simulation(
@@ -140,7 +140,7 @@ def _against_theory(sizes: Sizes, rows: Rows, found: Rows) -> Comparison:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs."""
+    """Return the values for the page."""
     cosines = [some.where(quantity="cosine")[-1] for _, some in at_places(rows)]
     return {"first": cosines[0], "last": cosines[-1], "largest": largest_z(comparisons)}
 

@@ -1,4 +1,4 @@
-"""Where the query turns away from the signal, and how the bias step turns it back."""
+"""The boundary of anti-alignment, and the effect of the bias step."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 
 
 def setting(panel: str, along: float, across: float) -> tuple[SparseTokenProblem, TwoSteps]:
-    """Return the problem and the steps at a place."""
+    """Return the problem and the steps at a point."""
     if panel == "step":
         preset = presets.anti_alignment(alpha0=along, eta_b=across)
     else:
@@ -121,7 +121,7 @@ def simulate(
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Judge signs and sides of the boundary, and compare at each place."""
+    """Judge signs and sides of the boundary, and compare at each point."""
     for panel, claim in CLAIMS.items():
         some = rows.where(panel=panel)
         theory, found = some.where(THEORY), some.where("simulated")
@@ -145,7 +145,7 @@ def _signs(claim: str, pairs: list[tuple[Row, Row]]) -> Comparison:
     clear = [row.value * line.value > 0 for line, row in pairs if abs(line.value) > 4 * row.error]
     return fraction_true(
         claim,
-        "share of measured cosines with the predicted sign",
+        "fraction of measured cosines with the predicted sign",
         clear,
         curve="query",
         where=f"{len(clear)} of {len(pairs)} places, |theory| > 4 standard errors",
@@ -165,7 +165,7 @@ def _sides(claim: str, rows: Rows) -> Comparison:
     right = (np.array([row.value for row in cells]) > 0) == (across > values)
     return fraction_true(
         claim,
-        "share of cells on the predicted side",
+        "fraction of cells on the predicted side",
         right[decided].tolist(),
         curve="query",
         where=f"{int(decided.sum())} cells of the map",
@@ -205,7 +205,7 @@ def _where(row: Row) -> str:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the words need."""
+    """Return the values for the page."""
     cells = rows.where("map", panel="rate")
     edge = _edge(rows.where(panel="step"))[1]
     small = [c for c in comparisons if c.quantity == "strength"]

@@ -1,4 +1,4 @@
-"""Beyond the theorems: attention networks of three families, trained end to end."""
+"""Attention networks of three families beyond the theorems, trained end to end."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def between(found: Row, known: References) -> str:
 
 
 def with_more_heads(rows: Sequence[Row]) -> dict[str, Row] | None:
-    """Return how the test error changes from the fewest heads to the most."""
+    """Return the change of the test error from the fewest heads to the most."""
     few, many = (sorted(rows, key=lambda row: row["heads"])[i] for i in (0, -1))
     if few["heads"] == many["heads"]:
         return None

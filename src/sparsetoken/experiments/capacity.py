@@ -1,4 +1,4 @@
-"""The share of separable training sets around the predicted capacity."""
+"""The fraction of separable training sets around the predicted capacity."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def count_separable(
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Compare the measured thresholds with the capacities, and the two engines."""
+    """Compare measured thresholds with capacities, and the two engines."""
     fits = fitted_transitions(rows.where("simulated", engine=REDUCED), "model")
     for model in MODELS:
         yield against_simulation(
@@ -88,7 +88,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             rows.one(THEORY, "capacity", model=model),
             carried_to_infinity(fits.where(quantity="threshold", model=model)),
             curve=model,
-            where=f"{sizes.features[0]} and {sizes.features[1]} features, carried to infinity",
+            where=f"{sizes.features[0]} and {sizes.features[1]} features, extrapolated to infinity",
             shift=NO_SHIFT,
             key=True,
         )
@@ -106,7 +106,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs: the measured thresholds."""
+    """Return the values for the page: the measured thresholds."""
     return {"thresholds": [c for c in comparisons if c.claim == "capacity"]}
 
 

@@ -107,7 +107,7 @@ def predict_line(panel: str, xs: Sequence[float]) -> list[Row]:
 
 
 def find_crossings() -> list[Row]:
-    """Find where attention meets pooled, and where it meets vectorized."""
+    """Find where attention equals pooled, and where it equals vectorized."""
     return [
         _crossing("cosine", "pooled", -0.5, 0.9),
         _crossing("strength", "vectorized", 3.0, 5.0),
@@ -125,7 +125,7 @@ def _crossing(panel: str, other: str, low: float, high: float) -> Row:
 
 
 def predict_place(place: str, model: str) -> list[Row]:
-    """Predict the capacity at a place that is measured."""
+    """Predict the capacity in a measured setting."""
     return [capacity_of(model, **PLACES[place][0]).but(place=place, model=model)]
 
 
@@ -158,7 +158,7 @@ def count(
 
 
 def fitted(rows: Rows) -> Rows:
-    """Return threshold and width of the transition at each place, model and size."""
+    """Return threshold and width of the transition for each setting, model and size."""
     return fitted_transitions(rows.where("simulated"), "place", "model")
 
 
@@ -192,7 +192,7 @@ def threshold_gap(fits: Rows, upper: tuple[str, str], lower: tuple[str, str]) ->
 
 
 def width_power(fits: Rows) -> Limit:
-    """Return the mean over places of the power that each finds, weighted by precision."""
+    """Return the mean over settings of the fitted power, weighted by precision."""
     powers = []
     for _, some in fits.where(quantity="width").by("place", "model"):
         known = [row for row in some if row.converged]
@@ -282,8 +282,8 @@ def _not_always(rows: Rows, fits: Rows) -> Iterator[Comparison]:
         for theta, at in _line(rows, "strength").items()
     ]
     for true, where in (
-        (under, f"theory, attention under pooled exactly below s = {low:.3f}"),
-        (over, f"theory, attention over vectorized exactly above θ = {high:.2f}"),
+        (under, f"theory, attention below pooled exactly for s < {low:.3f}"),
+        (over, f"theory, attention above vectorized exactly for θ > {high:.2f}"),
     ):
         yield fraction_true(NOT_ALWAYS, "order", true, curve="all", where=where)
     where = "measured at s = −0.6, and at θ = 5"
@@ -339,7 +339,7 @@ def _cover(counted: Rows) -> Comparison:
         Row(THEORY, "separable", float(np.average(chance, weights=sets))),
         counted[-1].but(value=mean, error=float(error), trials=int(sets.sum())),
         curve=counted[0]["model"],
-        where="share of all training sets, Cover’s count",
+        where="fraction of all training sets, Cover’s theorem",
         shift=NO_SHIFT,
         key=counted[0]["model"] == "attention",
     )
@@ -361,7 +361,7 @@ def _narrowing(counted: Rows, power: Limit) -> Comparison:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs."""
+    """Return the values for the page."""
     fits, found = fitted(rows), [c for c in comparisons if c.claim == MEASURED]
     return {
         "base": _text("base"),
@@ -377,7 +377,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
 
 def _panel(name: str, x: Axis, y: Axis, models: Sequence[str] = MODELS) -> Panel:
     def measured(rows: Rows) -> Rows:
-        """Return the thresholds of the places that differ from the base here only."""
+        """Return the thresholds of the settings that differ from the base only here."""
         at = {place: {**BASE, **to}[name] for place, (to, _) in PLACES.items() if {*to} <= {name}}
         return Rows(row.but(x=at[row["place"]]) for row in thresholds(rows) if row["place"] in at)
 
@@ -407,7 +407,7 @@ def draw(rows: Rows) -> Figure:
     for axes, row in zip(figure.axes, rows.where("crossing"), strict=False):
         axes.axvline(row.value, color=LIGHT_GREY, lw=1, ls=":")
         axes.annotate(
-            f"attention meets\n{row['other']}\nat {LETTERS[row.quantity]} = {row.value:.2f}",
+            f"attention equals\n{row['other']}\nat {LETTERS[row.quantity]} = {row.value:.2f}",
             (row.value, 0.97),
             xycoords=("data", "axes fraction"),
             xytext=(-4, 0),

@@ -86,8 +86,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 def dimension_of(sizes: Sizes, load: float) -> int:
     """Return the dimension of real tokens at a load.
 
-    What finite size adds hangs on the samples that find the query: there are never fewer of
-    them than at load 1.
+    Finite-size effects depend on the number of samples that find the query: there are never fewer
+    of them than at load 1.
     """
     return round(sizes.dimension / min(load, 1.0))
 
@@ -101,10 +101,10 @@ def one_data_set(alpha: float) -> JointDescent:
     """Return the two steps and then the fit of the readout, all on the same samples.
 
     The fit is gradient descent with momentum on the objective of `Readout`. The square root of
-    the product of step size and ridge, 4 and 0.01, is the rate of descent with the best
-    momentum, so that 36 steps shrink what is left by e^-7. The bias has no ridge and the
-    smallest curvature, the mean slope of the sigmoid over samples that are nearly all fitted;
-    its steps are larger once the first have passed.
+    the product of step size and ridge, 4 and 0.01, is the rate of descent with the best momentum,
+    so that 36 steps reduce the remainder by e^-7. The bias has no ridge and the smallest curvature,
+    the mean slope of the sigmoid over samples that are nearly all fitted; its steps are larger once
+    the first have passed.
     """
     start = steps_of(alpha)
     eta = [1.0] * 4 + [4.0] * (FIT - 4)
@@ -137,7 +137,7 @@ def reuse(alpha: float, replicas: int) -> list[Row]:
 
 
 def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Row]:
-    """Follow the same descent without tokens, at the dimension at which it has so many samples."""
+    """Simulate the same descent without tokens, at the dimension with this number of samples."""
     descent, dimension = one_data_set(alpha), round(samples / alpha)
     mean = follow_trials(descent, [descent.steps], dimension, trials, seed)
     at = {"arm": "without tokens", "alpha": alpha}
@@ -161,7 +161,7 @@ def train(load: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Compare with real tokens and without, and what the use of all samples gains."""
+    """Compare with real tokens and without, and measure the gain from using all samples."""
     for row in (*rows.where("trained"), *rows.where("descended")):
         if row.quantity in QUANTITIES and row["arm"] != "fresh":
             key = (row["arm"], row.quantity) == ("reused", "test_error")
@@ -185,7 +185,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def expected(rows: Rows, row: Row) -> Row:
-    """Return what is predicted of a measured row."""
+    """Return the prediction of a measured row."""
     if row["arm"] == "fresh":
         return _fresh(rows, row)
     return rows.where(THEORY).beside(row, "alpha")
@@ -196,7 +196,7 @@ def _fresh(rows: Rows, row: Row) -> Row:
 
 
 def gains_of(rows: Rows) -> list[tuple[Row, Row]]:
-    """Return the test error with all samples twice less that with fresh data, by theory and not."""
+    """Return the excess test error of all samples twice over fresh data, predicted and measured."""
     found = rows.where("trained", "excess", arm="all twice")
     twice = [rows.one(THEORY, "test_error", alpha=row["alpha"]) for row in found]
     pairs = zip(twice, found, strict=True)
@@ -209,7 +209,7 @@ def _place(row: Row) -> dict[str, Any]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what was measured with what is predicted of it."""
+    """Return measured rows with their predictions."""
 
     def errors(series: str) -> list[tuple[Row, Row]]:
         return [(row, expected(rows, row)) for row in rows.where(series, "test_error")]

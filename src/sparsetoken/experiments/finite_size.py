@@ -1,4 +1,4 @@
-"""How the difference between simulation and theory shrinks with the dimension."""
+"""Convergence of simulations to the theory as the dimension grows."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Compare each quantity, carried to infinite dimension, with the theory."""
-    where = f"d = {', '.join(map(str, sizes.dimensions))}, carried to infinity"
+    """Compare each quantity, extrapolated to infinite dimension, with the theory."""
+    where = f"d = {', '.join(map(str, sizes.dimensions))}, extrapolated to infinity"
     options: dict[str, Any] = {"curve": "attention", "where": where, "shift": NO_SHIFT}
     for name in QUANTITIES:
         found = carried_to_infinity(rows.where("simulated", name))
@@ -76,7 +76,7 @@ def shrinkage(rows: Rows, quantity: str, power: float) -> Row:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs: for each quantity the fits of c/d and of c/√d."""
+    """Return the values for the page: for each quantity the fits of c/d and of c/√d."""
     fits = [[shrinkage(rows, name, power) for power in (1.0, 0.5)] for name in QUANTITIES]
     return {"alpha1": READOUT.alpha1, "fits": fits}
 

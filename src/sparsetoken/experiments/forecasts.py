@@ -1,4 +1,4 @@
-"""Forecasts from pilots beside measured errors, on constructed sets and on sets that are given."""
+"""Forecasts from pilots against measured errors, on constructed and user-provided sets."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def measure_errors(bags: Drawn | BagSet, n: int, draws: int, seed: int) -> Itera
 def mean_error(
     wrong: Sequence[np.ndarray], tested: Sequence[np.ndarray], *, given: bool, **at: Any
 ) -> Row:
-    """Return the mean over draws; a given set adds the luck of which bags it has.
+    """Return the mean over draws; a given set adds the sampling of its bags.
 
     Parameters
     ----------
@@ -139,10 +139,10 @@ def leave_out(name: str, reason: str) -> Iterator[Row]:
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Judge what was forecast of constructed sets; report all that was measured.
+    """Judge the forecasts of constructed sets; report all measurements.
 
-    Sets that are given are not judged: their number and their luck are not known beforehand, so
-    that no power of a verdict could be stated.
+    User-provided sets are not judged: their number and sampling are unknown beforehand, so that no
+    power of a verdict could be stated.
     """
     constructed = rows.where(given=False)
     for claim, quantity, expected, true, least in (
@@ -172,16 +172,16 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def _pairs(rows: Rows) -> list[tuple[Row, Row]]:
-    """Return each forecast with what was measured there, where it was."""
+    """Return each forecast with its measurement, where there is one."""
     measured = {place: some[0] for place, some in rows.where("simulated").by(*PLACE)}
     told = ((row, tuple(row[name] for name in PLACE)) for row in rows.where("forecast"))
     return [(row, measured[place]) for row, place in told if place in measured]
 
 
 def inside(rows: Rows, width: float = 1.0) -> list[bool]:
-    """Return which intervals, widened by the error of the measurement, hold what was measured.
+    """Return which intervals, widened by the measurement error, contain the measured value.
 
-    With a width other than 1 intervals are so many times as wide.
+    The width of the intervals is multiplied by `width`.
     """
     found = []
     for row, truth in _pairs(rows):
@@ -206,7 +206,7 @@ def right(rows: Rows) -> list[bool]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what was forecast and measured of each set, and the power of the verdict."""
+    """Return forecasts and measurements of each set, and the power of the verdict."""
     constructed, given = rows.where(given=False), rows.where(given=True)
     pilots = len(list(constructed.where("forecast").by("set", "pilot")))
     return {
@@ -235,7 +235,7 @@ def _gaps(rows: Rows) -> dict[str, float]:
 
 
 def _line(rows: Rows, truth: Row) -> Mapping[str, Any]:
-    """Return a line of the table: what was measured, and the means of the forecasts of it."""
+    """Return a line of the table: the measurement, and the means of its forecasts."""
     some = rows.where("forecast", **{name: truth[name] for name in PLACE})
     means = {key: float(np.mean([row[key] for row in some])) for key in ("value", "low", "high")}
     return {"truth": truth, "pilot": some[0]["pilot_bags"], **means}

@@ -102,7 +102,7 @@ def predict_long(shortest: int) -> Iterator[Row]:
 
 
 def predict(arm: str, L: int) -> Iterator[Row]:
-    """Predict attention and what it is compared with at a length."""
+    """Predict attention and its references at a length."""
     found = predict_references(problem_of(L), steps_of(arm, L), READOUT)
     yield from (row.but(arm=arm, length=L) for row in found)
     yield predicted(align(arm, L), "cosine", "attention", arm=arm, length=L)
@@ -142,7 +142,7 @@ def _group(row: Row) -> str:
 
 
 def _lines(rows: Rows, quantity: str) -> list[tuple[Any, Rows]]:
-    """Return what was simulated at each (arm, ratio), at rising dimensions."""
+    """Return the simulated rows at each (arm, ratio), in order of dimension."""
     return list(rows.where("simulated", quantity).by("arm", "ratio"))
 
 

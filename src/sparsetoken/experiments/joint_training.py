@@ -55,7 +55,7 @@ SIZES = profiles(
 
 
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
-    """Plan the work; each simulation of each descent has data of its own."""
+    """Plan the work; each simulation of each descent has independent data."""
     steps = TwoSteps(ALPHA / 2, eta_q=25.0)  # with half of the samples, as the readout
     readout = Readout(alpha1=ALPHA / 2)
     yield piece(
@@ -137,7 +137,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def at(rows: Rows, row: Row, quantity: str = "") -> Row:
-    """Return what is predicted after the same step, of the same quantity by default."""
+    """Return the prediction after the same step, by default of the same quantity."""
     wanted = row.but(quantity=quantity or row.quantity)
     return rows.where(THEORY).beside(wanted, "ratio", "start", "step")
 

@@ -132,7 +132,7 @@ def predict_choice(
     alpha0: float = ALPHA0,
     sharpness: float | None = None,
 ) -> Prediction:
-    """Predict attention with a query of other data, or of the same direction and a sharpness."""
+    """Predict attention with a query from another amount of data, or of another sharpness."""
     setting = presets.learning_curves("logistic", alpha0, alphas)
     model = setting.models[0]
     if sharpness is not None:
@@ -165,7 +165,7 @@ def known_to_one_sample(share: Row) -> Row:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs."""
+    """Return the values for the page."""
     at_two = rows.where("simulated", "test_error", loss="logistic", alpha1=2.0, engine=REDUCED)
     far = sum(abs(c.z) > 2 for c in comparisons)
     return {"alpha0": ALPHA0, "at_two": at_two, "comparisons": len(comparisons), "far": far}

@@ -46,14 +46,14 @@ from sparsetoken.stages import Query, Readout
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 QUERY, RIDGE = Query(0.9, 1.0), 1e-2
 ALPHA1 = 2.0
-"""Where single samples are left out and the rest is fitted again."""
+"""The setting of refits with single samples held out."""
 LOSSES = {"square": VERMILION, "logistic": BLUE, "squared_hinge": GREEN}
 """Their colours."""
 CURVED = ("logistic", "squared_hinge")
 """The losses whose leave-one-out scores are not exact."""
 REFIT_TOLERANCE = 1e-9
 ROUNDING = 1e-8
-"""Of a left-out score where the surrogate is exact: the tolerance of the fits."""
+"""Of a leave-one-out score where the surrogate is exact: the tolerance of the fits."""
 SURROGATE, ESTIMATE = "leave-one-out-surrogate", "leave-one-out-estimates-test-error"
 
 SIZES = profiles(
@@ -77,7 +77,7 @@ SIZES = profiles(
 
 
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
-    """Plan the work; all losses see the same training sets."""
+    """Plan the work; all losses use the same training sets."""
     loads = list(sizes.alphas)
     for a, b in itertools.pairwise(sizes.alphas):
         loads += [a * (b / a) ** (i / (sizes.between + 1)) for i in range(1, sizes.between + 1)]
@@ -227,7 +227,7 @@ def named(loss: str) -> str:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs."""
+    """Return the values for the page."""
     estimates = [c for c in comparisons if c.claim == ESTIMATE and c.quantity == "test_error"]
     errors = rows.where("refits", "surrogate_error")
     curved = [(loss, errors.where(loss=loss)) for loss in CURVED]
@@ -273,7 +273,7 @@ def draw(rows: Rows) -> Figure:
     right.set_ylim(0, None)
     title = f"difference of scores from refits, α₁ = {ALPHA1:g}"
     style.axis_text(left, x="d", y="root mean square", title=title)
-    style.axis_text(right, x="α₁ = n₁ / d", y="error", title="share of wrong signs")
+    style.axis_text(right, x="α₁ = n₁ / d", y="error", title="fraction of wrong signs")
     shown = [row for row in (*refits, *estimated, *rows.where(THEORY)) if row.quantity != "auc"]
     figure.legend(handles=_entries(Rows(shown).converged), loc="outside upper center", ncols=4)
     return figure
@@ -282,7 +282,7 @@ def draw(rows: Rows) -> Figure:
 def _entries(converged: bool) -> list[Line2D]:
     looks: dict[str, dict[str, Any]] = {
         "leave-one-out": {"ls": "none", "marker": "o"},
-        "change by leaving out": {"ls": ":"},
+        "change by holding out": {"ls": ":"},
         "test error, exact": {},
         "training error, exact": {"ls": "--"},
     }

@@ -1,4 +1,4 @@
-"""When attention loses to mean pooling, and what alignment is worth for long sequences."""
+"""When attention loses to mean pooling, and the effect of alignment on long sequences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LENGTH = 10
 SHARPNESS = 1.0
 TOLERANCE = 1e-3
 ABUNDANT = (200.0, 800.0)
-"""Values of alpha1 from which test errors are carried to infinite data, where any d will do."""
+"""Values of alpha1 from which test errors are extrapolated to infinite data, at any d."""
 SMALL = 10
 """The dimension there."""
 LOST, CROSSED = "misaligned-attention-loses", "crossing-at-finite-load"
@@ -109,7 +109,7 @@ def setting(
 
 
 def find_crossing(length: int, alpha1: float) -> Iterator[Row]:
-    """Solve for the cosine at which both models have one error; predict attention there anew."""
+    """Solve for the cosine at which both models have the same error; predict attention there."""
     problem, _, readout = setting("pooled", length, alpha1, 0.0)
     at = {"length": length, "alpha1": alpha1}
     found = theory.critical_cosine(problem, readout, sharpness=SHARPNESS, tolerance=TOLERANCE)
@@ -136,14 +136,14 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     loads = " and ".join(f"{alpha1:g}" for alpha1 in ABUNDANT)
     for row in limits:
         claim = LOST if row["length"] == LENGTH else FALLS
-        where = f"L = {row['length']}, {_query(row)}α₁ = {loads} carried to ∞"
+        where = f"L = {row['length']}, {_query(row)}α₁ = {loads} extrapolated to ∞"
         # With infinite data the theory is exact at every dimension.
         yield _judged(claim, rows, row, where, shift=NO_SHIFT)
-    yield _winners(LOST, rows, math.inf, limits.where(length=LENGTH), "carried to α₁ = ∞")
+    yield _winners(LOST, rows, math.inf, limits.where(length=LENGTH), "extrapolated to α₁ = ∞")
 
 
 def carried(rows: Rows) -> Rows:
-    """Return the measured test errors carried to infinite data."""
+    """Return the measured test errors extrapolated to infinite data."""
     places = rows.where("abundant").by("length", "model", "cosine")
     limits = [carried_to_infinity(some, [row["alpha1"] for row in some]) for _, some in places]
     return Rows(row.but(alpha1=math.inf) for row in limits)
@@ -187,7 +187,7 @@ def _winners(claim: str, rows: Rows, alpha1: float, found: Rows, where: str) -> 
         right.append(clear and (gap > 0) == (row["cosine"] < critical.value))
     return fraction_true(
         claim,
-        "share of measured cosines where the predicted model wins by 3 standard errors",
+        "fraction of measured cosines where the predicted model wins by 3 standard errors",
         right,
         curve="attention",
         where=f"{len(right)} cosines, {where}",
@@ -225,7 +225,7 @@ def _crossing(claim: str, rows: Rows, alpha1: float) -> Iterator[Comparison]:
     off = [r for r in line(rows, alpha1) if abs(r["cosine"] - critical.value) > 2 * TOLERANCE]
     yield fraction_true(
         claim,
-        "share of cosines where the predicted model wins",
+        "fraction of cosines where the predicted model wins",
         [(row.value > pooled.value) == (row["cosine"] < critical.value) for row in off],
         curve="attention",
         where=f"{len(off)} cosines, {load(alpha1)}",
@@ -240,7 +240,7 @@ def _falls(rows: Rows, length: int) -> Comparison:
     ends = f"s = {found[0]['cosine']:g} to {found[-1]['cosine']:g}"
     return fraction_true(
         FALLS,
-        "share of steps in the cosine that lower the error",
+        "fraction of steps in the cosine that lower the error",
         steps,
         curve=f"L = {length}",
         where=f"L = {length}, {len(steps)} steps from {ends}",

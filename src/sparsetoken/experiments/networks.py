@@ -1,4 +1,4 @@
-"""Networks: what each makes of the same labels when all its weights are trained by descent."""
+"""Networks trained by descent on all weights, compared on the same labels."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ LOAD, MEETING_LOAD = 2.0, 8.0
 
 
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
-    """Plan the work; each network at each place has data of its own."""
+    """Plan the work; each network in each setting has independent data."""
     for alpha in sizes.alphas:
         yield piece(predict_floor, alpha, cost=0.5)
     for name in LEAST:
@@ -191,7 +191,7 @@ def _overlaps(column: str) -> tuple[float, float]:
 
 
 def predict_floor(alpha: float) -> list[Row]:
-    """Predict the test error of the best learner."""
+    """Predict the Bayes-optimal error."""
     at: dict[str, Any] = {"setting": SPARSE, "network": "best learner", "alpha": alpha}
     return [predicted(learning_error(PROBLEM, alpha), "test_error", "floor", **at)]
 
@@ -275,7 +275,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     bound = rows.one("least", network=SOFTMAX)
     least = bound.value - 3 * bound.error
     above = [row.value + 3 * row.error > least for row in one]
-    yield fraction_true(FAILURE, "one head stays above its least error", above, **given)
+    yield fraction_true(FAILURE, "one head stays above its smallest error", above, **given)
     below = [row.value + 3 * row.error < least for row in two if row["alpha"] >= MEETING_LOAD]
     yield fraction_true(FAILURE, "two heads go below it", below, key=True, **given)
     for quantity, claim in (("test_error", FEWER), ("attended", FINDS)):

@@ -40,7 +40,7 @@ SIZES = profiles(
 
 
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
-    """Plan the work; all step sizes see the same data."""
+    """Plan the work; all step sizes use the same data."""
     yield piece(predict_references, PROBLEM, TwoSteps(ALPHA0, eta_q=ETA_Q[-1]), READOUT, cost=0.6)
     own = seed_of("query-steps", seed)
     cost = sizes.trials * 0.2 * (1 + (sizes.dimension / 150) ** 2)

@@ -1,4 +1,4 @@
-"""Two rates: of the query's alignment in alpha0, and of the test error in alpha1."""
+"""Two rates: of query alignment in alpha0, and of the test error in alpha1."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WEIGHTS = {"attention": 1, "pooled": 1, "vectorized": PROBLEM.length}
 """Of the second rate: models, and their weights per dimension."""
 LINEAR = ("pooled", "vectorized")
 ABUNDANT = (200.0, 800.0)
-"""Samples over weights from which test errors are carried to infinite data, where any d will do."""
+"""Samples per weight from which test errors are extrapolated to infinite data, at any d."""
 ABUNDANT_SIZES = (50, 16)
 """Weights and trials there; the errors are known to 1 part in 2000."""
 NODES = 2048
@@ -185,7 +185,10 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
         some = rows.where("abundant", curve=model)
         found.append(carried_to_infinity(some, [row["load"] / WEIGHTS[model] for row in some]))
     loads = " and ".join(f"{load:g}" for load in ABUNDANT)
-    place: dict[str, Any] = {"where": f"n₁ = {loads} × weights, carried to ∞", "shift": NO_SHIFT}
+    place: dict[str, Any] = {
+        "where": f"n₁ = {loads} × weights, extrapolated to ∞",
+        "shift": NO_SHIFT,
+    }
     yield against_simulation(SHARED, *found, curve="vectorized, pooled", **place)
     for model, row in zip(LINEAR, found, strict=True):
         yield against_simulation(SHARED, pooled, row, curve=model, **place)
@@ -272,7 +275,7 @@ def _data(model: str, rows: Rows) -> Iterator[Comparison]:
 
 
 def excesses(rows: Rows) -> Rows:
-    """Return the measured test errors less their predicted limits."""
+    """Return the measured test errors minus their predicted limits."""
     limits = {row["curve"]: row.value for row in rows.where(THEORY, "limit")}
     return Rows(
         row.but(quantity="excess", value=row.value - limits[row["curve"]])
@@ -281,7 +284,7 @@ def excesses(rows: Rows) -> Rows:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs."""
+    """Return the values for the page."""
     of = {name: [c for c in comparisons if c.quantity == name] for name in (GAP, EXCESS, SLOPE)}
     turned = rows.where(THEORY, "cosine")
     return {

@@ -40,7 +40,7 @@ SIZES = profiles(
 
 
 def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
-    """Plan the work; both classifiers see the same bags."""
+    """Plan the work; both classifiers use the same bags."""
     for i, (tokens, length) in enumerate(PLACES):
         own = seed_of("real-tokens", i, seed)
         for classifier in CLASSIFIERS:

@@ -1,4 +1,4 @@
-"""What the best weights can do: critical strength against length, and errors by simulation."""
+"""The best weights of each model: critical strength against length, and simulated errors."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def best_errors(name: str, length: int, strengths: Sequence[float]) -> Iterator[
 def draw_fresh(
     length: int, informative: int, strength: float, samples: int, seed: int
 ) -> Iterator[Row]:
-    """Return predicted and measured errors of best tests at one place."""
+    """Return predicted and measured errors of best tests in one setting."""
     problem = SparseTokenProblem(length, informative, strength)
     names = (*TESTED, "bayes") if informative == 1 else TESTED
     tests = {name: best_test(name, problem) for name in names}
@@ -346,7 +346,7 @@ def _on_fresh(rows: Rows, found: Row) -> Comparison:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs."""
+    """Return the values for the page."""
     return {
         "level": LEVEL,
         "blocks": BLOCKS,

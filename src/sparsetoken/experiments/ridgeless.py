@@ -1,4 +1,4 @@
-"""The limit of a vanishing ridge: interpolation, its peak, and the largest margin."""
+"""The ridgeless limit: interpolation, its peak, and the max-margin readout."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 
 
 def line_of_loads(count: int) -> list[float]:
-    """Return loads on both sides of 1, denser there, with 1 itself left out.
+    """Return loads on both sides of 1, denser near it, without 1 itself.
 
     They are rounded, so that one which is also judged is the same number.
     """
@@ -221,7 +221,7 @@ def simulate_margin(loss: str, ratio: float, d: int, trials: int, seed: int) -> 
 
 
 def simulate_direction(ridges: tuple[float, ...], d: int, trials: int, seed: int) -> Iterator[Row]:
-    """Measure 1 - cosine of the logistic readout with the largest-margin one on the same D1.
+    """Measure 1 - cosine of the logistic and the max-margin readout on the same D1.
 
     Below capacity the hinge loss with ridge `SMALL` has the largest margin: its
     multipliers are bounded by 1/n1.
@@ -292,7 +292,7 @@ def _peak(model: str, rows: Rows) -> Iterator[Comparison]:
             *_steps([row for row in free if row["load"] > 1], lambda step: step < 0),
         ],
         curve=model,
-        where="share of neighbours, n₁ from 0.5 to 8 × weights",
+        where="fraction of neighbours, n₁ from 0.5 to 8 × weights",
         converged=free.converged,
         key=True,
     )
@@ -374,7 +374,7 @@ def _price(loss: str, length: float) -> float:
 
 
 def turning(rows: Rows, quantity: str = "test_error") -> tuple[list[tuple[float, Row]], Row]:
-    """Return what is predicted of logistic readouts by rising ridge, and of largest margin."""
+    """Return predictions of logistic readouts by increasing ridge, and of max-margin."""
     at = rows.where(THEORY, quantity, ratio=RATIO)
     logistic = [pair for pair in at.where(loss="logistic").along("ridge") if pair[0]]
     return logistic, at.one(loss="hinge", ridge=0.0)
@@ -400,7 +400,7 @@ def _direction(rows: Rows) -> Iterator[Comparison]:
     distances = rows.where("simulated", "distance").along("ridge")
     yield fraction_true(
         DIRECTION,
-        "1 − cosine with the largest margin falls",
+        "1 − cosine with the max-margin readout falls",
         [a.value < b.value for (_, a), (_, b) in itertools.pairwise(distances)],
         curve="logistic",
         where=f"measured on the same D1, share of steps down to λ = {distances[0][0]:g}",

@@ -1,4 +1,4 @@
-"""Test error over the choices of a training, and the best of them."""
+"""Test error over the choices in training, and the best choice."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ samples that find the query and alpha0 + alpha1. And the claim."""
 WHERE = {
     "sharpness": "β = {x:.3g}, α₀ = {y:.3g}",
     "bias": "η_b = {x:.3g}, π = {y:.3g}",
-    "split": "share {x:.3g} of α₀ + α₁ = {y:.3g}",
+    "split": "fraction {x:.3g} of α₀ + α₁ = {y:.3g}",
 }
 BEST = {"split": "best-split", "sharpness": "best-sharpness"}
 
@@ -141,7 +141,7 @@ def setting(panel: str, x: float, y: float) -> tuple[SparseTokenProblem, TwoStep
 
 
 def coordinates(place: Place) -> dict[str, Any]:
-    """Return the coordinates of a place."""
+    """Return the coordinates of a setting."""
     return dict(zip(("panel", "x", "y"), place, strict=True))
 
 
@@ -157,28 +157,27 @@ def predict_line(panel: str, xs: tuple[float, ...], y: float) -> Iterator[Row]:
 
 
 def predict_floor(total: float) -> list[Row]:
-    """Predict the floor under every learner from so many samples."""
+    """Predict the Bayes-optimal error for the same number of samples."""
     found = learning_error(setting("split", 0.5, total)[0], total)
     return [predicted(found, "test_error", "floor", panel="split", y=total)]
 
 
 def simulate(place: Place, **sizes: Any) -> Simulation[TrialOutcome]:
-    """Run the trials at a place."""
+    """Run the trials in a setting."""
     problem, steps, readout = setting(*place)
     return simulation.simulate(problem, Attention(steps), readout, **sizes)
 
 
 def simulate_spot(panel: str, x: float, y: float, **sizes: Any) -> Iterator[Row]:
-    """Predict and simulate one place."""
+    """Predict and simulate one setting."""
     place = (panel, x, y)
     return spot(place, simulate(place, **sizes), sizes["dimension"])
 
 
 def spot(place: Place, found: Simulation[TrialOutcome], dimension: int) -> Iterator[Row]:
-    """Return what was measured at a place, and what the theory says of it.
+    """Return the measurement in a setting, and its prediction.
 
-    With the prediction comes what the bias that the cosine of the query has at finite dimension
-    may move.
+    The prediction includes the possible effect of the finite-size bias of the query cosine.
     """
     problem, steps, readout = setting(*place)
     query, at = theory.align(problem, steps).query, coordinates(place)
@@ -228,7 +227,7 @@ def search(panel: str, y: float, dimension: int, trials: int, seed: int) -> Iter
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Compare places with the map, and the best with its neighbours."""
+    """Compare settings with the map, and the best one with its neighbours."""
     for panel in PANELS:
         found = rows.where("simulated", "test_error", panel=panel)
         yield from (_on_map(rows, row, key=row is found[0]) for row in found)
@@ -255,7 +254,7 @@ def _on_map(rows: Rows, row: Row, key: bool) -> Comparison:
 
 
 def _no_better(row: Row) -> Comparison:
-    """Judge by how much a neighbour is better than the best; being worse counts as 0."""
+    """Judge the gain of a neighbour over the best setting; a loss counts as 0."""
     best = WHERE[row["panel"]].format(x=row["best"], y=row["y"])
     higher = f"measured error higher by {-row.value:.4f} ± {row.error:.4f}"
     return against_simulation(
@@ -330,12 +329,12 @@ def draw_maps(rows: Rows) -> Figure:
     if cosines.min() < 0 < cosines.max():  # the query turns away
         bias.contour(xs, ys, cosines, levels=[0.0], colors=RED, linewidths=1.6, linestyles="--")
     style.axis_text(sharp, x="inverse temperature β", y="α₀ = n₀ / d")
-    style.axis_text(bias, x=r"bias step $\eta_b$", y="share of positives π")
+    style.axis_text(bias, x=r"bias step $\eta_b$", y="rate of positives π")
     bar = figure.colorbar(filled, ax=[sharp, bias], label="test error", shrink=0.9)
     bar.set_ticks(LEVELS[::2].tolist(), labels=[f"{level:g}" for level in LEVELS[::2]])
-    turn = Line2D([], [], color=RED, ls="--", label="query at right angles to the signal")
+    turn = Line2D([], [], color=RED, ls="--", label="query orthogonal to the signal")
     disc = Line2D([], [], ls="none", marker="o", ms=8, mfc=LIGHT_GREY, mec="black", mew=0.8)
-    disc.set_label("simulation, in the colour of its test error")
+    disc.set_label("simulation, coloured by test error")
     handles = [Line2D([], [], ms=10, label="best β", **star), turn, disc]
     figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure
@@ -381,10 +380,10 @@ def draw_split(rows: Rows) -> Figure:
             axes.plot(row["x"], 0.86 * row.value, "^", color=colour, mfc=fill, ms=7)
         handles.append(Line2D([], [], color=colour, label=f"α₀ + α₁ = {total:g}"))
     style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
-    style.axis_text(axes, x="share of the samples for the query, α₀ / (α₀ + α₁)", y="test error")
+    style.axis_text(axes, x="fraction of samples for the query, α₀ / (α₀ + α₁)", y="test error")
     triangle = Line2D([], [], ls="none", marker="^", color=GREY, label="best")
     disc = Line2D([], [], ls="none", marker="o", color=GREY, label="simulation")
-    dashed = Line2D([], [], ls="-.", color=GREY, label="best learner")
+    dashed = Line2D([], [], ls="-.", color=GREY, label="Bayes-optimal learner")
     handles += [triangle, disc, dashed]
     figure.legend(handles=handles, loc="outside upper center", ncols=(len(handles) + 1) // 2)
     return figure

@@ -1,4 +1,4 @@
-"""A classifier trained on one problem and tested on another: longer, rarer, weaker."""
+"""Distribution shift: a classifier trained on one problem and tested on another."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs: measured rows along a change, and the largest |z|."""
+    """Return the values for the page: measured rows along a change, and the largest |z|."""
 
     def measured(model: str, shift: str) -> list[Any]:
         return [row for _, row in rows.where("simulated", model=model, shift=shift).along("to")]
@@ -109,7 +109,7 @@ def _panel(shift: str, label: str, **x: Any) -> Panel:
 LINES = Curves(
     [
         _panel("length", "L′, tokens of a test sample", ticks=(5, 10, 20, 40, 80)),
-        _panel("positive_rate", "π′, share of positives at test"),
+        _panel("positive_rate", "π′, rate of positives at test"),
         _panel("strength", "θ′, strength at test"),
     ],
     width=9.6,

@@ -1,4 +1,4 @@
-"""Tokens of a covariance, with an effect of their sample: theory, bag effects and whitening."""
+"""Tokens with a covariance: theory, bag effects and whitening."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def model_of(change: str, classifier: str) -> Model:
 
 
 def predict_error(change: str, to: float, classifier: str, dimension: int) -> list[Row]:
-    """Predict at one place."""
+    """Predict in one setting."""
     problem = problem_at(change, to, classifier, dimension)
     found = theory.predict(problem, model_of(change, classifier), READOUT, tolerance=1e-3)
     return [predicted(found, "test_error", change=change, to=to, classifier=classifier)]
@@ -91,7 +91,7 @@ def predict_error(change: str, to: float, classifier: str, dimension: int) -> li
 def simulate_error(
     change: str, to: float, classifier: str, dimension: int, trials: int, seed: int
 ) -> list[Row]:
-    """Measure with real tokens at one place."""
+    """Measure with real tokens in one setting."""
     sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
     at: dict[str, Any] = {"change": change, "to": to, "classifier": classifier}
     problem, model = problem_at(change, to, classifier, dimension), model_of(change, classifier)
@@ -100,7 +100,7 @@ def simulate_error(
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Compare at each place, and what is measured of shared effects and of whitening."""
+    """Compare in each setting, and judge shared effects and whitening."""
     for row in rows.where("simulated"):
         yield against_simulation(
             "covariance-learned-error",
@@ -157,7 +157,7 @@ def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return what the page needs."""
+    """Return the values for the page."""
     along = {
         change: {name: measured_along(rows, change, name) for name in classifiers}
         for change, classifiers in CLASSIFIERS.items()
@@ -181,8 +181,8 @@ def _panel(change: str, label: str) -> Panel:
 FIGURES = {
     "token_covariance": Curves(
         [
-            _panel("between", "size of the covariance that a sample shares"),
-            _panel("decay", "power by which eigenvalues fall"),
+            _panel("between", "size of the shared covariance"),
+            _panel("decay", "decay exponent of the eigenvalues"),
         ],
         width=8.4,
         height=3.7,

@@ -1,4 +1,4 @@
-"""How far the ways of training stay above the floor under every learner."""
+"""Excess of several training procedures over the Bayes-optimal error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TEST_SAMPLES = 20000
 LINES = {
     "pooled": ("pooled", style.COLOURS["pooled"], "--"),
     "split": ("four stages, best split", style.COLOURS["attention"], "-"),
-    "floor": ("best learner", style.COLOURS["floor"], "-."),
+    "floor": ("Bayes-optimal learner", style.COLOURS["floor"], "-."),
     "bayes": ("Bayes, signal known", style.COLOURS["bayes"], ":"),
 }
 """The levels, each a series: label, colour and dashes."""
@@ -119,7 +119,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 
 
 def predict(alpha: float) -> list[Row]:
-    """Predict the levels at a load: pooled, the four stages, the best learner and Bayes."""
+    """Predict the levels at a load: pooled, the four stages, Bayes-optimal learner, Bayes."""
     readout = Readout(ridge=RIDGE, alpha1=alpha)
     stages = Attention(TwoSteps(alpha / 2, eta_q=ETA_Q))
     split = best_split(PROBLEM, stages, Readout(ridge=RIDGE), alpha, tolerance=TOLERANCE)
@@ -166,7 +166,7 @@ def search_descent(
 ) -> Iterator[Row]:
     """Search over the descents of a family on all samples; train with the best of `DESCENT`.
 
-    The search of the free family goes on from what that of `DESCENT` finds.
+    The search of the free family starts from the result of that of `DESCENT`.
     """
 
     def best_of(family: str, given: JointDescent, replicas: int) -> BestDescent:
@@ -213,7 +213,7 @@ def _trained(descent: JointDescent, dimension: int, seed: int) -> float:
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
-    """Compare message passing with the floor, and what is found with real tokens and others."""
+    """Compare message passing with its limit, and the best trainings with simulations."""
     found = rows.where(PASSED)
     at = [{"alpha": row["alpha"]} for row in found]
     floor, split, bayes = (rows.where(name) for name in ("floor", "split", "bayes"))
@@ -252,14 +252,14 @@ def _loads(rows: Sequence[Row]) -> str:
 def _loses_less(
     best: Sequence[Row], stages: Sequence[Row], bayes: Sequence[Row], **given: Any
 ) -> Comparison:
-    """Judge that the best learner loses less than half of what the four stages lose to Bayes."""
+    """Judge that the Bayes-optimal learner has under half the excess of the four stages."""
     losses = [
         [row.value - least.value for row in pair]
         for *pair, least in zip(best, stages, bayes, strict=True)
     ]
     return fraction_true(
         "loss-of-training",
-        "loads where the training loses more",
+        "loads where training accounts for more",
         [best < 0.5 * stages for best, stages in losses],
         converged=all(row.converged for row in (*best, *stages, *bayes)),
         **given,
@@ -277,7 +277,7 @@ def _better(
 
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the levels at each load, and what the searches found."""
+    """Return the levels at each load, and the results of the searches."""
     expected = rows.where(THEORY)
     return {
         "eta_q": ETA_Q,

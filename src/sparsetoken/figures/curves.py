@@ -1,4 +1,4 @@
-"""Figures by declaration: curves of theory with points of simulations, from tidy rows."""
+"""Declared figures: curves of theory with points of simulations, from tidy rows."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CONVERGED, MISSING = "converged", "missing"
 
 
 class Drawn(NamedTuple):
-    """How many points a figure shows, and how many of them fell short or lack results."""
+    """The number of points in a figure, and of those not converged or without results."""
 
     points: int
     not_converged: int
@@ -49,7 +49,7 @@ class Means(NamedTuple):
 def draw(
     dataset: Any, value: str, *, x: str = "", y: str = "", curves: str = ""
 ) -> tuple[Figure, Drawn]:
-    """Draw a sweep: theory and simulation, one panel for each step of the axes without a place.
+    """Plot a sweep: theory and simulation, one panel for each step of the unassigned axes.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _longest(dataset: Any, taken: Sequence[str]) -> str:
         if coord.ndim and coord.dtype.kind in "if" and name != "trial" and not used & {*coord.dims}
     ]
     if not numeric:
-        raise InvalidInput("x", "an axis of numbers, and the sweep has none", "")
+        raise InvalidInput("x", "a numeric axis, and the sweep has none", "")
     return max(numeric, key=lambda name: dataset[name].size)
 
 
@@ -140,7 +140,7 @@ class _Picture:
         return Means(mean, errors, np.take_along_axis(statuses, first, axis=-1)[..., 0])
 
     def drawn(self) -> tuple[Figure, Drawn]:
-        """Draw all panels and what explains them."""
+        """Draw all panels and their legend."""
         figure, places = self._frame()
         numbers = np.concatenate([found.values.ravel() for found in self.means.values()])
         finite = numbers[np.isfinite(numbers)]
@@ -253,7 +253,7 @@ class _Picture:
         style.legend(figure, names, shown, min(4, len(names) + 2))
 
     def _title(self, group: Sequence[str], panel: int) -> str:
-        """Return the values of the axes without a place, words first."""
+        """Return the values of the unassigned axes, words first."""
         here = self.dataset.isel(dict(zip(self.free, self.steps[panel], strict=True)))
         fixed = {
             name: here[name].item()
@@ -301,7 +301,7 @@ def _edges(values: np.ndarray) -> np.ndarray:
 
 
 def _words(value: str) -> str:
-    return {"separable": "share of separable sets"}.get(value, value.replace("_", " "))
+    return {"separable": "fraction of separable sets"}.get(value, value.replace("_", " "))
 
 
 def _named(name: str, value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Where results and displays draw: a new figure in the style of the package, or given axes."""
+"""The axes of results and displays: a new figure in the style of the package, or given axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as a picture: lines of a quantity over the last dimension."""
+"""Plots of a result: curves of a quantity over the last dimension."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sparsetoken.validation import InvalidInput, choice
 
 _LOADS = ("alpha", "alpha0", "alpha1", "step")  # the abscissae under which a floor is drawn
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
-_FLOOR, _BEST = COLOURS["floor"], "best learner"
+_FLOOR, _BEST = COLOURS["floor"], "Bayes-optimal learner"
 _MOST_LINES = 20
 _WORDS = {"auc": "AUC"}
 
 
 def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[str, Any]) -> Any:
-    """Draw one column over the last dimension: a line for each point of the others.
+    """Plot one column over the last dimension, with a line for each point of the others.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[
         A column; "" for the first.
     ax : matplotlib Axes or None
     floor : bool or None
-        Whether the error of the best learner is drawn; None: in a new figure only.
+        Whether the Bayes-optimal error is drawn; None: in a new figure only.
     options : dict
         Of the lines; a label stands before the values of the other dimensions.
 
@@ -46,7 +46,7 @@ def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[
     shape = record.shape if record.dims else (1,)
     lines = int(np.prod(shape[:-1]))
     if lines > _MOST_LINES:
-        remedy = "Take a part of it with isel(), or to_frame()."
+        remedy = "Select a part of it with isel(), or use to_frame()."
         raise InvalidInput("lines of a plot", f"at most {_MOST_LINES}", lines, remedy)
     coords = {
         n: np.broadcast_to(value, shape).reshape(lines, -1)
@@ -117,7 +117,7 @@ def _draw_line(ax: Any, x: Any, values: Any, errors: Any, options: Any, record: 
 
 
 def _draw_floor(ax: Any, x: np.ndarray, floors: np.ndarray) -> None:
-    """Draw the test error of the best learner, once where several lines share it."""
+    """Draw the Bayes-optimal error, once where several lines share it."""
     drawn: list[np.ndarray] = []
     for at, floor in zip(x, floors, strict=True):
         if not any(np.array_equal(floor, other) for other in drawn):

@@ -1,7 +1,7 @@
-"""One look for all figures: colours, lines, markers.
+"""The common style of all figures: colours, lines, markers.
 
-Theory is a line, simulation a point with its standard error. Real tensors have a
-square, the reduced engine a disc. What did not converge is hollow.
+Theory is a line, simulation a point with its standard error: a square for real tensors, a disc for
+the reduced engine. Points that did not converge are hollow.
 """
 
 from __future__ import annotations

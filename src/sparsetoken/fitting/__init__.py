@@ -2,7 +2,7 @@
 
 Nothing here validates what a user gave, warns, or is a scikit-learn estimator; that is the part
 of `sparsetoken.estimators`, which are shells over these functions. In the order in which a fit
-uses them: `samples` (labels and weights), `standardization`, `features` (bags pooled by the
-scores of their tokens), `linear_fit` (readout and ridge), `queries`, `sharpness`, `folds`,
-`split`, `joint` and `training`, which puts them together.
+uses them: `samples` (labels and weights), `standardization`, `features` (mean tokens and column
+maxima), `linear_fit` (readout and ridge), `task`, `queries`, `likelihood`, `attention`,
+`stacking`, and `signal_test`.
 """

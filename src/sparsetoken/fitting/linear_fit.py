@@ -29,7 +29,6 @@ DECADES = (
     1.0,
     2.0,
 )  # of the ridge, in units of the variance of the features
-CLEAR = 3.0  # standard errors by which a fit is worse that no other ridge makes the best
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,6 +69,10 @@ class _WeightedLoss:
     @property
     def smooth(self) -> bool:
         return self.loss.smooth
+
+    @property
+    def real_labels(self) -> bool:
+        return self.loss.real_labels
 
     def value(self, y: Any, z: Any) -> Any:
         return self.s * self.loss.value(y, z)
@@ -223,11 +226,6 @@ def choose_ridge(
 
     best = best_of(DECADES)
     return tried[best_of((best - 0.5, best + 0.5))]
-
-
-def fit_near(features: Shared, samples: Samples, loss: Loss, ridge: float) -> LinearFit:
-    """Return the readout of one ridge, as exactly as `choose_ridge` compares them."""
-    return _fit_and_leave_out(features, samples, loss, ridge)
 
 
 def calibrated(fit: LinearFit, samples: Samples, loss: Loss) -> LinearFit:

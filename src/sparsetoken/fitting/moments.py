@@ -5,7 +5,6 @@ They are taken chunk by chunk, so that no float64 copy of all tokens is made.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,15 +35,28 @@ def variance(
     return total / len(tokens)
 
 
-def covariance(
-    tokens: Float[np.ndarray, "N d"], mean: Float[np.ndarray, " d"]
-) -> Float[np.ndarray, "d d"]:
-    """Return the covariance of the columns, with divisor N - 1."""
-    total = np.zeros((len(mean), len(mean)))
+def mean_and_variance(
+    tokens: Float[np.ndarray, "N d"], weight: Float[np.ndarray, " N"]
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+    """Return weighted mean and variance of each column, in one pass over the tokens.
+
+    Both are exact for a constant column. Mean and sum of squares of a chunk join those of the
+    chunks before it (Chan, Golub and LeVeque, 1983), so that no digits cancel.
+    """
+    centre, squares, total = tokens[0].astype(np.float64), np.zeros(tokens.shape[1]), 0.0
     for rows in chunks(tokens):
-        centred = tokens[rows] - mean
-        total += centred.T @ centred
-    return total / max(1, len(tokens) - 1)
+        share, first = weight[rows], tokens[rows][0].astype(np.float64)
+        more = float(share.sum())
+        if more == 0:
+            continue
+        moved = tokens[rows] - first
+        shift = share @ moved / more
+        moved -= shift
+        step = first + shift - centre
+        total += more
+        squares += share @ np.square(moved, out=moved) + np.square(step) * (more - more**2 / total)
+        centre += step * (more / total)
+    return centre, squares / total
 
 
 def scales(
@@ -60,42 +72,3 @@ def scales(
     number = np.finfo(dtype)
     constant = deviation <= np.maximum(roundings * number.eps * np.abs(mean), number.tiny)
     return np.where(constant, 1.0, deviation)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class PrincipalComponents:
-    """Mean, variances (falling), and the directions that have them, as rows of length 1.
-
-    The largest entry of each direction is positive. Directions in which tokens do not vary have
-    variance 0.
-    """
-
-    mean: Float[np.ndarray, " d"]
-    variances: Float[np.ndarray, " d"]
-    directions: Float[np.ndarray, "d d"]
-
-
-def principal_components(tokens: Float[np.ndarray, "N d"], tolerance: float) -> PrincipalComponents:
-    """Return the principal components of the tokens.
-
-    Parameters
-    ----------
-    tokens : array of shape (N, d)
-    tolerance : float
-        Share of the largest variance up to which a variance counts as 0. So does one that
-        rounding alone could make.
-    """
-    centre = mean(tokens)
-    S = covariance(tokens, centre)
-    rising, columns = np.linalg.eigh(S)
-    variances, directions = rising[::-1].copy(), columns.T[::-1]
-    largest = np.abs(directions).argmax(axis=1)
-    signs = np.sign(directions[np.arange(len(directions)), largest])
-    directions = directions * signs[:, None]
-    # The decomposition is exact to d float64 roundings of the largest variance; the tokens came
-    # rounded to a share eps of themselves.
-    decomposition = len(centre) * np.finfo(np.float64).eps * variances[0]
-    squares = np.square(centre) + np.diag(S)
-    rounding = decomposition + np.finfo(tokens.dtype).eps ** 2 * (np.square(directions) @ squares)
-    least = np.maximum(rounding, tolerance * variances[0])
-    return PrincipalComponents(centre, np.where(variances > least, variances, 0.0), directions)

@@ -29,9 +29,15 @@ class Projection:
     standardization: Standardization
 
     @functools.cached_property
+    def moments(self) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, " d"]]:
+        """Mean and variance of the tokens, each of which counts alike."""
+        tokens = self.bags.tokens
+        return moments.mean_and_variance(tokens, np.ones(len(tokens)))
+
+    @property
     def centre(self) -> Float[np.ndarray, " d"]:
         """The mean of the tokens, in their dtype."""
-        return moments.mean(self.bags.tokens).astype(self.bags.dtype)
+        return self.moments[0].astype(self.bags.dtype)
 
     @functools.cached_property
     def rest(self) -> Float[np.ndarray, " d"]:
@@ -39,11 +45,11 @@ class Projection:
 
         It is the centre where no column is far from 0: this spares a copy, for at most two bits.
         """
-        tokens = self.bags.tokens
-        squares = np.einsum("nd,nd->d", tokens, tokens) / len(tokens)
-        near = np.square(self.centre, dtype=float) <= NEAR * squares
-        # In float32 squares of large tokens are infinite.
-        safe = bool((near & np.isfinite(squares)).all())
+        mean, variance = self.moments
+        near = (1 - NEAR) * np.square(mean) <= NEAR * variance
+        # Products of larger tokens overflow in float32, though not those of tokens less the mean.
+        large = np.square(mean) + variance > np.finfo(self.bags.dtype).max / len(self.bags.tokens)
+        safe = bool((near & ~large).all())
         return self.centre if safe else np.zeros_like(self.centre)
 
     @property
@@ -68,15 +74,6 @@ class Projection:
             total += weights[:, rows] @ self._less(rows)
         total -= weights.sum(axis=1, dtype=float)[:, None] * self.rest
         return total / self.standardization.scale
-
-    def within(self, directions: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " N"]:
-        """Return the product of each token, less the centre, with the direction of its bag."""
-        tokens, bag = self.bags.tokens, np.repeat(np.arange(len(self.bags)), self.bags.sizes)
-        raw = (directions / self.standardization.scale).astype(tokens.dtype)
-        found = np.empty(len(tokens), tokens.dtype)
-        for rows in moments.chunks(tokens):
-            found[rows] = np.einsum("ij,ij->i", self._less(rows), raw[bag[rows]])
-        return found - (raw @ self.rest)[bag]
 
     def _less(self, rows: slice) -> Float[np.ndarray, "k d"]:
         """Return tokens less what is taken off them before a product."""

@@ -8,22 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
 from sparsetoken.fitting.linear_fit import SEARCH_TOLERANCE, fit_weighted
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import Task
 
 Subsets = Sequence[Bool[np.ndarray, " n"]]
-
-
-@dataclasses.dataclass(frozen=True)
-class StepSizes:
-    """Sizes >= 0 of the gradient steps on readout, bias and query."""
-
-    w: float
-    b: float
-    q: float
+STEP = 0.5  # size of the gradient step on readout and bias
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,27 +26,18 @@ class Queries:
     Q : array of shape (d, S)
     scores : array of shape (N, S)
         Of all tokens, with standard deviation 1 (0 for a query of length 0).
-    length : array of shape (S,)
-        What the queries were divided by.
     """
 
     Q: Float[np.ndarray, "d S"]
     scores: Float[np.ndarray, "N S"]
-    length: Float[np.ndarray, " S"]
 
 
-def find_queries(task: Task, kind: str, subsets: Subsets, steps: StepSizes) -> Queries:
-    """Return the queries, ``tied`` or ``two_step``, that subsets of the bags give."""
-    Q = tied(task, subsets) if kind == "tied" else two_steps(task, subsets, steps)
-    return unit_queries(task, Q)
-
-
-def two_steps(task: Task, subsets: Subsets, steps: StepSizes) -> Float[np.ndarray, "d S"]:
+def two_steps(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
     """Return the query of two gradient steps on each of several subsets of the bags.
 
     From w = 0, b = 0, q = 0 with h0_i = l'(y_i, 0) and averages over the subset:
-    w1 = -eta_w mean(h0 xbar), b1 = -eta_b mean(h0), and with h_i = l'(y_i, <xbar_i, w1> + b1)
-    q2 = -eta_q mean(h_i X_i^T (I - 11^T/L_i) X_i w1 / L_i), for an inverse temperature of 1.
+    w1 = -mean(h0 xbar)/2, b1 = -mean(h0)/2, and with h_i = l'(y_i, <xbar_i, w1> + b1)
+    q2 = -mean(h_i X_i^T (I - 11^T/L_i) X_i w1 / L_i).
 
     X_i are the standardised tokens of a bag. All tokens are read twice in all, not once for
     each subset.
@@ -64,15 +46,15 @@ def two_steps(task: Task, subsets: Subsets, steps: StepSizes) -> Float[np.ndarra
     scaling, means, y = task.features.standardization, task.features.means, samples.y
     parts = np.stack([_share(samples, subset) for subset in subsets])
     h0 = np.asarray(loss.slope(y, np.zeros(len(y))))
-    W1 = -steps.w * (parts * h0) @ means
-    b1 = -steps.b * parts @ h0
+    W1 = -STEP * (parts * h0) @ means
+    b1 = -STEP * parts @ h0
     h = parts * np.asarray(loss.slope(y, W1 @ means.T + b1[:, None]))
     # The scores are centred in each bag, so that the mean which z subtracts from x drops out.
     weights = bags.tokens @ scaling.coefficients(W1).T.astype(bags.dtype)
     weights -= np.repeat(segment_mean(weights, bags.offsets), bags.sizes, axis=0)
     weights *= np.repeat((h / bags.sizes).T.astype(bags.dtype), bags.sizes, axis=0)
     moved = (weights.T @ bags.tokens).astype(np.float64)
-    return -steps.q * (moved / scaling.scale).T
+    return -(moved / scaling.scale).T
 
 
 def tied(task: Task, subsets: Subsets) -> Float[np.ndarray, "d S"]:
@@ -102,32 +84,4 @@ def unit_queries(task: Task, Q: Float[np.ndarray, "d S"]) -> Queries:
     spread = np.array([task.spread(column) for column in scores.T])
     scale = np.where(spread > 0, spread, 1.0)
     scores /= scale.astype(dtype)
-    return Queries(unit / scale, scores, norm * scale)
-
-
-def evidence(scores: Float[np.ndarray, " N"], bags: Bags, samples: Samples) -> float:
-    """Return how many standard errors the mean scores of positive bags are above the others.
-
-    This is Welch's t statistic of the mean scores of the bags, with weights. The scores must be
-    of a query that has not seen the bags. A query of tokens of the other class gives a negative
-    number. Without signal the number has a standard deviation of 1 for one query, and of about
-    1.5 over the queries of several folds, which share bags.
-    """
-    m = segment_mean(scores[:, None], bags.offsets)[:, 0].astype(float)
-    plus, minus = (_Mean.of(m[rows], samples.take(rows)) for rows in (samples.y > 0, samples.y < 0))
-    variance = plus.variance + minus.variance
-    return float((plus.value - minus.value) / np.sqrt(variance)) if variance > 0 else 0.0
-
-
-@dataclasses.dataclass(frozen=True)
-class _Mean:
-    """A weighted mean and its variance, unbiased for independent samples of one distribution."""
-
-    value: float
-    variance: float
-
-    @classmethod
-    def of(cls, values: Float[np.ndarray, " n"], samples: Samples) -> _Mean:
-        mean, parts = float(samples.share @ values), samples.variance_share
-        lost = max(1 - parts.sum(), np.finfo(float).eps)  # 1 - 1/n for equal weights
-        return cls(mean, float(parts @ np.square(values - mean)) / lost)
+    return Queries(unit / scale, scores)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 from typing import Literal
@@ -12,11 +13,11 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Samples:
-    """Labels and weights of the samples of a two-class problem.
+    """Labels and weights of the samples of a two-class problem, or of a regression.
 
     Attributes
     ----------
-    y : array of shape (n,), in {-1, +1}
+    y : array of shape (n,), in {-1, +1}, or real numbers for a regression
     weight : array of shape (n,)
         How much each sample counts, > 0: its sample weight times the weight of its class.
     class_weight : array of shape (n,)
@@ -38,12 +39,6 @@ class Samples:
         return self.weight / self.weight.sum()
 
     @property
-    def log_odds(self) -> float:
-        """The score of a classifier that knows of the share of each class alone."""
-        plus = float(self.share @ (self.y > 0))
-        return float(np.log(plus / (1 - plus)))
-
-    @property
     def copies(self) -> Float[np.ndarray, " n"]:
         """The sample weights: of how many equal samples each one stands for."""
         return self.weight / self.class_weight
@@ -58,34 +53,77 @@ class Samples:
         return np.square(self.share) * np.minimum(1.0, self.class_weight / self.weight)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Targets:
-    """Labels and weights of any number of classes, of the samples that have any weight.
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Targets(abc.ABC):
+    """What is to be predicted of the samples that have any weight.
 
     Attributes
     ----------
     used : bool array of shape (m,)
         Whether each sample that was given has any weight. The other arrays leave the rest out.
+    weight : array of shape (n,)
+        The sample weights, > 0.
+    shift, scale : float
+        A score z of a problem stands for shift + scale z in what was given.
+    """
+
+    used: Bool[np.ndarray, " m"]
+    weight: Float[np.ndarray, " n"]
+    shift: float = 0.0
+    scale: float = 1.0
+
+    @abc.abstractmethod
+    def problems(self) -> list[Samples]:
+        """Return what is fitted, each by itself: one problem for each column of scores."""
+
+    @abc.abstractmethod
+    def constant(self, samples: Samples) -> float:
+        """Return the score of a problem that knows of no token."""
+
+    @abc.abstractmethod
+    def strata(self) -> Shaped[np.ndarray, " n"]:
+        """Return of what kind each sample is; folds hold as many of each."""
+
+    @abc.abstractmethod
+    def given(self) -> Shaped[np.ndarray, " n"]:
+        """Return the labels or numbers as they were given."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class ClassTargets(Targets):
+    """Labels of any number of classes.
+
+    Attributes
+    ----------
     classes : array of shape (K,)
         The labels in order.
     number : int array of shape (n,)
         The place in `classes` of the label of each sample.
-    weight : array of shape (n,)
-        The sample weights, > 0.
     class_weight : array of shape (K,) or "balanced"
         Balanced: both sides of every two-class problem count alike.
     """
 
-    used: Bool[np.ndarray, " m"]
     classes: Shaped[np.ndarray, " K"]
     number: Int[np.ndarray, " n"]
-    weight: Float[np.ndarray, " n"]
     class_weight: Float[np.ndarray, " K"] | Literal["balanced"]
 
     def problems(self) -> list[Samples]:
         """Return one problem for two classes, else one for each class against the rest."""
         K = len(self.classes)
         return [self._against_rest(c) for c in ([1] if K == 2 else range(K))]
+
+    def constant(self, samples: Samples) -> float:
+        """Return the log odds of the class."""
+        plus = samples.y > 0  # of equal classes it is exactly 0
+        return float(np.log(samples.weight[plus].sum() / samples.weight[~plus].sum()))
+
+    def strata(self) -> Int[np.ndarray, " n"]:
+        """Return the number of the class."""
+        return self.number
+
+    def given(self) -> Shaped[np.ndarray, " n"]:
+        """Return the labels."""
+        return self.classes[self.number]
 
     def _against_rest(self, c: int) -> Samples:
         plus = (self.number == c).astype(int)
@@ -95,3 +133,48 @@ class Targets:
         else:
             weight = self.class_weight[self.number]
         return Samples(2.0 * plus - 1, self.weight * weight, weight)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class RealTargets(Targets):
+    """Numbers, which are fitted in units of their standard deviation.
+
+    Attributes
+    ----------
+    y : array of shape (n,)
+        Of mean `shift` and standard deviation `scale` with its weights; 1 if all are equal.
+    """
+
+    y: Float[np.ndarray, " n"]
+
+    @classmethod
+    def of(
+        cls,
+        used: Bool[np.ndarray, " m"],
+        weight: Float[np.ndarray, " n"],
+        y: Float[np.ndarray, " n"],
+    ) -> RealTargets:
+        """Return the targets of some numbers."""
+        share = weight / weight.sum()
+        first = float(y[0])  # equal numbers become exact zeros
+        shift = first + float(share @ (y - first))
+        scale = float(np.sqrt(share @ np.square(y - shift)))
+        scale = scale if scale > 0 else 1.0
+        return cls(used=used, weight=weight, y=y, shift=shift, scale=scale)
+
+    def problems(self) -> list[Samples]:
+        """Return the one problem, in units of the standard deviation."""
+        z = (self.y - self.shift) / self.scale
+        return [Samples(z, self.weight, np.ones(len(z)))]
+
+    def constant(self, samples: Samples) -> float:
+        """Return the mean, which is 0 in these units."""
+        return 0.0
+
+    def strata(self) -> Int[np.ndarray, " n"]:
+        """Return one kind for all."""
+        return np.zeros(len(self.y), dtype=int)
+
+    def given(self) -> Float[np.ndarray, " n"]:
+        """Return the numbers."""
+        return self.y

@@ -9,20 +9,23 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import cho_factor, cho_solve
 
+from sparsetoken.bags import Bags
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import MOST, Task
 
 PERMUTATIONS = 199
 LEVEL = 0.05  # below which a signal is taken to be there: on pure noise in 5% of fits
-SHARPNESSES = (0.0, 1.0, -1.0, 2.0, -2.0)  # of the pooling; < 0: tokens of the first class
-VALUES = 10_000_000  # of tokens: a test on so many is powerful, and takes half a second
-WIDTH = 4_000_000  # token scores at a time
+SHARPNESS = 2.0  # of scores with deviation 1: near theta <w, xi> / |w| of a signal just found
+SIDES = (1.0, -1.0)  # tokens of the second class, and of the first
+FOLDS, STEPS = 10, 3
+VALUES = 10_000_000  # worked on at a time: 80 MB
+WORK = 2e11  # operations with tokens: some five seconds of one core
 
 
 def signal_pvalue(tasks: Sequence[Task]) -> float:
     """Return the p-value of the hypothesis that labels are independent of bags.
 
-    Equation: signal-test. For each order t of the labels the bags are scored in seven ways; the
+    Equation: signal-test. For each order t of the labels the bags are scored in several ways; the
     correlations of the scores with t are divided by their deviations over all orders. The
     statistic is the largest of three numbers, divided alike: the largest correlation, for a
     signal that one score finds, and two sums, for one that all find a little, over the scores that
@@ -30,10 +33,15 @@ def signal_pvalue(tasks: Sequence[Task]) -> float:
     random orders. Whatever the tokens are, a p-value below a is no more likely than a if the
     labels are independent of them.
 
-    Five scores are of tokens. The query is the difference of the mean tokens of the classes,
-    w = sum_i s_i t_i xbar_i with t centred. Without its own share in w, each bag is pooled at
-    several sharpnesses, log mean exp(k u_l) / k. Two are left-out predictions of a ridge
-    regression of t: on mean tokens, and on the largest value of each column.
+    Two scores are left-out predictions of a ridge regression of t: on mean tokens, and on the
+    largest value of each column. The others are of tokens, cross-fitted in ten random folds. The
+    query is the difference of the mean tokens of the classes in the other folds, w = sum_i s_i t_i
+    xbar_i with t centred. A bag is scored by the mean of <w, x_l> and by log mean exp(k u_l), u_l
+    being the same divided by its deviation, and k = 2, or -2 for tokens of the first class. The
+    query then turns to the signal as in training, three times: tokens are averaged with softmax
+    weights of k u_l in place of equal ones, and the averages are centred over the bags. Bags are
+    scored again by the query this gives. All bags are used; only where scoring the tokens for
+    all orders takes more than some seconds are the ridge regressions alone.
 
     Parameters
     ----------
@@ -46,11 +54,9 @@ def signal_pvalue(tasks: Sequence[Task]) -> float:
     float
         A multiple of 1/200.
     """
-    found = [_all_statistics(_some(_with_copies(task))) for task in tasks]
-    statistics = np.concatenate(found, axis=1)
-    signs = np.sign([*SHARPNESSES, 0.0, 0.0])  # of a ridge regression it is 0: for both classes
-    sides = np.concatenate([signs[: one.shape[1]] for one in found])
-    standard = _standardized(statistics)
+    found = [_all_statistics(_with_copies(task)) for task in tasks]
+    standard = _standardized(np.concatenate([statistics for statistics, _ in found], axis=1))
+    sides = np.concatenate([side for _, side in found])
     sums = [standard[:, sides != other].sum(axis=1) for other in (-1, 1)]
     most = _standardized(np.stack([standard.max(axis=1), *sums], axis=1)).max(axis=1)
     # Equal but for rounding counts as equal.
@@ -63,16 +69,34 @@ def _standardized(statistics: Float[np.ndarray, "P K"]) -> Float[np.ndarray, "P 
     return (statistics - statistics.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
 
 
-def _all_statistics(task: Task) -> Float[np.ndarray, "P K"]:
-    """Return the statistics of the labels and of random orders of them."""
-    orders, share = _orders(task), task.samples.share
-    parts = np.array_split(orders, _parts(task, len(orders)))
-    found = [np.concatenate([_statistics(task, part) for part in parts])]
-    if task.features.means.size <= MOST:
-        for features in (task.features.means, task.features.largest):
-            left_out = _left_out_predictions(features, orders, share)
-            found.append(_correlations(left_out, orders, share)[:, None])
-    return np.concatenate(found, axis=1)
+def _all_statistics(task: Task) -> tuple[Float[np.ndarray, "P K"], Float[np.ndarray, " K"]]:
+    """Return the statistics of the labels and of random orders of them, and their sides.
+
+    The side is 1 or -1 for tokens of the second or the first class, and 0 for both.
+    """
+    orders, share, features = _orders(task), task.samples.share, task.features
+    pooled = [features.means, *([features.largest] if features.means.size <= MOST else [])]
+    found = [
+        _correlations(_left_out_predictions(one, orders, share), orders, share)[:, None]
+        for one in pooled
+    ]
+    sides = np.zeros(len(found))
+    if _work(len(task.bags.tokens), task.bags.dimension) <= WORK:
+        queries = len(SIDES) * FOLDS * task.bags.dimension  # values, of each order
+        parts = np.array_split(orders, -(-2 * queries * len(orders) // VALUES))
+        found.append(np.concatenate([_token_statistics(task, part) for part in parts]))
+        sides = np.concatenate([sides, np.tile(SIDES, 4)])
+    return np.concatenate(found, axis=1), sides
+
+
+def _work(tokens: int, dimension: int) -> float:
+    """Return how many operations the scores of all tokens take, for all orders.
+
+    Each turn takes three products with the tokens, the last scores take one. The weights of a
+    token take as long as some 500 operations in each step.
+    """
+    products = 3 * STEPS + 1
+    return len(SIDES) * (PERMUTATIONS + 1.0) * tokens * (2 * products * dimension + 1500)
 
 
 def _left_out_predictions(
@@ -91,46 +115,34 @@ def _left_out_predictions(
     F = moved / np.where(deviation > 1e-12 * np.abs(features).max(initial=0), deviation, np.inf)
     F *= np.sqrt(share * n)[:, None]
     ridge = float(np.square(F).sum() / n) or 1.0
+    root = np.sqrt(share * n)
+    targets = orders * root
     if n <= F.shape[1]:
         K = F @ F.T
         hat = np.eye(n) - ridge * cho_solve(cho_factor(K + ridge * np.eye(n)), np.eye(n))
+        fitted, own = targets @ hat, np.diag(hat)
     else:
         inner = F.T @ F
         inner[np.diag_indices_from(inner)] += ridge
-        hat = F @ cho_solve(cho_factor(inner), F.T)
-    root, own = np.sqrt(share * n), np.diag(hat)
-    targets = orders * root
-    return (targets @ hat - targets * own) / (1 - own) / root
-
-
-def either_pvalue(first: float, second: float) -> float:
-    """Return the p-value of two tests of one hypothesis, twice the smaller; nan is left out."""
-    known = [p for p in (first, second) if p == p]
-    return min(1.0, len(known) * min(known))
+        solved = cho_solve(cho_factor(inner), F.T)
+        fitted, own = targets @ F @ solved, np.einsum("nm,mn->n", F, solved)
+    return (fitted - targets * own) / (1 - own) / root
 
 
 def _with_copies(task: Task) -> Task:
-    """Return the task in which a bag of sample weight 2 is two bags; others as they are."""
-    copies = task.samples.copies
+    """Return the task in which a bag of sample weight 2 is two bags; others as they are.
+
+    That a weight counts copies is the rule of scikit-learn. Copies predict one another, so that
+    the level holds for bags of weight 1. Weights of classes are left out: they know the labels.
+    """
+    y, copies = task.samples.y, task.samples.copies
     whole = copies.round().astype(int)
     values = whole @ task.bags.sizes * task.bags.dimension
-    if (copies == 1).all() or (np.abs(copies - whole) > 1e-9).any() or values > VALUES:
-        return task
-    task = task.take(np.repeat(np.arange(len(whole)), whole))
-    one = task.samples.class_weight
-    return dataclasses.replace(task, samples=Samples(task.samples.y, one, one))
-
-
-def _some(task: Task) -> Task:
-    """Return the task of as many bags, in random order, as there is time for."""
-    bags = task.bags
-    if bags.tokens.size <= VALUES:
-        return task
-    order = np.random.RandomState(0).permutation(len(bags))
-    count = np.searchsorted(np.cumsum(bags.sizes[order]) * bags.dimension, VALUES)
-    rows = np.zeros(len(bags), dtype=bool)
-    rows[order[: max(int(count), 2)]] = True
-    return task.take(rows)
+    some = (copies != 1).any() and (np.abs(copies - whole) <= 1e-9).all() and values <= VALUES
+    if some:
+        rows = np.repeat(np.arange(len(whole)), whole)
+        task, y, copies = task.take(rows), y[rows], np.ones(len(rows))
+    return dataclasses.replace(task, samples=Samples(y, copies, np.ones(len(y))))
 
 
 def _orders(task: Task) -> Float[np.ndarray, "P n"]:
@@ -140,37 +152,79 @@ def _orders(task: Task) -> Float[np.ndarray, "P n"]:
     return orders - (orders @ task.samples.share)[:, None]
 
 
-def _parts(task: Task, count: int) -> int:
-    return max(1, min(count, len(task.bags.tokens) * count // WIDTH))
+def _token_statistics(task: Task, orders: Float[np.ndarray, "P n"]) -> Float[np.ndarray, "P K"]:
+    """Return the correlations with scores by mean tokens, for each side, and by turned queries."""
+    share, means, bags = task.samples.share, task.features.means, task.bags
+    fold = np.random.RandomState(1).permutation(len(share)) % FOLDS
+    means = means - share @ means
+    # Both sides begin with the difference of the mean tokens.
+    queries = np.stack([(orders * share * (fold == f)) @ means for f in range(FOLDS)])
+    Q = np.stack([queries] * len(SIDES)).astype(bags.dtype)
+    blocks, found = _blocks(bags, fold, len(orders)), []
+    for step in range(STEPS + 1):
+        scores, Q = _scored(task, orders * share, Q, blocks, turn=step < STEPS)
+        if step in (0, STEPS):
+            found += [
+                side * _correlations(m, orders, share)
+                for of_pooling in scores
+                for side, m in zip(SIDES, of_pooling, strict=True)
+            ]
+    return np.stack(found, axis=1)
 
 
-def _statistics(task: Task, orders: Float[np.ndarray, "P n"]) -> Float[np.ndarray, "P K"]:
-    """Return the correlation of each order of labels with what it makes of the bags."""
-    share, sizes = task.samples.share, task.bags.sizes
-    means = task.features.means - share @ task.features.means
-    pull = orders * share
-    projection = task.features.projection
-    u = projection.projected((pull @ means).T)
-    u -= np.repeat(pull.astype(u.dtype), sizes, axis=1) * projection.within(means)
-    spread = u.std(axis=1, keepdims=True)
-    u /= np.where(spread > 0, spread, 1)
-    pooled = [_pooled(u, k, task.bags.offsets[:-1], sizes) for k in SHARPNESSES]
-    return np.stack([_correlations(one, orders, share) for one in pooled], axis=1)
+def _blocks(
+    bags: Bags, fold: Int[np.ndarray, " n"], count: int
+) -> list[tuple[int, Int[np.ndarray, " _"]]]:
+    """Return sets of whole bags of one fold that are worked on together, the largest first."""
+    most, found = VALUES // (2 * bags.dimension + 3 * count), []
+    for f in range(FOLDS):
+        rows = np.flatnonzero(fold == f)
+        number = np.cumsum(bags.sizes[rows]) // max(most, 1)
+        found += [(f, rows[number == one]) for one in np.unique(number)]
+    return sorted(found, key=lambda block: -bags.sizes[block[1]].sum())
 
 
-def _pooled(
-    scores: Float[np.ndarray, "P N"],
-    k: float,
-    starts: Int[np.ndarray, " n"],
-    sizes: Int[np.ndarray, " n"],
-) -> Float[np.ndarray, "P n"]:
-    """Return log mean exp(k u) / |k| of each bag; the mean score for k = 0."""
-    if k == 0:
-        return np.add.reduceat(scores, starts, axis=1) / sizes
-    u = scores * scores.dtype.type(k)
-    top = np.maximum.reduceat(u, starts, axis=1)
-    u -= np.repeat(top, sizes, axis=1)
-    return np.sign(k) * (top + np.log(np.add.reduceat(np.exp(u, out=u), starts, axis=1) / sizes))
+def _scored(
+    task: Task,
+    pull: Float[np.ndarray, "P n"],
+    Q: Float[np.ndarray, "S F P d"],
+    blocks: list[tuple[int, Int[np.ndarray, " _"]]],
+    turn: bool,
+) -> tuple[Float[np.ndarray, "2 S P n"], Float[np.ndarray, "S F P d"]]:
+    """Return mean and log mean exp of the scores of each bag, and the parts of turned queries.
+
+    The queries Q of a side are sums over folds, of which that of the bag is left out. The tokens
+    are read once. Scores are divided by their deviation in the first block.
+    """
+    scaling, share, dtype = task.features.standardization, task.samples.share, task.bags.dtype
+    middle = (scaling.mean + scaling.scale * (share @ task.features.means)).astype(dtype)
+    scale, pull = scaling.scale.astype(dtype), pull.astype(dtype)
+    pooled, turned = np.empty((2, len(Q), *pull.shape)), np.zeros_like(Q)
+    total, sharpness = Q.sum(axis=1), [np.empty(0)] * len(Q)
+    average, weight = np.zeros_like(total), share.astype(dtype)
+    for place, (f, rows) in enumerate(blocks):
+        bags = task.bags[rows]
+        z, sizes, starts = (bags.tokens - middle) / scale, bags.sizes, bags.offsets[:-1]
+        for side, sign in enumerate(SIDES):
+            u = (total[side] - Q[side, f]) @ z.T
+            if place == 0:
+                spread = u.std(axis=1, keepdims=True)
+                sharpness[side] = sign * SHARPNESS / np.where(spread > 0, spread, 1)
+            u *= sharpness[side]
+            pooled[0, side][:, rows] = np.add.reduceat(u, starts, axis=1) / sizes
+            top = np.maximum.reduceat(u, starts, axis=1)
+            u -= np.repeat(top, sizes, axis=1)
+            sums = np.add.reduceat(np.exp(u, out=u), starts, axis=1)
+            pooled[1, side][:, rows] = top + np.log(sums / sizes)
+            if turn:
+                u /= np.repeat(sums, sizes, axis=1)
+                average[side] += (u * np.repeat(weight[rows], sizes)) @ z
+                u *= np.repeat(pull[:, rows], sizes, axis=1)
+                turned[side, f] += u @ z
+    # Pooled bags are centred, or queries would tell of the share of each class in a fold.
+    for f, rows in blocks:
+        turned[:, f] -= pull[:, rows].sum(axis=1)[:, None] * average
+    return pooled, turned
 
 
 def _correlations(

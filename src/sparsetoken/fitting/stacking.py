@@ -52,16 +52,21 @@ def convex_weights(
         value = float(share @ np.asarray(loss.value(y, z)))
         return value, Z.T @ (share * np.asarray(loss.slope(y, z)))
 
+    vertices = np.eye(M)
+    best = min(vertices, key=lambda w: objective(w)[0])
     sum_to_one = {"type": "eq", "fun": lambda w: w.sum() - 1, "jac": lambda w: np.ones(M)}
     found = minimize(
         objective,
-        np.full(M, 1 / M),
+        best,
         jac=True,
         bounds=[(0, 1)] * M,
         constraints=sum_to_one,
         method="SLSQP",
         options={"ftol": 1e-10, "maxiter": 500},
     ).x
+    found = np.clip(found, 0, None) / np.clip(found, 0, None).sum()
+    if not objective(found)[0] < objective(best)[0]:  # scores of very different size
+        found = best
     weights = np.zeros(scores.shape[1])
     weights[usable] = np.where(found > 1e-6, found, 0.0)
     return weights / weights.sum()

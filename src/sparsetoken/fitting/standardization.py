@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -40,14 +39,10 @@ class Standardization:
         d = bags.dimension
         if not standardize:
             return cls(np.zeros(d), np.ones(d))
-        tokens = bags.tokens
         share = np.repeat(weight / (weight @ bags.sizes), bags.sizes)
-        first, chunks = tokens[0].astype(np.float64), list(moments.chunks(tokens))
-        shift: Any = sum(share[rows] @ (tokens[rows] - first) for rows in chunks)
-        mean = first + shift
-        square: Any = sum(share[rows] @ np.square(tokens[rows] - mean) for rows in chunks)
+        mean, variance = moments.mean_and_variance(bags.tokens, share)
         # A weighted mean of equal values is exact to a few roundings, not to one.
-        return cls(mean, moments.scales(np.sqrt(square), mean, tokens.dtype, roundings=4))
+        return cls(mean, moments.scales(np.sqrt(variance), mean, bags.dtype, roundings=4))
 
     def coefficients(self, v: Float[np.ndarray, "*K d"]) -> Float[np.ndarray, "*K d"]:
         """Return what acts on x as directions v act on z: <z, v> = <x, coefficients> + offset."""
@@ -57,8 +52,6 @@ class Standardization:
         """Return <z, v> - <x, coefficients(v)>, the same number for all tokens."""
         return -float(self.mean @ (v / self.scale))
 
-    def weighted_sums(
-        self, sums: Float[np.ndarray, "n d"], total: Float[np.ndarray, " n"] | float = 1.0
-    ) -> Float[np.ndarray, "n d"]:
-        """Return weighted sums of z from those of x and the sums of their weights, in float64."""
-        return (sums - np.asarray(total)[..., None] * self.mean) / self.scale
+    def means(self, means: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n d"]:
+        """Return mean tokens z from those of x, in float64."""
+        return (means - self.mean) / self.scale

@@ -1,4 +1,4 @@
-"""One two-class problem, and what all trainings of a query do with it."""
+"""One two-class problem or regression, and the readouts of its pooled tokens."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from jaxtyping import Float, Shaped
 
 from sparsetoken.bags import Bags
 from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.linear_fit import LinearFit, calibrated, choose_ridge, fit_near, gain
+from sparsetoken.fitting.linear_fit import LinearFit, calibrated, choose_ridge, gain
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
-from sparsetoken.numerics.erm import Shared
 
 MOST = 2_000_000  # column maxima, n d: with more the time of a fit goes into their readout
 
@@ -69,20 +68,13 @@ class Task:
         plain = self._chosen(means)
         if not self.rescale or self.bags.sizes.max() == 1:
             return plain, False
-        own = self.in_own_scale(means)
+        own = _in_scale(means, self._deviations(means), self._chosen)
         return (plain, False) if gain(plain, own, self.samples) > 1 else (own, True)
-
-    @functools.cached_property
-    def unsharpened_fit(self) -> LinearFit:
-        """The readout of what sharpness 0 makes of the bags: for softmax, the mean token."""
-        if self.features.activation == "softmax":
-            return self.mean_fit
-        return self.fit(self.features.pooled(np.zeros(len(self.bags.tokens), self.bags.dtype)))
 
     @functools.cached_property
     def calibrated_fit(self) -> LinearFit:
         """The same with honest probabilities, unless its ridge is given."""
-        return self.calibrated(self.unsharpened_fit)
+        return self.calibrated(self.mean_fit)
 
     def calibrated(self, fit: LinearFit) -> LinearFit:
         """Return a readout with honest probabilities, unless its ridge is given."""
@@ -97,35 +89,6 @@ class Task:
         both = np.concatenate([self.features.means, self.features.largest], axis=1)
         scale = self._deviations(both) if self.rescale else np.ones(both.shape[1])
         return self.calibrated(_in_scale(both, scale, self._chosen))
-
-    def fit(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
-        """Return the readout of features."""
-        return _in_scale(features, self.scales(features), self._chosen)
-
-    def in_own_scale(self, features: Float[np.ndarray, "n d"]) -> LinearFit:
-        """Return the readout of features that are divided by their deviations over the bags."""
-        return _in_scale(features, self._deviations(features), self._chosen)
-
-    def fit_near(self, features: Float[np.ndarray, "n d"], ridge: float) -> LinearFit:
-        """Return the readout of one ridge, as exactly as ridges are compared."""
-        return self._fits_near(features, [ridge])[0]
-
-    def _fits_near(
-        self, features: Float[np.ndarray, "n d"], ridges: list[float]
-    ) -> list[LinearFit]:
-        scale = self.scales(features)
-        shared = Shared(features / scale)
-        fits = [fit_near(shared, self.samples, self.loss, ridge) for ridge in ridges]
-        return [dataclasses.replace(fit, w=fit.w / scale) for fit in fits]
-
-    def refined(self, features: Float[np.ndarray, "n d"], first: LinearFit) -> LinearFit:
-        """Return the readout of least left-out loss among the ridge of the first and neighbours.
-
-        These are half a decade up and down; of equal ones that of the largest ridge.
-        """
-        near = [first, *self._fits_near(features, [first.ridge * 10.0**e for e in (-0.5, 0.5)])]
-        near.sort(key=lambda fit: -fit.ridge)
-        return min(near, key=lambda fit: fit.left_out_loss(self.samples))
 
     def scales(self, features: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " d"]:
         """Return what the columns of features are divided by for a readout."""

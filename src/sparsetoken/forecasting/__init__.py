@@ -1,4 +1,4 @@
-"""From a pilot of labelled bags to learning curves, and to advice on which classifier to take.
+"""Forecasts of learning curves from a pilot of labelled bags, and advice on the classifier.
 
 In the order in which a forecast uses them: `inputs`, `crossvalidation` (what the pilot shows of
 the classifiers), `law` (what it shows of the tokens), `curves` (learning curves in closed form),

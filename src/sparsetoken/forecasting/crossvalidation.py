@@ -1,4 +1,4 @@
-"""The classifiers on held-out bags of the pilot, at several numbers of training bags."""
+"""Held-out results of the classifiers on the pilot, at several numbers of training bags."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sparsetoken.progress import progress_of
 
 MODELS = ("pooled", "attention")
 FITTED = ("pooled", "attending")
-"""What curves are fitted to: the curve of their average follows from both."""
+"""The models whose curves are fitted: the curve of their average follows from both."""
 
 _MANY = 200  # bags from which one round of ten folds tells enough
 # Folds of a round, and rounds for few and for many bags. A round of k folds trains on all but
@@ -36,7 +36,7 @@ class HeldOut:
     shares : dict of arrays of shape (K, n)
         For ``pooled``, ``attention`` and ``attending`` the share of the fits of each size that
         misclassify each bag. ``attention`` is `BagClassifier`; ``attending`` is its member with
-        attention, by itself: what it can do shows in fewer bags than it needs to prove it.
+        attention alone: its potential shows with fewer bags than it needs to prove it.
     placed : dict of arrays of shape (K, n)
         For ``pooled`` and ``attending``: of each bag, the share of the bags of the other class
         in its folds that it is on the right side of.
@@ -119,6 +119,6 @@ def _splits(
 
 
 def _attending(fitted: BagClassifier) -> int:
-    """Return the place of the member with attention of least left-out loss; else mean pooling."""
+    """Return the index of the best attention member by held-out loss; else mean pooling."""
     places = [i for i, name in enumerate(fitted.member_names_) if name.startswith("attention")]
     return min(places, key=lambda i: fitted.member_losses_[i, 0], default=0)

@@ -54,7 +54,7 @@ class Settings:
 
 
 class Errors(NamedTuple):
-    """Test errors in each setting; `attending` is attention by itself, `attention` the average."""
+    """Test errors in each setting; `attending` is attention alone, `attention` the average."""
 
     pooled: Float[np.ndarray, " G"]
     attending: Float[np.ndarray, " G"]
@@ -148,7 +148,7 @@ def realised(
     """Return the share of the gain of attention that the average with mean pooling realises.
 
     It is about the share of attention in the average: clip((g + 1) / 4, 0, 1) for a gain of g
-    standard errors in left-out loss, here the mean over a normal g of variance 1. The entropy of
+    standard errors in held-out loss, here the mean over a normal g of variance 1. The entropy of
     an error is about the loss that belongs to it (both compared with fits).
     """
     before, left = (_entropy(np.maximum(error, _LEAST)) for error in (pooled, attending))

@@ -1,4 +1,4 @@
-"""From bags and labels to advice."""
+"""Advice on which classifier suits labelled bags."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORTH_LABELS = 0.01  # a fall of the error from n to 4n bags below this counts 
 
 
 def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True) -> Diagnosis:
-    """Say which classifier suits bags, and what more labels would be worth.
+    """Recommend a classifier for bags, and estimate the gain from more labels.
 
     The recommended classifier is the one of less cross-validated error, mean pooling where the
     two are within a standard error of one another, unless `forecast` expects the other one to
@@ -123,7 +123,7 @@ def _of_model(measured: str, recommended: str, found: Forecast) -> str:
         f"{model} {one.error:.3f} ± {one.standard_error:.3f}"
         for model, one in found.measured.items()
     )
-    text = f"Take {CLASSIFIERS[recommended]}. Cross-validated test errors are {errors}."
+    text = f"Use {CLASSIFIERS[recommended]}. Cross-validated test errors are {errors}."
     if recommended != measured:
         text += (
             f" On these bags alone {measured} does as well; the forecast for "
@@ -133,14 +133,14 @@ def _of_model(measured: str, recommended: str, found: Forecast) -> str:
 
 
 def _of_refused(held_out: HeldOut) -> list[str]:
-    """Return what attention would do by itself, where that is better."""
+    """Return the advice to use attention alone, where that is better."""
     last = {model: shares[-1] for model, shares in held_out.shares.items()}
     gains = last["attention"] - last["attending"]
     gain, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
     if gain <= max(_CLEAR, _REFUSED * error):
         return []
     return [
-        f"Attention by itself errs {last['attending'].mean():.3f} instead of "
+        f"Attention alone has test error {last['attending'].mean():.3f} instead of "
         f"{last['attention'].mean():.3f} in cross-validation: on these bags "
         "AttentionClassifier(temperature=4.0) may do better than BagClassifier."
     ]
@@ -149,7 +149,7 @@ def _of_refused(held_out: HeldOut) -> list[str]:
 def _of_labels(found: Forecast, model: str) -> str:
     now, later = found.curves[model][0], found.curves[model][-1]
     text = (
-        f"With {later.n} bags its error would be {later.error:.3f} "
+        f"With {later.n} bags its forecast error is {later.error:.3f} "
         f"({later.low:.3f} to {later.high:.3f}), forecast now {now.error:.3f}."
     )
     small = now.error - later.error < _WORTH_LABELS
@@ -157,5 +157,5 @@ def _of_labels(found: Forecast, model: str) -> str:
 
 
 def _of_tokens(tokens: TokenCheck) -> list[str]:
-    """Return what of the tokens is unlike the model that the curves rest on."""
+    """Return how the tokens differ from the model of the curves."""
     return [f"Tokens: {'; '.join(tokens.departures)}."] if tokens.departures else []

@@ -1,4 +1,4 @@
-"""What `diagnose` returns: numbers, and the sentences that tell what they mean."""
+"""The result of `diagnose`: numbers, and sentences that explain them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparsetoken.forecasting.results import Forecast
 
 @dataclasses.dataclass(frozen=True)
 class Diagnosis:
-    """Which classifier suits some bags, and what more labels would be worth.
+    """The recommended classifier for some bags, and the gain from more labels.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""From a pilot of labelled bags to learning curves."""
+"""Forecasts of learning curves from a pilot of labelled bags."""
 
 from __future__ import annotations
 
@@ -31,26 +31,25 @@ def forecast(
     random_state: Any = 0,
     progress: bool = True,
 ) -> Forecast:
-    """Forecast the test errors that two classifiers would have with more labelled bags.
+    """Forecast the test errors of two classifiers with more labelled bags.
 
     The classifiers are `PooledLinearClassifier` and `BagClassifier` with their default
-    parameters. They are fitted to a half, two thirds and nine tenths of the pilot and tested on
-    the rest, and so is the member of `BagClassifier` with attention, by itself. What is
-    measured are errors, and areas under the ROC curves of the bags that are held out together,
-    which tell the same separation of the classes with other luck. The curves know of attention
-    by itself and of mean pooling: that of `BagClassifier` is of their average, with the share
-    that attention has for its expected gain; what column maxima add has no curve.
-    The curves of the sparse-token model that agree with what was measured, each as much as it does,
-    are continued to the sizes asked for. What is unknown is the separation of the classes, the
-    effective dimension, the number of informative tokens and the share of labels that nothing
-    explains. One more measurement speaks of them: by how much more the tokens of a positive bag
-    differ from one another along the readout of the mean token, which tells sparse signals from
-    dense ones. The effect that the tokens of a bag have in common, the length of bags and the
-    class rate are those of the pilot. One covariance stands for both classes: where mean tokens
-    vary more in one of them, the separation and the dimension that fit take that up.
+    parameters. They, and the attention member of `BagClassifier` alone, are fitted to a half, two
+    thirds and nine tenths of the pilot and tested on the rest. Measured are errors, and areas under
+    the ROC curves of bags held out together, which depend on the same separation of the classes
+    with different noise. There are curves for attention alone and for mean pooling: that of
+    `BagClassifier` is of their average, with the weight of attention at its expected gain; the gain
+    from column maxima has no curve. The curves of the sparse-token model, weighted by their
+    agreement with the measurements, are extrapolated to the requested sizes. The unknowns are the
+    separation of the classes, the effective dimension, the number of informative tokens and the
+    fraction of unexplained labels. A further measurement informs them: the excess variance of the
+    tokens of a positive bag along the readout of the mean token, which distinguishes sparse signals
+    from dense ones. Bag effects, bag lengths and the class rate are those of the pilot. Both
+    classes share one covariance: if mean tokens vary more in one of them, the fitted separation and
+    dimension compensate.
 
-    A small pilot leaves the luck of its bags in the forecast. Where it shows neither a gain of
-    attention nor an excess of variance, nothing but the prior tells whether more bags will.
+    The forecast from a small pilot depends on its bags. If it shows neither a gain of attention nor
+    an excess variance, only the prior determines whether more bags will.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
 def assembled(
     data: Labelled, sizes: tuple[int, ...], held_out: HeldOut, posterior: Posterior
 ) -> Forecast:
-    """Return the forecast at some sizes, with what to know of it."""
+    """Return the forecast at some sizes, with advice about it."""
     n, rate = len(data.bags), float(data.positive.mean())
     guess = min(rate, 1 - rate)
     measured = _measured(held_out)
@@ -183,7 +182,7 @@ def _advice(
     if best.error + best.standard_error > guess - _NO_BETTER:
         told.append(
             "No classifier is clearly better than always answering with the larger class "
-            f"({guess:.3f}) yet. What more bags would bring rests on what bags usually are."
+            f"({guess:.3f}) yet. The forecast for more bags then relies on the prior."
         )
     if sizes[-1] > _TESTED * n:
         told.append(

@@ -1,4 +1,4 @@
-"""How far tokens are from the Gaussian model: independent, alike, and without heavy tails."""
+"""Departures of tokens from the Gaussian model: dependence, heterogeneity, heavy tails."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SIZES = _Limits(0.3, 1.0)
 
 @dataclasses.dataclass(frozen=True)
 class TokenCheck:
-    """How far the tokens of negative bags are from independent normals.
+    """Departures of the tokens of negative bags from independent normals.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class TokenCheck:
 
     @property
     def verdict(self) -> str:
-        """One sentence on what to think of predictions."""
+        """One sentence on the reliability of predictions."""
         return {
             "close": "Tokens look like those of the Gaussian model, on which predictions rest.",
             "rough": "Tokens depart from the Gaussian model: predictions are rough.",
@@ -97,7 +97,7 @@ def check_tokens(noise: Bags, sizes: Float[np.ndarray, " n"]) -> TokenCheck:
     told = (
         (KURTOSIS, "kurtosis", "heavy tails (excess kurtosis {:.2g})"),
         (SKEW, "skew", "skewed values (skewness {:.2g})"),
-        (WITHIN_BAG, "within_bag", "tokens of one bag alike (intra-bag correlation {:.2g})"),
+        (WITHIN_BAG, "within_bag", "correlated tokens within bags (intra-bag correlation {:.2g})"),
         (NORMS, "norms", "tokens of very different lengths ({:.2g} times the spread of normals)"),
         (CORRELATED, "correlation", "correlated columns ({:.2g} for each effective one)"),
         (SIZES, "sizes", "bags of very different sizes (standard deviation {:.2g} of the mean)"),

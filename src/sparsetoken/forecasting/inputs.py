@@ -65,4 +65,4 @@ def _check_size(bags: Bags) -> None:
     largest = float(np.abs(bags.tokens).max())
     if largest > most:
         legal = f"of values up to {most:.2g} (in {bags.dtype})"
-        raise InvalidInput("bags", legal, f"{largest:.3g}", "Scale the columns, as TokenScaler.")
+        raise InvalidInput("bags", legal, f"{largest:.3g}", "Scale the columns.")

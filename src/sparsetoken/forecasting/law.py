@@ -1,4 +1,4 @@
-"""What a pilot shows of the law of its bags: their length, their effects, their classes."""
+"""Estimates from a pilot of the distribution of its bags: length, bag effects, classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which learning curves agree with what was measured, and what they say of more bags.
+"""The learning curves that agree with the measurements, and their forecasts for more bags.
 
 Every setting of a grid is weighted by a prior and by how well it meets what the pilot shows: the
 held-out errors and AUCs of both classifiers, and the excess variance of scores in positive bags.
@@ -104,10 +104,10 @@ def _expected(
 def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float[np.ndarray, " G"]:
     """Return the logarithm of a normal density of errors and AUCs.
 
-    Their variances over bags are in proportion to m (1 - m), m what a setting expects: those at
-    the measured values would trust most what is good by luck. The factor is smoothed by one bag
-    with the factor of scores that follow chance alone, as bags that are all alike do not tell it:
-    1 for errors, 1 / (4 pi (1 - pi)) for AUCs of a share pi of positives.
+    Their variances over bags are in proportion to m (1 - m), m what a setting expects: those at the
+    measured values would overweight results that are good by chance. The factor is smoothed by one
+    bag with that of random scores, as it cannot be estimated from identical bags: 1 for errors, 1 /
+    (4 pi (1 - pi)) for AUCs of a share pi of positives.
     """
     measured, covariance, n = held_out.measured, held_out.covariance, len(held_out.positive)
     variance = np.diag(covariance)
@@ -127,7 +127,7 @@ def _of_measured(held_out: HeldOut, expected: Float[np.ndarray, "G J"]) -> Float
 
 
 def _of_excess(measured: Excess, expected: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
-    """Return the logarithm of a normal density; 0 where nothing was measured."""
+    """Return the logarithm of a normal density, 0 without a measurement."""
     if not np.isfinite(measured.standard_error):
         return np.zeros_like(expected)
     missed = np.square(_EXCESS_MISSED * expected) + _EXCESS_FLOOR**2
@@ -148,7 +148,7 @@ def settings_and_prior(
     """Return settings and the logarithm of their prior, given n training bags.
 
     How much of the separation n bags teach has a prior, and the effective dimension follows
-    from it: one that hangs on the number of columns calls small pilots of wide tokens hopeless.
+    from it: one that depends on the number of columns calls small pilots of wide tokens hopeless.
     With a fineness the separations and dimensions are so many times as many.
     """
     least, largest, count = _SEPARATIONS

@@ -1,9 +1,9 @@
-"""How well held-out scores tell the classes apart, whatever the threshold, and by which bags.
+"""The AUC of held-out scores, and the contribution of each bag.
 
 An area under the ROC curve (AUC) is the share of pairs of bags of two classes that are in the
 right order. Scores of several folds share no intercept, so that pairs are of one fold. The
 placement of a bag is the share of its pairs that are right: the AUC is their mean in each class,
-and their spread in each class tells its luck (DeLong, DeLong and Clarke-Pearson, 1988).
+and their spread in each class gives its variance (DeLong, DeLong and Clarke-Pearson, 1988).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 def placements(
     scores: Float[np.ndarray, " n"], positive: Bool[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """Return the share of the bags of the other class that each bag is told from; ties are half.
+    """Return the fraction of bags of the other class ranked correctly against each; ties are half.
 
     Both classes must be there.
     """
@@ -46,7 +46,7 @@ def influences(
 
     It is the placement of the bag less the AUC, over the share of bags that are of its class: a
     bag of a rare class moves the AUC more. In small folds, where a placement rests on few pairs,
-    the variance is overestimated: the luck of a pair is in the placements of both its bags.
+    the variance is overestimated: the noise of a pair is in the placements of both its bags.
     """
     rate = positive.mean()
     return (placed - auc(placed, positive)[..., None]) / np.where(positive, rate, 1 - rate)

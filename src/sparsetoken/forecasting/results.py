@@ -1,4 +1,4 @@
-"""What `forecast` returns: learning curves with intervals, and what was measured."""
+"""The result of `forecast`: learning curves with intervals, and measurements."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Measured:
         Training bags.
     error : float
     standard_error : float
-        Over bags; the luck of the training bags is not in it.
+        Over test bags; it does not include the variation from the training bags.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """What more labelled bags would bring to the two classifiers.
+    """Forecast test errors of the two classifiers with more labelled bags.
 
     Attributes
     ----------
@@ -95,11 +95,11 @@ class Forecast:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes asked for."""
+        """The requested sizes."""
         return tuple(point.n for point in self.curves["pooled"])
 
     def better(self, n: int) -> str:
-        """Return the model to take at one of the sizes asked for."""
+        """Return the recommended model at one of the requested sizes."""
         at = {model: points[self.sizes.index(n)].error for model, points in self.curves.items()}
         return "attention" if at["attention"] < at["pooled"] - WORTH else "pooled"
 
@@ -170,7 +170,7 @@ class Forecast:
             for model, one in self.measured.items()
         )
         lines.append(f"cross-validated with {self.measured['pooled'].n} training bags: {told}")
-        lines.append(f"At {self.sizes[-1]} bags take {CLASSIFIERS[self.recommended]}.")
+        lines.append(f"At {self.sizes[-1]} bags, use {CLASSIFIERS[self.recommended]}.")
         return "\n".join([*lines, *self.advice])
 
     def _repr_html_(self) -> str:

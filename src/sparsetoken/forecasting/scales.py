@@ -1,4 +1,4 @@
-"""The scale of the noise in each column, and how many columns there are in effect."""
+"""The scale of the noise in each column, and the effective number of columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a loss is: value, slope, curvature, prox, Moreau envelope, and their Gaussian means."""
+"""The interface of a loss: value, slope, curvature, prox, Moreau envelope, Gaussian means."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ class Loss(abc.ABC):
         dual_slope and smoothed itself: the versions here rely on slope and curvature.
     integrates : bool
         Whether `smoothed` is an integral over many nodes, and worth few calls.
+    real_labels : bool
+        Whether y may be any real number, as in a regression.
     strip : float
         Half the width of a strip around the real axis in which the dual is an analytic
         function of omega, for every v; 0 if none is known. The trapezoidal rule then takes
@@ -70,6 +72,7 @@ class Loss(abc.ABC):
     name: str
     smooth: bool = True
     integrates: bool = True
+    real_labels: bool = False
     strip: float = 0.0
 
     def __init_subclass__(cls, **keywords: Any) -> None:
@@ -169,7 +172,7 @@ class Loss(abc.ABC):
         return hash((self.name, self.digest))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the digest out: the class may be another one where the loss is read back."""
+        """Omit the digest: the class may differ where the loss is read back."""
         return {name: value for name, value in vars(self).items() if name != "digest"}
 
     def __repr__(self) -> str:

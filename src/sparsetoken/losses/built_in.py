@@ -24,7 +24,7 @@ def get_loss(loss: Loss | str) -> Loss:
     Raises
     ------
     InvalidInput
-        If no loss has that name, or a loss of one's own has the name of a built-in one.
+        If no loss has that name, or a custom loss has the name of a built-in one.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def get_loss(loss: Loss | str) -> Loss:
     0.125
     """
     if not isinstance(loss, Loss):
-        remedy = "A loss of your own is given as an object: see CustomLoss."
+        remedy = "A custom loss is given as an object: see CustomLoss."
         return _BUILT_IN[choice("loss", loss, _BUILT_IN, remedy)]
     if loss != _BUILT_IN.get(loss.name, loss):
         check_new_name(loss.name)
@@ -41,7 +41,7 @@ def get_loss(loss: Loss | str) -> Loss:
 
 
 def check_new_name(name: str) -> str:
-    """Return the name of a loss of one's own, which must not be that of a built-in loss."""
+    """Return the name of a custom loss, which must not be that of a built-in loss."""
     if not isinstance(name, str) or not name or name in _BUILT_IN:
         legal = "a word other than " + ", ".join(_BUILT_IN)
         raise InvalidInput("loss name", legal, name)

@@ -1,4 +1,4 @@
-"""A loss of one's own, from its value alone."""
+"""A custom loss, from its value alone."""
 
 from __future__ import annotations
 
@@ -89,11 +89,11 @@ class CustomLoss(Loss):
             found = _trace(cloudpickle.loads(pickled)).digest
         except Exception as error:
             got = f"{self.name!r}, which cannot be ({type(error).__name__}: {error})"
-            remedy = "Use a function that refers to numbers, arrays and jax.numpy alone."
+            remedy = "Use a function that refers only to numbers, arrays and jax.numpy."
             raise InvalidInput("loss", "one that can be pickled", got, remedy) from None
         if found != self.digest:
             got = f"{self.name!r}, whose variables have changed since it was made"
-            raise InvalidInput("loss", "one that can be pickled", got, "Make it anew.")
+            raise InvalidInput("loss", "one that can be pickled", got, "Create it again.")
         return pickled
 
     @functools.cached_property
@@ -108,7 +108,7 @@ class CustomLoss(Loss):
             raise InvalidInput("loss", legal, got, remedy) from None
         if traced.digest != self.digest:
             got = f"{self.name!r}, which computes something else here"
-            raise InvalidInput("loss", legal, got, "Let all processes have the same code.")
+            raise InvalidInput("loss", legal, got, "Use the same code in all processes.")
         return traced
 
     @functools.cached_property
@@ -146,12 +146,12 @@ class CustomLoss(Loss):
                     "loss",
                     "convex in z",
                     f"{self.name!r}, whose slope falls near l({y:+g}, {z[1:-1][falls][0]:g})",
-                    "Only convex losses have the theory used here.",
+                    "The theory requires convex losses.",
                 )
 
     def _check_kinks(self) -> None:
         """Follow the larger rise of the slope into each interval of the grid."""
-        remedy = "Round it, as logaddexp rounds a maximum; see docs/losses.md."
+        remedy = "Smooth it, as logaddexp smooths a maximum; see docs/losses.md."
         for y in (-1.0, 1.0):
             near = _GRID[np.abs(_GRID) <= 100]
             low, high = near[:-1], near[1:]
@@ -185,7 +185,7 @@ def _trace(value: Callable[[Any, Any], Any]) -> _Traced:
         (value.shape, jnp.issubdtype(value.dtype, jnp.floating)) for value in traced.out_avals
     ]
     if results != [((), True)]:
-        remedy = "A whole number is no slope: write 1.0 * z, for example."
+        remedy = "An integer cannot be differentiated: write 1.0 * z, for example."
         raise InvalidInput("loss value", "one float for each (y, z)", "another result", remedy)
 
     def again(y: Any, z: Any) -> Any:

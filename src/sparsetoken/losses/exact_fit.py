@@ -1,4 +1,4 @@
-"""Losses that forbid every misfit: what is left of a loss as the ridge vanishes."""
+"""Losses that force an exact fit, the limits of losses as the ridge vanishes."""
 
 from __future__ import annotations
 

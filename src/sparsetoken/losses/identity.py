@@ -1,4 +1,4 @@
-"""Which losses are the same: a digest of the computations of a loss."""
+"""The identity of a loss: a digest of its computations."""
 
 from __future__ import annotations
 

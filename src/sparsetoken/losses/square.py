@@ -19,6 +19,7 @@ class SquareLoss(Loss):
     """
 
     name = "square"
+    real_labels = True
     integrates = False
 
     def value(self, y: Any, z: Any) -> Any:

@@ -10,7 +10,7 @@ from sparsetoken.numerics.quadrature import normal_density
 
 
 class SquaredHingeLoss(Loss):
-    """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss without its right arm.
+    """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss, 0 beyond the margin.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Quadrature, root finding and convex fitting; knows nothing of attention."""
+"""Quadrature, root finding and convex fitting, independent of attention."""

@@ -1,4 +1,4 @@
-"""L-BFGS for several problems at once, so that all of them share each pass over the data."""
+"""L-BFGS for several problems at once, which share each pass over the data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 MEMORY = 8  # pairs of moves that stand for the curvature
 ARMIJO = 1e-4  # share of the expected fall that a step must bring
 SHRINK, TRIES = 0.35, 8  # of a step that does not bring it
+LEAST = 1e-300  # product of move and change of slope, of which the inverse is still finite
 
 Evaluate = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 """From points (s, m) and the numbers (s,) of their functions to values (s,), gradients (s, m)."""
@@ -100,7 +101,7 @@ def _line_search(
 
 def _pair(move: Float[np.ndarray, "S m"], change: Float[np.ndarray, "S m"]) -> _Pair:
     product = _dots(move, change)
-    useful = product > 1e-12 * _dots(change, change)
+    useful = product > np.maximum(1e-12 * _dots(change, change), LEAST)
     return _Pair(move, change, np.divide(1.0, product, out=np.zeros_like(product), where=useful))
 
 

@@ -43,7 +43,7 @@ class ConvexLoss(Protocol):
 
 
 class Shared:
-    """Features of several fits: what does not depend on the ridge is done once.
+    """Features of several fits, with the work that does not depend on the ridge done once.
 
     Parameters
     ----------
@@ -132,6 +132,7 @@ def fit_readout(
     features : array of shape (n, m), finite, or Shared
         Several fits to the same features are the quicker for `Shared`.
     labels : array of shape (n,), in {-1, +1}
+        Any real numbers for a loss with `real_labels`, such as the square loss.
     loss : ConvexLoss
     ridge : float >= 0
         0 for a quadratic loss only, such as the square loss.
@@ -165,7 +166,8 @@ def fit_readout(
     """
     shared = features if isinstance(features, Shared) else Shared(features)
     F, y = shared.F, np.asarray(labels, dtype=float)
-    if y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):
+    real_labels = getattr(loss, "real_labels", False) and np.isfinite(y).all()
+    if y.shape != F.shape[:1] or not (real_labels or np.all(np.abs(y) == 1)):
         raise InvalidInput("labels", f"{len(F)} values in {{-1, +1}}", y.shape)
     ridge = real("ridge", ridge, 0.0)
     if ridge == 0:
@@ -173,7 +175,7 @@ def fit_readout(
     tolerance = real("tolerance", tolerance, 0.0, open_low=True)
     if device is not None:
         jax_device(device)
-    if np.all(y == y[0]) and _falls_for_ever(loss, y[0]):
+    if not real_labels and np.all(y == y[0]) and _falls_for_ever(loss, y[0]):
         return _one_class(F, y[0], loss, tolerance)
     if ridge > 0 and loss.smooth:
         centre = shared.centre

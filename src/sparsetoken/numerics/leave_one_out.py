@@ -23,7 +23,7 @@ class SmoothLoss(ConvexLoss, Protocol):
 
 
 class LeaveOneOut(NamedTuple):
-    """What a training set says of new data.
+    """Estimates of test error and AUC from a training set.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ def leave_one_out(
     ridge: float,
     fit: ReadoutFit | None = None,
 ) -> LeaveOneOut:
-    r"""Estimate the scores that each sample would have if it were left out of the fit.
+    r"""Estimate the leave-one-out score of each sample.
 
     Equation: leave-one-out. The fit without sample i minimises
     ``(1/n) sum_{j != i} l(y_j, F_j w + b) + (ridge/2) |w|^2``, still divided by n: the fit
@@ -110,7 +110,7 @@ def leave_one_out(
     Notes
     -----
     Time n m min(n, m), as for the fit. A sample that alone determines a direction (leverage
-    1 and a slope other than 0) has no left-out score: it is infinite, on the wrong side.
+    1 and a slope other than 0) has no leave-one-out score: it is infinite, on the wrong side.
     """
     F, y = _checked(features, labels)
     _check_loss(loss)
@@ -126,7 +126,7 @@ def left_out_scores(
     ridge: float,
     fit: ReadoutFit,
 ) -> Float[np.ndarray, " n"]:
-    """Return the scores of `leave_one_out` alone, for arguments that are known to be legal."""
+    """Return only the scores of `leave_one_out`, for arguments known to be legal."""
     bend = np.asarray(loss.curvature(y, fit.scores), dtype=float)
     gamma, left = _influence(F - F.mean(axis=0), bend, ridge)
     slope = np.asarray(loss.slope(y, fit.scores), dtype=float)

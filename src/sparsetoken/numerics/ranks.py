@@ -9,7 +9,7 @@ from jaxtyping import Float, Real
 
 
 def sample_auc(scores: Float[np.ndarray, " n"], labels: Real[np.ndarray, " n"]) -> float:
-    """Return the share of pairs of both classes in the right order; a tie counts one half.
+    """Return the fraction of correctly ordered pairs of the two classes; a tie counts one half.
 
     It is nan if the labels are of one class or a score is nan.
     """

@@ -1,4 +1,4 @@
-"""Readouts of one feature, many of them together: slope, bias and left-out scores of each."""
+"""Many readouts of one feature together: slope, bias and leave-one-out scores of each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Slopes(NamedTuple):
     w, b : arrays of shape (K,)
     scores : array of shape (K, n)
     left_out : array of shape (K, n)
-        The score of each sample when it is left out, as `leave_one_out` has it.
+        The leave-one-out score of each sample, as in `leave_one_out`.
     """
 
     w: Float[np.ndarray, " K"]
@@ -129,7 +129,7 @@ def _line_search(
 def _left_out(
     X: np.ndarray, y: np.ndarray, loss: SmoothLoss, ridges: np.ndarray, scores: np.ndarray
 ) -> np.ndarray:
-    """Return the left-out scores of `leave_one_out`; features are centred."""
+    """Return the leave-one-out scores as `leave_one_out` does; features are centred."""
     n, ridge = X.shape[1], ridges[:, None]
     bend = np.asarray(loss.curvature(y, scores), dtype=float)
     A = (bend * np.square(X)).sum(axis=1, keepdims=True) / n + ridge

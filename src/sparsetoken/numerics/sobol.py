@@ -1,4 +1,4 @@
-"""Sobol sequences of SciPy, imported on first use: its statistics take half a second to import."""
+"""SciPy's Sobol sequences, imported on first use: scipy.stats takes half a second to import."""
 
 from __future__ import annotations
 

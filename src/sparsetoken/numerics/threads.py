@@ -48,14 +48,15 @@ def on_one_thread(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit the numerical libraries of this process to one thread within the block.
+    """Limit the linear algebra of this process to one thread within the block.
 
-    Blocks of several threads may overlap: the limit holds until the last of them ends.
+    Blocks of several threads may overlap: the limit holds until the last of them ends. Code that
+    runs on OpenMP, as estimators of a user may, keeps its threads.
     """
     with _LIMIT.lock:
         _LIMIT.users += 1
         if _LIMIT.users == 1:
-            _LIMIT.limiter = _controller().limit(limits=1)
+            _LIMIT.limiter = _controller().limit(limits=1, user_api="blas")
     try:
         yield
     finally:

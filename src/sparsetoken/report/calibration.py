@@ -1,4 +1,4 @@
-"""How the comparisons with simulations scatter: their z, and the shifts of finite dimension."""
+"""Calibration of the comparisons with simulations: their z, and the finite-size shifts."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ EDGE = 5.0  # of the histogram; what lies beyond is counted at the edge
 
 @dataclasses.dataclass(frozen=True)
 class Scatter:
-    """Of the comparisons with a simulation that have no bound below which nothing counts.
+    """The z of comparisons with a simulation without a bound below which differences do not count.
 
     Attributes
     ----------
     z, raw : tuple of float
         With the shift of finite dimension and without it; a correct theory has standard normal
-        z. A z of exactly 0 is that of a one-sided comparison, and is left out.
+        z. A z of exactly 0 is that of a one-sided comparison, and is omitted.
     bounded : int
-        The comparisons that are left out.
+        The omitted comparisons.
     """
 
     z: tuple[float, ...]
@@ -47,11 +47,11 @@ class Scatter:
 
     @property
     def chance(self) -> float:
-        """The chance that so many standard normal numbers have a larger |z| among them."""
+        """The probability that the same number of standard normals includes a larger |z|."""
         return float(-np.expm1(len(self.z) * np.log1p(-2 * stats.norm.sf(self.largest))))
 
     def beyond(self, z: float) -> tuple[int, float]:
-        """Return how many are further off than z, and how many of a standard normal law."""
+        """Return the number of comparisons beyond z, and that expected of standard normals."""
         return sum(abs(value) > z for value in self.z), len(self.z) * 2 * stats.norm.sf(z)
 
     @property
@@ -67,7 +67,7 @@ class Scatter:
 
 
 def scatter_of(comparisons: Iterable[Comparison]) -> Scatter:
-    """Return how the comparisons with a simulation scatter."""
+    """Return the scatter of the comparisons with a simulation."""
     judged = [c for c in comparisons if math.isfinite(c.z) and math.isfinite(c.raw_z)]
     free = [c for c in judged if c.allowance == 0 and c.raw_z]
     z, raw = tuple(c.z for c in free), tuple(c.raw_z for c in free)
@@ -76,7 +76,7 @@ def scatter_of(comparisons: Iterable[Comparison]) -> Scatter:
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """How the comparisons of one quantity with simulations went.
+    """The comparisons of one quantity with simulations.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class Quantity:
 
 
 def by_quantity(comparisons: Iterable[Comparison]) -> dict[str, Quantity]:
-    """Return how the comparisons with a simulation went, the quantity with most of them first."""
+    """Return the comparisons with a simulation by quantity, the most frequent first."""
     found: dict[str, list[Comparison]] = {}
     for c in comparisons:
         if math.isfinite(c.z):
@@ -135,7 +135,7 @@ def _coefficient(c: Comparison) -> tuple[float, float] | None:
 def draw_scatter(scatter: Scatter) -> Figure:
     """Draw histograms of z, without the shift and with it, beside the standard normal."""
     figure, panels = style.new_figure(8.0, 3.2, 2)
-    titles = {"raw": "without a shift of finite dimension", "z": "as judged"}
+    titles = {"raw": "without finite-size shift", "z": "with finite-size shift"}
     edges = np.linspace(-EDGE, EDGE, 21)
     middles, line = (edges[1:] + edges[:-1]) / 2, np.linspace(-EDGE, EDGE, 201)
     for axes, (name, title) in zip(panels, titles.items(), strict=True):

@@ -1,4 +1,4 @@
-"""What a figure shows as numbers: a tidy table, and places on the page for a pointer."""
+"""The data of a figure: a tidy table, and positions on the page for a pointer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Mark(NamedTuple):
 
 
 def marks_of(figure: Figure) -> list[tuple[Mark, tuple[float, float]]]:
-    """Return all points of a figure that has been drawn, with their places in it.
+    """Return all points of a drawn figure, with their positions in it.
 
     A place is counted in points (1/72 inch) from the left and from the top.
     """
@@ -82,7 +82,7 @@ MOST = 40
 
 
 def places(marks: Sequence[tuple[Mark, tuple[float, float]]]) -> list[dict[str, Any]]:
-    """Return what a script needs to name the point under a pointer, as JSON values.
+    """Return the data by which a script names the point under a pointer, as JSON values.
 
     For each series its panel, names and mark, and its points as [left, top, x, y, error, value],
     without what is not known at the end.

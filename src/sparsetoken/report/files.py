@@ -1,4 +1,4 @@
-"""The folder of a report: checked before any work, and written whole or not at all."""
+"""The folder of a report, checked before any work and written atomically."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def writable_folder(out: str | os.PathLike[str], files: Iterable[str]) -> Path:
 
 
 def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write all files aside, then move them: a full disk leaves the old report whole."""
+    """Write temporary files, then move them: a full disk leaves the old report intact."""
     with (
         explained(folder),
         tempfile.TemporaryDirectory(dir=folder, prefix=".unfinished-") as aside,

@@ -1,4 +1,4 @@
-"""Kept pieces of work: a file for each, so that a run which is stopped goes on."""
+"""Saved pieces of work, a file for each, so that an interrupted run resumes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sparsetoken.workers import RunStopped, completed, environment, peak_memory
 
 
 class Kept(NamedTuple):
-    """What a piece of work gave.
+    """The result of a piece of work.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Kept(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """What all pieces gave, in their order, how many were kept, and how many damaged."""
+    """The results of all pieces in order, and the numbers of stored and damaged ones."""
 
     kept: list[Kept]
     resumed: int
@@ -50,7 +50,7 @@ def finish(
     width: int,
     tell: Callable[[Iterable[tuple[str, int, int]]], None],
 ) -> Finished:
-    """Do the work that is not in the folder, that of high cost first, and keep what it gives.
+    """Do the work missing from the folder, most expensive first, and store its results.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def finish(
 
 
 class _Outcome(NamedTuple):
-    """What a piece gave or the error that it raised, and the peak memory of its process."""
+    """The result of a piece or its error, and the peak memory of its process."""
 
     found: Kept | str
     memory: int
@@ -134,7 +134,7 @@ def _write(folder: Path, piece: Piece, kept: Kept) -> None:
 
 
 def _read(folder: Path, piece: Piece) -> Kept:
-    """Return what is kept of a piece; raise an error if it is missing, damaged or another's."""
+    """Return the stored result of a piece, or raise an error if missing, damaged or foreign."""
     content = dict(json.loads(_path(folder, piece).read_bytes()))
     checksum = content.pop("checksum")
     if content["key"] != list(piece.key) or checksum != _digest(content):

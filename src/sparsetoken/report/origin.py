@@ -1,4 +1,4 @@
-"""What a report was made with: machine, Python, the commit, the kernel of the linear algebra."""
+"""Provenance of a report: machine, Python, commit and linear-algebra kernel."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _git(folder: Path, *arguments: str) -> str:
 
 
 def computed_with(kept: Iterable[Kept]) -> str:
-    """Return what kept pieces of work were computed with, as their files say, and how long."""
+    """Return environment and duration of the stored pieces of work, from their files."""
     seconds: dict[str, list[float]] = {}
     for one in kept:
         seconds.setdefault(_told(one.environment), []).append(one.seconds)

@@ -90,7 +90,7 @@ def section(experiment: Experiment, profile: str, rows: Rows) -> Section:
 
 
 def scatter_picture(sections: Sequence[Section]) -> Picture:
-    """Draw how the comparisons of all sections with simulations scatter."""
+    """Plot the scatter of the comparisons of all sections with simulations."""
     found = [c for s in sections for finding in s.findings for c in finding.comparisons]
     title = "Histogram of z over all comparisons with a simulation, beside the standard normal law."
     return picture(SCATTER, draw_scatter, scatter_of(found), title)

@@ -57,7 +57,7 @@ class Picture:
 
 
 def picture(name: str, draw: Draw, rows: Any, title: str = "") -> Picture:
-    """Draw a figure, whose title says for those who do not see it what it shows."""
+    """Draw a figure, with a title as its text alternative."""
     with style.styled(name):
         figure = draw(rows)
         text = compact(_saved(figure, "svg").decode())
@@ -67,7 +67,7 @@ def picture(name: str, draw: Draw, rows: Any, title: str = "") -> Picture:
 
 
 def compact(text: str) -> str:
-    """Return an SVG of matplotlib without what draws nothing, a fourth as long or less.
+    """Return an SVG of matplotlib without elements that draw nothing, at most a fourth as long.
 
     Numbers have one decimal, a tenth of a point; names are short, and those that nothing refers
     to go, with the groups that had nothing else; styles are classes.

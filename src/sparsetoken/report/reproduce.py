@@ -35,7 +35,7 @@ PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib", "equinox", "op
 
 @dataclasses.dataclass(frozen=True)
 class Reproduction:
-    """What a run found and where it wrote it.
+    """The findings of a run, and its files.
 
     Attributes
     ----------
@@ -133,8 +133,8 @@ def reproduce(
     In data/ are tables of comma-separated values: what each figure shows, the rows of each
     experiment, and the values of single trials.
 
-    Each piece of work that has ended is kept as a file in work/. A run that is stopped goes
-    on from there, and one with the same work and seed computes nothing anew.
+    Each piece of work that has ended is kept as a file in work/. An interrupted run resumes from
+    there, and a run with the same work and seed recomputes nothing.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _rows(
     workers: int,
     progress: Callable[[str, float, float], None],
 ) -> tuple[dict[str, Rows], str, int, int]:
-    """Return rows by experiment, what computed them, and how many were known and damaged."""
+    """Return rows by experiment, their environments, and the numbers of stored and damaged ones."""
     every = [piece for pieces in plan.values() for piece in pieces]
     found = finish(folder / WORK, every, executor, workers, _Progress(plan, progress))
     kept = iter(found.kept)

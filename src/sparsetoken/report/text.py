@@ -26,7 +26,7 @@ INDEX = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Return a number with so many decimals, or as a power of ten if it is small or large."""
+    """Return a number with `digits` decimals, or as a power of ten if it is small or large."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -39,12 +39,12 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def general(value: float, digits: int = 6) -> str:
-    """Return a number with so many significant digits at most."""
+    """Return a number with at most `digits` significant digits."""
     return f"{value:.{digits}g}".replace("-", "−")
 
 
 def fixed(value: float, digits: int) -> str:
-    """Return a number with so many decimals."""
+    """Return a number with `digits` decimals."""
     return f"{value:.{digits}f}".replace("-", "−")
 
 
@@ -54,7 +54,7 @@ def percent(value: float) -> str:
 
 
 def plus_minus(found: Row, digits: int) -> str:
-    """Return a measured number and its standard error with so many decimals, or enough more."""
+    """Return a measured number and its standard error with `digits` decimals, or more if needed."""
     digits = _enough(found.error, digits)
     return f"{fixed(found.value, digits)} ± {fixed(found.error, digits)}"
 
@@ -96,7 +96,7 @@ def words(quantity: str) -> str:
 
 
 def subject(comparison: Comparison) -> Markup:
-    """Return what is compared: the curve, if it has a name of its own, and the quantity."""
+    """Return the subject of a comparison: the curve, if it has its own name, and the quantity."""
     quantity = maths(words(comparison.quantity))
     if comparison.curve == comparison.quantity:
         return quantity

@@ -79,7 +79,7 @@ def markdown(text: str) -> Markup:
 def _marks(rows: Rows) -> str:
     engines = {row.engine for row in rows} - {THEORY}
     points = MARKS.get(tuple(sorted(engines)), "")
-    return f"Lines: theory. {points} An error bar smaller than the point is not seen."
+    return f"Lines: theory. {points} Error bars smaller than the points are hidden."
 
 
 @functools.cache

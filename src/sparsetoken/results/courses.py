@@ -48,25 +48,24 @@ class Weights(Record):
 
 @record
 class NetworkPath(Record):
-    """Weights of a network and what they are worth, at the start and after each step.
+    """Weights of a network and their test error, at the start and after each step.
 
     The last dimension is step. What a descent that diverged has not is nan.
     """
 
     test_error: Numbers = quantity(
-        "Chance of the wrong class on new data; with two classes a score of 0 counts 1/2."
+        "Probability of the wrong class on new data; with two classes a score of 0 counts 1/2."
     )
     training_loss: Numbers = quantity("Mean loss over all samples, without weight decay.")
     attended: Numbers = quantity(
-        "Share of the bags with a signal whose most attended token holds one; nan for a network "
-        "without attention, and where no bag has a signal. Of tokens that are attended alike each "
-        "counts its part."
+        "Fraction of the bags with a signal whose most attended token holds one; nan for a "
+        "network without attention, and if no bag has a signal. Ties are split equally."
     )
     weights: Weights = quantity("Overlaps, lengths and further weights.")
 
     @property
     def best_step(self) -> Numbers:
-        """The step with the least test error."""
+        """The step with the smallest test error."""
         return best_step(self.test_error)
 
 
@@ -78,13 +77,13 @@ class Course(NetworkPath):
     """
 
     errors: NetworkPath = quantity(
-        "Of each quantity: the standard error over independent replicas and, where eigenvalues are "
-        "gathered, by how much half as many atoms change it; those of `test_error` and `attended` "
-        "hold the error of the new bags too.",
+        "For each quantity, the standard error over independent replicas and, where eigenvalues "
+        "are grouped, the change from halving the number of atoms; those of `test_error` and "
+        "`attended` include the error from the new bags.",
         suffix="_error",
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
-    replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
+    replicas: Numbers = quantity("The number of replicas followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
     floor: Callable[[], np.ndarray] | None = quantity(

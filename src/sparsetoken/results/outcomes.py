@@ -1,4 +1,4 @@
-"""What theory and simulation find of a trained classifier."""
+"""Outcomes of a trained classifier, from theory or simulation."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sparsetoken.results.status import Status
 from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
-FLOOR = "Computes the test error of the best learner from as many samples, in some seconds."
-NOTES = "At each point, what to know, with a remedy; `advice` sums them up."
+FLOOR = "Computes the Bayes-optimal error for the same samples, in seconds."
+NOTES = "Warnings with remedies at each point; `advice` summarises them."
 
 
 @record
 class FoundQuery(Record):
-    """A query that two gradient steps find."""
+    """A query found by two gradient steps."""
 
     cosine: Numbers = quantity("s_q = <q2, xi> / |q2|; 0 if q2 = 0.")
     overlap: Numbers = quantity("<q2, xi>.")
@@ -66,11 +66,11 @@ class Overlaps(Record):
 
 @record
 class Outcome(Record):
-    """What a trained classifier is worth: the common ground of theory and simulation."""
+    """Test error, training loss and AUC of a trained classifier, from theory or simulation."""
 
     test_error: Numbers = quantity("P(y sign(score) < 0) on new data.")
     training_loss: Numbers = quantity("Mean loss over D1, without the ridge term.")
-    training_error: Numbers = quantity("Share of D1 on the wrong side.")
+    training_error: Numbers = quantity("Fraction of D1 that is misclassified.")
     auc: Numbers = quantity("Area under the ROC curve on new data.")
     overlaps: Overlaps = quantity("The readout in the frame of query and signal.")
 
@@ -79,14 +79,14 @@ class Outcome(Record):
 class Prediction(Outcome):
     """An outcome predicted by theory.
 
-    Its notes say that the query turns away from the signal, is so blunt that attention is
-    pooling, or loses to pooling; and of the ridge, where the limit holds only at dimensions far
+    Its notes warn of a query that turns away from the signal, is so blunt that attention is
+    pooling, or loses to pooling; and of a ridge for which the limit holds only at dimensions far
     above 1000.
     """
 
     susceptibility: Numbers = quantity(
-        "chi: the score of a training sample answers a pull by a step of chi C^2. It is 0 at "
-        "infinite alpha1 and, at ridge 0, infinite up to the interpolation threshold."
+        "chi: the response of the score of a training sample to a unit force is chi C^2. It is 0 "
+        "at infinite alpha1 and, at ridge 0, infinite up to the interpolation threshold."
     )
     numerical_error: Numbers = quantity("Standard error of `test_error` over scrambles of nodes.")
     residual: Numbers = quantity("Length of the last Newton step, relative to the unknowns.")
@@ -105,7 +105,7 @@ class Prediction(Outcome):
 
     @property
     def query(self) -> Query | None:
-        """The query that the model worked with; None for a model without one."""
+        """The query of the model; None for a model without one."""
         return None if self.cosine is None else Query(self.cosine, self.sharpness)
 
 
@@ -122,7 +122,7 @@ class Capacity(Record):
 
 
 def best_step(test_error: Numbers) -> Numbers:
-    """Return the step, of the last axis, with the least test error among those that are known.
+    """Return the step, along the last axis, with the smallest known test error.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def best_step(test_error: Numbers) -> Numbers:
 
 @record
 class DescentPath(Record):
-    """Weights (w, q, b) and what they are worth, at the start and after each step.
+    """Weights (w, q, b) and their test error, at the start and after each step.
 
     The last dimension is step. What a descent that diverged has not is nan.
     """
@@ -168,7 +168,7 @@ class DescentPath(Record):
 
     @property
     def best_step(self) -> Numbers:
-        """The step with the least test error."""
+        """The step with the smallest test error."""
         return best_step(self.test_error)
 
 
@@ -182,7 +182,7 @@ def over_steps(table: np.ndarray) -> DescentPath:
 
 @record
 class Trajectory(DescentPath):
-    """The course of a training predicted by theory.
+    """The course of training predicted by theory.
 
     Its status is NO_LIMIT if the descent diverges: the steps before that are kept.
     """

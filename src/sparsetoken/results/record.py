@@ -1,4 +1,4 @@
-"""Named arrays over named dimensions: what all results have in common."""
+"""Named arrays over named dimensions, the form of all results."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def quantity(
     suffix: str = "",
     **default: Any,
 ) -> Any:
-    """Return a field that holds numbers or a record, and what it is, for the docstring.
+    """Return a field that holds numbers or a record, with its text for the docstring.
 
     It may lack dimensions of its record, and have another name in tables, or none if it is no
     column. The names of the columns of a record get the suffix.
@@ -45,7 +45,7 @@ def quantity(
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(quantity,))
 def record(kind: type[Kind]) -> type[Kind]:
-    """Make a class of named arrays of its annotations, with their texts in its docstring."""
+    """Make a class of named arrays from its annotations, with their texts in its docstring."""
     made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(kind)
     made.quantities = tuple(f for f in dataclasses.fields(made) if f.metadata["column"] is not None)
     texts = (f"{f.name} : {f.type}\n    {f.metadata['text']}" for f in dataclasses.fields(made))
@@ -102,7 +102,7 @@ class Record:
 
     @property
     def _status(self) -> np.ndarray:
-        """The status of each point; what has no status of its own is exact."""
+        """The status of each point; a result without its own status is exact."""
         return np.asarray(getattr(self, "status", CONVERGED), dtype=object)
 
     @property
@@ -112,7 +112,7 @@ class Record:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to know of the result: of texts that differ in numbers only, the first."""
+        """Advice about the result; of texts that differ only in numbers, the first."""
         notes = getattr(self, "notes", ())
         if not isinstance(notes, np.ndarray):
             return tuple(notes)
@@ -278,10 +278,10 @@ class Record:
     def plot(
         self, quantity: str = "", ax: Any = None, *, floor: bool | None = None, **options: Any
     ) -> Any:
-        """Draw a quantity over the last dimension, and return the matplotlib Axes.
+        """Plot a quantity over the last dimension, and return the matplotlib Axes.
 
-        There is a line for each point of the others. Predictions are lines, means of trials points
-        with standard errors; points take the colour of a line of the same label.
+        The other dimensions give one curve per point. Predictions are lines, and means of trials
+        are points with standard errors, in the colour of the line with the same label.
 
         Parameters
         ----------
@@ -289,8 +289,8 @@ class Record:
             A column; by default the first, such as test_error.
         ax : matplotlib Axes, optional
         floor : bool, optional
-            Whether to draw, under test errors, that of the best learner from as many samples,
-            where it is known. It takes seconds. By default it is drawn in a new figure only.
+            Whether to draw the Bayes-optimal error for the same samples below test errors, where it
+            is known. It takes seconds. By default it is drawn in a new figure only.
         **options
             Of the lines of matplotlib, such as label and color.
 
@@ -339,12 +339,12 @@ def _taken(
 def _part_of_floor(
     floor: Callable[[], np.ndarray], dims: tuple[str, ...], part: Callable[..., Any]
 ) -> np.ndarray:
-    """Return the floor at the points of a part."""
+    """Return the Bayes-optimal error at the points of a part."""
     return np.asarray(part(floor(), dims))
 
 
 def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:
-    """Return the results of the points of a grid as one record; that of a single point as it is."""
+    """Return the results at the points of a grid as one record; a single point as it is."""
     first = rows[0]
     if not grid.shape:
         return first

@@ -18,7 +18,7 @@ Of = TypeVar("Of", bound=Record)
 
 @record
 class TrialOutcome(Outcome):
-    """The outcome of one trial, with the query that it worked with."""
+    """The outcome of one trial, with its query."""
 
     cosine: Numbers = quantity("Of the query; nan for a model without one.")
     sharpness: Numbers = quantity("Of the query; nan for a model without one.")
@@ -32,7 +32,7 @@ class Simulation(Record, Generic[Of]):
     """Trials of one finite-dimensional experiment."""
 
     trials: Of = quantity("The outcomes, over a dimension trial.")
-    status: Status = quantity("Whether the trials can be used, at each point.", without=("step",))
+    status: Status = quantity("Whether the trials are valid, at each point.", without=("step",))
 
     @property
     def shape(self) -> tuple[int, ...]:

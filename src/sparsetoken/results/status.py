@@ -19,9 +19,9 @@ class StatusCode(enum.StrEnum):
 
 
 class Status(str):
-    """How a computation ended and, if it fell short, what to try.
+    """How a computation ended and, if it did not converge, what to try.
 
-    It is the word of its code, so that ``result.status == "converged"`` is true or false at each
+    It is the string of its code, so that ``result.status == "converged"`` is true or false at each
     point of a result; `remedy` says what to try.
     """
 
@@ -43,7 +43,7 @@ class Status(str):
 
     @property
     def converged(self) -> bool:
-        """Whether the result can be used."""
+        """Whether the result is usable."""
         return self == "converged"
 
 
@@ -51,7 +51,7 @@ CONVERGED = Status(StatusCode.CONVERGED)
 
 
 def as_objects(values: Sequence[object], shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of objects, none of which is taken apart."""
+    """Return an array of objects, without unpacking any of them."""
     found = np.empty(len(values), dtype=object)
     for place, value in enumerate(values):
         found[place] = value

@@ -1,4 +1,4 @@
-"""Finite-dimensional experiments: real tensors, or the same law without them."""
+"""Finite-dimensional experiments, with real tensors or from the same distribution without them."""
 
 from sparsetoken.simulation.alignment import align
 from sparsetoken.simulation.descent import descend

@@ -1,4 +1,4 @@
-"""Stages 1-3 at finite dimension: the query that two gradient steps find."""
+"""Stages 1-3 at finite dimension: the query found by two gradient steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sparsetoken.values import broadcast
 
 @dataclasses.dataclass(frozen=True)
 class _Plan:
-    """All that fixes the law of a trial."""
+    """All that determines the distribution of a trial."""
 
     problem: SparseTokenProblem
     steps: TwoSteps

@@ -1,4 +1,4 @@
-"""Memory is counted before it is allocated."""
+"""Memory is checked before it is allocated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Columns(NamedTuple):
 
 
 class Size(NamedTuple):
-    """What memory depends on."""
+    """The sizes that determine the memory."""
 
     dimension: int
     length: int
@@ -92,7 +92,7 @@ def require_memory(
 
         if fit(low):
             fits.append(f"{name} <= {_last(fit, low, high)}")
-    would = " or ".join(fits) if fits else "No dimension or length alone"
+    would = " or ".join(fits) if fits else "No change of dimension or length alone"
     raise InvalidInput(
         "memory_budget",
         f"at least {need(size):,} bytes at dimension {size.dimension}, length {size.length}",

@@ -64,7 +64,7 @@ class State(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class DescentPlan:
-    """All that fixes the law of a trial of a descent."""
+    """All that determines the distribution of a trial of a descent."""
 
     problem: Task
     model: Descent | Model
@@ -123,7 +123,7 @@ class DescentPlan:
         return self.at is None or step in self.at
 
     def _network_path(self, data: DescentData, seed: int, states: list[State]) -> NetworkPath:
-        """Return what the weights of a network are worth, by counting errors on new bags."""
+        """Return test error and attention of a network, by counting errors on new bags."""
         training, m = self.training, len(self.training.columns)
         count = _new_bags(self.setting.dimension)
         bags = NewBags(training.law, m, count, stream(seed, Stream.TEST))
@@ -144,7 +144,7 @@ class DescentPlan:
         return NetworkPath(counted[:, 0], loss, counted[:, 1], weights, **steps)
 
     def _attention_path(self, data: DescentData, seed: int, states: list[State]) -> DescentPath:
-        """Return what attention with one query is worth; test errors are conditional means."""
+        """Return the test error of attention with one query; test errors are conditional means."""
         draws = self._draws(seed)
         table = np.full((self.training.steps + 1, len(QUANTITIES)), math.nan)
         for step, state in enumerate(states):
@@ -269,7 +269,7 @@ def _grown(weights: np.ndarray, size: int) -> np.ndarray:
 def last_query(
     problem: SparseTokenProblem, model: Model, engine: Engine, memory_budget: int | None
 ) -> TrainedQuery:
-    """Return the query that a descent on D0 ends with.
+    """Return the final query of a descent on D0.
 
     Raises
     ------
@@ -347,7 +347,7 @@ def descend(
     on_trial: Callable[[int, Any], None] | None = None,
     progress: bool = True,
 ) -> Simulation[Any]:
-    """Train all weights by gradient descent at finite dimension, step by step.
+    """Train all weights jointly by gradient descent at finite dimension, step by step.
 
     A trial draws round(alpha d) samples. Its test error is the conditional expectation given
     the weights; that of a `Descent` is counted on new bags, the same for all steps. A trial is

@@ -110,7 +110,7 @@ class TokenFrame:
         return _mixed(rng.standard_normal((n, copies, k)), self._within_root).reshape(n, -1)
 
     def between_noise(self, n: int, rng: np.random.Generator) -> np.ndarray | None:
-        """Draw what the tokens of n samples share; None where it is 0."""
+        """Draw the effects shared by the tokens of n samples; None if they are 0."""
         if not self.between.any():
             return None
         return _mixed(rng.standard_normal((n, len(self.signal))), self._between_root)

@@ -1,4 +1,4 @@
-"""The algorithm that learns all that the data tell: approximate message passing."""
+"""Approximate message passing, which attains the Bayes-optimal error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COPIES = 4  # of the tokens of positives that are alive at once
 
 @record
 class MessagePassing(Record):
-    """What one trial of approximate message passing found."""
+    """The outcome of one trial of approximate message passing."""
 
     cosine: Numbers = quantity("Of xi and its estimate.")
     test_error: Numbers = quantity("On fresh samples.")
@@ -135,7 +135,7 @@ def message_passing(
 def position_chances(
     scores: Float[np.ndarray, "n L"], informative: int
 ) -> Float[np.ndarray, "n L"]:
-    """Return the chance of each position to be in a set of R, drawn with weight e^(sum of scores).
+    """Return the probability that each position is in a set of R, of weight e^(sum of scores).
 
     Sums over sets of the positions before and after each, with logarithms throughout.
 
@@ -170,7 +170,7 @@ def _partial(scores: np.ndarray, R: int) -> list[np.ndarray]:
 
 
 def _decision(t: np.ndarray, problem: SparseTokenProblem, length: float) -> np.ndarray:
-    """Return the likelier label, with the length of the posterior mean as its cosine."""
+    """Return the more probable label, with the length of the posterior mean as its cosine."""
     pi, theta, R, L = problem.letters
     strength = theta * min(length, 1.0)
     log_sets = float(gammaln(L + 1) - gammaln(R + 1) - gammaln(L - R + 1))
@@ -191,7 +191,7 @@ def pass_messages(
     executor: Executor | None = None,
     progress: bool = True,
 ) -> Simulation[MessagePassing]:
-    """Learn the signal by approximate message passing, which reaches the floor of all learners.
+    """Learn the signal by approximate message passing, which attains the Bayes-optimal error.
 
     It does where the floor's equation has one solution; otherwise it may end at a lesser one.
 

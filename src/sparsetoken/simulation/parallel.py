@@ -19,11 +19,11 @@ Of = TypeVar("Of", bound=Record, covariant=True)
 
 
 class WorkersDied(Failure):
-    """Trials whose worker processes died again and again, or an executor that is broken."""
+    """Trials whose worker processes died repeatedly, or a broken executor."""
 
 
 class Plan(Protocol[Of]):
-    """All that fixes the law of the trials at one point."""
+    """All that determines the distribution of the trials at one point."""
 
     def run(self, trial: int) -> Any:
         """Run one trial; its seed is a function of the seed and its number."""

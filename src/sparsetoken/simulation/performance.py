@@ -20,7 +20,7 @@ FEWEST_DRAWS, DRAWS_PER_DIMENSION = 2**13, 32
 
 
 def draws_for(dimension: int | None, most: int) -> int:
-    """Return how many draws of the scalars of a class are worth their time.
+    """Return the number of draws of the scalars of a class to use.
 
     From one training set to another the test error varies by 0.4 / sqrt(d) of itself or more,
     measured at strengths 3 and 5; 32 d draws vary by 0.11 / sqrt(d), which adds 4% to that.
@@ -73,6 +73,6 @@ def _above_zero(m: np.ndarray, T: np.ndarray) -> float:
 
 
 def measured_performance(scores: np.ndarray, labels: np.ndarray) -> Performance:
-    """Return the share of wrong signs and the AUC (by ranks) on a sample."""
+    """Return the fraction of wrong signs and the AUC (by ranks) on a sample."""
     error = 0.5 * float(np.mean(1 - labels * np.sign(scores)))
     return Performance(error, sample_auc(scores, labels))

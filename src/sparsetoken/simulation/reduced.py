@@ -1,4 +1,4 @@
-"""The experiment without its tensor: the same law from a few scalars per sample."""
+"""The experiment without tokens: the same distribution from a few scalars per sample."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sparsetoken.stages import TwoSteps
 
 @dataclasses.dataclass(frozen=True)
 class ReducedEngine:
-    """Samples the law of the experiment without tokens, by vectors in the frame of their law.
+    """Samples the experiment without tokens, by vectors in the frame of their distribution.
 
     Of isotropic tokens that is O(n0) scalars and an n1 x d Gaussian at most.
 

@@ -1,4 +1,4 @@
-"""The data of a descent without its tokens: the same law from their projections."""
+"""The data of a descent without tokens: the same distribution from their projections."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def reduced_bytes(training: Training, dimension: int) -> int:
 
 
 class ReducedData:
-    """Draws of the noise only what the steps ask of it; exact at each d.
+    """Draws only the parts of the noise that the steps need; exact at each d.
 
     Each block has noise of its own, in the tokens and in what the tokens of a bag share. The
     coordinates of U in a block are its directions so far: those of the signals, those of the

@@ -1,4 +1,4 @@
-"""Random streams from names and whole numbers."""
+"""Random streams from names and integers."""
 
 from __future__ import annotations
 

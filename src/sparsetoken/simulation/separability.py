@@ -1,4 +1,4 @@
-"""Whether two classes of points are linearly separable: certificates, then a program."""
+"""Linear separability of two classes of points: certificates, then a linear program."""
 
 from __future__ import annotations
 

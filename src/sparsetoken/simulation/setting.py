@@ -1,4 +1,4 @@
-"""How an experiment is sampled: engine, dimension, seed, and the memory that they take."""
+"""How an experiment is sampled: engine, dimension, seed and memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Setting:
     def __post_init__(self) -> None:
         choice("engine", self.engine, ("reduced", "tensors"))
         low = self.least_dimension
-        remedy = "Two directions are named, and a third is needed: below 3 use engine='tensors'."
+        remedy = (
+            "The engine has two fixed directions and needs a third: below 3 use engine='tensors'."
+        )
         integer("dimension (d)", self.dimension, low, LARGEST, remedy if low == 3 else "")
         integer("seed", self.seed, 0)
         choice("dtype", self.dtype, ("float32", "float64"))

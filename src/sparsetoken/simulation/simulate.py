@@ -67,7 +67,7 @@ def simulate(
     memory_budget : int, optional
         Bytes that one trial may use; 4 GiB by default.
     test_samples : int, optional
-        Tensors only: measure test error and AUC on so many fresh samples instead.
+        Tensors only: measure test error and AUC on this number of fresh samples instead.
     test_problem : SparseTokenProblem, optional
         The problem of new data, on which test error and AUC are measured; by default the
         one trained on. It changes no draw of the training. For ``vectorized`` it must

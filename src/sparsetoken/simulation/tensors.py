@@ -1,4 +1,4 @@
-"""The experiment as it is defined: real tokens, real gradients, real pooling."""
+"""The experiment as defined: real tokens, gradients and pooling."""
 
 from __future__ import annotations
 

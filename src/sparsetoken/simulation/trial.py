@@ -50,7 +50,7 @@ from sparsetoken.values import require_numbers
 
 
 class Trial(NamedTuple):
-    """What one trial found.
+    """The outcome of one trial.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Drawn(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TrialPlan:
-    """All that fixes the law of a trial, and the device of its fit, which does not."""
+    """All that determines the distribution of a trial, and the device of its fit."""
 
     problem: SparseTokenProblem
     model: Model

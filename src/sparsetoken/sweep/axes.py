@@ -1,4 +1,4 @@
-"""The axes of a grid: lists, equal steps, equal ratios, and parameters that move together."""
+"""The axes of a grid: lists, equal steps, equal ratios, and tied parameters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Axis:
     Parameters
     ----------
     names : tuple of str
-        One parameter, or several that are tied: they move together.
+        One parameter, or several tied ones, which vary together.
     steps : tuple of tuples
         A tuple of values, one for each name, for every step.
 

@@ -53,7 +53,7 @@ class Result(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Some rows for one worker, their number, and what it needs to know; see `compute`."""
+    """Some rows for one worker, with their number and settings; see `compute`."""
 
     number: int
     rows: Sequence[Row]
@@ -62,7 +62,7 @@ class Work(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The results of some rows, what they were computed with, and the memory of the worker."""
+    """The results of some rows, their environment, and the memory of the worker."""
 
     results: list[Result]
     seconds: float
@@ -199,7 +199,7 @@ class _Point:
             name, missing = (
                 ("cosine", "sharpness") if sharpness is None else ("sharpness", "cosine")
             )
-            remedy = "Give both, or neither to let the two gradient steps set the query."
+            remedy = "Give both, or neither to find the query by two gradient steps."
             raise InvalidInput(name, f"given together with {missing}", f"no {missing}", remedy)
         return Query(cosine, sharpness)
 

@@ -61,7 +61,7 @@ def to_xarray(store: Store | Path | str) -> xr.Dataset:
     store = store if isinstance(store, Store) else Store(store)
     found, damaged = read(store)
     if damaged:
-        remedy = "Run the sweep again to compute them anew."
+        remedy = "Rerun the sweep to recompute them."
         raise StoreError(f"{damaged} results in {store.path} are damaged. {remedy}")
     return found
 

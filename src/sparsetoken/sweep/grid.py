@@ -1,4 +1,4 @@
-"""A grid: an experiment, axes, fixed values; its points and what is computed at each."""
+"""A grid: an experiment, axes and fixed values, with its points and results."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RENAME = "Sweeps have that name for something else: rename the field."
 
 @dataclasses.dataclass(frozen=True)
 class Drawing:
-    """The places of the axes in a figure; "" leaves the choice to the figure.
+    """The roles of the axes in a figure; "" selects them automatically.
 
     Attributes
     ----------
@@ -76,10 +76,10 @@ class Drawing:
                 legal = f"on another axis than {taken[label]}"
                 raise InvalidInput(f"plot.{place}", legal, name)
             if place != "curves" and parameters()[name].number is None:
-                raise InvalidInput(f"plot.{place}", "an axis of numbers", name)
+                raise InvalidInput(f"plot.{place}", "a numeric axis", name)
             taken[label] = f"plot.{place}"
         if self.y and self.curves:
-            raise InvalidInput("plot.curves", "left out of a heat map (plot.y)", self.curves)
+            raise InvalidInput("plot.curves", "omitted from a heat map (plot.y)", self.curves)
         if self.value and self.value not in RESULTS[grid.experiment]:
             legal = f"one of {', '.join(RESULTS[grid.experiment])}"
             raise InvalidInput("plot.value", legal, self.value)
@@ -96,7 +96,7 @@ class Grid:
     axes : sequence of Axis
         The points are all combinations of their steps.
     fixed : mapping
-        Values of other parameters; what is left out has its default.
+        Values of other parameters; omitted ones have their default.
     quantities : sequence
         theory, simulation or both.
     trials : int >= 1
@@ -181,7 +181,7 @@ class Grid:
             raise InvalidInput(where, "a list of one value or more", [])
         if len(set(steps)) < len(steps):
             twice = next(step for i, step in enumerate(steps) if step in steps[:i])
-            raise InvalidInput(where, "without a value twice", list(twice))
+            raise InvalidInput(where, "without repeated values", list(twice))
         return Axis(axis.names, steps)
 
     def _typed(self, table: str, name: str, value: Any) -> Any:
@@ -191,7 +191,7 @@ class Grid:
             legal = f"a parameter of the experiment {self.experiment}: {', '.join(sorted(known))}"
             raise InvalidInput(where, legal, name)
         if name == "model":
-            remedy = "A model of your own is made known by sparsetoken.models.register."
+            remedy = "Register your own model with sparsetoken.models.register."
             return choice(where, value, MODELS, remedy)
         if isinstance(value, Loss) and name == "loss":
             if get_loss(value).digest:

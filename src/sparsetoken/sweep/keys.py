@@ -1,4 +1,4 @@
-"""What names a result: a hash of the configuration that it depends on."""
+"""Keys of results: hashes of the configurations that they depend on."""
 
 from __future__ import annotations
 

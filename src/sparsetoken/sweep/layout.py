@@ -1,4 +1,4 @@
-"""How results lie in an array: its dimensions, its pieces of work, and the rows of each piece."""
+"""The layout of results in an array: dimensions, pieces of work, and rows of each piece."""
 
 from __future__ import annotations
 

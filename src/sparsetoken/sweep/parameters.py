@@ -38,7 +38,7 @@ RESULTS = {
     ),
     "capacity": ("separable", "capacity", *_SOLVED),
 }
-"""What each experiment finds, the value that is drawn by default first."""
+"""The results of each experiment, the one drawn by default first."""
 
 SERIES = ("ridge", "alpha1")
 """The predictions of rows that differ in nothing else are computed by one call."""
@@ -91,7 +91,9 @@ def _undeclared(field: dataclasses.Field[Any]) -> Parameter:
 PROBLEM, STEPS, READOUT = (tuple(_own(kind)) for kind in (SparseTokenProblem, TwoSteps, Readout))
 QUERY = ("cosine", "sharpness")
 _PREDICTING = {
-    "tolerance": Parameter("tolerance", "bound on twice the numerical error", default=1e-4)
+    "tolerance": Parameter(
+        "tolerance", "tolerance, an upper bound on twice the numerical error", default=1e-4
+    )
 }
 _SAMPLING = {
     "dimension": Parameter("dimension", "embedding dimension", "d", 1000, whole=True),

@@ -1,4 +1,4 @@
-"""Runs: the pieces of work that a store lacks go to an executor, and their results to the store."""
+"""Runs: missing pieces of work go to an executor, and their results to the store."""
 
 from __future__ import annotations
 
@@ -88,15 +88,15 @@ def run(
     on_counts: Callable[[Counts], None] = lambda _: None,
     on_damaged: Callable[[str], None] = lambda _: None,
 ) -> Counts:
-    """Compute what a store lacks of a grid, and return the counts of all that it has then.
+    """Compute the missing results of a grid in a store, and return the counts of all its results.
 
     Parameters
     ----------
     grid : Grid
     store : Store, path or str
-        It is made if it is not there, and extended if the grid has more trials, more values at
-        the end of an axis or another quantity than before. Other runs may work on it at the
-        same time: a part of the work is then done twice.
+        It is created if missing, and extended if the grid has more trials, more values at the end
+        of an axis or another quantity than before. Other runs may work on it at the same time: part
+        of the work is then done twice.
     executor : concurrent.futures.Executor, optional
         By default the work runs in this thread.
     workers : int, optional

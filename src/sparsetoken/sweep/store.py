@@ -1,8 +1,8 @@
 """The store of a sweep: a Zarr group (version 3) in a folder, at a URL, or in a zip file.
 
-There are no locks. A piece of work is one chunk, written whole, with a checksum; its bytes are the
-same whoever computes it. Each entry holds the key of its row, so that a chunk that is not its own
-is found as one that is damaged is.
+There are no locks. A piece of work is one chunk, written whole, with a checksum; any run computes
+the same bytes. Each entry holds the key of its row, so that a misplaced chunk is detected like a
+damaged one.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StoreError(Failure):
 
 
 class Piece(NamedTuple):
-    """A piece of work, and what a store has of it.
+    """A piece of work, and its stored results.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ class Store:
     def _read_grid(self) -> Grid:
         root = specification(self._get(ROOT))
         if root is None and specification(self._get(COPY), "array"):
-            remedy = "Run the same sweep again: it writes them anew, and keeps what is whole."
+            remedy = "Run the same sweep again: it rewrites them, and keeps undamaged results."
             raise StoreError(f"The metadata of {self.path} are damaged or unfinished. {remedy}")
         if root is None:
             raise InvalidInput("store", "a sweep that has run", f"{self.path}, which has none")

@@ -1,4 +1,4 @@
-"""How many samples can be separated in feature space."""
+"""The number of samples that are separable in feature space."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _capacity(
 def capacity_at(
     problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
 ) -> Capacity:
-    """Return `capacity` of the features of isotropic tokens at a query that is known."""
+    """Return `capacity` of the features of isotropic tokens with a known query."""
     law = feature_law(model, problem, query, _FEW)
     if law.vanishes:  # a share of both classes has the same feature
         return Capacity(0.0, 0.0, 0.0, 0, Status(StatusCode.CONVERGED))

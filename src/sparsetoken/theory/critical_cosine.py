@@ -1,4 +1,4 @@
-"""When attention loses: the cosine at which it is worth as much as mean pooling."""
+"""The cosine at which attention and mean pooling have the same test error."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CriticalCosine:
 
 @dataclasses.dataclass(frozen=True)
 class QueryVerdict:
-    """Whether the query that a training finds is worth having.
+    """Whether attention with the trained query beats mean pooling.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ def critical_cosine(
 
 
 class _RoughGap:
-    """The test error of attention less that of pooling, on the same few nodes at every cosine.
+    """The test error of attention minus that of pooling, on the same few nodes at every cosine.
 
     It is a smooth function of the cosine, nan where the readout was not reached.
     """
@@ -216,7 +216,7 @@ def _bracket(difference: Callable[[float], float]) -> _Bracket:
             return _Bracket(s, high)
         high, above = s, here
     if above > 0:
-        remedy = "Attention loses at every cosine; lower the sharpness, or take the pooled model."
+        remedy = "Attention loses at every cosine; lower the sharpness, or use the pooled model."
     else:
         remedy = "Attention wins at every cosine from 0 to 1."
     return _Bracket(status=Status(StatusCode.NO_LIMIT, remedy))
@@ -243,7 +243,7 @@ def check_query(
     *,
     tolerance: float = 1e-3,
 ) -> QueryVerdict:
-    """Predict the query that steps find and say whether it is worth having.
+    """Predict the query found by the steps, and whether attention with it beats mean pooling.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The law of the pooled features: three scalars for each sample."""
+"""The distribution of the pooled features: three scalars for each sample."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LARGEST = 32
 
 @dataclasses.dataclass(frozen=True)
 class FeatureLaw:
-    """Weighted nodes of the law of (A, B, C, y), and what else stage 4 depends on.
+    """Weighted nodes of the distribution of (A, B, C, y), and all else that stage 4 depends on.
 
     The feature of a sample is ``theta A xi + (B + sqrt(shared) g) qhat + C h`` with
     g ~ N(0, 1) and h ~ N(0, I - qhat qhat^T) independent of the nodes (theory of the
@@ -98,7 +98,7 @@ tokens, which decides smooth ones.
 
 @dataclasses.dataclass(frozen=True)
 class TokenFeatures:
-    """How the tokens of a sample become the three scalars of its feature.
+    """The map from the tokens of a sample to the three scalars of its feature.
 
     Attributes
     ----------

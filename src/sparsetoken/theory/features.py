@@ -245,7 +245,7 @@ class VectorizedFeatures(_Linear):
     def __init__(self, problem: SparseTokenProblem) -> None:
         super().__init__(problem)
         if problem.position_law is not None:
-            remedy = "The theory of vectorized takes positions as uniform; simulate instead."
+            remedy = "The theory of vectorized assumes uniform positions; simulate instead."
             raise InvalidInput("position_law", "None", problem.position_law, remedy)
         L, xi, S = problem.length, self.spectrum.signal, self.spectrum.within
         first = L * self.spectrum.mean_token(L)
@@ -342,7 +342,7 @@ class QueriedFeatures(CorrelatedFeatures):
         query = Query(tau / theta, self._query.sharpness)
         law = feature_law(self._model, like, query, points)
         if self.spectrum.shared and law.features is not None and law.features.sees_mean:
-            remedy = "Its weights see what the tokens of a sample share; leave between out."
+            remedy = "Its weights depend on what the tokens of a sample share; omit between."
             legal = f"without a between covariance for {self._model.name}"
             raise InvalidInput("tokens", legal, self.problem.tokens, remedy)
         return law

@@ -1,4 +1,4 @@
-"""The floor under learning curves: the best learner from the samples of all stages."""
+"""The Bayes-optimal error below learning curves, with the samples of all stages."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from sparsetoken.validation import LARGEST_LOAD
 from sparsetoken.values import Grid
 
 Floor = Callable[[], Float[np.ndarray, " *points"]]
-"""Computes the floor at each point; it takes some seconds, so only who draws it calls it."""
+"""Computes the Bayes-optimal error at each point; it takes seconds, so only plots call it."""
 
 _EXACT = 9  # loads of one problem; between them the floor is smooth
 _NODES = 64  # of the positions: the floor is then known to 1e-4 of its value, enough to draw it
 
 
 def floor_of(grid: Grid) -> Floor | None:
-    """Return what computes the floor under the test error at each point.
+    """Return the function that computes the Bayes-optimal error at each point.
 
     There is none where a query is given, which is knowledge from elsewhere, where positions are
     not uniform, or where noise differs by direction: a signal along large directions of a

@@ -1,4 +1,4 @@
-"""What the chance imbalance of the classes does to a short readout at finite dimension."""
+"""The effect of random class imbalance on a strongly regularised readout at finite dimension."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparsetoken.theory.readout.bias import best_bias
 from sparsetoken.theory.score_law import ScoreLaw
 
 USUAL_DIMENSION = 1000
-"""Of simulations by default: what is seen there is worth a word."""
+"""The default of simulations, whose finite-size effects deserve advice."""
 
 _MUCH = 0.1  # of the test error
 _LARGEST = 1e12  # dimension that is looked for
@@ -64,10 +64,10 @@ def imbalance_advice(scores: ScoreLaw, readout: Readout, pi: float) -> tuple[str
         return ()
     enough = scipy.optimize.brentq(beyond, low, high, rtol=1e-3) if beyond(high) < 0 else high
     return (
-        "The ridge leaves scores so small that the chance imbalance of the classes, which moves "
-        f"the bias, decides many: at dimension {USUAL_DIMENSION} the mean test error is about "
+        "The ridge makes scores so small that random class imbalance, which shifts the bias, "
+        f"decides many: at dimension {USUAL_DIMENSION} the mean test error is about "
         f"{beyond(low) + most:.3g}, within a tenth of this limit only from dimension "
-        f"{math.exp(enough):.2g} on. Lower the ridge, or train on exact shares of the classes.",
+        f"{math.exp(enough):.2g} on. Lower the ridge, or train on exact class fractions.",
     )
 
 

@@ -35,15 +35,15 @@ def predict(
 ) -> Prediction:
     """Predict test error, training loss and AUC of a readout, as n0, n1, d -> infinity.
 
-    Any field of problem, model and readout that takes a number takes an array as well; arrays
-    broadcast against one another, and the quantities of the result are arrays of their shape.
-    With a query that is a `JointDescent`, the query that the descent ends with is frozen and the
-    readout fitted on fresh data; `descend` follows the descent itself.
+    Any numeric field of problem, model and readout may hold an array; arrays broadcast against one
+    another, and the quantities of the result are arrays of their shape. With a query that is a
+    `JointDescent`, the query that the descent ends with is frozen and the readout fitted on fresh
+    data; `descend` follows the descent itself.
 
     Parameters
     ----------
     problem : SparseTokenProblem
-        Its position law plays no part but for `Vectorized`, where it must be uniform. Among
+        Its position law is ignored, except for `Vectorized`, where it must be uniform. Among
         tokens of a covariance ridge 0 needs an inverse of it. Where few directions carry the
         covariance the query of `TwoSteps` is random, as is one given by its cosine: all is then
         a mean over draws of it at the dimension of the tokens. Everywhere else the limit is
@@ -81,7 +81,7 @@ def predict(
     ------
     InvalidInput
         If a value is outside its range, arrays do not broadcast, or the ridge is 0 with a
-        loss of one's own.
+        custom loss.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def _predictions(
     tolerance: float,
     progress: Progress = SILENT,
 ) -> list[Prediction]:
-    """Return the prediction at each point; points that share their features are solved together."""
+    """Return the prediction at each point; points with the same features are solved together."""
     places: dict[object, list[int]] = {}
     for place, (problem, model, readout) in enumerate(points):
         require_problem(problem)
@@ -177,7 +177,7 @@ def _compared_with_pooling(
     readout: Readout,
     test_problem: SparseTokenProblem | None,
 ) -> Prediction:
-    """Add the advice that attention with a trained query loses to pooling, if it does."""
+    """Add the advice that attention with a trained query loses to pooling, where it does."""
     query = found.query
     if not (isinstance(model, Attention) and isinstance(model.query, TwoSteps)) or query is None:
         return found

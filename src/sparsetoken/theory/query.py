@@ -1,4 +1,4 @@
-"""The query that a model works with, and what to know of it."""
+"""The query of a model, and advice about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROUNDING = 1e-3  # relative: test errors that print alike are not told apart
 
 
 def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
-    """Return the given query, the one that its steps find, or None for a model without.
+    """Return the query of a model, given or found by its steps, or None for a model without one.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def query_without_frame(problem: SparseTokenProblem, query: QueryVector) -> Quer
 
 
 def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) -> tuple[str, ...]:
-    """Return what to know of the query, a sentence or two for each thing, with the remedy."""
+    """Return advice about the query, a sentence or two for each problem, with the remedy."""
     if query is None:
         return ()
     steps = model.query
@@ -61,7 +61,7 @@ def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) ->
 
 
 def turning_away(problem: SparseTokenProblem, steps: TwoSteps, cosine: float) -> str:
-    """Return what to say of a query of this cosine; nothing ("") unless it is < 0."""
+    """Return advice about a query of this cosine; nothing ("") unless it is < 0."""
     if not cosine < 0:
         return ""
     return (
@@ -77,12 +77,12 @@ def _remedy(problem: SparseTokenProblem, steps: TwoSteps) -> str:
         most = min(eta_b + 1e3, LARGEST_VALUE)
         if eta_b < most:
             turn = sign_boundary(problem, steps, "eta_b", eta_b, most).value
-        text = "Rare positives do this: an eta_b above {:.3g} turns it back."
+        text = "The cause is rare positives: an eta_b above {:.3g} turns it back."
         text += " So can a larger positive_rate or strength."
     else:
         if eta_b > 0:
             turn = sign_boundary(problem, steps, "eta_b", 0.0, eta_b).value
-        text = "Too large a step of the bias does this: an eta_b below {:.3g} turns it back."
+        text = "The cause is too large a step of the bias: an eta_b below {:.3g} turns it back."
     if math.isnan(turn):
         return "Lower eta_w, raise alpha0, change eta_b, or raise positive_rate or strength."
     return text.format(turn)
@@ -94,16 +94,16 @@ def _blunt(problem: SparseTokenProblem, model: Model, query: Query) -> str:
     found = not isinstance(model.query, Query)
     return (
         f"The query is blunt: its sharpness {query.sharpness:.3g} is far below 1, so that all "
-        "tokens weigh nearly alike and attention is close to mean pooling. "
+        "tokens have nearly equal weights and attention is close to mean pooling. "
         f"Raise {'eta_q or beta' if found else 'the sharpness'}."
     )
 
 
 def loss_to_pooling(query: Query, attention: Prediction, pooled: Prediction) -> str:
-    """Return what to say of attention that pooling beats; nothing ("") if it does not.
+    """Return advice about attention that loses to pooling; nothing ("") if it does not.
 
-    Nothing is said either where the two differ by no more than the numerical error, or agree
-    in the digits that are shown.
+    There is none either if the two differ by no more than the numerical error, or agree in the
+    digits shown.
     """
     margin = max(2 * attention.numerical_error, _ROUNDING * pooled.test_error)
     if not attention.test_error - margin > pooled.test_error:

@@ -1,4 +1,4 @@
-"""Predictions over a query that is random at the dimension of the tokens."""
+"""Predictions averaged over a query that is random at the dimension of the tokens."""
 
 from __future__ import annotations
 
@@ -128,9 +128,9 @@ def predict_over_draws(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> list[OverDraws]:
-    """Predict readouts of one loss on a query that is random at the dimension of the tokens.
+    """Predict readouts of one loss for a query that is random at the dimension of the tokens.
 
-    Given the query the theory is exact. What a readout is worth depends on a query through
+    Given the query the theory is exact. The outcome of a readout depends on a query through
     tau = theta <q, xi>/sigma and the sharpness, which fix the law of the scores of tokens, and
     only weakly on the rest of its direction. So queries are drawn in great number.
     Readouts are solved at a few that are as far apart in (tau, log sharpness) as can be, and a
@@ -271,7 +271,7 @@ def _averaged(
     whole = math.hypot(nodes, error)
     status, off = Status(StatusCode.CONVERGED), max(2 * whole, math.sqrt(missing))
     if off > max(tolerance, _SHARE * spread):
-        remedy = f"The mean over draws of the query is known to {off:.1e}; "
+        remedy = f"The mean over draws of the query has standard error {off:.1e}; "
         remedy += f"ask for a tolerance of {1.1 * off:.1e}."
         status = Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
     prediction = Prediction(

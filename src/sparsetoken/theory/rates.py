@@ -1,4 +1,4 @@
-"""How the test error comes down to its limit of infinite data, without a ridge."""
+"""Convergence of the test error to its infinite-data limit, without a ridge."""
 
 from __future__ import annotations
 

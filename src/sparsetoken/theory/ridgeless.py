@@ -1,4 +1,4 @@
-r"""The limit of a vanishing ridge, on both sides of interpolation.
+r"""The ridgeless limit, on both sides of the interpolation threshold.
 
 Where the training data can be fitted exactly the readout tends to the shortest one that does:
 the interpolator of least norm (square loss), or the one of largest margin (losses that fall
@@ -31,7 +31,7 @@ _LARGEST_MARGIN = ExactFit(get_loss("squared_hinge"))
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """What the potential of stage 4 is built from.
+    """Loss and ridge of the potential of stage 4.
 
     Attributes
     ----------
@@ -95,17 +95,17 @@ def ridgeless_stage(
         exact = _LARGEST_MARGIN
         threshold, error = _capacity_near(problem, model, query, alpha1)
         if math.isnan(threshold):
-            remedy = "The capacity was not found; take a small ridge such as 1e-6."
+            remedy = "The capacity was not found; use a small ridge such as 1e-6."
             return Stage(loss, 0.0, Status(StatusCode.MAX_ITERATIONS, remedy))
     else:
         legal = f"square or one of {', '.join(_WITH_CAPACITY)} at ridge 0"
-        raise InvalidInput("loss", legal, loss.name, "Take a small ridge such as 1e-6.")
+        raise InvalidInput("loss", legal, loss.name, "Use a small ridge such as 1e-6.")
     if math.isfinite(alpha1) and abs(alpha1 - threshold) <= error * alpha1:
         return Stage(loss, 0.0, _no_limit(alpha1, threshold))
     if alpha1 > threshold:
         return Stage(loss, 0.0)
     if vanishing:  # the square loss cannot fit two labels of one feature
-        remedy = "Some features vanish, and cannot be fitted: take a small ridge such as 1e-6."
+        remedy = "Some features vanish and cannot be fitted: use a small ridge such as 1e-6."
         return Stage(loss, 0.0, Status(StatusCode.NO_LIMIT, remedy))
     return Stage(exact, 1.0)
 
@@ -143,5 +143,5 @@ def _no_limit(alpha1: float, threshold: float) -> Status:
     return Status(
         StatusCode.NO_LIMIT,
         f"{what}, where the readout diverges as the ridge falls to 0; "
-        "take a ridge > 0 or another alpha1.",
+        "use a ridge > 0 or another alpha1.",
     )

@@ -1,4 +1,4 @@
-"""Which computation serves which law of the tokens: the one table."""
+"""The one table of computations for each law of the tokens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sparsetoken.problem import SparseTokenProblem, require_problem
 
 @dataclasses.dataclass(frozen=True)
 class Route:
-    """What theory does with tokens of one law, each as ``"module:name"``.
+    """The theory for tokens of one law, each function as ``"module:name"``.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ ROUTES: dict[str, Route] = {
 
 
 def on_route(problem: SparseTokenProblem, part: str) -> Any:
-    """Return what does a part of the work for the tokens of a problem.
+    """Return the function that does a part of the work for the tokens of a problem.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The law of the score of a trained readout, and all that follows from it."""
+"""The distribution of the score of a trained readout, and what follows from it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _NOT_SOLVED = Status(
 
 
 class Setting:
-    """What predictions with the same features have in common.
+    """The common setting of predictions with the same features.
 
     Parameters
     ----------
@@ -125,7 +125,9 @@ class Setting:
             return Stage(readout.loss, readout.ridge)
         if not self._features.inverts:
             legal = "> 0 where features have no noise in some direction"
-            remedy = "Take 1e-6, for example, or add a little to the diagonal of the covariance."
+            remedy = (
+                "Use 1e-6, for example, or add a small constant to the diagonal of the covariance."
+            )
             raise InvalidInput("ridge (lambda)", legal, 0.0, remedy)
         return ridgeless_stage(
             self.problem,

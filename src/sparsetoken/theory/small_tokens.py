@@ -1,4 +1,4 @@
-"""The sums over the many small tokens of a long group, given the largest ones.
+"""Sums over the many small tokens of a long group, given the largest ones.
 
 Below the smallest token that is drawn, the tokens of a group are independent normals, cut off
 there. Sums of functions over them are close to normal; drawn here with exact means, exact

@@ -1,1 +1,1 @@
-"""Variants of the training that no theorem covers, by experiment with real tokens."""
+"""Variants of training not covered by theorems, simulated with real tokens."""

@@ -1,4 +1,4 @@
-"""Trainings of attention on real tokens that the four stages are not: data reused, more steps."""
+"""Training of attention on real tokens beyond the four stages: reused data, further steps."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class TrialData:
 def start(problem: SparseTokenProblem, dimension: int, seed: int, trial: int) -> TensorEngine:
     """Return the engine of one trial, seeded by the user's seed and the trial alone.
 
-    Trainings that differ in anything else see the same random numbers, so that their
-    differences are sharper.
+    Trainings that differ in anything else share the random numbers, so that their differences are
+    more precise.
 
     Raises
     ------
@@ -146,14 +146,14 @@ def two_steps(samples: Samples, steps: TwoSteps) -> Classifier:
 def fitted(
     samples: Samples, q: Float[np.ndarray, " d"], readout: Readout, beta: float
 ) -> Classifier:
-    """Run stage 4: the best ridge-penalised readout with q frozen."""
+    """Run stage 4: fit the ridge-penalised readout with q frozen."""
     fit = fit_readout(_features(samples, q, beta), samples.y, readout.loss, readout.ridge)
     return Classifier(fit.w, fit.b, q)
 
 
 @dataclasses.dataclass(frozen=True)
 class Reached:
-    """What a classifier is worth, and where its query points.
+    """Test error of a classifier, and cosine and sharpness of its query.
 
     Attributes
     ----------
@@ -171,9 +171,9 @@ class Reached:
 
 
 def reached(engine: TensorEngine, of: Classifier, beta: float) -> Reached:
-    """Measure a classifier on the law its samples came from.
+    """Measure a classifier on the distribution of its samples.
 
-    Classifiers of one trial share the draws, so that their differences are sharper.
+    Classifiers of one trial share their samples, so that their differences are more precise.
     """
     trained = engine.frame.trained(of.q, beta, of.w)
     query = trained.query
@@ -238,7 +238,7 @@ def reuse_trial(
 
 @dataclasses.dataclass(frozen=True)
 class RefittedQuery:
-    """What the query is worth after a step, with the readout fitted anew.
+    """Test error after a step of the query, with the readout refitted.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class RefittedQuery:
     free : Reached
         With the query as it is.
     held : Reached
-        With the query rescaled to the held sharpness: what its direction alone is worth.
+        With the query rescaled to the held sharpness, so that only its direction matters.
     """
 
     step: int

@@ -1,7 +1,7 @@
 """Small attention networks for the sparse-token task, as equinox modules.
 
 Each maps the tokens of one sample to a score; its sign is the label. No network knows
-the position of a token, so that the order of the tokens plays no part. Readouts start at
+the position of a token, so that the order of the tokens does not matter. Readouts start at
 0. A bias is read through a constant as long as a token, sqrt(d): one step of Adam moves
 each weight by about the same amount, and so a plain bias would lag behind the readout.
 """

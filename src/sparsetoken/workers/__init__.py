@@ -1,4 +1,4 @@
-"""Workers: processes of this machine or of a cluster, and calls that survive their deaths."""
+"""Worker processes on this machine or a cluster, with calls that survive their deaths."""
 
 from __future__ import annotations
 

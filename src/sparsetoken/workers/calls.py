@@ -1,4 +1,4 @@
-"""Calls in an executor, of which each ends or is given up."""
+"""Calls in an executor, each of which ends or is abandoned."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_DEATHS = 3
 
 
 class RunStopped(Failure):
-    """A run that cannot go on, and whose finished work is kept."""
+    """A run that cannot continue, and whose finished work is kept."""
 
     def __str__(self) -> str:
-        return f"{super().__str__()} The next run goes on from here."
+        return f"{super().__str__()} The next run resumes from here."
 
 
 class WorkerDied(Failure):
-    """A call that was given up, since worker processes died of it again and again."""
+    """A call that was abandoned, since worker processes died of it repeatedly."""
 
 
 @dataclasses.dataclass
@@ -102,7 +102,9 @@ def completed(
             elif not _is_death(error):
                 raise error
             elif alone and _is_last(error, call):
-                text = f"Its worker process died {MOST_DEATHS} times or more. Is memory short?"
+                text = (
+                    f"Its worker process died {MOST_DEATHS} times or more. Is there enough memory?"
+                )
                 yield call.task, WorkerDied(text)
             else:
                 call.deaths += 1

@@ -22,7 +22,7 @@ FILES_OF_WORKER, FILES_BESIDE = 4, 64
 
 
 class WorkerPool(Executor):
-    """Spawned processes, made anew when one dies; calls are submitted by one thread.
+    """Spawned processes, replaced when one dies; calls are submitted by one thread.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class WorkerPool(Executor):
         try:
             self._given(os.getpid).result()
         except BrokenExecutor as error:
-            text = "Worker processes die before they begin. Is memory short?"
+            text = "Worker processes die before they begin. Is there enough memory?"
             raise RunStopped(text) from error
         return self._given(fn, *args, **kwargs)
 

@@ -1,1 +1,1 @@
-"""What all experiments share: pieces of work, rows, claims, the rules of judgement."""
+"""Common parts of all experiments: pieces of work, rows, claims, and rules of judgement."""

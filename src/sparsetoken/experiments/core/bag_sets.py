@@ -1,4 +1,4 @@
-"""Sets of bags: drawn from packaged tokens, or given; and how they are split."""
+"""Sets of bags, drawn from packaged tokens or user-provided, and their splits."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Split(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """Bags of packaged tokens, half of them positive; each bag is drawn anew.
+    """Bags of packaged tokens, half of them positive; each bag is drawn independently.
 
     Attributes
     ----------
@@ -246,16 +246,19 @@ def read_sets(folder: Path, positive: str = "") -> list[BagSet | LeftOut]:
     found: list[BagSet | LeftOut] = []
     used = False
     for path in paths:
+        name = _printable(path.name)
         try:
             data = read(path)
             if positive and len(data.classes) > 2:
                 data = data.against_rest(positive)
                 used = True
             data.check_two_classes()
-            found.append(BagSet.of(path.name, data.bags, data.y))
+            found.append(BagSet.of(name, data.bags, data.y))
         except ValueError as error:  # InvalidInput, or what the checks of values raise
-            # Rows do not depend on where the folder is.
-            found.append(LeftOut(path.name, str(error).replace(str(path), path.name)))
+            reason = str(error)
+            for shown in (repr(str(path))[1:-1], str(path)):
+                reason = reason.replace(shown, name)  # rows do not depend on where the folder is
+            found.append(LeftOut(name, _printable(reason)))
     if positive and not used:
         legal = "a label of a file of more than two classes"
         raise InvalidInput("positive", legal, positive, "Two classes need no label.")
@@ -264,3 +267,8 @@ def read_sets(folder: Path, positive: str = "") -> list[BagSet | LeftOut]:
         remedy = f"None of its files can be forecast. {first.set}: {first.reason}"
         raise InvalidInput("bags", legal, str(folder), remedy)
     return found
+
+
+def _printable(text: str) -> str:
+    """Return a text that UTF-8 can write: the name of a file may be any bytes."""
+    return text.encode(errors="backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Claims of the theory, the comparisons that bear on them, and their verdicts."""
+"""Claims of the theory, their comparisons, and their verdicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVIDENCE = {
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """A claim of the theory, or a question it leaves open.
+    """A claim of the theory, or an open question.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """One comparison that supports a claim or speaks against it.
+    """One comparison for or against a claim.
 
     Attributes
     ----------

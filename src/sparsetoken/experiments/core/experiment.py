@@ -1,4 +1,4 @@
-"""What an experiment is: pieces of work that make rows, and claims that are judged by them."""
+"""An experiment: pieces of work that make rows, and claims judged by them."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Piece:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What identifies its rows among kept ones."""
+        """The key of its rows among stored ones."""
         return self.name, FORMAT, self.version
 
     def run(self) -> Rows:
@@ -212,7 +212,7 @@ class Experiment:
 
     @functools.cached_property
     def claims(self) -> tuple[Claim, ...]:
-        """What is asserted, or asked, in the order of the page."""
+        """The claims and questions, in the order of the page."""
         return tuple(
             Claim(name.strip(), " ".join(text.split()), kind == "Question")
             for kind, name, text in _CLAIM.findall(self.text)

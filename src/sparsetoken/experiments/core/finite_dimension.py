@@ -1,4 +1,4 @@
-"""How finite dimension shifts a mean: c in ``mean = limit (1 + c/d)``, measured without theory."""
+"""Finite-size shifts of means: c in ``mean = limit (1 + c/d)``, measured without theory."""
 
 from __future__ import annotations
 
@@ -133,6 +133,6 @@ SHIFTS = _read()
 """By quantity; written by benchmarks/finite_dimension.py from simulations alone, no theory."""
 
 NO_SHIFT = Shift(0.0, 0.0, 0.0)
-"""Of what has the same law at every dimension, or was carried to infinity."""
+"""The shift of quantities without dimension dependence, or extrapolated to infinity."""
 DIFFERENCE = Shift(0.0, 0.0, SHIFTS["test_error"].spread)
 """Of a difference of two test errors, relative to the larger: their own shifts have one mean."""

@@ -1,4 +1,4 @@
-"""What a variant is measured against: pooled, two-step attention, the floor and Bayes."""
+"""The references of a variant: pooled, two-step attention, Bayes-optimal learner and Bayes test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_ra
 LOOKS = {
     "pooled": ("pooled, theory", "--"),
     "attention": ("two-step attention, theory", "-"),
-    "floor": ("best learner, theory", "-."),
+    "floor": ("Bayes-optimal learner, theory", "-."),
     "bayes": ("Bayes, signal known", ":"),
 }
 """The series of the references: label and line."""
@@ -75,8 +75,8 @@ class References(NamedTuple):
     Attributes
     ----------
     pooled, attention, floor, bayes : Row
-        Of mean pooling, of attention whose query took two steps, of the best learner from all
-        samples, those of both stages of attention, and of the best test that knows the signal.
+        Of mean pooling, of attention with the query of two steps, of the Bayes-optimal learner from
+        all samples of both stages, and of the best test that knows the signal.
     """
 
     pooled: Row
@@ -91,7 +91,7 @@ class References(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """By how much Bayes is better than pooled."""
+        """The test error of pooled minus that of Bayes."""
         return self.pooled.value - self.bayes.value
 
     def share(self, test_error: float) -> float:

@@ -17,7 +17,7 @@ CONVERGED = "converged"
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One number: a quantity at one place of a series.
+    """One number: a quantity at one point of a series.
 
     ``row["alpha0"]`` is a coordinate, or a field by its name.
 
@@ -225,7 +225,7 @@ def averaged(
 
 
 def difference(first: Row, second: Row) -> Row:
-    """Return the first row with its value less that of the second; their errors are independent."""
+    """Return the first row with its value minus that of the second, for independent errors."""
     status = second.status if first.converged else first.status
     error = math.hypot(first.error, second.error)
     return first.but(value=first.value - second.value, error=error, status=status, values=())

@@ -31,18 +31,18 @@ fails one of them in 2.5 % of reports.
 RULE = (
     "A claim holds when all its comparisons hold. A comparison with a simulation holds when "
     f"|z| ≤ {LARGEST_Z:g}. With the difference D = measured − theory, "
-    "t = (D − shift) / √(standard error² + numerical error² + shift error²). The shift is what "
-    "finite dimension is expected to add, c/d of the theory, with c as simulations of other "
-    "settings at several d measure it, without the theory; its error is the spread of c between "
-    "settings. Where simulations at several d are carried to infinite dimension, there is no "
+    "t = (D − shift) / √(standard error² + numerical error² + shift error²). The shift is the "
+    "expected finite-size effect, c/d of the theory, with c measured by simulations of other "
+    "settings at several d, without the theory; its error is the spread of c between "
+    "settings. Where simulations at several d are extrapolated to infinite dimension, there is no "
     "shift. z is the normal quantile with the tail chance of t under Student’s law, with the "
     "degrees of freedom of Welch and Satterthwaite. A few comparisons have a bound below which "
-    "a difference does not count, such as the price of a ridge that is not 0; their section says "
+    "a difference does not count, such as the effect of a ridge that is not 0; their section says "
     "where it comes from. The limit of |z| allows for the number of comparisons: each exceeds it "
     f"by chance once in {1 / (2 * stats.norm.sf(LARGEST_Z)):.0f} times. A comparison of "
     "two computed numbers holds when they differ by no more than the bound and three "
     "numerical errors. "
-    "A claim about order or sign is judged by the share of cases in which it is "
+    "A claim about order or sign is judged by the fraction of cases in which it is "
     "true. A computation that did not converge never holds."
 )
 
@@ -62,7 +62,7 @@ def against_simulation(
     bound: float = 0.0,
     key: bool = False,
 ) -> Comparison:
-    """Compare a simulated number with the theory at the same place.
+    """Compare a simulated number with the theory in the same setting.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _ratio(excess: float, scale: float) -> float:
 
 
 def normal_score(t: float, freedom: float) -> float:
-    """Return the normal quantile with the same tail chance as t >= 0 of Student's law.
+    """Return the normal quantile with the same tail probability as t >= 0 of Student's law.
 
     It is nan for a single trial, which says nothing of its error.
     """

@@ -1,4 +1,4 @@
-"""Where each claim comes from: a result of the paper, or this project, and how it is known."""
+"""The source of each claim, the paper or this project, and its status."""
 
 from __future__ import annotations
 

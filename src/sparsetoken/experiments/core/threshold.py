@@ -69,7 +69,7 @@ def _errors(load: np.ndarray, middle: float, width: float, sets: int) -> list[fl
 
 @dataclasses.dataclass(frozen=True)
 class Limit:
-    """A value carried over to another place by a fitted line, with its standard error."""
+    """A value extrapolated by a fitted line, with its standard error."""
 
     value: float
     error: float

@@ -1,4 +1,4 @@
-"""What a simulation asks of the features of a model."""
+"""The interface of the features of a model in simulations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features that weigh tokens by their projections on a query."""
+"""Features that weight tokens by their projections on a query."""
 
 from __future__ import annotations
 

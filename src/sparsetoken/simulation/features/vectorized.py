@@ -1,4 +1,4 @@
-"""The features of the vectorized model: all tokens side by side."""
+"""The features of the vectorized model: the concatenated tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The query after two gradient steps, and where it turns from the signal."""
+"""The query after two gradient steps, and the boundary of anti-alignment."""
 
 from sparsetoken.theory.alignment.sign import SignBoundary, sign_boundary, small_step_margin
 from sparsetoken.theory.alignment.two_steps import align, sign_margin

@@ -1,4 +1,4 @@
-"""Where the query turns from the signal: the boundary of anti-alignment."""
+"""The boundary of anti-alignment, beyond which the query turns away from the signal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SignBoundary:
 def sign_boundary(
     problem: SparseTokenProblem, steps: TwoSteps, name: str, low: float, high: float
 ) -> SignBoundary:
-    """Return the value of a parameter at which the query changes its sign.
+    """Return the value of a parameter at which the cosine of the query changes sign.
 
     Equation: sign-boundary, the root of sign-condition along one parameter.
 

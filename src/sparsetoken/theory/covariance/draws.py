@@ -224,9 +224,9 @@ def randomness_advice(problem: SparseTokenProblem, query: object) -> str:
             "spread. Give the query as a vector, or whiten the tokens first."
         )
     return (
-        f"The query of the two steps is {random}: few directions carry the covariance. What is "
-        "predicted is a mean over draws of D0; one draw varies by the spread. Whiten the tokens "
-        "first, or raise alpha0."
+        f"The query of the two steps is {random}: few directions carry the covariance. The "
+        "prediction is a mean over data sets D0; a single one varies by the spread. Whiten the "
+        "tokens first, or raise alpha0."
     )
 
 

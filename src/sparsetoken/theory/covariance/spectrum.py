@@ -37,7 +37,7 @@ class TokenSpectrum:
 
     @property
     def shared(self) -> bool:
-        """Whether samples have an effect of their own."""
+        """Whether the tokens of a sample share an effect."""
         return bool(self.between.any())
 
     def mean_token(self, length: int) -> np.ndarray:

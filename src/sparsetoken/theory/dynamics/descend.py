@@ -1,4 +1,4 @@
-"""Gradient descent on all weights together: its course in high dimension."""
+"""The course of joint gradient descent on all weights in high dimension."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def descend(
     executor: Executor | None = None,
     progress: bool = True,
 ) -> Course | Trajectory:
-    """Return the course of gradient descent on all weights, as n, d -> infinity.
+    """Return the course of joint gradient descent on all weights, as n, d -> infinity.
 
     The samples are followed in independent replicas, 4096 samples in each; replicas are
     added until twice the standard error of the test error is allowed at every step.
@@ -80,7 +80,7 @@ def descend(
     Parameters
     ----------
     problem : SparseTokenProblem or ConceptProblem
-        Its position law plays no part. Covariances within and between bags must commute; more
+        Its position law is ignored. Covariances within and between bags must commute; more
         than 8 different eigenvalues are gathered into 8 to 32, whose error is part of the
         numerical error.
     model : Descent, or Attention or Elementwise
@@ -159,7 +159,7 @@ def test_errors(
 
 @functools.lru_cache(maxsize=32)
 def descended_query(problem: SparseTokenProblem, model: Model) -> Query:
-    """Return the query that the descent of a model ends with.
+    """Return the final query of the descent of a model.
 
     Raises
     ------

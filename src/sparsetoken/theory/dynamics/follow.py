@@ -180,7 +180,7 @@ def _followed(
 
 
 def _on_nodes(training: Training, states: States, tolerance: float) -> Worth:
-    """Return what states are worth, with an axis for scrambles of nodes in front.
+    """Return the outcomes of states, with a leading axis for scrambles of nodes.
 
     Scrambles are doubled until twice their standard error is half of what is allowed.
     """

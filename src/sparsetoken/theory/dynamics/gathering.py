@@ -40,7 +40,7 @@ class Gathering(NamedTuple):
 
     @property
     def worth_error(self) -> Worth:
-        """By how much half as many atoms change what the weights are worth."""
+        """The change of the test errors from halving the number of atoms."""
         return self.worth.each(lambda x: np.abs(x[0] - x[1]))
 
 

@@ -1,4 +1,4 @@
-"""What the weights of a network are worth on new bags."""
+"""Test error and attention of the weights of a network on new bags."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
 
 
 class Worth(NamedTuple):
-    """Test errors, and shares of bags whose most attended token is informative.
+    """Test errors, and fractions of bags whose most attended token is informative.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class _Nodes(NamedTuple):
 
 
 def worth_of(network: Architecture, law: TaskLaw, states: States, scramble: int = 0) -> Worth:
-    """Return what the weights of some states are worth on new bags.
+    """Return test error and attention of the weights of some states on new bags.
 
     Equation: network-error. New bags have H = s theta M^T + noise, where M = U^T xi, the noise of a
     token has the covariance U^T S_w U, and that of what the tokens of a bag share U^T S_b U. In

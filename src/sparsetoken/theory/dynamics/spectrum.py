@@ -43,7 +43,7 @@ class Atoms(NamedTuple):
 
     @property
     def shared(self) -> bool:
-        """Whether bags have an effect of their own."""
+        """Whether the tokens of a bag share an effect."""
         return bool(self.between.any())
 
 

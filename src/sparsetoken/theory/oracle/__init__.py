@@ -1,4 +1,4 @@
-"""The best that can be done: by any test, and by the best weights of each model."""
+"""Bayes-optimal tests and learners, and the best weights of each model."""
 
 from sparsetoken.theory.oracle.bayes import BayesError, bayes_error
 from sparsetoken.theory.oracle.growth import GrowthFit, best_growth, fit_growth, growth_exponent

@@ -1,4 +1,4 @@
-"""The floor under every classifier: the likelihood ratio test with the signal known."""
+"""The Bayes error with the signal known, that of the likelihood ratio test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LARGEST_TOKENS = 64  # drawn one by one; the rest enters through its sums of po
 
 @dataclasses.dataclass(frozen=True)
 class BayesError:
-    """The least test error of any classifier that knows xi.
+    """The smallest test error of any classifier that knows xi.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class BayesError:
 
 @np.errstate(under="ignore")
 def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesError:
-    """Return the Bayes error with the signal direction and all covariances known.
+    """Return the Bayes error with signal direction and all covariances known.
 
     Only the projections t_l on xi matter. With x_l = exp(theta t_l) and e_R the
     elementary symmetric polynomial, call positive where
@@ -145,14 +145,14 @@ def _judged(error: float, numerical: float) -> BayesError:
 def accuracy_status(
     error: float, numerical: float, accuracy: float = _ACCURACY, remedy: str = MORE_POINTS
 ) -> Status:
-    """Return whether a test error is known well enough."""
+    """Return whether a test error is accurate enough."""
     if numerical <= accuracy * error + _FLOOR:
         return CONVERGED
     return Status(StatusCode.TOLERANCE_NOT_REACHED, remedy)
 
 
 def normal_error(pi: float, separation: float) -> float:
-    """Return the least error between N(0, 1) and N(separation, 1)."""
+    """Return the Bayes error between N(0, 1) and N(separation, 1)."""
     tilt = math.log(pi / (1 - pi)) / separation
     miss, alarm = log_ndtr(-separation / 2 - tilt), log_ndtr(-separation / 2 + tilt)
     return float(pi * math.exp(miss) + (1 - pi) * math.exp(alarm))

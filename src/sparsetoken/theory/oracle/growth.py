@@ -1,4 +1,4 @@
-"""How critical strengths grow with the length: fits of growth laws."""
+"""Growth of critical strengths with the length: fits of growth laws."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _checked(
     if L.ndim != 1 or len(L) < 3 or not np.all(L >= 2):
         raise InvalidInput("lengths", "at least 3 lengths >= 2", lengths)
     if theta.shape != L.shape or not np.all(np.isfinite(theta) & (theta > 0)):
-        remedy = "Leave out lengths without a critical strength."
+        remedy = "Omit lengths without a critical strength."
         raise InvalidInput("strengths", "a positive number for each length", strengths, remedy)
     return L, theta
 

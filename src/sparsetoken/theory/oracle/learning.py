@@ -1,4 +1,4 @@
-"""The floor under every learner: Bayes-optimal learning from finite data."""
+"""Bayes-optimal learning from finite data."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SCAN = 64  # values of gamma among which changes of sign are looked for
 
 @record
 class LearningError(Record):
-    """The least test error that any learner reaches on average from finite data.
+    """The Bayes-optimal error of learning from finite data.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class LearningError(Record):
     """
 
     test_error: Numbers = quantity(
-        "Of the Bayes-optimal learner, which knows the law of the data but not xi."
+        "Of the Bayes-optimal learner, which knows the distribution of the data but not xi."
     )
     cosine: Numbers = quantity(
         "Between S_w^(-1/2) xi and its posterior mean; among isotropic tokens between xi and its "
@@ -57,8 +57,8 @@ class LearningError(Record):
     )
     oracle_error: Numbers = quantity("The Bayes error with xi known, the limit of infinite data.")
     reachable_cosine: Numbers = quantity(
-        "What approximate message passing reaches. It is below `cosine` only where the equation "
-        "has several solutions."
+        "The cosine attained by approximate message passing. It is below `cosine` only where the "
+        "equation has several solutions."
     )
     numerical_error: Numbers = quantity("Of `test_error`.")
     status: Status = quantity("How the computation ended.")
@@ -68,14 +68,14 @@ class LearningError(Record):
 def learning_error(
     problem: SparseTokenProblem, alpha: float, *, points: int = 1024
 ) -> LearningError:
-    """Return the floor under every learner on alpha d samples, as n, d -> infinity.
+    """Return the Bayes-optimal error of learning from alpha d samples, as n, d -> infinity.
 
-    Positives are a spiked matrix with R ones in each block of L rows; negatives teach nothing
-    of xi. With Q the squared cosine of xi and its posterior mean,
-    ``Q = gamma / (1 + gamma)``, ``gamma = theta^2 alpha pi q_v(theta^2 Q)``, where q_v is
-    `position_overlap`. Of several solutions the one of the largest free energy, whose
-    derivative in Q is ``(gamma(Q) - Q/(1 - Q)) / 2``, is that of the posterior. A new sample is
-    then classified as with xi known, at the strength ``theta sqrt(Q)``.
+    Positives are a spiked matrix with R ones in each block of L rows; negatives carry no
+    information on xi. With Q the squared cosine of xi and its posterior mean, ``Q = gamma / (1 +
+    gamma)``, ``gamma = theta^2 alpha pi q_v(theta^2 Q)``, where q_v is `position_overlap`. Of
+    several solutions the one of the largest free energy, whose derivative in Q is ``(gamma(Q) -
+    Q/(1 - Q)) / 2``, is that of the posterior. A new sample is then classified as with xi known, at
+    the strength ``theta sqrt(Q)``.
 
     Equation: learning-floor.
 
@@ -86,7 +86,7 @@ def learning_error(
     expects the signal where the covariance is large, as a plain ridge does, may do better on
     such a signal.
 
-    Equation: covariance-learning-floor. Where samples have an effect of their own, mean tokens
+    Equation: covariance-learning-floor. Where the tokens of a sample share an effect, mean tokens
     have the strength ``m = theta |(S_w + L S_b)^(-1/2) xi|``, and all whitened directions of the
     same D and m are equally likely beforehand: the law of `signal_prior`, with variances tau_j
     and the part w_j of the precision of mean tokens that the effect leaves. Differences of the

@@ -1,4 +1,4 @@
-"""What the best learner expects of the signal before it sees data."""
+"""The prior of the Bayes-optimal learner on the signal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the best weights of each model can do, with the signal direction known."""
+"""The best test error over the weights of each model, with the signal direction known."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SPREADS = 48  # numbers of positions tried for a vectorised readout
 
 @dataclasses.dataclass(frozen=True)
 class Representation:
-    """The best test error over the weights of a model, and where it is reached.
+    """The best test error over the weights of a model, and where it is attained.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Candidate(NamedTuple):
 def best_error(
     problem: SparseTokenProblem, model: Model, *, sharpness: float | None = None
 ) -> Representation:
-    """Return the least test error over weights with q = k xi / beta and w = xi.
+    """Return the smallest test error over weights with q = k xi / beta and w = xi.
 
     Equation: representation-error.
 
@@ -93,7 +93,7 @@ def best_error(
     problem : SparseTokenProblem
         Positions are uniform.
     model : Model
-        One of this package; its query plays no part.
+        One of this package; its query is ignored.
     sharpness : float, optional
         k >= 0 of attention and elementwise. By default the best one.
 
@@ -122,7 +122,7 @@ def best_error(
         return _vectorized(problem)
     best = best_test(model, problem, sharpness)
     numerical = abs(best.error - best.check)
-    remedy = "The sum over tokens is too uneven for its lattice; take a smaller sharpness."
+    remedy = "The sum over tokens is too uneven for its lattice; use a smaller sharpness."
     status = accuracy_status(best.error, numerical, _ACCURACY, remedy)
     k = math.nan if isinstance(model, Pooled) else best.sharpness
     return Representation(best.error, k, best.threshold, problem.length, numerical, status)
@@ -201,7 +201,7 @@ def _is_exponential(model: Model) -> bool:
 
 
 def _always(problem: SparseTokenProblem, sharpness: float) -> Candidate:
-    """Return the test that calls everything by the larger class."""
+    """Return the test that always answers with the larger class."""
     pi = problem.positive_rate
     threshold = -math.inf if pi > 0.5 else math.inf
     return Candidate(min(pi, 1 - pi), sharpness, threshold, threshold, min(pi, 1 - pi))

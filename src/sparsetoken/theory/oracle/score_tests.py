@@ -1,4 +1,4 @@
-"""Tests that a query and a readout along the signal can make: sums over tokens."""
+"""Tests of a query and a readout along the signal: sums over tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The signal strength at which the best weights reach a given test error."""
+"""The signal strength at which the best weights attain a given test error."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CriticalStrength:
     Attributes
     ----------
     strength : float
-        nan if the level is not reached.
+        nan if the level is not attained.
     sharpness : float
         The best k there; nan for models without one.
     numerical_error : float
@@ -107,7 +107,7 @@ def critical_strength(
     Parameters
     ----------
     model : Model or None
-        One of this package, whose query plays no part; None for the Bayes test.
+        One of this package, whose query is ignored; None for the Bayes test.
     length : int
         L from max(2, R) to 2^20.
     informative : int
@@ -176,7 +176,7 @@ def _by_root(
 
 
 def _not_reached() -> CriticalStrength:
-    remedy = "No strength up to 1e6 reaches the error level; raise the level."
+    remedy = "No strength up to 1e6 attains the error level; raise the level."
     return CriticalStrength(math.nan, math.nan, math.nan, Status(StatusCode.NO_LIMIT, remedy))
 
 

@@ -1,4 +1,4 @@
-"""The law of a sum over tokens, exact at any length, on a lattice."""
+"""The distribution of a sum over tokens, exact at any length, on a lattice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEGLIGIBLE = -45.0  # log of the characteristic function where it no longer cou
 
 
 class MistakeChances(NamedTuple):
-    """Chances of the two mistakes of a test: call positive where sum_l x(t_l) > 0."""
+    """Probabilities of the two errors of a test, positive where sum_l x(t_l) > 0."""
 
     miss: float
     alarm: float
@@ -38,20 +38,20 @@ class MistakeChances(NamedTuple):
 
 
 def check_length(length: int) -> None:
-    """Refuse lengths at which rounding shows in the law of a sum.
+    """Refuse lengths at which rounding errors affect the law of a sum.
 
     Raises
     ------
     InvalidInput
         If the length is above 2^20.
     """
-    integer("length (L)", length, 1, _LONGEST, "Rounding would show in longer sums.")
+    integer("length (L)", length, 1, _LONGEST, "Rounding errors would affect longer sums.")
 
 
 def mistake_chances(
     token: TokenFunction, problem: SparseTokenProblem, finest: int = _FINEST
 ) -> MistakeChances:
-    """Return the chances of the mistakes of the test sum_l x(t_l) > 0.
+    """Return the error probabilities of the test sum_l x(t_l) > 0.
 
     The tokens t_l are N(0, 1), those that carry the signal N(theta, 1).
 

@@ -1,4 +1,4 @@
-"""When a number is known well enough."""
+"""Tests of numerical errors against a tolerance."""
 
 from __future__ import annotations
 

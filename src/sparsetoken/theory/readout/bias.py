@@ -1,4 +1,4 @@
-"""The readout where there are no features: a bias."""
+"""The readout without features: a bias."""
 
 from __future__ import annotations
 

@@ -176,12 +176,12 @@ class _Level:
         return spread_of_test_error(self.readout, there, self.tested, scores)
 
     def drawn(self, found: SaddlePoint) -> DrawnError | None:
-        """Return the test error over nodes that are drawn where a readout is wrong."""
+        """Return the test error by importance sampling where the readout is wrong."""
         points = self.readout.nodes.y.shape[1]  # as many for each class as there are for both
         return drawn_error(self._features, self.readout, found, self._problem, points)
 
     def outcome(self, found: SaddlePoint, scores: ScoreLaw | None, test_error: float) -> Outcome:
-        """Return what a solution is worth."""
+        """Return the outcome of a solution."""
         overlaps = self._features.overlaps(self.readout, found)
         own = scores if self.tested is self.readout.nodes else None
         here = worth(self.readout, found, scores, own)._replace(test_error=test_error)

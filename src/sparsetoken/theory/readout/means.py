@@ -1,4 +1,4 @@
-"""What the samples do to a readout: means of a loss over the nodes."""
+"""Means of a loss over the nodes, by which the samples act on a readout."""
 
 from __future__ import annotations
 

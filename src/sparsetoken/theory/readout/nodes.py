@@ -1,4 +1,4 @@
-"""The few numbers of each sample that its feature depends on."""
+"""Quadrature nodes: the scalars of a sample that its feature depends on."""
 
 from __future__ import annotations
 

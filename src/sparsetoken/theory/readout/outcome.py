@@ -1,4 +1,4 @@
-"""What a readout is worth: its errors and losses, and how far they are known."""
+"""Errors and losses of a readout, with their numerical errors."""
 
 from __future__ import annotations
 

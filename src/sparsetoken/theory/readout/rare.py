@@ -1,4 +1,4 @@
-"""Small test errors: nodes drawn where a readout is wrong."""
+"""Small test errors by importance sampling where a readout is wrong."""
 
 from __future__ import annotations
 

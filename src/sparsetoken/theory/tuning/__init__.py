@@ -1,4 +1,4 @@
-"""How to spend samples, how sharp to pool, and which steps to take: searches over predictions."""
+"""Searches over predictions for the best split of samples, sharpness and steps."""
 
 from sparsetoken.theory.tuning.descents import BestDescent, best_descent
 from sparsetoken.theory.tuning.split_and_beta import BestTraining, best_beta, best_split

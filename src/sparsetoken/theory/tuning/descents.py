@@ -39,7 +39,7 @@ class BestDescent(Generic[Trained, Found]):
     Attributes
     ----------
     descent : JointDescent or Descent
-        It ends where its test error is least.
+        It ends where its test error is smallest.
     course : Trajectory or Course
         Its own status tells how well all steps are known.
     evaluations : int
@@ -84,10 +84,10 @@ def best_descent(
     replicas: int = 16,
     progress: bool = True,
 ) -> BestDescent[Any, Any]:
-    """Search for the descent on all samples whose test error is least.
+    """Search for the descent on all samples with the smallest test error.
 
     The bias moves as the readout. The descent stops at the end of the three steps whose largest
-    test error is least: a lower one that does not last would not be met at finite dimension.
+    test error is smallest: a lower one that does not last would not occur at finite dimension.
 
     Equation: best-descent, ``argmin of E`` over the numbers of the family and the steps, along
     quadratic models of it (COBYQA).
@@ -172,7 +172,7 @@ def _searched_model(problem: Any, model: Model, family: str) -> _Searched:
 
 
 class _Lasting(NamedTuple):
-    """The least test error that lasts some steps, and the last of them."""
+    """The smallest test error that lasts some steps, and the last of them."""
 
     test_error: float
     step: int
@@ -180,10 +180,10 @@ class _Lasting(NamedTuple):
 
 
 def _lasting(test_error: Float[np.ndarray, " states"]) -> _Lasting:
-    """Return the least of the largest test errors of some steps in a row.
+    """Return the smallest maximum of the test error over some consecutive steps.
 
-    A single step below its neighbours is that of a descent that rings: at finite dimension
-    it rings in another phase. Steps after a divergence do not count.
+    A single step below its neighbours belongs to an oscillating descent, whose phase differs at
+    finite dimension. Steps after a divergence do not count.
     """
     windows = np.lib.stride_tricks.sliding_window_view(test_error, _LASTS)
     largest = windows.max(axis=1)

@@ -1,4 +1,4 @@
-"""Families of descents with a few numbers each, to search over."""
+"""Families of descents with a few parameters each, to search over."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def family_of(
         return _free(given)
     unit = TwoSteps(given.alpha, _FIRST_W, _FIRST_W, 1.0, given.beta, given.loss)
     length = align(problem, unit).sharpness
-    remedy = "Take more than one token, and a strength above 0."
+    remedy = "Use more than one token, and a strength above 0."
     real("length of the query", length, 0.0, open_low=True, remedy=remedy)
     first, schedules = FAMILIES[name]
     start = first(_SHARPNESS / length)
@@ -114,7 +114,7 @@ def _free(given: JointDescent) -> Descents[JointDescent]:
     sizes = np.concatenate([w, q])
     moving = np.flatnonzero(sizes)
     if not moving.size:
-        remedy = "Give the sizes where the search starts."
+        remedy = "Give the initial sizes of the search."
         raise InvalidInput("steps of a free search", "of some size > 0", given, remedy)
     names = [f"{name} of step {t}" for name in ("eta_w", "eta_q") for t in range(given.steps)]
     ratio = np.divide(b, w, out=np.zeros(given.steps), where=w > 0)

@@ -1,4 +1,4 @@
-"""A search for the numbers whose test error is least."""
+"""A search for the parameters with the smallest test error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Point = tuple[float, ...]
 
 
 class Worth(Protocol):
-    """What a point is worth; its status is NO_LIMIT where a descent diverges."""
+    """The test error of a point; its status is NO_LIMIT where a descent diverges."""
 
     @property
     def test_error(self) -> float: ...  # noqa: D102
@@ -50,7 +50,7 @@ class Range(NamedTuple):
 
 
 class Found(NamedTuple, Generic[Result]):
-    """The best point of a search, what it is worth, and how the search ended."""
+    """The best point of a search, its test error, and how the search ended."""
 
     point: Point
     result: Result
@@ -59,7 +59,7 @@ class Found(NamedTuple, Generic[Result]):
 
 
 class _OutOfEvaluations(Exception):
-    """No more points may be tried."""
+    """The evaluations are used up."""
 
 
 def search(
@@ -138,12 +138,12 @@ def search(
 def _objections(
     statuses: Sequence[Status], ranges: Sequence[Range], point: Point, near: float
 ) -> Iterator[Status]:
-    """Yield what speaks against the best point: failures on the way, and ends of ranges."""
+    """Yield warnings about the best point: failures on the way, and ends of ranges."""
     known = (StatusCode.CONVERGED, StatusCode.NO_LIMIT)
     failed = [status for status in statuses if status.code not in known]
     if failed:
         yield Status(failed[0].code, f"{len(failed)} predictions failed: {failed[0].remedy}")
     for x, (name, low, high, remedy) in zip(point, ranges, strict=True):
         if min(x - low, high - x) <= near:
-            what = f"The test error is least at the end of the range of {name}"
+            what = f"The test error is smallest at the end of the range of {name}"
             yield Status(StatusCode.NO_LIMIT, f"{what}; {remedy}.")

@@ -1,4 +1,4 @@
-"""How to spend samples and how sharp to pool: searches of one number over predictions."""
+"""Searches over predictions for the best split of samples and the best sharpness."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHARPNESSES = 1e-2, 1e2
 
 @dataclasses.dataclass(frozen=True)
 class BestTraining:
-    """The best training by four stages that a search has met.
+    """The best training by four stages found by a search.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class BestTraining:
     readout : Readout
         With the load alpha1 of D1.
     prediction : Prediction
-        What the classifier is worth there, with the cosine and the sharpness of its query. Its
+        The prediction there, with the cosine and the sharpness of its query. Its
         own status tells how well that is known.
     evaluations : int
         How many predictions the search took.
@@ -50,7 +50,7 @@ class BestTraining:
 
     @property
     def share(self) -> float:
-        """The share of the samples that find the query, alpha0 / (alpha0 + alpha1)."""
+        """The fraction of the samples that find the query, alpha0 / (alpha0 + alpha1)."""
         return self.steps.alpha0 / (self.steps.alpha0 + self.readout.alpha1)
 
 
@@ -62,7 +62,7 @@ def best_split(
     *,
     tolerance: float = 1e-4,
 ) -> BestTraining:
-    """Return the split of a total load between D0 and D1 with the least test error.
+    """Return the split of a total load between D0 and D1 with the smallest test error.
 
     Equation: best-split, ``argmin over alpha0 of E(alpha0, total - alpha0)``. Samples of
     D0 turn the query, samples of D1 fit the readout. The sharpness follows alpha0 at the
@@ -116,7 +116,7 @@ def best_beta(
     sharpness: tuple[float, float] = SHARPNESSES,
     tolerance: float = 1e-4,
 ) -> BestTraining:
-    """Return the inverse temperature with the least test error.
+    """Return the inverse temperature with the smallest test error.
 
     Equation: best-beta. The cosine of the query does not depend on beta, and k = beta |q2|
     is proportional to beta^2: this is the best sharpness for the query at hand.
@@ -192,7 +192,7 @@ def split(
 def sharpness_of(problem: SparseTokenProblem, steps: TwoSteps) -> float:
     """Return the sharpness of the query that steps find, or raise `InvalidInput` if it is 0."""
     found = align(problem, steps).sharpness
-    remedy = "Take eta_q, eta_w > 0 and more than one token."
+    remedy = "Use eta_q, eta_w > 0 and more than one token."
     return real("length of the query", found, 0.0, open_low=True, remedy=remedy)
 
 

@@ -1,4 +1,4 @@
-"""All choices of the four stages together: split, steps, sharpness and ridge."""
+"""Joint optimisation of the four stages: split, steps, sharpness and ridge."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def best_training(
     tolerance: float = 1e-4,
     progress: bool = True,
 ) -> BestTraining:
-    """Return the split, step sizes, sharpness and ridge with the least test error together.
+    """Return the split, step sizes, sharpness and ridge that jointly minimise the test error.
 
     Equation: best-training, ``argmin of E`` over the share of D0 in a total load, eta_w (with
     eta_b in proportion), the sharpness k and the ridge. At the given beta k is proportional to
@@ -95,7 +95,7 @@ def best_training(
         SHARES,
         Range("eta_w", w - _FACTOR, w + _FACTOR, "start from another value"),
         Range("sharpness", least_k, most_k, "take the pooled model, or the largest token"),
-        Range("ridge", least_ridge, most_ridge, "larger ones gain only in the limit"),
+        Range("ridge", least_ridge, most_ridge, "larger ones help only in the limit"),
     )
     given = split(steps, readout, total, math.log(steps.alpha0 / readout.alpha1))
     starts = [

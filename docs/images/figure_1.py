@@ -1,0 +1,32 @@
+"""Draw figure_1.png, the picture of the README: the first example of the gallery.
+
+    python docs/images/figure_1.py
+
+A dashed line is added, the test error of mean pooling with infinitely many labels.
+"""
+
+import dataclasses
+import math
+import runpy
+from pathlib import Path
+
+import matplotlib as mpl
+
+import sparsetoken as st
+from sparsetoken.figures.style import COLOURS, STYLE
+
+HERE = Path(__file__).parent
+
+mpl.use("Agg")
+mpl.rcParams.update(STYLE)
+example = runpy.run_path(str(HERE.parent / "gallery" / "plot_00_figure_1.py"))
+curve = example["curve"]
+endless = dataclasses.replace(curve.readout, alpha1=math.inf)
+least = float(st.predict(curve.problem, st.Pooled(), endless).test_error)
+fig, ax = example["fig"], example["axes"][0]
+ax.axhline(least, color=COLOURS["pooled"], linestyle="--", linewidth=1)
+ax.text(2.2, least, "pooled, infinitely many labels", va="top", fontsize="small")
+ax.set_ylim(bottom=0)
+ax.get_legend().remove()  # it is in the other panel
+fig.suptitle("Lines: the exact limit. Points: simulations at d = 1000.", fontsize="medium")
+fig.savefig(HERE / "figure_1.png", dpi=100)

@@ -1,0 +1,132 @@
+"""Files that hold the tokens of one bag each: .npy, .h5 and .zarr."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.bags.convert import as_floats, first_not_finite
+from sparsetoken.bags.labelled import some
+from sparsetoken.extras import needed
+from sparsetoken.validation import InvalidInput
+
+ENDINGS = (".npy", ".h5", ".hdf5", ".zarr")
+
+_UNREADABLE = (EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError)
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenFile:
+    """A file with the tokens of one bag, of which the shape is known.
+
+    Attributes
+    ----------
+    path : Path
+    dataset : str
+        The array in an .h5 file or a .zarr group; "" for the only one.
+    shape : (int, int)
+    dtype : dtype
+        That of the tokens in `Bags`: float32 or float64.
+    """
+
+    path: Path
+    dataset: str
+    shape: tuple[int, int]
+    dtype: np.dtype
+
+    @classmethod
+    def of(cls, path: Path, dataset: str = "") -> TokenFile:
+        """Read the shape alone.
+
+        Raises
+        ------
+        InvalidInput
+            If the file holds no array of real numbers of shape (L, d), or several, or cannot be
+            read.
+        """
+        with _opened(path, dataset) as array:
+            shape, dtype = tuple(array.shape), np.dtype(array.dtype)
+        if not (_of_tokens(array) and min(shape)):
+            legal = "with real numbers of shape (L, d), L and d at least 1"
+            raise InvalidInput(f"FILE {path}", legal, f"{dtype} of shape {shape}")
+        return cls(path, dataset, shape, as_floats(np.empty(0, dtype)).dtype)
+
+    def tokens(self) -> Float[np.ndarray, "L d"]:
+        """Read the tokens.
+
+        Raises
+        ------
+        InvalidInput
+            If a value is NaN or infinite, or the file has changed.
+        """
+        with _opened(self.path, self.dataset) as array:
+            tokens = as_floats(array[...])
+        if tokens.shape != self.shape or tokens.dtype != self.dtype:
+            legal = f"as it was before: {self.dtype} of shape {self.shape}"
+            raise InvalidInput(f"FILE {self.path}", legal, f"{tokens.dtype}, {tokens.shape}")
+        bad = first_not_finite(tokens)
+        if bad is not None:
+            got = f"{tokens[bad]} at token {bad[0]}, column {bad[1]}"
+            remedy = "Count starts at 0."
+            raise InvalidInput(f"FILE {self.path}", "finite (no NaN, no infinity)", got, remedy)
+        return tokens
+
+
+@contextlib.contextmanager
+def _opened(path: Path, dataset: str) -> Iterator[Any]:
+    """Return the array of a file, which is read where it is sliced."""
+    with contextlib.ExitStack() as stack:
+        try:
+            array = _array(path, dataset, stack)
+        except _UNREADABLE as error:
+            if isinstance(error, InvalidInput):
+                raise
+            reason = " ".join(str(error).split())
+            raise InvalidInput("FILE", "of an array that can be read", str(path), reason) from None
+        yield array
+
+
+def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
+    if path.suffix.lower() == ".npy":
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    if path.suffix.lower() == ".zarr":
+        zarr = needed("zarr", "to read .zarr arrays", "data")
+        root = zarr.open(path, mode="r")
+        if isinstance(root, zarr.Array):
+            return root
+        members = root.members(max_depth=None)
+        return _member(path, dataset, {n: one for n, one in members if isinstance(one, zarr.Array)})
+    h5py = needed("h5py", "to read .h5 files", "data")
+    arrays: dict[str, Any] = {}
+
+    def keep(name: str, one: Any) -> None:
+        if isinstance(one, h5py.Dataset):
+            arrays[name] = one
+
+    stack.enter_context(h5py.File(path, "r")).visititems(keep)
+    return _member(path, dataset, arrays)
+
+
+def _member(path: Path, dataset: str, arrays: Mapping[str, Any]) -> Any:
+    """Return the array of a name, or the only one that may be tokens."""
+    if dataset:
+        if dataset.strip("/") not in arrays:
+            legal, got = f"with the array {dataset}", some(sorted(arrays)) or "no array"
+            raise InvalidInput(f"FILE {path}", legal, got)
+        return arrays[dataset.strip("/")]
+    possible = [name for name, one in arrays.items() if _of_tokens(one)]
+    if len(possible) != 1:
+        legal, got = "of one array of shape (L, d)", some(sorted(possible)) or "none"
+        remedy = "dataset= names that of the tokens." if possible else ""
+        raise InvalidInput(f"FILE {path}", legal, got, remedy)
+    return arrays[possible[0]]
+
+
+def _of_tokens(array: Any) -> bool:
+    return len(array.shape or ()) == 2 and np.dtype(array.dtype).kind in "biuf"

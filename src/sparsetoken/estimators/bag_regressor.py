@@ -1,0 +1,91 @@
+"""The regressor of bags to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.bags import Bags
+from sparsetoken.estimators.attention import AttentionRegressor
+from sparsetoken.estimators.base import BaseBagRegressor
+from sparsetoken.estimators.linear import MaxPooledRegressor, PooledLinearRegressor
+from sparsetoken.estimators.parameters import RandomState
+from sparsetoken.estimators.stack import BagStack, Form
+
+
+class BagRegressor(BagStack, BaseBagRegressor):
+    """An average of regressors of bags, weighted by how well they predict bags left out.
+
+    The members and their weights are those of `BagClassifier`, with the square loss: regressions
+    on the mean token, on column maxima and by attention, each on the tokens and on their normal
+    scores. Where an exact test finds no signal, all bags get the mean of y.
+
+    Parameters
+    ----------
+    members : sequence of (name, regressor)
+        Regressors of one's own beside these, with `predict` for `Bags`.
+    n_folds, n_tokens, random_state, progress
+        As for `BagClassifier`.
+
+    Attributes
+    ----------
+    member_losses_ : array of shape (M, 1)
+        Half the mean squared error of each member by itself on bags left out, in units of the
+        variance of y.
+    member_names_, weights_, members_, token_coef_, orders_normal_scores_, side_
+        As for `BagClassifier`, K = 1; `side_` is -1 where single tokens make y small.
+    intercept_ : array of shape (1,)
+        The mean of y where there is no signal, else 0.
+    signal_pvalue_, left_out_scores_, normal_scores_, n_bags_, n_features_in_
+        As for `BagClassifier`; left-out scores are predictions.
+
+    See Also
+    --------
+    BagClassifier : For labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> bags, y = rng.standard_normal((200, 8, 5)), rng.standard_normal(200)
+    >>> bags[:, 0, 0] += 3 * y  # one token of eight
+    >>> BagRegressor().fit(bags, y).score(bags, y) > 0.5
+    True
+    """
+
+    _kinds = {  # noqa: RUF012
+        "mean": PooledLinearRegressor,
+        "maxima": MaxPooledRegressor,
+        "attention": AttentionRegressor,
+    }
+    _method = "predict"
+
+    def __init__(
+        self,
+        members: Sequence[tuple[str, Any]] = (),
+        n_folds: int = 8,
+        n_tokens: int | None = None,
+        random_state: RandomState = 0,
+        progress: bool = True,
+    ) -> None:
+        self.members = members
+        self.n_folds = n_folds
+        self.n_tokens = n_tokens
+        self.random_state = random_state
+        self.progress = progress
+
+    def _keep_token_scores(self, forms: list[Form]) -> int:
+        """Take the attention of least left-out loss."""
+        pairs = [(form.tasks[0], form.attention[0]) for form in forms]
+        losses = [fit.readout.left_out_loss(task.samples) for task, fit in pairs]
+        task, fit = pairs[best := int(np.argmin(losses))]
+        scaling, dtype = task.features.standardization, task.bags.dtype
+        self.token_coef_ = scaling.coefficients(fit.directions[:1]).astype(dtype)
+        self.side_ = np.array([-1 if fit.exponent < 0 else 1])
+        return best
+
+    def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n 1"]:
+        return np.asarray(member.predict(bags), dtype=float).reshape(len(bags), 1)

@@ -1,0 +1,294 @@
+"""Averages of estimators of bags, with convex weights by left-out loss: stacking."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from sparsetoken.bags import Bags
+from sparsetoken.estimators.attention import TokenOrder
+from sparsetoken.estimators.base import BagEstimator
+from sparsetoken.estimators.normal_scores import TokenNormalScores
+from sparsetoken.estimators.parameters import RandomState
+from sparsetoken.fitting.attention import AttentionFit, attend
+from sparsetoken.fitting.folds import fold_numbers
+from sparsetoken.fitting.samples import Targets
+from sparsetoken.fitting.signal_test import LEVEL, signal_pvalue
+from sparsetoken.fitting.stacking import convex_weights
+from sparsetoken.fitting.task import MOST, Task
+from sparsetoken.losses import Loss
+from sparsetoken.progress import progress_of
+from sparsetoken.validation import InvalidInput, integer
+
+VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
+NORMAL = " of normal scores"
+ATTENTION = ("attention", "attention" + NORMAL)
+ON_SCORES = [name + NORMAL for name in ("mean", "maxima", "attention")]
+BUILT_IN = [name + form for form in ("", NORMAL) for name in ("mean", "maxima", "attention")]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Member:
+    """A fitted estimator and its scores of the bags it was not fitted to."""
+
+    name: str
+    estimator: Any
+    left_out: Float[np.ndarray, "n K"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Form:
+    """What was fitted to the tokens, or to their normal scores, for each column of scores."""
+
+    tasks: list[Task]
+    attention: list[AttentionFit]
+
+
+class BagStack(TokenOrder, BagEstimator):
+    """An average of mean pooling, column maxima, attention and members of a user."""
+
+    members: Sequence[tuple[str, Any]]
+    n_folds: int
+    random_state: RandomState
+    progress: bool
+    member_names_: list[str]
+    member_losses_: np.ndarray
+    members_: dict[str, Any]
+    weights_: np.ndarray
+    signal_pvalue_: np.ndarray
+    token_coef_: np.ndarray
+    side_: np.ndarray
+    orders_normal_scores_: bool
+    normal_scores_: TokenNormalScores | None
+    _kinds: ClassVar[dict[str, type]]
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        own, n_folds = self._own_members(), integer("n_folds", self.n_folds, 2)
+        rng = check_random_state(self.random_state)
+        folds = np.zeros(len(bags), dtype=int)
+        if own or bags.sizes.max() > 1:  # nothing else needs them, or two bags of each class
+            folds = fold_numbers(targets.strata(), n_folds, rng)
+        scores = _normal_scores(bags, targets, rng)
+        forms = [bags] if scores is None else [bags, scores.transform(bags)]
+        # Members share the fit to the mean token: all take the tasks of the first.
+        tasks = [self._kinds["mean"]()._tasks(form, targets, loss) for form in forms]
+        of_column = list(zip(*tasks, strict=True))
+        with progress_of("fits", 1 + 3 * len(forms) + len(own), self.progress) as done:
+            self.signal_pvalue_ = np.array([signal_pvalue(each) for each in of_column])
+            done()
+            found: list[_Member] = []
+            fitted = []
+            for each, suffix in zip(tasks, ("", NORMAL), strict=False):
+                fitted.append(Form(each, [attend(task, folds) for task in each]))
+                for name, member in self._built_in(fitted[-1], targets):
+                    found.append(_Member(name + suffix, member, member.left_out_scores_))
+                    done()
+            for name, member in own:
+                found.append(self._cross_validated(name, member, bags, targets, folds))
+                done()
+        self.member_names_ = [member.name for member in found]
+        self.members_ = {member.name: member.estimator for member in found}
+        self.normal_scores_ = scores
+        self.orders_normal_scores_ = self._keep_token_scores(fitted) > 0
+        self._weigh(found, [each[0] for each in of_column], targets)
+
+    def _built_in(self, form: Form, targets: Targets) -> Iterator[tuple[str, Any]]:
+        """Return mean pooling, column maxima and attention of one form of the tokens."""
+        tasks = form.tasks
+        bags = tasks[0].bags
+        several = bags.sizes.max() > 1
+        names = ["mean"]
+        if several and tasks[0].features.means.size <= MOST:
+            names.append("maxima")
+        for name in names:
+            member = self._sharing(self._kinds[name](), bags)
+            member._fit_tasks(tasks, targets)
+            yield name, member
+        if several:
+            member = self._sharing(self._kinds["attention"](), bags)
+            member._keep(form.attention, tasks[0], targets)
+            yield "attention", member
+
+    @abc.abstractmethod
+    def _keep_token_scores(self, forms: list[Form]) -> int:
+        """Set what orders tokens, and return which form of them it acts on."""
+
+    def _sharing(self, member: Any, bags: Bags) -> Any:
+        """Tell a member what all have in common, so that it can be used by itself."""
+        member.n_bags_, member.n_features_in_ = self.n_bags_, bags.dimension
+        return member
+
+    def _weigh(self, found: list[_Member], tasks: list[Task], targets: Targets) -> None:
+        """Set weights, constants, and what the average says of bags that are left out."""
+        left_out = np.stack([member.left_out for member in found])
+        on = self.signal_pvalue_ < LEVEL
+        losses, weights = [], []
+        for k, task in enumerate(tasks):
+            samples, loss = task.samples, task.loss
+            scores = (left_out[:, :, k] - targets.shift) / targets.scale
+            losses.append(np.asarray(loss.value(samples.y, scores)) @ samples.share)
+            found_weights = convex_weights(scores.T, samples, loss) if on[k] else 0 * losses[-1]
+            weights.append(found_weights)
+        self.member_losses_, self.weights_ = np.stack(losses, axis=1), np.stack(weights, axis=1)
+        constants = [targets.constant(task.samples) for task in tasks]
+        constants = [targets.shift + targets.scale * one for one in constants]
+        self.intercept_ = np.where(on, 0.0, constants)
+        # A member without weight may have scores that are not finite.
+        known = np.where(self.weights_[:, None] > 0, left_out, 0.0)
+        self.left_out_scores_ = np.einsum("mk,mnk->nk", self.weights_, known) + self.intercept_
+
+    @abc.abstractmethod
+    def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:
+        """Return the scores of bags by a fitted member of a user."""
+
+    def _own_members(self) -> list[tuple[str, Any]]:
+        """Return the members that a user adds, or raise `InvalidInput`."""
+        method = self._method
+        legal = f"pairs of a name of its own and an estimator with {method}"
+        try:
+            pairs = [(name, member) for name, member in self.members]
+        except (TypeError, ValueError):
+            raise InvalidInput("members", legal, self.members) from None
+        names = [name for name, _ in pairs]
+        if len({*names, *BUILT_IN}) < len(names) + len(BUILT_IN):
+            taken = f"Names that are taken: {', '.join(BUILT_IN)}."
+            raise InvalidInput("members", legal, names, taken)
+        for name, member in pairs:
+            if not isinstance(name, str) or not hasattr(member, method):
+                raise InvalidInput("members", legal, f"{name!r}: {type(member).__name__}")
+        return pairs
+
+    _method: ClassVar[str]
+
+    def _cross_validated(
+        self,
+        name: str,
+        member: Any,
+        bags: Bags,
+        targets: Targets,
+        folds: Int[np.ndarray, " n"],
+    ) -> _Member:
+        """Fit a member of a user, with the scores of bags in folds that it has not seen."""
+        y, weight = targets.given(), targets.weight
+        weighted = not (weight == weight[0]).all()
+
+        def fitted(rows: Bool[np.ndarray, " n"]) -> Any:
+            given = {"sample_weight": weight[rows]} if weighted else {}
+            return clone(member).fit(bags[rows], y[rows], **given)
+
+        left_out = np.empty((len(y), len(self._names())))
+        for fold in np.unique(folds):
+            left_out[folds == fold] = self._of_user(fitted(folds != fold), bags[folds == fold])
+        return _Member(name, fitted(np.ones(len(y), dtype=bool)), left_out)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        used = np.flatnonzero(self.weights_.any(axis=1)).tolist()
+        scores = np.tile(self.intercept_, (len(bags), 1))
+        for m, member_scores in zip(used, self._of_members(bags, used), strict=True):
+            scores = scores + self.weights_[m] * member_scores
+        return scores
+
+    def _of_members(self, bags: Bags, members: Iterable[int]) -> Iterator[Float[np.ndarray, "n K"]]:
+        """Return the scores of some members."""
+        names = [self.member_names_[m] for m in members]
+        normal = self._normal(bags, any(name in ON_SCORES for name in names))
+        for name in names:
+            member, form = self.members_[name], normal if name in ON_SCORES else bags
+            yield member._scores(form) if name in BUILT_IN else self._of_user(member, form)
+
+    def _normal(self, bags: Bags, asked: bool) -> Bags:
+        """Return the normal scores of tokens, if they are asked for and there are any."""
+        return (
+            bags
+            if self.normal_scores_ is None or not asked
+            else self.normal_scores_.transform(bags)
+        )
+
+    def member_scores(self, X: Any, mask: Any = None) -> np.ndarray:
+        """Return the score of each bag by each member, also by those without weight.
+
+        Returns
+        -------
+        array of shape (n, M), or (n, M, n_classes) for more than two classes
+            In the order of `member_names_`: log odds of a classifier, predictions of a regressor.
+        """
+        found = self._of_members(self._read(X, mask), range(len(self.member_names_)))
+        scores = np.stack(list(found), axis=1)
+        return scores[:, :, 0] if scores.shape[2] == 1 else scores
+
+    def contributions(self, X: Any, mask: Any = None) -> np.ndarray:
+        """Return what each member adds to the score of each bag: its weight times its score.
+
+        Returns
+        -------
+        array of shape (n, M), or (n, M, n_classes) for more than two classes
+            In the order of `member_names_`. Their sum and `intercept_` are the score.
+        """
+        scores = self.member_scores(X, mask)
+        weights = self.weights_[:, 0] if scores.ndim == 2 else self.weights_
+        # A member without weight may have scores that are not finite.
+        return weights * np.where(weights > 0, scores, 0.0)
+
+    def attention_weights(self, X: Any, mask: Any = None) -> list[np.ndarray]:
+        """Return the weight of each token in its bag: arrays (L_i,), or (L_i, n_classes).
+
+        They are those of the member with attention that has most weight. Where none has any, all
+        tokens have the same.
+        """
+        bags = self._read(X, mask)
+        K = self.weights_.shape[1]
+        names = [self._attention(k) for k in range(K)]
+        normal = self._normal(bags, any(name.endswith(NORMAL) for name in names))
+        weights = np.repeat(1 / bags.sizes, bags.sizes)[:, None] * np.ones(K)
+        for k, name in enumerate(names):
+            if name:
+                form = normal if name.endswith(NORMAL) else bags
+                weights[:, k] = self.members_[name]._weights(form)[:, k]
+        return self._per_bag(weights, bags)
+
+    def _attention(self, k: int) -> str:
+        """Return the member with attention of most weight for a column, "" if none has any."""
+        names = [name for name in self.member_names_ if name in ATTENTION]
+        weights = {name: self.weights_[self.member_names_.index(name), k] for name in names}
+        best = max(names, key=lambda name: weights[name], default="")
+        return best if best and weights[best] > 0 else ""
+
+    def _off(self) -> bool:
+        return not (self.weights_.any() and self.token_coef_.any())
+
+    def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
+        form = self._normal(bags, self.orders_normal_scores_)
+        return form.tokens @ self._in(form, self.token_coef_).T
+
+    def summary(self) -> str:
+        """Say in a line for each class which members have what weight."""
+        check_is_fitted(self)
+        lines = []
+        columns = zip(self._names(), self.weights_.T, self.signal_pvalue_.tolist(), strict=True)
+        for name, weights, p in columns:
+            text = f"no signal is found (p = {p:.2g}), every bag gets the same score"
+            if weights.any():
+                order = np.argsort(-weights, kind="stable")
+                parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
+                text = f"{', '.join(parts)}; p = {p:.2g} against no signal"
+            lines.append(f"{self._kind_of_name} {name}: {text}.")
+        return "\n".join(lines)
+
+
+def _normal_scores(
+    bags: Bags, targets: Targets, rng: np.random.RandomState
+) -> TokenNormalScores | None:
+    """Return the scores that members are fitted to beside the tokens, if any column has them."""
+    if bags.sizes.max() == 1 or bags.tokens.size > VALUES:
+        return None
+    scores = TokenNormalScores(random_state=rng.randint(2**31 - 1))
+    scores.fit(bags, sample_weight=targets.weight)
+    return scores if len(scores.columns_) else None

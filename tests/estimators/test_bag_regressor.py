@@ -1,0 +1,218 @@
+"""Regressors of bags: what they gain, units, noise, weights, members, bad numbers."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.linear_model import Ridge
+from sklearn.metrics import r2_score
+from sklearn.pipeline import make_pipeline
+
+from sparsetoken import BagRegressor
+from sparsetoken.bags import Bags
+from sparsetoken.estimators import (
+    AttentionRegressor,
+    BagPooling,
+    MaxPooledRegressor,
+    PooledLinearRegressor,
+    QueryWarning,
+)
+from sparsetoken.fitting.samples import RealTargets
+from sparsetoken.validation import InvalidInput
+
+EVERY = [PooledLinearRegressor(), MaxPooledRegressor(), AttentionRegressor(), BagRegressor()]
+by_model = pytest.mark.parametrize("model", EVERY, ids=str)
+
+
+def drawn(seed: int, n: int, column: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return bags of 10 tokens, of which one is moved by three times y > 0."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((n, 10, 6)), rng.exponential(size=n)
+    X[np.arange(n), rng.integers(0, 10, n), column] += 3 * y
+    return X, y
+
+
+def test_one_token_that_carries_y_is_worth_more_than_the_mean_token() -> None:
+    (X, y), (test, truth) = drawn(0, 300), drawn(1, 1000)
+    model, pooled = BagRegressor().fit(X, y), PooledLinearRegressor().fit(X, y)
+    # Here .89 and .58, with standard errors of .03.
+    assert model.score(test, truth) > pooled.score(test, truth) + 0.15
+    assert model.score(test, truth) == pytest.approx(r2_score(truth, model.predict(test)))
+    large = truth > 1
+    top = np.array([one[0] for one in model.top_tokens(test[large])])
+    assert np.mean(top == test[large][:, :, 0].argmax(axis=1)) > 0.95
+    assert model.side_.tolist() == [1]
+    assert BagRegressor().fit(X, -y).side_.tolist() == [-1]
+    assert "Target y: " in model.summary()
+
+
+def test_the_prediction_is_made_of_its_members() -> None:
+    X, y = drawn(0, 150)
+    model = BagRegressor().fit(X, y)
+    parts = model.contributions(X)
+    np.testing.assert_allclose(parts.sum(axis=1) + model.intercept_[0], model.predict(X))
+    for name, kind in (("mean", PooledLinearRegressor), ("maxima", MaxPooledRegressor)):
+        place, alone = model.member_names_.index(name), kind().fit(X, y)
+        np.testing.assert_allclose(model.member_scores(X)[:, place], alone.predict(X), atol=1e-8)
+        np.testing.assert_allclose(model.members_[name].predict(X), alone.predict(X), atol=1e-8)
+        losses = (alone.left_out_scores_[:, 0] - y) ** 2 / (2 * y.var())
+        assert model.member_losses_[place, 0] == pytest.approx(losses.mean(), rel=1e-8)
+    left_out = np.mean((model.left_out_scores_[:, 0] - y) ** 2) / (2 * y.var())
+    assert left_out <= model.member_losses_.min() + 1e-9
+
+
+@by_model
+def test_units_do_not_matter(model: BaseEstimator) -> None:
+    X, y = drawn(0, 120)
+    expected = 3 * clone(model).fit(X, y).predict(X) + 7
+    found = clone(model).fit(X, 3 * y + 7).predict(X)
+    # Rounding, before searches that end at a relative gradient of 1e-5.
+    np.testing.assert_allclose(found, expected, atol=1e-4 * expected.std())
+    scores = clone(model).fit(X, 1e-80 * y).predict(X)
+    np.testing.assert_allclose(1e80 * scores, (expected - 7) / 3, atol=1e-4 * expected.std())
+
+
+def test_noise_gives_the_mean() -> None:
+    on = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((40, 5, 4)), 2 + rng.standard_normal(40)
+        model = BagRegressor().fit(X, y)
+        on += model.weights_.any()
+        if not model.weights_.any():
+            np.testing.assert_allclose(model.predict(X), y.mean(), rtol=1e-12)
+            assert "no signal is found" in model.summary()
+    # At a chance of 0.05 more than 7 of 40 have probability 0.0007.
+    assert on <= 7
+
+
+@pytest.mark.parametrize("standardize", [True, False])
+def test_pooling_is_ridge_regression_on_mean_tokens(standardize: bool) -> None:
+    X, y = drawn(0, 80)
+    weight = np.random.default_rng(2).uniform(0.2, 2, 80)
+    model = PooledLinearRegressor(0.1, standardize=standardize).fit(X, y, sample_weight=weight)
+    share = np.repeat(weight, 10)
+    tokens = X.reshape(-1, 6)
+    mean = np.average(tokens, axis=0, weights=share)
+    scale = np.sqrt(np.average((tokens - mean) ** 2, axis=0, weights=share))
+    F = X.mean(axis=1) / (scale if standardize else 1)
+    slow = Ridge(alpha=0.1 * weight.sum()).fit(F, y, sample_weight=weight)
+    np.testing.assert_allclose(model.predict(X), slow.predict(F), atol=1e-8)
+    logits = [bag @ model.coef_[0] + model.intercept_[0] for bag in X]
+    np.testing.assert_allclose(model.token_logits(X), logits, atol=1e-12)
+
+
+def test_weights_are_copies() -> None:
+    X, y = drawn(0, 60)
+    times = np.random.default_rng(0).integers(0, 4, 60)
+    again = np.repeat(np.arange(60), times)
+    for model in (PooledLinearRegressor(), MaxPooledRegressor()):
+        weighted = clone(model).fit(X, y, sample_weight=times)
+        repeated = clone(model).fit(X[again], y[again])
+        # The searched fits end at a relative gradient of 1e-5.
+        np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-4)
+        assert weighted.n_bags_ == len(again)
+
+
+@pytest.mark.parametrize("kind", [PooledLinearRegressor, MaxPooledRegressor])
+def test_left_out_predictions_have_not_seen_their_number(kind: type) -> None:
+    X, y = drawn(0, 60)
+    model, rest = kind(0.1, standardize=False).fit(X, y), np.arange(60) != 7
+    # The losses of the other 59 are 59/60 of the mean, and the penalty is as it was.
+    left_out = kind(0.1 * 60 / 59, standardize=False).fit(X[rest], y[rest]).predict(X[7:8])
+    np.testing.assert_allclose(model.left_out_scores_[7], left_out, atol=1e-7)
+
+
+class Largest(RegressorMixin, BaseEstimator):
+    """Knows of what y is made."""
+
+    def fit(self, X: Bags, y: np.ndarray, sample_weight: np.ndarray | None = None) -> Largest:
+        weight = np.ones(len(y)) if sample_weight is None else sample_weight
+        self.line_ = np.polyfit(largest(X), y, 1, w=np.sqrt(weight))
+        return self
+
+    def predict(self, X: Bags) -> np.ndarray:
+        return np.polyval(self.line_, largest(X))
+
+
+def largest(X: Bags) -> np.ndarray:
+    """Return the largest square of the first column."""
+    return np.array([(bag[:, 0] ** 2).max() for bag in X])
+
+
+def test_members_of_ones_own() -> None:
+    rng, weight = np.random.default_rng(0), np.linspace(0.2, 2, 120)
+    X = rng.standard_normal((120, 6, 4))
+    y = largest(X) + 0.1 * rng.standard_normal(120)  # of what no built-in member can see
+    own = make_pipeline(BagPooling("max"), Ridge())
+    for members, given in (([("square", Largest()), ("table", own)], None), (None, weight)):
+        model = BagRegressor(members or [("square", Largest())]).fit(X, y, sample_weight=given)
+        place = model.member_names_.index("square")
+        assert model.weights_[place, 0] > 0.9
+        expected = Largest().fit(X, y, given).predict(X)
+        np.testing.assert_allclose(model.member_scores(X)[:, place], expected, atol=1e-9)
+    with pytest.raises(InvalidInput, match="members must be pairs of a name"):
+        BagRegressor([("mean", Largest())]).fit(X, y)
+    with pytest.raises(InvalidInput, match="an estimator with predict; got"):
+        BagRegressor([("own", BagPooling())]).fit(X, y)
+
+
+@by_model
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e50])
+def test_numbers_that_are_all_equal(model: BaseEstimator, value: float) -> None:
+    X, _ = drawn(0, 30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if isinstance(model, AttentionRegressor):
+            warnings.simplefilter("ignore")  # there is nothing to gain
+        found = clone(model).fit(X, np.full(30, value)).predict(X)
+    np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)
+
+
+@by_model
+def test_two_bags_are_enough(model: BaseEstimator) -> None:
+    """Each fold has one bag alone, of which a descent ends at once: nothing overflows there."""
+    X, y = drawn(0, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", QueryWarning)
+        assert np.isfinite(clone(model).fit(X, y).predict(X)).all()
+
+
+@by_model
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")  # of 20 bags
+def test_bad_numbers(model: BaseEstimator) -> None:
+    X, y = drawn(0, 20)
+    odd = np.where(np.arange(20) == 3, 1e200, y)
+    for given, message in (
+        (np.where(np.arange(20) == 3, np.nan, y), "y contains NaN"),
+        (np.where(np.arange(20) == 3, np.inf, y), "y contains infinity"),
+        (odd, r"y must be of magnitude at most 1e\+100; got '1e\+200'. Take other units"),
+        (["a"] * 20, "y must be an array of real numbers"),
+        (np.ma.array(y, mask=np.arange(20) == 3), "y must be an array without masked values"),
+        (y[:-1], "inconsistent numbers of samples"),
+        (np.stack([y, y], axis=1), "y should be a 1d array"),
+        (None, "requires y to be passed"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, given)
+    with pytest.raises(InvalidInput, match="y must be an array without masked values"):
+        clone(model).fit(X, y).score(X, np.ma.array(y, mask=np.arange(20) == 3))
+    # A number without weight is none.
+    with pytest.raises(ValueError, match=r"non-zero number|at least one bag"):
+        clone(model).fit(X, y, sample_weight=np.zeros(20))
+    for weight, message in ((-y, "Negative values"), (np.ones(19), r"shape == \(19,\)")):
+        with pytest.raises(ValueError, match=message):
+            clone(model).fit(X, y, sample_weight=weight)
+
+
+def test_targets_have_unit_variance_and_come_back() -> None:
+    y, weight = np.array([3.0, 5.0, 9.0]), np.array([1.0, 2.0, 1.0])
+    targets = RealTargets.of(np.ones(3, dtype=bool), weight, y)
+    (samples,) = targets.problems()
+    assert samples.share @ samples.y == pytest.approx(0, abs=1e-15)
+    assert samples.share @ samples.y**2 == pytest.approx(1)
+    np.testing.assert_allclose(targets.shift + targets.scale * samples.y, y)
+    assert targets.constant(samples) == 0

@@ -1,0 +1,113 @@
+"""Probabilities of tokens from labels of bags: the minimum, a case built backwards, no scores.
+
+Equations: noisy-or.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from sparsetoken.fitting.samples import Samples
+from sparsetoken.fitting.tokens import STRENGTH, NoisyOr, noisy_or
+
+TRUTH = np.array([2.5, 1.2, -4.0, 0.9])  # a, a0, c
+
+
+def drawn(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, sizes, and labels: a bag is positive if one of its tokens is.
+
+    Tokens are positive by themselves, with the probabilities of `TRUTH`.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 12, n)
+    scores = rng.standard_normal((sizes.sum(), 2))
+    tokens = rng.random(len(scores)) < TRUTH[3] * expit(scores @ TRUTH[:2] + TRUTH[2])
+    y = np.array([2.0 * part.any() - 1 for part in np.split(tokens, np.cumsum(sizes)[:-1])])
+    return scores, sizes, y
+
+
+def fitted(scores: np.ndarray, sizes: np.ndarray, y: np.ndarray, weight: np.ndarray) -> NoisyOr:
+    starts = np.append(0, np.cumsum(sizes)[:-1])
+    return noisy_or(scores, starts, Samples(y, weight, np.ones(len(y))))
+
+
+def objective(
+    v: np.ndarray, scores: np.ndarray, sizes: np.ndarray, y: np.ndarray, weight: np.ndarray
+) -> float:
+    """Return the penalised mean log-loss, bag by bag."""
+    J = scores.shape[1]
+    p = v[-1] * expit(scores @ v[:J] + v[J])
+    loss = 0.0
+    for part, label, w in zip(np.split(p, np.cumsum(sizes)[:-1]), y, weight, strict=True):
+        negative = np.prod(1 - part)
+        loss -= w * np.log(negative if label < 0 else 1 - negative)
+    return loss / weight.sum() + v[:J] @ v[:J] / (2 * np.maximum(weight, 1).sum() * STRENGTH**2)
+
+
+def packed(found: NoisyOr) -> np.ndarray:
+    return np.array([*found.coef, found.intercept, found.ceiling])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_step_from_the_minimum_goes_down(seed: int) -> None:
+    scores, sizes, y = drawn(seed, 200)
+    weight = np.random.default_rng(seed).uniform(0.5, 2, 200)
+    found = fitted(scores, sizes, y, weight)
+    at = packed(found)
+    least = objective(at, scores, sizes, y, weight)
+    assert found.loss == pytest.approx(least, rel=1e-12)
+    most = 1 - 1 / (np.maximum(weight, 1)[y > 0].sum() + 2)
+    rng = np.random.default_rng(10 + seed)
+    for step in (0.3, 0.03, 3e-3):
+        for direction in [*np.eye(4), *-np.eye(4), *rng.standard_normal((20, 4))]:
+            near = at + step * direction
+            near[:2], near[3] = np.maximum(near[:2], 0), np.clip(near[3], 0.01, most)
+            # The search ends where steps gain 2e-9 of the objective.
+            assert objective(near, scores, sizes, y, weight) > least - 1e-8
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_tokens_were_drawn_from_is_found(seed: int) -> None:
+    data = drawn(seed, 5000)
+    found = fitted(*data, np.ones(5000))
+
+    def gradient(v: np.ndarray, h: float = 1e-4) -> np.ndarray:
+        steps = h * np.eye(4)
+        values = [[objective(v + s * e, *data, np.ones(5000)) for s in (1, -1)] for e in steps]
+        return np.array([(up - down) / (2 * h) for up, down in values])
+
+    # Standard errors by Fisher's information, from differences at the truth.
+    information = np.stack([gradient(TRUTH + e) - gradient(TRUTH - e) for e in 0.01 * np.eye(4)])
+    errors = np.sqrt(np.diag(np.linalg.inv(5000 * information / 0.02)))
+    # With so many bags the penalty moves nothing by more than a hundredth of these errors.
+    assert np.max(np.abs(packed(found) - TRUTH) / errors) < 3
+    assert errors.max() < 0.3
+
+
+def test_scores_without_a_signal_have_no_part() -> None:
+    scores, sizes, y = drawn(0, 2000)
+    noise = np.random.default_rng(1).standard_normal(len(scores))
+    wrong = np.stack([scores[:, 0], noise, -scores[:, 1]], axis=1)
+    found = fitted(wrong, sizes, y, np.ones(2000))
+    assert found.coef[2] == 0  # a score must speak for a token, or it is not used
+    assert found.coef[1] < 0.15 < found.coef[0]
+
+
+def test_without_scores_all_tokens_have_the_rate_of_their_bags() -> None:
+    y = np.where(np.arange(90) % 3 == 0, 1.0, -1.0)
+    found = fitted(np.empty((900, 0)), np.full(90, 10), y, np.ones(90))
+    rate = found.ceiling * expit(found.intercept)
+    # The search ends where steps gain 2e-9 of the objective: the rate is known to its root.
+    assert 1 - (1 - rate) ** 10 == pytest.approx(1 / 3, abs=1e-4)
+    assert found.loss == pytest.approx(np.log(3) - 2 / 3 * np.log(2), rel=1e-8)
+
+
+@pytest.mark.parametrize("label", [1.0, -1.0])
+def test_labels_that_scores_separate_keep_all_finite(label: float) -> None:
+    scores = np.where(np.arange(60)[:, None] % 10 == 0, 40.0, -40.0)
+    y = np.where(np.arange(30) % 5 == 0, label, -label)
+    found = fitted(scores, np.full(30, 2), y, np.ones(30))
+    assert np.isfinite(packed(found)).all()
+    assert 0 < found.ceiling <= 1 - 1 / (np.sum(y > 0) + 2)

@@ -1,0 +1,102 @@
+"""Measurements stand on the pages of measurements; links and lists of pages are complete."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = [README, *sorted(DOCS.glob("*.md"))]
+OF_MEASUREMENTS = {"archive", "benchmarks", "changelog", "paper_profile", "reliability"}
+PROSE = [page for page in PAGES if page.stem not in OF_MEASUREMENTS]
+CODE = re.compile(r"^```.*?^```$|\$\$.*?\$\$|<!--.*?-->", re.MULTILINE | re.DOTALL)
+WORDS = "half an? |about an? |one |two |three |four |five |six |seven |eight |nine |ten "
+TIME = re.compile(
+    rf"(?<![\w.])(?:\d+(?:[.,]\d+)*\s?|{WORDS})(?:ms|milliseconds?|s|seconds?|min|minutes?|hours?)(?!\w)"
+)
+ALLOWED = (
+    "five minutes",  # what a newcomer has
+    "of one minute",  # a tour
+    "about a second at most",  # the size that a piece of work is cut to
+    "about seven minutes of one core",  # before an export is started
+)
+"""What is no measurement."""
+
+
+def _times(text):
+    """Return line and words of each duration in the prose of a page."""
+    text = CODE.sub(lambda block: "\n" * block[0].count("\n"), text)
+    for number, line in enumerate(text.splitlines(), 1):
+        for allowed in ALLOWED:
+            line = line.replace(allowed, "")
+        for found in TIME.finditer(line):
+            yield number, found[0]
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: page.name)
+def test_times_stand_on_the_pages_of_measurements(page):
+    found = [f"{page.name}:{n}: {words}" for n, words in _times(page.read_text("utf-8"))]
+    assert not found, "Link to docs/benchmarks.md or docs/archive.md: " + "; ".join(found)
+
+
+def test_a_time_in_prose_is_found():
+    text = "It takes 0.3 s.\n```\n20 ms\n```\nOr half a minute, or\n15 seconds."
+    assert list(_times(text)) == [(1, "0.3 s"), (5, "half a minute"), (6, "15 seconds")]
+    assert not list(_times("In five minutes, d = 10, s = 0.9, 20 samples and a second step."))
+
+
+def test_answers_of_the_summary_are_measured_below_it():
+    text = (DOCS / "benchmarks.md").read_text("utf-8")
+    summary, measured = text.split("\n## ", 1)
+    measured += (DOCS / "archive.md").read_text("utf-8")
+    answers = [row.split("|")[2] for row in summary.splitlines() if row.startswith("| ")][2:]
+    numbers = {n for answer in answers for n in re.findall(r"\d+(?:\.\d+)?", answer)}
+    assert len(numbers) > 10
+    assert [n for n in sorted(numbers) if not re.search(rf"(?<![\d.]){n}(?![\d])", measured)] == []
+
+
+def _anchors(page):
+    """Return the anchors of a page, as MyST and GitHub make them of its headings."""
+    text = CODE.sub("", page.read_text("utf-8"))
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", title.lower()) for title in titles)
+    named = re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
+    return {title.strip().replace(" ", "-") for title in plain} | set(named)
+
+
+def _links(page):
+    text = CODE.sub("", page.read_text("utf-8"))
+    inline = re.findall(r"\]\(([^)\s]+)\)", text)
+    return inline + re.findall(r"^\[[^\]]+\]: (\S+)$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for link in _links(page):
+        name, _, anchor = link.partition("#")
+        built = name.startswith(("examples/", "explorer/", "reference/")) and page.parent == DOCS
+        if "://" in name or built or link.startswith("#claim-"):
+            continue  # of other sites, or made when the site is built
+        target = page.parent / name if name else page
+        assert target.exists(), link
+        if anchor and target.suffix == ".md":
+            assert anchor in _anchors(target), link
+
+
+def test_the_readme_names_every_page_and_is_short():
+    text = README.read_text("utf-8")
+    named = {Path(link.partition("#")[0]).name for link in _links(README)}
+    pages = {page.name for page in DOCS.glob("*.md")} - {"changelog.md", "index.md", "more.md"}
+    assert pages <= named
+    labels = re.findall(r"^\[([^\]]+)\]: docs", text, re.MULTILINE)
+    assert [label for label in labels if text.lower().count(f"[{label.lower()}]") < 2] == []
+    assert len(text.splitlines()) <= 120
+
+
+def test_every_page_is_in_a_table_of_contents():
+    text = "".join(page.read_text("utf-8") for page in DOCS.glob("*.md"))
+    trees = re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL)
+    listed = {line.strip() for tree in trees for line in tree.splitlines()}
+    assert {page.stem for page in DOCS.glob("*.md")} - listed == {"index"}
