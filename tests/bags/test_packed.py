@@ -178,6 +178,19 @@ def test_of_several_arrays_one_is_named(tmp_path: Path) -> None:
         pack(tmp_path / "b.h5", tmp_path / "more")
 
 
+def test_a_damaged_part_is_of_the_file_not_of_the_folder(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="h5py, of the extra data, is not installed")
+    path, X = tmp_path / "a.h5", np.random.default_rng(0).standard_normal((50, 4))
+    with h5py.File(path, "w") as file:
+        file.create_dataset("x", data=X, chunks=(50, 4), fletcher32=True)
+    content = path.read_bytes()
+    at = content.index(X.tobytes())
+    path.write_bytes(content[:at] + b"\x00\x01\x02" + content[at + 3 :])
+    with pytest.raises(InvalidInput, match=r"FILE must be of an array that can be read.*a\.h5"):
+        pack([path], tmp_path / "packed")
+    assert not (tmp_path / "packed").exists()
+
+
 def test_an_interrupted_pack_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,19 @@ def test_a_member_that_is_no_help_has_no_weight() -> None:
         convex_weights(scores[:, 2:], equal(y), LOGISTIC)
 
 
+@pytest.mark.parametrize("scale", [1e3, 1e4])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_member_of_another_size_spoils_nothing(scale: float, seed: int) -> None:
+    """A search from equal weights stops where it began in most of such draws."""
+    rng, square = np.random.default_rng(seed), get_loss("square")
+    y = rng.standard_normal(100)
+    members = [y + spread * rng.standard_normal(100) for spread in (1, 2, 1)]
+    scores = np.stack([*members, scale * rng.standard_normal(100)], axis=1)
+    weights = convex_weights(scores, Samples(y, np.ones(100), np.ones(100)), square)
+    best = min(square.value(y, one).mean() for one in scores.T)
+    assert square.value(y, scores @ weights).mean() <= best * (1 + 1e-9)  # rounding
+
+
 def test_the_score_is_made_of_its_members(draw: Draw) -> None:
     bags, y = draw(120, sizes=(2, 9))
     model = BagClassifier().fit(bags, y)

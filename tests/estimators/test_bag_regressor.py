@@ -75,6 +75,15 @@ def test_units_do_not_matter(model: BaseEstimator) -> None:
     np.testing.assert_allclose(1e80 * scores, (expected - 7) / 3, atol=1e-4 * expected.std())
 
 
+def test_float32_tokens_do_not_round_predictions_far_from_zero() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4, 5)).astype(np.float32)
+    y = X.mean(axis=1)[:, 0].astype(float)
+    near, far = (BagRegressor().fit(X, y + shift).predict(X) - shift for shift in (0.0, 1e8))
+    # Sums of 1e8 in float64 lose 1e-8; the searches end at relative gradients of 1e-5.
+    np.testing.assert_allclose(far, near, atol=1e-3)
+
+
 def test_noise_gives_the_mean() -> None:
     on = 0
     for seed in range(40):

@@ -83,13 +83,12 @@ def _opened(path: Path, dataset: str) -> Iterator[Any]:
     """Return the array of a file, which is read where it is sliced."""
     with contextlib.ExitStack() as stack:
         try:
-            array = _array(path, dataset, stack)
-        except _UNREADABLE as error:
-            if isinstance(error, InvalidInput):
-                raise
+            yield _array(path, dataset, stack)
+        except InvalidInput:
+            raise
+        except _UNREADABLE as error:  # also of a damaged part, which is met where it is read
             reason = " ".join(str(error).split())
             raise InvalidInput("FILE", "of an array that can be read", str(path), reason) from None
-        yield array
 
 
 def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:

@@ -31,8 +31,9 @@ from sparsetoken.validation import InvalidInput, integer
 VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
 NORMAL = " of normal scores"
 ATTENTION = ("attention", "attention" + NORMAL)
-ON_SCORES = [name + NORMAL for name in ("mean", "maxima", "attention")]
-BUILT_IN = [name + form for form in ("", NORMAL) for name in ("mean", "maxima", "attention")]
+ON_TOKENS = ("mean", "maxima", "attention")
+ON_SCORES = tuple(name + NORMAL for name in ON_TOKENS)
+BUILT_IN = ON_TOKENS + ON_SCORES
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
