@@ -205,6 +205,6 @@ def _lines(values: dict[str, Any]) -> list[str]:
     lines += values.get("summary", "").splitlines()
     for one in values["top_tokens"]:
         pairs = zip(one["tokens"], one["weights"], strict=True)
-        tokens = ", ".join(f"{token} ({weight:.2g})" for token, weight in pairs)
+        tokens = ", ".join(f"{token} (attention {weight:.2g})" for token, weight in pairs)
         lines.append(f"bag {one['bag']} (label {one['label']}): top tokens {tokens}")
     return [*lines, f"Saved: {values['saved']}"] if values["saved"] else lines
