@@ -15,9 +15,8 @@ DOCS = Path(__file__).parents[2] / "docs" / "extending.md"
 @pytest.fixture
 def folder(tmp_path):
     """Its two files as they stand in the documentation."""
-    code, page = re.findall(
-        r"^```{code-block} \w+\n(.*?)^```", DOCS.read_text("utf-8"), re.M | re.S
-    )
+    section = DOCS.read_text("utf-8").partition("## An experiment\n")[2]
+    code, page = re.findall(r"^```{code-block} \w+\n(.*?)^```", section, re.M | re.S)
     (tmp_path / "lengths.py").write_text(code, "utf-8")
     (tmp_path / "lengths.md").write_text(page, "utf-8")
     return tmp_path
