@@ -87,6 +87,7 @@ STATIC_EXPLORER := $(SITE)/explorer/index.html
 docs: $(READY) ## build the documentation site (results/site); warnings are errors
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	@$(MAKE) --no-print-directory -j2 pages $(STATIC_EXPLORER)
+	@$(BIN)/python docs/check_site.py $(SITE)
 	@echo "Open $(SITE)/index.html"
 
 .PHONY: pages

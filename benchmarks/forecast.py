@@ -29,8 +29,7 @@ from forecast_tables import tables
 from sparsetoken import BagClassifier, PooledLinearClassifier
 from sparsetoken.estimators import QueryWarning
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
-from sparsetoken.forecasting.inputs import read_labelled
-from sparsetoken.forecasting.law import bag_law
+from sparsetoken.forecasting.inputs import bag_law, read_labelled
 from sparsetoken.forecasting.posterior import fit_posterior
 
 PILOTS = 5

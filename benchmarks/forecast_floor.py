@@ -28,9 +28,8 @@ from sparsetoken.estimators import QueryWarning
 from sparsetoken.forecasting import posterior
 from sparsetoken.forecasting.crossvalidation import FITTED, MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.curves import Settings, errors_at, pooled_shift
-from sparsetoken.forecasting.excess import Excess, excess_of
-from sparsetoken.forecasting.inputs import read_labelled
-from sparsetoken.forecasting.law import BagLaw, bag_law
+from sparsetoken.forecasting.inputs import BagLaw, bag_law, read_labelled
+from sparsetoken.forecasting.measures import Excess, excess_of
 from sparsetoken.forecasting.posterior import settings_and_prior
 
 LAW = BagLaw(length=10, averaging=10.0, between=0.1, positive_rate=0.5)

@@ -31,7 +31,7 @@ from sparsetoken import (
     simulate,
 )
 from sparsetoken.theory import predict_readouts
-from sparsetoken.theory.covariance.draws import (
+from sparsetoken.theory.alignment.draws import (
     drawn_queries,
     effective_directions,
 )

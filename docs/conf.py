@@ -4,6 +4,7 @@ import importlib
 import os
 import re
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -12,6 +13,11 @@ sys.path.insert(0, str(HERE.parent / "src"))
 sys.path.insert(0, str(HERE))
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(HERE.parent / ".cache" / "jax"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+from docutils.nodes import image  # noqa: E402
+from source_links import PUBLIC, reference_of, source_of  # noqa: E402
+from sphinx.util.nodes import make_refnode  # noqa: E402
+from sphinx_gallery.directives import imgsgnode  # noqa: E402
 
 import sparsetoken  # noqa: E402
 
@@ -24,8 +30,8 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.linkcode",
     "sphinx.ext.mathjax",
-    "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
     "source_links",
 ]
@@ -59,6 +65,8 @@ templates_path = ["_templates"]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+linkcode_resolve = source_of
+default_role = "py:obj"  # a name in a docstring leads to its page
 
 
 def _house_style(gallery_conf, fname) -> None:
@@ -79,53 +87,59 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
     "abort_on_example_error": True,
     "matplotlib_animations": False,
     "capture_repr": (),  # what is shown is printed or drawn
 }
+ALT_TEXTS = tomllib.loads((HERE / "gallery" / "alt_texts.toml").read_text(encoding="utf-8"))
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 MODULES = {
-    "sparsetoken": "The names at the top.",
-    "sparsetoken.theory": "Predictions and what they are made of.",
-    "sparsetoken.theory.oracle": "What the best learner could do.",
-    "sparsetoken.theory.tuning": "The best split of the labels and the best temperature.",
+    "sparsetoken": "The main names.",
+    "sparsetoken.theory": "Predictions in the limit of high dimension.",
+    "sparsetoken.theory.oracle": "Bayes-optimal errors, and the best weights of each model.",
+    "sparsetoken.theory.tuning": "The best split, temperature, training and descent.",
     "sparsetoken.simulation": "Experiments at finite dimension.",
-    "sparsetoken.models": "The classifiers as values.",
-    "sparsetoken.stages": "How weights are found.",
-    "sparsetoken.networks": "Networks of any form, whose weights descend together.",
-    "sparsetoken.problem": "The task and the law of its tokens.",
+    "sparsetoken.models": "Classifiers, and how to add one.",
+    "sparsetoken.networks": "Networks for descent on all weights.",
+    "sparsetoken.problem": "The task.",
     "sparsetoken.presets": "The settings of the paper's figures.",
-    "sparsetoken.losses": "Losses, built in and of your own.",
-    "sparsetoken.results": "What comes back.",
-    "sparsetoken.bags": "Bags in every form people have them.",
-    "sparsetoken.estimators": "Classifiers for scikit-learn.",
-    "sparsetoken.forecasting": "From a pilot to learning curves and advice.",
-    "sparsetoken.displays": "Pictures.",
+    "sparsetoken.losses": "Built-in losses, and losses of your own.",
+    "sparsetoken.results": "Results: named arrays with a status.",
+    "sparsetoken.bags": "Bags: conversion, reading and writing.",
+    "sparsetoken.estimators": "Classifiers, regressors and transformers for scikit-learn.",
+    "sparsetoken.forecasting": "Forecasts of learning curves from a pilot.",
+    "sparsetoken.displays": "Plots of fitted classifiers.",
     "sparsetoken.sweep": "Grids of predictions and simulations.",
-    "sparsetoken.validation": "Errors.",
-    "sparsetoken.explorer": "The interactive page.",
+    "sparsetoken.validation": "Errors that are raised, and checks of values.",
+    "sparsetoken.explorer": "Settings of the interactive page.",
 }
 
 
 def _write_reference() -> None:
     """Write a page for each public module, with a table of its public names."""
-    folder, seen = HERE / "reference", set()
+    folder, entries = HERE / "reference", {}
     folder.mkdir(exist_ok=True)
-    lines = ["# Reference", "", "```{toctree}", ":maxdepth: 1", ""]
+    rows = []
     for name, summary in MODULES.items():
         module = importlib.import_module(name)
         members = [m for m in sorted(module.__all__) if _is_documented(module, m)]
-        members = [m for m in members if getattr(module, m) not in seen]
-        seen |= {getattr(module, m) for m in members}
+        for member in members:
+            entry = entries.setdefault(getattr(module, member), f"{name}.{member}")
+            PUBLIC[f"{name}.{member}"] = entry
+        own = [member for member in members if PUBLIC[f"{name}.{member}"] == f"{name}.{member}"]
         text = f"{name}\n{'=' * len(name)}\n\n{summary}\n\n.. currentmodule:: {name}\n\n"
         text += ".. autosummary::\n   :toctree: generated\n\n" + "".join(
-            f"   {member}\n" for member in members
+            f"   {member}\n" for member in own
         )
         _keep(folder / f"{name}.rst", text)
-        lines.append(name)
+        rows.append(f"| [{name}]({name}.rst) | {summary} |")
     _write_claims(folder)
-    _keep(folder / "index.md", "\n".join([*lines, "```", ""]))
+    head = ["# Reference", "", "| module | contents |", "| --- | --- |"]
+    tree = ["", "```{toctree}", ":hidden:", "", *MODULES, "```", ""]
+    _keep(folder / "index.md", "\n".join([*head, *rows, *tree]))
 
 
 def _write_claims(folder: Path) -> None:
@@ -152,7 +166,8 @@ def _write_claims(folder: Path) -> None:
 def _is_documented(module: object, name: str) -> bool:
     """Whether a name is a class or a function that says what it does: no module, no constant."""
     member = getattr(module, name)
-    return callable(member) and bool(member.__doc__)
+    own = getattr(member, "__module__", "").startswith("sparsetoken")  # and no alias, as of Any
+    return own and callable(member) and bool(member.__doc__)
 
 
 def _keep(path: Path, text: str) -> None:
@@ -180,13 +195,33 @@ def _add_returns(app, what, name, obj, options, lines) -> None:
         return
     if "Yields" in lines:
         return
-    places = [lines.index(title) for title in ("Raises", "Examples") if title in lines]
+    titles = ("Raises", "See Also", "Examples")
+    places = [lines.index(title) for title in titles if title in lines]
     at = min(places, default=len(lines))
     text = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind))
     lines[at:at] = ["", "Returns", "-------", text, ""]
 
 
+def _find_name(app, env, node, contnode):
+    """Return a link for a public name in a docstring that stands in another module."""
+    entry = reference_of(node.get("reftarget", "")) if node.get("reftype") == "obj" else None
+    if entry is None or entry not in env.get_domain("py").objects:
+        return None
+    page = env.get_domain("py").objects[entry].docname
+    return make_refnode(app.builder, node["refdoc"], page, entry, contnode)
+
+
+def _describe_pictures(app, doctree) -> None:
+    """Give the pictures of the examples their texts, also where they are thumbnails."""
+    for node in doctree.findall(lambda node: isinstance(node, (image, imgsgnode))):
+        found = re.search(r"sphx_glr_(plot_\d+)_", node["uri"])
+        if found:
+            node["alt"] = ALT_TEXTS[found[1]]
+
+
 def setup(app) -> None:
-    """Prepare docstrings before numpydoc reads them."""
+    """Prepare docstrings before numpydoc reads them, and what is read before it is written."""
+    app.connect("doctree-read", _describe_pictures)
+    app.connect("missing-reference", _find_name)
     app.connect("autodoc-process-docstring", _add_returns, priority=300)
     app.connect("autodoc-process-docstring", _escape, priority=400)

@@ -24,10 +24,9 @@ from typing import Any
 from PIL import Image
 
 from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.core.claims import EVIDENCE
+from sparsetoken.experiments.core.claims import EVIDENCE, source_of
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
-from sparsetoken.experiments.core.sources import source_of
-from sparsetoken.report.text import number
+from sparsetoken.report.words import number
 
 HERE = Path(__file__).parent
 NUMBERS, PAGE = HERE / "published.json", HERE / "paper_profile.md"
@@ -110,7 +109,7 @@ def _signed(value: float, digits: int = 2) -> str:
 
 
 def leave_one_out(numbers: Numbers) -> str:
-    """Return what the page on leaving one out says of the report."""
+    """Return what the archive says of leave-one-out scores."""
     some = numbers["quick"]["leave_one_out"]
     lines = []
     for loss, name in (("logistic", "logistic loss"), ("squared_hinge", "squared hinge")):
@@ -118,9 +117,9 @@ def leave_one_out(numbers: Numbers) -> str:
         (first, last), (before, after) = found["dimensions"], found["errors"]
         power, error = found["power"]
         lines += [
-            f"  - {name}: from {before:.3f} at d = {first} to {after:.4f} at d = {last}, as d to "
+            f"- {name}: from {before:.3f} at d = {first} to {after:.4f} at d = {last}, as d to "
             f"the power {_signed(power)} ± {error:.2f};",
-            f"    leaving out itself still changes scores by {found['change']:.2f}",
+            f"  leaving out itself still changes scores by {found['change']:.2f}",
         ]
     return "\n".join(lines) + "\n"
 
@@ -195,6 +194,13 @@ def _seconds(value: float | None) -> str:
     return f"{1000 * value:.2g} ms" if value < 0.05 else f"{value:.3g} s"
 
 
+def _caption(text: str, figure: str) -> str:
+    """Return the caption of a figure in the page of an experiment, up to what the run adds."""
+    caption = text.partition(f"## Figure: {figure}\n")[2].partition("\n## ")[0]
+    plain = " ".join(re.sub(r"[\[\]`$]", "", re.split(r"{[{%]", caption)[0]).split())
+    return plain if plain.endswith(".") else re.sub(r",?[^,.]*$", ".", plain, count=1)
+
+
 def _runs(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return commit, date and machine of the rows."""
     found: dict[str, list[str]] = {}
@@ -249,7 +255,8 @@ def page(numbers: Numbers) -> str:
         if known:
             figures.append(f"## {experiment.title}\n")
             figures += [
-                f"![{experiment.title}](images/paper/{name}.png)\n" for name in experiment.figures
+                f"![{_caption(experiment.text, name)}](images/paper/{name}.png)\n"
+                for name in experiment.figures
             ]
     return "\n".join(
         [

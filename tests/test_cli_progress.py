@@ -2,7 +2,7 @@
 
 import functools
 
-from sparsetoken.cli.progress import ProgressLines
+from sparsetoken.cli.output import ProgressLines
 from sparsetoken.progress import Progress, progress_of, showing
 
 

@@ -1,9 +1,12 @@
-"""The examples in docstrings do what they say."""
+"""Public names have examples that do what they say, and name their neighbours."""
 
+import ast
 import doctest
 import importlib
 import inspect
 import pkgutil
+import re
+import typing
 import warnings
 from pathlib import Path
 
@@ -30,48 +33,46 @@ def test_examples_in_docstrings_print_what_they_show(name, few_fits):
     assert found.failed == 0
 
 
-PUBLIC = (
-    "sparsetoken",
-    "sparsetoken.theory",
-    "sparsetoken.theory.oracle",
-    "sparsetoken.theory.tuning",
-    "sparsetoken.simulation",
-    "sparsetoken.problem",
-    "sparsetoken.bags",
-    "sparsetoken.estimators",
-    "sparsetoken.forecasting",
-    "sparsetoken.displays",
-    "sparsetoken.sweep",
-)
-WITHOUT = {
-    "best_descent",  # minutes
-    "best_training",
-    "BestDescent",  # what a function returns that is slow, or that shows it
-    "BestTraining",
-    "CriticalCosine",
-    "Diagnosis",
-    "Forecast",
-    "MessagePassing",
-    "ScoreLaw",
-    "TokenCheck",
-    "VectorizedLinearClassifier",  # used as the other estimators are
-    "AttentionRegressor",
-    "MaxPooledRegressor",
-    "PooledLinearRegressor",
-    "AttentionDisplay",  # pictures: the gallery shows them
-    "BagLearningCurveDisplay",
-    "ScoreDisplay",
-}
+CONF = Path(__file__).parents[1] / "docs" / "conf.py"
+SEE_ALSO = re.compile(r"^See Also\n-+\n(.*?)(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
-def test_public_functions_and_classes_have_examples():
-    """But for those of `WITHOUT`, whose reasons stand there, and what is raised or warned of."""
-    found = {
-        name
-        for module in map(importlib.import_module, PUBLIC)
-        for name in module.__all__
-        if inspect.isfunction(one := getattr(module, name))
-        or (inspect.isclass(one) and not issubclass(one, Exception))
-        if ">>> " not in (inspect.getdoc(one) or "")
-    }
-    assert found == WITHOUT
+def reference():
+    """Return the classes and functions of the reference, by the page and their name."""
+    assigned = re.search(r"^MODULES = (.*?^})", CONF.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    found = {}
+    for page in ast.literal_eval(assigned[1]):
+        module = importlib.import_module(page)
+        for name in module.__all__:
+            one = getattr(module, name)
+            kind = (inspect.isclass(one) or inspect.isfunction(one)) and one is not typing.Any
+            if kind and one not in found.values():
+                found[page, name] = one
+    return found
+
+
+@pytest.fixture(scope="module")
+def public():
+    if not CONF.exists():
+        pytest.skip("installed without the documentation")
+    return reference()
+
+
+def test_public_names_have_examples(public):
+    lacking = [name for name, one in public.items() if ">>> " not in (one.__doc__ or "")]
+    assert lacking == []
+
+
+def test_public_names_name_their_neighbours_in_the_reference(public):
+    lacking, unknown = [], []
+    for (page, name), one in public.items():
+        section = SEE_ALSO.search(inspect.cleandoc(one.__doc__ or ""))
+        if section is None:
+            lacking.append((page, name))
+            continue
+        for line in section[1].splitlines():
+            other = line.split(" : ")[0]
+            if (page, other) not in public and tuple(other.rsplit(".", 1)) not in public:
+                unknown.append((page, name, line))
+    assert lacking == []
+    assert unknown == []

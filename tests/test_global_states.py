@@ -56,8 +56,11 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_the_same_result_in_any_state(name):
     plain = CALLS[name]()
-    with np.errstate(all="raise"), jax.numpy_dtype_promotion("strict"):
-        assert CALLS[name]() == plain
-    with warnings.catch_warnings(), jax.enable_x64(True):
+    with (
+        np.errstate(all="raise"),
+        jax.numpy_dtype_promotion("strict"),
+        jax.enable_x64(True),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("error")
         assert CALLS[name]() == plain

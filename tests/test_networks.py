@@ -99,20 +99,6 @@ def test_scores_are_affine_in_the_readouts_and_attention_is_free_of_them(network
         np.testing.assert_array_equal(weights, network.attention(jnp.asarray(other), c))
 
 
-NORMALISED = ((st.networks.Gated(hidden=3), 1), (st.networks.SelfAttention(rank=2), 1),
-              (st.networks.Softmax(), 1), (st.networks.Softmax(heads=3), 3),
-              (st.networks.Pooled(), 1))  # fmt: skip
-
-
-@pytest.mark.parametrize(("network", "total"), NORMALISED, ids=str)
-def test_attention_sums_to_the_number_of_heads(network, total):
-    H, c = _random(network, 1)
-    weights = np.asarray(network.attention(jnp.asarray(H), jnp.asarray(c)))
-    assert weights.shape == (L,)
-    assert (weights > 0).all()
-    assert weights.sum() == pytest.approx(total, rel=1e-5)  # float32
-
-
 def test_names_of_classes():
     assert st.networks.Softmax().column_names(3) == ("q", "w0", "w1", "w2")
     two = st.networks.Softmax(heads=2)

@@ -1,6 +1,7 @@
 """Measurements stand on the pages of measurements; links and lists of pages are complete."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
-OF_MEASUREMENTS = {"archive", "benchmarks", "changelog", "paper_profile", "reliability"}
+OF_MEASUREMENTS = {"archive", "benchmarks", "changelog", "paper_profile"}
 PROSE = [page for page in PAGES if page.stem not in OF_MEASUREMENTS]
 CODE = re.compile(r"^```.*?^```$|\$\$.*?\$\$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 WORDS = "half an? |about an? |one |two |three |four |five |six |seven |eight |nine |ten "
@@ -76,7 +77,7 @@ def _links(page):
 def test_links_lead_somewhere(page):
     for link in _links(page):
         name, _, anchor = link.partition("#")
-        built = name.startswith(("examples/", "explorer/", "reference/")) and page.parent == DOCS
+        built = name.startswith("explorer/") and page.parent == DOCS
         if "://" in name or built or link.startswith("#claim-"):
             continue  # of other sites, or made when the site is built
         target = page.parent / name if name else page
@@ -100,3 +101,10 @@ def test_every_page_is_in_a_table_of_contents():
     trees = re.findall(r"```\{toctree\}\n(.*?)```", text, re.DOTALL)
     listed = {line.strip() for tree in trees for line in tree.splitlines()}
     assert {page.stem for page in DOCS.glob("*.md")} - listed == {"index"}
+
+
+def test_every_picture_of_the_gallery_has_a_text():
+    texts = tomllib.loads((DOCS / "gallery" / "alt_texts.toml").read_text("utf-8"))
+    scripts = {"_".join(path.stem.split("_")[:2]) for path in DOCS.glob("gallery/plot_*.py")}
+    assert set(texts) == scripts
+    assert min(map(len, texts.values())) > 60

@@ -2,8 +2,6 @@
 
 import inspect
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -110,12 +108,6 @@ def test_words_are_those_of_what_they_stand_for():
         assert get_loss(word).name == word == Readout(word).loss.name
     with pytest.raises(InvalidInput, match=r"logistic.*square.*A custom loss"):
         Readout("absolute")
-
-
-def test_models_load_without_jax_and_scipy():
-    code = "import sys, sparsetoken.models; print({'jax', 'scipy'} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "set()"
 
 
 def test_the_page_has_a_control_for_each_slider_it_shows():

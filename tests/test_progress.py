@@ -1,7 +1,6 @@
 """How long calls show how far they are."""
 
 import io
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken import progress as module
-from sparsetoken.progress import SILENT, progress_of, showing
+from sparsetoken.progress import progress_of, showing
 from sparsetoken.simulation.trial import TrialPlan
 
 PROBLEM = st.SparseTokenProblem(4, 1, 3.0)
@@ -62,11 +61,6 @@ def test_a_prediction_counts_its_points(bars):
     assert counts(bars) == [("points", 6, 6)]
 
 
-def test_a_capacity_counts_its_points(bars):
-    st.capacity(st.SparseTokenProblem(4, 1, [1.0, 2.0]), st.Pooled())
-    assert counts(bars) == [("capacities", 2, 2)]
-
-
 def test_a_simulation_counts_the_trials_of_all_points(bars):
     st.simulate(PROBLEM, st.Pooled(), st.Readout(alpha1=[0.5, 1.0]), **SMALL)
     st.simulation.align(PROBLEM, st.TwoSteps(alpha0=[1.0, 2.0, 3.0]), **SMALL)
@@ -83,23 +77,9 @@ def test_trials_in_an_executor_are_counted_as_they_end(bars):
     assert counts(bars) == [("trials", 3, 3), ("replicas", 3, 3)]
 
 
-def test_trials_are_told_beside_the_bar(bars):
-    seen = []
-    st.simulate(PROBLEM, st.Pooled(), on_trial=lambda *trial: seen.append(trial), **SMALL)
-    assert len(seen) == bars[0].done == 3
-
-
 def test_a_descent_counts_the_replicas_of_all_points(bars):
     st.descend(PROBLEM, descent(alpha=[1.0, 2.0]), replicas=3)
     assert counts(bars) == [("replicas", 6, 6)]
-
-
-def test_replicas_that_are_added_are_counted(bars):
-    model = descent(alpha=1.0, start_q=0.0, start_w=0.2)  # the first replicas are not enough
-    found = st.descend(PROBLEM, model, tolerance=5e-5)
-    (bar,) = bars
-    assert bar.first == 8
-    assert bar.done == bar.total == found.replicas > bar.first
 
 
 def test_what_a_call_does_inside_shows_nothing_of_its_own(bars):
@@ -122,20 +102,6 @@ def test_who_asks_for_none_gets_none(bars):
     assert bars == []
 
 
-def test_threads_show_nothing(bars):
-    found = []
-
-    def work():
-        with showing(lambda what, total: bars.append(Bar(what, total)) or bars[-1]):
-            found.append(st.predict(PROBLEM, st.Pooled()))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert len(found) == 1
-    assert bars == []
-
-
 def test_a_bar_is_closed_by_an_error(bars, monkeypatch):
     def fail(plan, trial):
         raise RuntimeError("no trial")
@@ -148,15 +114,6 @@ def test_a_bar_is_closed_by_an_error(bars, monkeypatch):
     monkeypatch.undo()
     st.simulate(PROBLEM, st.Pooled(), **SMALL)  # the next call is shown again
     assert len(bars) == 2
-
-
-def test_a_count_without_a_bar():
-    with progress_of("points", 2) as done:
-        done()
-        done.expect(3)
-        done(4)
-        assert done.done == 5
-    SILENT()
 
 
 def test_nothing_is_printed_when_no_one_watches(capfd, monkeypatch):

@@ -21,6 +21,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("code", EXAMPLES)
+@pytest.mark.usefixtures("few_fits")  # forecasts print what they recommend, no more
 def test_a_python_example_prints_its_comments(code, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)  # some write files
     expected = re.findall(r"\)  # (\S+)$", code, re.MULTILINE)

@@ -3,8 +3,8 @@ Dynamics: training everything at once, and when to stop
 =======================================================
 
 Gradient descent on query, readout and bias together, all steps on the same
-data. Dynamical mean-field theory follows it step by step, although every step
-depends on the data in the same way as all steps before.
+data. Dynamical mean-field theory follows it step by step, with the dependence
+of each step on the data of all steps before.
 """
 
 import matplotlib.pyplot as plt

@@ -29,7 +29,7 @@ oracle = st.oracle.bayes_error(problem).test_error
 
 # %%
 # With few labels nearly all of the error is that of the method; with many, most
-# of it cannot be helped.
+# of it is unavoidable.
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot(alpha, trained.test_error, label="attention, half of the labels each")

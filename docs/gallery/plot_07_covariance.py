@@ -52,7 +52,7 @@ errors = {
 
 # %%
 # High-variance directions bias the query; whiten first.
-# A bag effect goes straight into the mean; the softmax does not see it.
+# A bag effect adds to the mean token; the softmax is invariant to it.
 
 fig, ax = plt.subplots(layout="constrained")
 place = np.arange(len(kinds))

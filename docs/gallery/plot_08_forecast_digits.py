@@ -35,15 +35,15 @@ def draw(n):
 bags, labels = draw(120)
 
 # %%
-# The forecast names the errors to expect, with intervals that hold nine of ten
-# futures, and what to take.
+# The forecast gives the errors to expect, with 90% intervals, and recommends a
+# model.
 
 sizes = [120, 240, 480]
 found = st.forecast(bags, labels, sizes=sizes)
 print(found)
 
 # %%
-# Did it come true? Here more bags can be drawn. Crosses are the errors on 2000
+# Is it right? Here more bags can be drawn. Crosses are the errors on 2000
 # new bags of classifiers fitted to a new training set of each size, and squares
 # what cross-validation measured on the pilot.
 

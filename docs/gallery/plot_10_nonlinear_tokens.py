@@ -16,7 +16,8 @@ from sparsetoken.estimators import TokenTransformer
 
 # %%
 # In positive bags one token is three times as large as the others. Its mean is
-# zero, as that of all tokens: a linear score cannot tell them apart.
+# zero, as that of all tokens: a linear score cannot tell them apart. The column
+# maxima of :class:`sparsetoken.BagClassifier` see a part of the difference.
 
 rng = np.random.default_rng(0)
 labels = np.arange(500) % 2

@@ -61,6 +61,11 @@ class ConceptProblem:
     of kind k holds signal p in ``patterns[k][p]`` tokens, no token holds two, and their places are
     uniform. Kinds of one label are one class.
 
+    See Also
+    --------
+    SparseTokenProblem : The task with one signal.
+    Descent : Descent on all weights of any network.
+
     Examples
     --------
     Two signals that must meet: the bag is positive if it holds both.
@@ -161,14 +166,8 @@ class ConceptProblem:
         if signals.ndim != 2 or len(signals) != P or signals.shape[1] < P:
             legal = f"of shape ({P}, d) with d >= {P}, one row for each of the strengths"
             raise InvalidInput("signals", legal, f"shape {signals.shape}")
-        L, counts = self.length, np.array(self.patterns)
-        kinds = rng.choice(len(counts), size=n, p=np.array(self.rates) / sum(self.rates))
-        holders = np.full((len(counts), L), -1)  # the signal of each token, before they are mixed
-        for row, own in zip(holders, counts, strict=True):
-            row[: own.sum()] = np.repeat(np.arange(len(own)), own)
-        order = np.argsort(rng.random((n, L)), axis=1)
-        held = np.take_along_axis(holders[kinds], order, axis=1)
-        tokens = rng.standard_normal((n, L, signals.shape[1]), dtype=dtype)
+        kinds, held = law_of(self).sample_places(n, rng)
+        tokens = rng.standard_normal((*held.shape, signals.shape[1]), dtype=dtype)
         added = np.array(self.strengths)[:, None] * signals
         there = held >= 0
         tokens[there] += added[held[there]].astype(dtype)
@@ -178,17 +177,8 @@ class ConceptProblem:
 class TaskLaw(NamedTuple):
     """A task, by the quantities that determine the course of descent.
 
-    Attributes
-    ----------
-    length : int
-    strengths : tuple of P floats
-    patterns : tuple of tuples
-        How many tokens hold each signal, for each kind of bag.
-    rates : tuple of floats
-        Of the kinds.
-    labels : tuple of int
-        Class of each kind.
-    tokens : TokenLaw
+    `patterns` says how many tokens hold each signal, for each kind of bag; rates and labels are
+    those of the kinds.
     """
 
     length: int
@@ -209,18 +199,23 @@ class TaskLaw(NamedTuple):
         """The target of the loss for each kind: -1 or 1, else the class."""
         return tuple(2 * y - 1 for y in self.labels) if self.outputs == 1 else self.labels
 
+    def sample_places(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, "n L"]]:
+        """Draw the kinds of n bags, and the signal that each token holds; -1 stands for none."""
+        kinds = rng.choice(len(self.rates), size=n, p=np.array(self.rates) / sum(self.rates))
+        holders = np.full((len(self.rates), self.length), -1)
+        for row, counts in zip(holders, self.patterns, strict=True):
+            row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
+        order = np.argsort(rng.random((n, self.length)), axis=1)
+        return kinds, np.take_along_axis(holders[kinds], order, axis=1)
+
 
 Task = SparseTokenProblem | ConceptProblem
 
 
 def law_of(task: Any) -> TaskLaw:
-    """Return the law of a task whose fields are numbers.
-
-    Raises
-    ------
-    InvalidInput
-        If it is no task.
-    """
+    """Return the law of a task whose fields are numbers."""
     if isinstance(task, ConceptProblem):
         return TaskLaw(
             task.length, task.strengths, task.patterns, task.rates, task.labels, Isotropic()

@@ -12,16 +12,9 @@ from sparsetoken.concepts import ConceptProblem, Task, TaskLaw, law_of
 from sparsetoken.models import Attention, Elementwise, Model, entry_of
 from sparsetoken.networks import Architecture, Softmax, network_of, require_hashable
 from sparsetoken.networks import Elementwise as ElementwiseNetwork
-from sparsetoken.parameters import LOADS, SIZES, Linear, Log, Range, parameter, value
+from sparsetoken.parameters import SIZES, Linear, parameter, same_as, value
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import (
-    MOST_BATCHES,
-    MOST_STEPS,
-    SMOOTH_LOSSES,
-    JointDescent,
-    Schedule,
-    smooth_loss,
-)
+from sparsetoken.stages import SMOOTH_LOSSES, JointDescent, Schedule, smooth_loss
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, real, reals
 
 if TYPE_CHECKING:
@@ -75,6 +68,12 @@ class Descent:
     Settings of columns are one number for all, one for each, or a mapping from the names of
     columns, or from their names without digits, to numbers: ``{"q": 4.0, "w": 1.0}``.
 
+    See Also
+    --------
+    JointDescent : Descent on query, readout and bias.
+    sparsetoken.networks.Network : A network from a function.
+    descend : The course of gradient descent in the limit of high dimension.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -89,21 +88,8 @@ class Descent:
         find=network_of,
         kind="Softmax, Gated, SelfAttention, Elementwise, Pooled, DeepSets or Network",
     )
-    alpha: Reals = parameter(
-        "labels, as samples per dimension",
-        r"\alpha = n/d",
-        default=2.0,
-        range=LOADS,
-        slider=Log(0.25, 10),
-    )
-    steps: int = parameter(
-        "steps of gradient descent",
-        "T",
-        default=12,
-        whole=True,
-        range=Range(1, most=MOST_STEPS),
-        slider=Linear(1, 30),
-    )
+    alpha: Reals = same_as(JointDescent, "alpha")
+    steps: int = same_as(JointDescent, "steps")
     rates: Any = parameter(
         "step sizes of the columns of U. A schedule is an array of shape (steps, columns) or "
         "(steps, 1), or in a mapping one number for each step",
@@ -141,22 +127,14 @@ class Descent:
         find=_numbers_or_none("start_c"),
         kind="sequence of floats, optional",
     )
-    momentum: Schedule = parameter(
-        "momentum of all weights", default=0.0, range=Range(least=0, below=1), per_step=True
-    )
+    momentum: Schedule = same_as(JointDescent, "momentum")
     decay: Any = parameter(
         "weight decay of the columns of U",
         default=0.0,
         find=_by_column("decay"),
         kind="float, array or mapping",
     )
-    batches: int = parameter(
-        "batches of equal size into which the data set is split once, used by the steps in turn; "
-        "1 is full-batch descent",
-        default=1,
-        whole=True,
-        range=Range(least=1, most=MOST_BATCHES),
-    )
+    batches: int = same_as(JointDescent, "batches")
     loss: Any = parameter(
         "loss whose gradient all steps follow: a name, a Loss of two classes, or a function "
         "written with jax.numpy. For two classes it takes the score, a number, and y in {-1, 1}; "

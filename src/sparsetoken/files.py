@@ -14,13 +14,7 @@ from sparsetoken.validation import InvalidInput
 def require_place(name: str, path: Path, *inputs: Path) -> None:
     """Raise `InvalidInput` unless a file can be written there and is not one of the inputs.
 
-    Parameters
-    ----------
-    name : str
-        The option that gives the path.
-    path : Path
-    *inputs : Path
-        Files that are read.
+    The name is that of the option that gives the path.
     """
     for other in inputs:
         if path.exists() and other.exists() and path.samefile(other):

@@ -41,6 +41,17 @@ class Model:
         The word that the command line, sweeps and JSON use.
     query : Query or QueryVector or TwoSteps or JointDescent or None
         The given query, or how it is found; None for a model without one.
+
+    See Also
+    --------
+    QueriedModel : A model with a query.
+    register : Adds a model.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> isinstance(st.Pooled(), st.models.Model), st.Pooled().name, st.Pooled().query
+    (True, 'pooled', None)
     """
 
     name: ClassVar[str]
@@ -58,6 +69,12 @@ class Model:
 class Pooled(Model):
     """The linear model <w, xbar> + b on the mean token.
 
+    See Also
+    --------
+    Attention : Softmax attention.
+    Vectorized : All tokens side by side.
+    PooledLinearClassifier : Mean pooling for bags of your own.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -73,6 +90,11 @@ class Pooled(Model):
 @value
 class Vectorized(Model):
     """The linear model <W, X>_F + b on all L d entries of the concatenated tokens.
+
+    See Also
+    --------
+    Pooled : Mean pooling.
+    VectorizedLinearClassifier : All tokens side by side, for bags of your own.
 
     Examples
     --------
@@ -102,7 +124,19 @@ def _query(given: Any) -> Query | QueryVector | TwoSteps | JointDescent:
 
 @value
 class QueriedModel(Model):
-    """A model with a query."""
+    """A model with a query.
+
+    See Also
+    --------
+    Model : A model without one.
+    sparsetoken.Attention : An example.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> [kind.name for kind in st.models.QueriedModel.__subclasses__()][:3]
+    ['attention', 'hard_attention', 'elementwise']
+    """
 
     query: Query | QueryVector | TwoSteps | JointDescent = parameter(
         "given query, or how it is found",
@@ -115,6 +149,13 @@ class QueriedModel(Model):
 @value
 class Attention(QueriedModel):
     """Softmax attention, <w, X^T softmax(beta X q)> + b.
+
+    See Also
+    --------
+    HardAttention : All weight on the largest score.
+    Elementwise : Attention without normalisation.
+    Pooled : Mean pooling.
+    AttentionClassifier : Attention for bags of your own.
 
     Examples
     --------
@@ -135,6 +176,11 @@ class HardAttention(QueriedModel):
 
     Only the cosine of its query matters.
 
+    See Also
+    --------
+    Attention : Softmax attention.
+    Elementwise : Attention without normalisation.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -153,6 +199,12 @@ class Elementwise(QueriedModel):
     """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
 
     The query is found by the two steps of softmax attention, or by descent on this model itself.
+
+    See Also
+    --------
+    Attention : Softmax attention.
+    HardAttention : All weight on the largest score.
+    sparsetoken.networks.Elementwise : The network that descent trains.
 
     Examples
     --------
@@ -192,6 +244,17 @@ class ModelEntry:
     version : int
         Increased when the same fields describe different features, so that stored rows of sweeps
         are not reused.
+
+    See Also
+    --------
+    register : Adds a model.
+    entry_of : The entry of a model.
+
+    Examples
+    --------
+    >>> from sparsetoken.models import MODELS
+    >>> MODELS["attention"].summary
+    'softmax attention'
     """
 
     kind: type[Model]
@@ -240,31 +303,33 @@ MODELS: dict[str, ModelEntry] = {
         _own(
             Attention,
             "softmax:softmax_law",
-            "softmax:SoftmaxSampler",
+            "queried:SoftmaxSampler",
             "softmax attention",
             "AttentionClassifier",
         ),
         _own(
             Pooled,
             "linear:pooled_law",
-            "pooled:PooledSampler",
+            "linear:PooledSampler",
             "the mean token",
             "PooledLinearClassifier",
         ),
         _own(
             Vectorized,
             "linear:vectorized_law",
-            "vectorized:VectorizedSampler",
+            "linear:VectorizedSampler",
             "all tokens concatenated",
             "VectorizedLinearClassifier",
         ),
         _own(
             Elementwise,
             "elementwise:elementwise_law",
-            "elementwise:ElementwiseSampler",
+            "queried:ElementwiseSampler",
             "attention without normalisation",
         ),
-        _own(HardAttention, "hard:hard_law", "hard:HardSampler", "attention to the largest score"),
+        _own(
+            HardAttention, "hard:hard_law", "queried:HardSampler", "attention to the largest score"
+        ),
     )
 }
 """By name. A new model is a class, a law, a sampler and a row here; see docs/extending.md."""
@@ -283,6 +348,25 @@ def register(entry: ModelEntry) -> None:
     ------
     InvalidInput
         If a model of the package has that name.
+
+    See Also
+    --------
+    ModelEntry : What it takes.
+    entry_of : The entry of a model.
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> import sparsetoken as st
+    >>> from sparsetoken.models import MODELS, Pooled, register
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Mean(Pooled):
+    ...     name = "mean"
+    >>> register(dataclasses.replace(MODELS["pooled"], kind=Mean))
+    >>> print(f"{st.predict(problem, Mean()).test_error:.3f}")
+    0.293
+    >>> del MODELS["mean"]  # registered for this example only
     """
     if entry.name in _BUILT_IN:
         raise InvalidInput("name of the model", "a word that no other model has", entry.name)
@@ -296,6 +380,11 @@ def entry_of(model: Model) -> ModelEntry:
     ------
     InvalidInput
         If it is no model, or its class is not registered.
+
+    See Also
+    --------
+    ModelEntry : What the library needs to know about a model.
+    make_model : A model from its name.
 
     Examples
     --------
@@ -333,6 +422,10 @@ def make_model(
     ------
     InvalidInput
         If the name is unknown, an option is a field of no model, or a value is illegal.
+
+    See Also
+    --------
+    entry_of : The entry of a model.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from sparsetoken.parameters import POSITIVE, Linear, Log, Range, parameter, value
 from sparsetoken.validation import InvalidInput, integer
@@ -39,6 +39,17 @@ class Architecture(abc.ABC):
     """The interface of a network that descent trains.
 
     ``outputs`` is 1 for two classes, whose score is then a number, and K for K > 2 classes.
+
+    See Also
+    --------
+    Network : A network from a function.
+    sparsetoken.Descent : Descent on all weights of any network.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> isinstance(st.networks.Gated(hidden=2), st.networks.Architecture)
+    True
     """
 
     @abc.abstractmethod
@@ -97,8 +108,10 @@ def _fading(length: float, count: int) -> tuple[float, ...]:
 class WeightedSum(Architecture):
     """A network whose scores are sum_l a_l <x_l, w_k> + b_k, with weights a of the tokens.
 
-    Its columns are those that the weights of the tokens depend on, then the readouts w.
+    Its columns are those that the weights of the tokens depend on, then the readouts.
     """
+
+    readout: ClassVar[str] = "w"
 
     def queries(self) -> tuple[str, ...]:
         """Return the names of the columns that the weights of the tokens depend on."""
@@ -113,7 +126,7 @@ class WeightedSum(Architecture):
         """Return the weights of the tokens, shape (L,)."""
 
     def column_names(self, outputs: int) -> tuple[str, ...]:
-        return (*self.queries(), *_of_classes("w", outputs))
+        return (*self.queries(), *_of_classes(self.readout, outputs))
 
     def weight_names(self, outputs: int) -> tuple[str, ...]:
         return _of_classes("b", outputs)
@@ -146,6 +159,12 @@ class Softmax(Architecture):
 
     Columns q and w; q1, q2, ..., w1, w2, ... of several heads; with K > 2 classes w0, w1, ... or
     w1_0, w1_1, ... for each head. Further weights: b, or b0, b1, ... of the classes.
+
+    See Also
+    --------
+    Gated : Gated attention.
+    SelfAttention : Low-rank self-attention.
+    sparsetoken.Attention : The model of the theory with four stages.
 
     Examples
     --------
@@ -193,6 +212,11 @@ class Gated(WeightedSum):
     The weights of the tokens are softmax_l(sum_j u_j tanh(H_vj) sigmoid(H_gj)). Columns v1, ...,
     g1, ..., then the readouts w; further weights b, then u1, ..., which start at 1, -1, 1, ...
 
+    See Also
+    --------
+    Softmax : Softmax attention with one or several queries.
+    SelfAttention : Low-rank self-attention.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -224,10 +248,15 @@ class Gated(WeightedSum):
 
 
 @value
-class SelfAttention(Architecture):
+class SelfAttention(WeightedSum):
     """One layer of low-rank self-attention, mean_l [softmax(H_Q H_K^T) H_V]_l + b.
 
     Columns Q1, ..., K1, ..., then the readout V, with K > 2 classes V0, V1, ...
+
+    See Also
+    --------
+    Softmax : Softmax attention with one or several queries.
+    Gated : Gated attention.
 
     Examples
     --------
@@ -237,19 +266,13 @@ class SelfAttention(Architecture):
     """
 
     rank: int = _units("rank of the matrix of queries and keys", 2)
+    readout: ClassVar[str] = "V"
 
-    def column_names(self, outputs: int) -> tuple[str, ...]:
-        pairs = (*_numbered("Q", self.rank), *_numbered("K", self.rank))
-        return (*pairs, *_of_classes("V", outputs))
+    def queries(self) -> tuple[str, ...]:
+        return (*_numbered("Q", self.rank), *_numbered("K", self.rank))
 
-    def weight_names(self, outputs: int) -> tuple[str, ...]:
-        return _of_classes("b", outputs)
-
-    def readouts(self, outputs: int) -> tuple[int, ...]:
-        return tuple(range(2 * self.rank, 2 * self.rank + outputs))
-
-    def lengths(self, outputs: int) -> tuple[float, ...]:
-        return (*_fading(0.6, self.rank) * 2, *(0.3,) * outputs)
+    def query_lengths(self) -> tuple[float, ...]:
+        return _fading(0.6, self.rank) * 2
 
     def attention(self, H: Any, c: Any) -> Any:
         """Return the weights of the tokens, averaged over the tokens that attend."""
@@ -259,15 +282,17 @@ class SelfAttention(Architecture):
         products = (H[:, None, :r] * H[None, :, r : 2 * r]).sum(axis=2)
         return jax.nn.softmax(products, axis=1).mean(axis=0)
 
-    def scores(self, H: Any, c: Any, outputs: int) -> Any:
-        return (self.attention(H, c)[:, None] * H[:, 2 * self.rank :]).sum(axis=0) + c
-
 
 @value
 class Elementwise(WeightedSum):
     """Attention without normalisation, mean_l phi(beta H_q)_l H_wl + b.
 
     Columns q and w.
+
+    See Also
+    --------
+    Softmax : Softmax attention with one or several queries.
+    sparsetoken.Elementwise : The model of the theory with four stages.
 
     Examples
     --------
@@ -309,6 +334,11 @@ class Elementwise(WeightedSum):
 class Pooled(WeightedSum):
     """Mean pooling, mean_l H_wl + b; its one column is w.
 
+    See Also
+    --------
+    DeepSets : A two-layer network on each token, then a mean.
+    sparsetoken.Pooled : The model of the theory with four stages.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -328,6 +358,11 @@ class DeepSets(Architecture):
 
     Columns v1, ...; further weights b, then u1, ..., which start at 1, -1, 1, ...; with K > 2
     classes b0, b1, ... and u1_0, u1_1, ...
+
+    See Also
+    --------
+    Pooled : The network that descent trains.
+    Gated : Gated attention.
 
     Examples
     --------
@@ -412,6 +447,11 @@ _COLUMNS_OF_TABLES = (
 @value
 class Network(Architecture):
     """A network from a user's function.
+
+    See Also
+    --------
+    Architecture : The interface of a network.
+    sparsetoken.Descent : Descent on all weights of any network.
 
     Examples
     --------

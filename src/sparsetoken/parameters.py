@@ -44,6 +44,9 @@ Kind = TypeVar("Kind")
 REQUIRED = inspect.Parameter.empty
 """The default of a parameter that must be given."""
 
+_LAST_SECTIONS = re.compile(r"^(?=(?:See Also|Examples)$)", re.MULTILINE)
+"""Where the last sections of a docstring begin: what is declared is written before them."""
+
 _GREEK = {"alpha": "α", "beta": "β", "eta": "η", "theta": "θ", "lambda": "λ", "pi": "π"}
 _GREEK |= {"ell": "ℓ", "phi": "φ"}
 _DIGITS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
@@ -257,6 +260,12 @@ def parameters_of(kind: Any) -> dict[str, Parameter]:
     return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}
 
 
+def same_as(kind: Any, name: str) -> Any:
+    """Declare a field of a `value` as another class declares it."""
+    declared = parameters_of(kind)[name]
+    return dataclasses.field(default=declared.default, metadata={"parameter": declared})
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
 def value(kind: type[Kind]) -> type[Kind]:
     """Make a frozen dataclass that checks and documents its declared fields.
@@ -313,5 +322,5 @@ def _documented(text: str, declared: dict[str, Parameter]) -> str:
         wrapped = textwrap.indent(textwrap.fill(words, 88), "    ")
         lines += [f"{each.name} : {each.kind_and_range}", wrapped]
     lines += ["", "Raises", "------", "InvalidInput", "    If a value is not legal.", ""]
-    about, examples, rest = text.partition("Examples\n--------\n")
-    return "\n".join([about.rstrip(), "", *lines, examples + rest]).rstrip() + "\n"
+    about, *rest = _LAST_SECTIONS.split(text, maxsplit=1)
+    return "\n".join([about.rstrip(), "", *lines, *rest]).rstrip() + "\n"

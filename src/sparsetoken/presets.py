@@ -31,6 +31,19 @@ class Preset:
         Attention is the first.
     readout : Readout
         The default readout in figures of alignment and of capacity, which depend on none.
+
+    See Also
+    --------
+    learning_curves : Test error and training loss of three models.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> paper = st.presets.learning_curves("square", alpha1=4.0)
+    >>> [model.name for model in paper.models]
+    ['attention', 'pooled', 'vectorized']
+    >>> round(float(st.predict(paper.problem, paper.models[0], paper.readout).test_error), 3)
+    0.066
     """
 
     problem: SparseTokenProblem
@@ -57,6 +70,12 @@ def learning_curves(loss: str = "square", alpha0: Reals = 1.0, alpha1: Reals = 2
     InvalidInput
         If a value is not legal.
 
+    See Also
+    --------
+    alignment : The cosine of the query.
+    capacity : The capacity of three models.
+    sparsetoken.predict : Test error, training loss and AUC in the limit.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -78,6 +97,11 @@ def learning_curves(loss: str = "square", alpha0: Reals = 1.0, alpha1: Reals = 2
 def alignment(alpha0: Reals = 2.0) -> Preset:
     """Return the setting for the cosines of query and readout over alpha0.
 
+    See Also
+    --------
+    anti_alignment : Rare positives.
+    sparsetoken.align : The query in the limit of high dimension.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -94,6 +118,11 @@ def anti_alignment(
 ) -> Preset:
     """Return the setting with rare positives, where the query may turn away from the signal.
 
+    See Also
+    --------
+    alignment : The cosine of the query.
+    sparsetoken.align : The query in the limit of high dimension.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -107,6 +136,11 @@ def anti_alignment(
 
 def capacity(length: int = 4, strength: Reals = 2.0, cosine: Reals = 0.8) -> Preset:
     """Return the setting for the capacity of three models, with a given query.
+
+    See Also
+    --------
+    learning_curves : Test error and training loss of three models.
+    sparsetoken.capacity : The largest load that is linearly separable.
 
     Examples
     --------

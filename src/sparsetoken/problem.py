@@ -19,6 +19,10 @@ __all__ = ["Isotropic", "Letters", "SparseTokenProblem", "TokenCovariance"]
 class Letters(NamedTuple):
     """The problem in the letters of the theory: pi, theta, R, L.
 
+    See Also
+    --------
+    sparsetoken.SparseTokenProblem : Has them as `letters`.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -52,6 +56,12 @@ class SparseTokenProblem:
     ``X = theta 1{y=+1} v xi^T + Z`` with ``y`` in {-1, +1}, ``Z`` of shape (L, d) with
     independent N(0, 1) entries unless `tokens` says otherwise, ``xi`` a unit vector of R^d, and
     ``v`` in {0, 1}^L with exactly R ones, drawn independently for each sample.
+
+    See Also
+    --------
+    ConceptProblem : Several signals and kinds of bags.
+    TokenCovariance : Noise of any covariance.
+    predict : Test error, training loss and AUC in the limit.
 
     Examples
     --------

@@ -30,15 +30,7 @@ class Bar(Protocol):
 
 
 class Progress:
-    """Counts pieces of work.
-
-    Parameters
-    ----------
-    bar : Bar or None
-        What shows the count, if anything does.
-    total : int
-        The pieces that are known to be needed.
-    """
+    """Counts pieces of work, of which so many are known to be needed; a bar may show the count."""
 
     def __init__(self, bar: Bar | None, total: float = 0) -> None:
         self._bar, self._total, self.done = bar, total, 0.0
@@ -56,14 +48,10 @@ class Progress:
 
     def show(self, what: str, done: float, total: float) -> None:
         """Show the finished and total amounts, and what is being worked on."""
-        self.describe(what)
-        self.expect(total - self._total)
-        self(done - self.done)
-
-    def describe(self, what: str) -> None:
-        """Name what is being worked on."""
         if self._bar is not None:
             self._bar.set_description(what, refresh=False)
+        self.expect(total - self._total)
+        self(done - self.done)
 
     def expect(self, more: float) -> None:
         """Count further pieces that will be needed."""
@@ -109,13 +97,7 @@ def progress_of(what: str, total: float, shown: bool = True) -> Iterator[Progres
 
 @contextlib.contextmanager
 def showing(make: Callable[[str, float], Bar | None]) -> Iterator[None]:
-    """Show progress with the given bars inside the block.
-
-    Parameters
-    ----------
-    make : callable
-        Maps the pieces of work, such as trials, and their number to a bar.
-    """
+    """Show progress with the given bars, made of the pieces of work and their number."""
     token = _maker.set(make)
     try:
         yield

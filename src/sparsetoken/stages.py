@@ -107,6 +107,11 @@ class Query:
     For tokens with a covariance, its part orthogonal to the signal has a uniformly random
     direction.
 
+    See Also
+    --------
+    QueryVector : A query given by its direction.
+    TwoSteps : A query found by two gradient steps.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -133,6 +138,11 @@ class Query:
 class QueryVector:
     """A frozen query with a given direction, for tokens with a given covariance.
 
+    See Also
+    --------
+    Query : A query given by its cosine and sharpness.
+    TokenCovariance : Noise of any covariance.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -153,6 +163,12 @@ class TwoSteps:
     """A query found by two gradient steps on D0, from w = 0, b = 0, q = 0.
 
     The first step moves (w, b), the second moves q.
+
+    See Also
+    --------
+    Query : A query given by its cosine and sharpness.
+    JointDescent : Descent on query, readout and bias.
+    align : The query in the limit of high dimension.
 
     Examples
     --------
@@ -193,6 +209,12 @@ class JointDescent:
     Step sizes and momentum are one number for all steps, or one for each. For several descents at
     once, give an array of at least two axes, the last with one number for all steps or one for
     each, such as ``np.array([0.5, 1.0])[:, None]``.
+
+    See Also
+    --------
+    Descent : Descent on all weights of any network.
+    TwoSteps : A query found by two gradient steps.
+    descend : The course of gradient descent in the limit of high dimension.
 
     Examples
     --------
@@ -323,6 +345,12 @@ class Readout:
     """A readout (w, b) fitted on D1 to features that are fixed.
 
     It is the minimum over (w, b) of ``(1/n1) sum_i l(y_i, <w, f_i> + b) + (ridge/2) |w|^2``.
+
+    See Also
+    --------
+    TwoSteps : A query found by two gradient steps.
+    predict : Test error, training loss and AUC in the limit.
+    sparsetoken.losses.get_loss : A built-in loss by its name.
 
     Examples
     --------

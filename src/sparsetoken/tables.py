@@ -1,4 +1,4 @@
-"""Results as text and in a notebook.
+"""Results as text, in a notebook, and as JSON.
 
 A single row is shown vertically; the numbers of a column share a format.
 """
@@ -6,6 +6,7 @@ A single row is shown vertically; the numbers of a column share a format.
 from __future__ import annotations
 
 import html as escape
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -88,3 +89,24 @@ def _text(value: Any, form: str) -> str:
     if not math.isfinite(value):
         return "-" if math.isnan(value) else str(value)
     return format(value, form)
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON: arrays become lists, and numbers that JSON lacks become null.
+
+    Examples
+    --------
+    >>> from sparsetoken.tables import json_text
+    >>> json_text({"auc": float("nan"), "steps": (1, 2)})
+    '{"auc": null, "steps": [1, 2]}'
+    """
+    return json.dumps(_plain(value), indent=indent, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

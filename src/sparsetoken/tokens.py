@@ -53,6 +53,10 @@ class TokenLaw:
 class Isotropic(TokenLaw):
     """Isotropic noise, N(0, I), independent across tokens.
 
+    See Also
+    --------
+    TokenCovariance : Noise of any covariance.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -87,6 +91,11 @@ class TokenCovariance(TokenLaw):
     InvalidInput
         If a covariance is not symmetric, not positive semidefinite, of another size or has
         the trace 0, or the signal is no unit vector of this size.
+
+    See Also
+    --------
+    Isotropic : Isotropic noise.
+    QueryVector : A query given by its direction.
 
     Examples
     --------
@@ -139,7 +148,7 @@ class TokenCovariance(TokenLaw):
     @functools.cached_property
     def _roots(self) -> list[np.ndarray]:
         parts = [self.within, *([] if self.between is None else [self.between])]
-        return [_root(part) for part in parts]
+        return [symmetric_root(part) for part in parts]
 
     def sample_noise(
         self,
@@ -244,8 +253,8 @@ def _unit_vector(value: Any, d: int) -> np.ndarray:
     return xi
 
 
-def _root(S: np.ndarray) -> np.ndarray:
-    """Return the symmetric root."""
+def symmetric_root(S: np.ndarray) -> np.ndarray:
+    """Return the symmetric root of a covariance, diagonal (a vector) or full."""
     if S.ndim == 1:
         return np.sqrt(S)
     values, vectors = np.linalg.eigh(S)

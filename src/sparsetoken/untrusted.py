@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from sparsetoken.memory import machine_memory
-from sparsetoken.validation import Failure, InvalidInput
+from sparsetoken.validation import Failure, InvalidInput, one_line
 
 LARGEST_SHARE = 0.5  # of the memory of the machine, for what a file unpacks to
 LONGEST_REASON = 200  # characters; NumPy quotes a header of any length
@@ -37,7 +37,7 @@ def refused(name: str, legal: str, path: Path) -> Iterator[None]:
 
 def unreadable(name: str, legal: str, path: Path, error: Exception) -> InvalidInput:
     """Return the error for a file whose reader failed."""
-    reason = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    reason = one_line(error).removesuffix(":")
     return InvalidInput(name, legal, str(path), reason[:LONGEST_REASON])
 
 

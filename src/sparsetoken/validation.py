@@ -36,6 +36,19 @@ class Failure(RuntimeError):
     """A failure of work with valid input; its text gives the remedy.
 
     The command line turns it into one message and exit code 1.
+
+    See Also
+    --------
+    InvalidInput : A value outside its legal range.
+
+    Examples
+    --------
+    >>> from sparsetoken.validation import Failure
+    >>> try:
+    ...     raise Failure("The disk is full. Free some space.")
+    ... except Failure as error:
+    ...     print(error)
+    The disk is full. Free some space.
     """
 
 
@@ -43,6 +56,19 @@ class InvalidInput(ValueError):
     """A value outside its legal range.
 
     The command line turns it into one message and exit code 2.
+
+    See Also
+    --------
+    Failure : A failure of work with valid input.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> try:
+    ...     st.SparseTokenProblem(length=0)
+    ... except st.validation.InvalidInput as error:
+    ...     print(error)
+    length (L) must be an integer >= 1; got 0.
     """
 
     def __init__(self, name: str, legal: str, got: Any, remedy: str = "") -> None:
@@ -51,6 +77,11 @@ class InvalidInput(ValueError):
     def __str__(self) -> str:
         name, legal, got, remedy = self.args
         return f"{name} must be {legal}; got {_shown(got)}. {remedy}".rstrip()
+
+
+def one_line(error: BaseException) -> str:
+    """Return the type and the text of an error, in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _shown(value: Any) -> str:
@@ -70,6 +101,11 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
 
     Without `high` it has at most 128 bits, so that it converts to a finite float.
 
+    See Also
+    --------
+    real : For real numbers.
+    legal_integer : The legal values in words.
+
     Examples
     --------
     >>> from sparsetoken.validation import integer
@@ -86,7 +122,18 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
 
 
 def legal_integer(low: int, high: int | None = None) -> str:
-    """Return the legal values of `integer` in words."""
+    """Return the legal values of `integer` in words.
+
+    See Also
+    --------
+    integer : Checks a value.
+
+    Examples
+    --------
+    >>> from sparsetoken.validation import legal_integer
+    >>> legal_integer(1, 5)
+    'an integer in [1, 5]'
+    """
     return f"an integer >= {low}" if high is None else f"an integer in [{low}, {high}]"
 
 
@@ -104,6 +151,11 @@ def real(
     """Return `value` as a finite float in the interval, or raise `InvalidInput`.
 
     With `infinite`, ``inf`` is legal as well.
+
+    See Also
+    --------
+    reals : For arrays.
+    legal_real : The legal values in words.
 
     Examples
     --------
@@ -136,7 +188,18 @@ def legal_real(
     open_high: bool = False,
     infinite: bool = False,
 ) -> str:
-    """Return the legal values of `real` in words."""
+    """Return the legal values of `real` in words.
+
+    See Also
+    --------
+    real : Checks a value.
+
+    Examples
+    --------
+    >>> from sparsetoken.validation import legal_real
+    >>> legal_real(0.0, 1.0, open_low=True)
+    'a finite number in (0, 1]'
+    """
     if low == -math.inf and high == math.inf:
         return "a finite number"
     left = "(" if open_low or low == -math.inf else "["
@@ -156,6 +219,10 @@ def reals(
     InvalidInput
         If an entry is outside the interval, as in `real`, or the array is empty, ragged or not
         numeric.
+
+    See Also
+    --------
+    real : For one number.
 
     Examples
     --------
@@ -189,6 +256,11 @@ def _tuples(value: Any) -> Any:
 
 def choice(name: str, value: Any, legal: Collection[str], remedy: str = "") -> str:
     """Return `value` if it is one of the `legal` words, or raise `InvalidInput`.
+
+    See Also
+    --------
+    real : For numbers.
+    integer : For integers.
 
     Examples
     --------

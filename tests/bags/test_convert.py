@@ -36,12 +36,6 @@ def test_a_mask_may_have_holes(integer_mask: bool) -> None:
     assert bags[1].tolist() == [[8, 9]]
 
 
-def test_zeros_are_tokens() -> None:
-    bags = as_bags(np.zeros((2, 3, 4)))
-    assert bags.sizes.tolist() == [3, 3]
-    assert as_bags([np.zeros((2, 1)), np.zeros((1, 1))]).sizes.tolist() == [2, 1]
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_nothing_is_copied_where_nothing_changes(dtype: type) -> None:
     X = np.ones((4, 3, 2), dtype)
@@ -78,10 +72,6 @@ def test_dtypes(given: str, kept: str) -> None:
     assert as_bags(list(X)).dtype == kept
     assert as_bags(X, dtype=np.float32).dtype == np.float32
     assert as_bags(as_bags(X), dtype=np.float32).dtype == np.float32
-
-
-def test_a_list_of_mixed_dtypes_takes_the_larger() -> None:
-    assert as_bags([np.ones((1, 2), "f4"), np.ones((1, 2), "f8")]).dtype == np.float64
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

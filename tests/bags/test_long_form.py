@@ -22,8 +22,6 @@ from sparsetoken.validation import InvalidInput
 pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `data` is not installed")
 
-MIL = Path(__file__).parents[3] / "shared" / "data" / "mil"
-
 
 def _bags(dtype: type = np.float64) -> Bags:
     rng = np.random.default_rng(0)
@@ -144,25 +142,6 @@ def test_without_the_extra_the_message_names_it(
         read(tmp_path / "bags.parquet", labels=None)
     with pytest.raises(InvalidInput, match=message):
         write_parquet(_bags(), tmp_path / "bags.parquet")
-
-
-@pytest.mark.skipif(not (MIL / "musk2.npz").exists(), reason="shared/data/mil is not here")
-def test_a_real_set_with_bags_of_1_to_1044_tokens(tmp_path: Path) -> None:
-    with np.load(MIL / "musk2.npz") as data:
-        X, bag, y = data["X"], data["bag"], data["y"]
-    bags, ids = from_long(X, bag)
-    assert len(bags) == len(y) == 102
-    assert (bags.sizes.min(), bags.sizes.max(), len(bags.tokens)) == (1, 1044, 6598)
-    assert np.array_equal(ids, np.arange(102))
-    write_parquet(bags, tmp_path / "musk2.parquet")
-    assert read(tmp_path / "musk2.parquet", labels=None).bags.equals(bags)
-    assert as_bags(*bags.to_array()).equals(bags)
-    shuffled = np.random.default_rng(0).permutation(len(X))
-    found = from_long(X[shuffled], bag[shuffled], labels=y[bag[shuffled]])
-    assert np.array_equal(found.y, y[found.ids])
-    assert sorted(found.ids.tolist()) == list(range(102))
-    for one, name in zip(found.bags, found.ids, strict=True):
-        np.testing.assert_array_equal(one, X[shuffled][bag[shuffled] == name])
 
 
 @pytest.mark.filterwarnings("ignore::sparsetoken.bags.BagOrderWarning")

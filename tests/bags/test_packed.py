@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsetoken.bags import Bags, as_bags, mapped, pack, packed, read
+from sparsetoken.bags import Bags, as_bags, pack, packed, read
 from sparsetoken.bags.mapped import is_mapped
 from sparsetoken.validation import InvalidInput
 
@@ -221,22 +221,3 @@ def test_bags_over_a_map_are_not_copied(tmp_path: Path) -> None:
     flat = array.reshape(12, 2)
     for bags in (as_bags(array), as_bags(Bags(flat, np.array([0, 5, 12])))):
         assert is_mapped(bags.tokens)
-
-
-def test_what_is_picked_from_a_map_is_in_a_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bags = read(pack(slides(tmp_path), tmp_path / "slides.bags"), labels=None).bags
-    plain, rows = as_bags(list(arrays().values())), [2, 0, 2]
-    small = bags[rows]
-    assert not is_mapped(small.tokens)
-    monkeypatch.setattr(mapped, "LARGE", 100)
-    large = bags[rows]
-    assert is_mapped(large.tokens)
-    assert is_mapped(large[np.array([True, False, True])].tokens)
-    free = type("", (), {"free": 199})  # 11 tokens of 20 bytes
-    monkeypatch.setattr(mapped.shutil, "disk_usage", lambda path: free)
-    full = bags[rows]
-    assert not is_mapped(full.tokens)
-    assert all(found.equals(plain[rows]) for found in (small, large, full))
-    assert len(bags[[]]) == 0

@@ -78,32 +78,3 @@ def test_means_of_large_values_do_not_overflow() -> None:
 def test_weights_take_the_dtype_of_the_tokens() -> None:
     tokens = np.ones((3, 2), np.float32)
     assert weighted_sum(tokens, np.ones(3), np.array([0, 1, 3])).dtype == np.float32
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_order_of_tokens_does_not_matter(seed: int, dtype: type) -> None:
-    rng = np.random.default_rng(seed)
-    bags = _bags("ragged", dtype)
-    shuffled = as_bags([rng.permutation(bag) for bag in bags])
-    query = rng.standard_normal(5).astype(dtype)
-    assert np.array_equal(
-        segment_max(bags.tokens, bags.offsets), segment_max(shuffled.tokens, bags.offsets)
-    )
-    for pool in (segment_mean, lambda t, o: weighted_sum(t, segment_softmax(t @ query, o), o)):
-        np.testing.assert_allclose(
-            pool(shuffled.tokens, bags.offsets),
-            pool(bags.tokens, bags.offsets),
-            rtol=_tolerance(dtype),
-        )
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_a_bag_does_not_feel_the_others(dtype: type) -> None:
-    bags = _bags("ragged", dtype)
-    order = np.array([3, 0, 5, 4, 2, 1])
-    moved = bags[order]
-    for pool in (segment_mean, segment_sum, segment_max):
-        alone = np.concatenate([pool(bag, np.array([0, len(bag)])) for bag in bags])
-        assert np.array_equal(pool(bags.tokens, bags.offsets), alone)
-        assert np.array_equal(pool(moved.tokens, moved.offsets), alone[order])

@@ -1,14 +1,11 @@
 """Columns that separate the bags, planted and counted by hand."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from sparsetoken.bags import Bags, SeparatingColumn, as_bags, from_long, separating_columns
+from sparsetoken.bags import Bags, SeparatingColumn, as_bags, separating_columns
 from sparsetoken.validation import InvalidInput
 
-MIL = Path(__file__).parents[3] / "shared" / "data" / "mil"
 LABELS = np.arange(60) % 2
 
 
@@ -117,22 +114,3 @@ def test_bad_labels(y: np.ndarray, message: str) -> None:
 def test_bad_errors(error: object) -> None:
     with pytest.raises(InvalidInput, match="error must be a finite number in"):
         separating_columns(as_bags(_noise()), LABELS, error=error)  # type: ignore[arg-type]
-
-
-def _real(path: Path) -> tuple[Bags, np.ndarray]:
-    with np.load(path) as data:
-        return from_long(data["X"], data["bag"]).bags, data["y"]
-
-
-@pytest.mark.skipif(not MIL.exists(), reason="shared/data/mil is not here")
-def test_no_column_of_the_classic_sets_separates_them() -> None:
-    for path in sorted(MIL.glob("*.npz")):
-        assert separating_columns(*_real(path)) == [], path.stem
-
-
-def test_labels_that_are_masked_or_too_long():
-    X, y = np.ones((4, 2, 1)), [0, 1, 0, 1]
-    with pytest.raises(InvalidInput, match="y must be an array without masked values"):
-        separating_columns(X, np.ma.array(y, mask=y))
-    with pytest.raises(InvalidInput, match="y must be of integers of at most 64 bits"):
-        separating_columns(X, [10**5000, 1, 0, 1])

@@ -76,16 +76,15 @@ def test_a_signal_to_all_processes_leaves_one_line(number, word):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
-@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.15, 0.3])
 @pytest.mark.parametrize(
-    ("number", "word"),
+    ("arguments", "number", "word", "seconds"),
     [
-        (signal.SIGINT, "Interrupted."),
-        (signal.SIGTERM, "Terminated."),
-        (signal.SIGHUP, "Hung up."),
+        (["predict", "attention"], signal.SIGINT, "Interrupted.", 0.0),
+        (["predict", "attention"], signal.SIGTERM, "Terminated.", 0.15),
+        (SIMULATE, signal.SIGHUP, "Hung up.", 0.05),
+        (SIMULATE, signal.SIGINT, "Interrupted.", 0.3),
     ],
 )
-@pytest.mark.parametrize("arguments", [["predict", "attention"], SIMULATE])
 def test_a_signal_while_modules_are_imported_leaves_one_line(arguments, number, word, seconds):
     command = [*COMMAND, *arguments]
     process = subprocess.Popen(

@@ -3,7 +3,7 @@
 import pytest
 
 from command_line import invoke
-from sparsetoken.cli.output import message, printable, put, table
+from sparsetoken.cli.output import message, put, table
 
 HOSTILE = "[/red]1 [b] :smile: \x1b[31m \u202e \udcff\nnext"
 
@@ -23,7 +23,3 @@ def test_a_name_that_is_too_long_is_one_message(command):
     assert done.exit_code == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_letters_of_all_languages_are_printable():
-    assert printable("Müller, 北京, θ ± 1") == "Müller, 北京, θ ± 1"

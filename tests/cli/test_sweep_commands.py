@@ -1,17 +1,14 @@
 """The commands sweep, results and plot: counts, refusals, and what is written."""
 
-import contextlib
 import csv
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -73,11 +70,6 @@ def test_a_sweep_runs_once(here):
     assert table(here / "a.csv")[0]["quantity"] == "theory"
 
 
-def test_the_store_is_named_after_the_spec(here):
-    run("sweep", "spec.toml")
-    assert (here / "spec.zarr" / "zarr.json").exists()
-
-
 def test_raising_trials_adds_the_missing_ones(here):
     run("sweep", "spec.toml")
     (here / "spec.toml").write_text(SPEC.replace("trials = 2", "trials = 5"))
@@ -110,14 +102,6 @@ def test_a_dry_run_writes_nothing(here):
     assert "points" in run("sweep", "spec.toml", "--dry-run").stdout
 
 
-def test_progress_and_tables_for_people(here):
-    found = run("sweep", "spec.toml")
-    assert "done" in found.stdout
-    found = run("results", "spec.zarr")
-    assert found.exit_code == 0
-    assert "status converged" in found.stdout
-
-
 @pytest.mark.parametrize(
     ("change", "arguments", "words"),
     [
@@ -146,14 +130,6 @@ def test_bad_input_is_one_message_and_nothing_is_written(
     assert found.stdout == ""
     assert words in found.stderr
     assert len(found.stderr.splitlines()) == 1
-    assert os.listdir(here) == ["spec.toml"]
-
-
-def test_a_cluster_without_dask_names_the_extra(here, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    found = run("sweep", "spec.toml", "--cluster", "tcp://127.0.0.1:1")
-    assert found.exit_code == 2
-    assert "sparsetoken[cluster]" in found.stderr
     assert os.listdir(here) == ["spec.toml"]
 
 
@@ -253,37 +229,6 @@ def test_what_is_damaged_is_told_left_out_and_run_again(here):
     assert "4 results are damaged and rewritten" in found.stderr
     run("results", "spec.zarr", "--export", "again.csv")
     assert (here / "again.csv").read_bytes() == (here / "whole.csv").read_bytes()
-
-
-def test_damaged_metadata_are_told_and_written_anew(here):
-    run("sweep", "spec.toml")
-    root = here / "spec.zarr" / "zarr.json"
-    content = root.read_bytes()
-    root.write_bytes(content.replace(b"alignment", b"alignmenu"))
-    found = run("results", "spec.zarr", "--export", "t.csv")
-    assert found.exit_code == 1
-    assert "Run the same sweep again" in found.stderr
-    assert not (here / "t.csv").exists()
-    found = run("sweep", "spec.toml")
-    assert found.exit_code == 0
-    assert "its metadata are damaged and rewritten" in found.stderr
-    assert root.read_bytes() == content
-
-
-def test_a_store_that_vanishes_while_its_sweep_runs_is_one_message(here, monkeypatch):
-    from sparsetoken.sweep import compute
-
-    tried = compute._tried
-
-    def vanish(*arguments):
-        shutil.rmtree(here / "spec.zarr", ignore_errors=True)
-        return tried(*arguments)
-
-    monkeypatch.setattr(compute, "_tried", vanish)
-    found = run("sweep", "spec.toml", "--json")
-    assert found.exit_code == 1
-    assert found.stdout == ""
-    assert "spec.zarr is gone while the sweep ran" in found.stderr
 
 
 def test_plot_draws_what_the_spec_says(here):
@@ -408,67 +353,6 @@ def test_a_sweep_on_a_full_disk_is_one_message_and_goes_on(here, monkeypatch):
     assert run("sweep", "spec.toml", "--workers", "1").exit_code == 0
 
 
-def test_a_picture_on_a_full_disk_leaves_nothing(here, monkeypatch):
-    run("sweep", "spec.toml")
-    known = files(here)
-    monkeypatch.setattr("sparsetoken.files.os.fsync", full)
-    found = run("plot", "spec.zarr", "--out", "s.png")
-    assert found.exit_code == 1
-    assert "No space left on device" in found.stderr
-    assert files(here) == known
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_disk_that_fills_up_in_the_middle_of_a_picture_is_one_message(here, monkeypatch):
-    run("sweep", "spec.toml")
-    device = contextlib.nullcontext(Path("/dev/full"))
-    monkeypatch.setattr("sparsetoken.cli.sweeps.written_whole", lambda path: device)
-    found = run("plot", "spec.zarr", "--out", "s.pdf")
-    assert found.exit_code == 1
-    assert found.stderr.count("\n") == 1
-    assert "No space left on device" in found.stderr
-
-
-def test_the_name_of_a_store_is_no_markup(here):
-    (here / "[").mkdir()
-    name = "[/x][b].zarr"
-    assert run("sweep", "spec.toml", "--store", name).exit_code == 0
-    found = run("results", name)
-    assert found.exit_code == 0
-    assert "[/x][b]" in found.stdout
-    assert run("plot", name, "--out", "[/x].svg").exit_code == 0
-
-
-def test_a_sweep_in_a_zip_file_is_read(here):
-    run("sweep", "spec.toml")
-    assert run("results", "spec.zarr", "--export", "s.zarr.zip").exit_code == 0
-    assert run("plot", "s.zarr.zip").exit_code == 0
-    assert (here / "s.svg").exists()
-    run("results", "s.zarr.zip", "--export", "a.csv")
-    run("results", "spec.zarr", "--export", "b.csv")
-    assert (here / "a.csv").read_bytes() == (here / "b.csv").read_bytes()
-    run("results", "spec.zarr", "--export", "S.ZARR.ZIP")
-    assert (here / "S.ZARR.ZIP").read_bytes() == (here / "s.zarr.zip").read_bytes()
-    found = run("sweep", "spec.toml", "--store", "s.zarr.zip")
-    assert found.exit_code == 2
-    assert "no .zarr.zip" in found.stderr
-
-
-def test_a_large_grid_is_counted_before_its_points_are_checked(here, monkeypatch):
-    def check(*_):
-        raise AssertionError("checked")
-
-    monkeypatch.setattr("sparsetoken.sweep.compute.check_points", check)
-    (here / "large.toml").write_text(
-        'experiment = "learning"\n[axes]\n'
-        "alpha1 = { from = 1, to = 9, points = 2000 }\n"
-        "strength = { from = 1, to = 9, points = 2000 }\n"
-    )
-    found = run("sweep", "large.toml")
-    assert found.exit_code == 2
-    assert "got 4000000" in found.stderr
-
-
 def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
     ends = "{ from = 1, to = 2, points = 100000 }"
     (here / "huge.toml").write_text(
@@ -481,9 +365,3 @@ def test_a_grid_of_10_to_the_15_is_planned_and_refused_at_once(here):
     assert found.exit_code == 2
     assert "GiB in memory" in found.stderr
     assert not (here / "huge.zarr").exists()
-
-
-def test_an_address_that_is_none(here):
-    found = run("sweep", "spec.toml", "--cluster", "x")
-    assert found.exit_code == 2
-    assert "tcp://host:8786; got 'x'" in found.stderr

@@ -14,8 +14,7 @@ import pytest
 from command_line import invoke
 from sparsetoken import Attention, Pooled, Readout, SparseTokenProblem, predict, simulate, theory
 from sparsetoken.cli import options
-from sparsetoken.cli.app import COMMANDS, GROUPS
-from sparsetoken.cli.cache import cache_folder, use_compilation_cache
+from sparsetoken.cli.app import COMMANDS, GROUPS, cache_folder, use_compilation_cache
 from sparsetoken.models import MODELS
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.simulation.setting import dimension_of
@@ -118,48 +117,6 @@ def test_predict_keys_and_values():
     assert values["test_error"] == pytest.approx(expected.test_error, rel=1e-9)
 
 
-def test_by_default_attention_is_at_work():
-    attention, pooled = (
-        strict_json(run("predict", m, "--json").stdout) for m in ("attention", "pooled")
-    )
-    assert attention["test_error"] < 0.2 * pooled["test_error"]
-    assert 0.5 < attention["sharpness"] < 2
-
-
-@pytest.mark.parametrize("command", ["predict", "simulate"])
-def test_cosine_and_sharpness_are_printed(command):
-    found = run(command, "attention", *(SMALL if command == "simulate" else TASK))
-    assert "cosine" in found.stdout
-    assert "sharpness" in found.stdout
-
-
-def test_a_blunt_query_is_said():
-    found = run("predict", "attention", "--eta-q", 1, "--json")
-    assert found.exit_code == 0
-    assert "far below 1" in found.stderr
-    assert "--eta-q" in found.stderr
-
-
-def test_one_token_loses_nothing_to_pooling():
-    assert run("predict", "attention", "--length", 1).stderr == ""
-
-
-@pytest.mark.parametrize(
-    "task",
-    [
-        ["--cosine", 0.9, "--sharpness", 1],
-        [
-            *("--length", 7, "--informative", 2, "--strength", 3.3, "--positive-rate", 0.35),
-            *("--cosine", 0.72, "--sharpness", 1.4),
-        ],
-    ],
-)
-def test_ordinary_points_of_capacity_reach_the_default_tolerance(task):
-    found = run("capacity", "attention", *task, "--json")
-    assert found.exit_code == 0
-    assert strict_json(found.stdout)["status"] == "converged"
-
-
 def test_the_defaults_are_those_of_the_library(monkeypatch):
     seen = []
 
@@ -174,12 +131,6 @@ def test_the_defaults_are_those_of_the_library(monkeypatch):
     assert parameters["dimension"].default is None
     assert dimension_of(SparseTokenProblem(), None) == options.DEFAULT_DIMENSION
     assert parameters["trials"].default == options.DEFAULT_TRIALS
-
-
-def test_predict_takes_infinite_data_and_prints_no_nan():
-    found = run("predict", "pooled", *TASK, "--alpha1", "inf", "--json")
-    assert found.exit_code == 0
-    assert 0 < strict_json(found.stdout)["test_error"] < 0.5
 
 
 def test_capacity_meets_the_reference_point():
@@ -234,31 +185,18 @@ def test_without_json_a_table(arguments, name):
     ("arguments", "word"),
     [
         (["align", "--length", "3", "--informative", "4"], "informative"),
-        (["align", "--positive-rate", "1"], "positive_rate"),
-        (["align", "--strength", "-1"], "strength"),
         (["align", "--strength", "nan"], "strength"),
-        (["align", "--alpha0", "0"], "alpha0"),
         (["align", "--loss", "cubic"], "loss"),
         (["predict", "median"], "median"),
-        (["predict", "pooled", "--alpha1", "-1"], "alpha1"),
         (["predict", "attention", "--cosine", "1.5", "--sharpness", "1"], "cosine"),
         (["predict", "attention", "--cosine", "0.5"], "given together"),
-        (["predict", "attention", "--sharpness", "1"], "given together"),
-        (["predict", "elementwise", "--activation", "sine"], "activation"),
-        (["capacity", "attention", "--cosine", "nan", "--sharpness", "1"], "cosine"),
-        (["simulate", "pooled", "--dimension", "0"], "dimension"),
         (["simulate", "pooled", "--trials", "0"], "trials"),
         (["simulate", "pooled", "--workers", "0"], "workers"),
-        (["simulate", "pooled", "--engine", "magic"], "engine"),
-        (["simulate", "pooled", "--seed", "-1"], "seed"),
         (["simulate", "pooled", "--alpha1", "inf"], "alpha1"),
         (["reproduce", "everything"], "everything"),
         (["reproduce", "--profile", "slow"], "profile"),
-        (["reproduce", "--seed", "-1"], "seed"),
         (["reproduce", "--out", ""], "--out"),
         (["align", "--device", "abacus"], "device"),
-        (["predict", "pooled", "--device", "abacus"], "device"),
-        (["capacity", "pooled", "--device", "abacus"], "device"),
         (["simulate", "pooled", "--device", "abacus"], "device"),
         (["align", "--length", "ten"], "--length"),
         (["align", "--colour", "red"], "--colour"),
@@ -309,19 +247,6 @@ def test_theory_runs_on_the_device(command, monkeypatch):
     assert chosen.exit_code == 0
     assert strict_json(chosen.stdout).keys() == strict_json(plain.stdout).keys()
     assert jax.config.jax_default_device is None
-
-
-def test_simulate_fits_on_the_device(monkeypatch):
-    from sparsetoken.numerics import products
-
-    large = ["--dimension", 250, "--trials", 1, "--alpha1", 1, "--json"]
-    plain = strict_json(run("simulate", "pooled", *TASK, *large).stdout)
-    monkeypatch.setattr(products, "HostProducts", None)
-    found = run("simulate", "pooled", *TASK, *large, "--device", "cpu")
-    assert found.exit_code == 0
-    values = strict_json(found.stdout)
-    # both fits are within 1e-8 (1 + |w|) of one minimiser
-    assert values["auc"]["mean"] == pytest.approx(plain["auc"]["mean"], abs=1e-6)
 
 
 def test_an_output_folder_that_is_a_file_is_refused(tmp_path):
@@ -391,12 +316,6 @@ def test_help_has_an_example(command):
     assert f"sparsetoken {command}" in found.stdout
 
 
-def test_tolerance_is_explained_for_each_command(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert "numerical error of the test error" in run("predict", "--help").stdout
-    assert "numerical error of the capacity" in run("capacity", "--help").stdout
-
-
 def test_help_does_not_load_the_heavy_packages():
     code = (
         "import sys; from sparsetoken.cli.app import execute; execute(['predict', '--help']); "
@@ -408,24 +327,23 @@ def test_help_does_not_load_the_heavy_packages():
 HEAVY = ("jax", "scipy", "pandas", "sklearn")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "remedy"),
-    [
-        (["predikt", "attention"], "Did you mean predict?"),
-        (["predict", "atention"], "Did you mean attention?"),
-        (["predict", "attention", "--strenght", "2"], "Did you mean --strength?"),
-    ],
-)
-def test_a_mistyped_word_is_one_line_before_anything_heavy_is_loaded(arguments, remedy):
+MISTYPED = {
+    "predict?": ["predikt", "attention"],
+    "attention?": ["predict", "atention"],
+    "--strength?": ["predict", "attention", "--strenght", "2"],
+}
+
+
+def test_a_mistyped_word_is_one_line_before_anything_heavy_is_loaded():
     code = (
         "import sys; from sparsetoken.cli.app import execute; "
-        f"code = execute({arguments}); print([m for m in {HEAVY} if m in sys.modules]); "
-        "sys.exit(code)"
+        f"print([execute(words) for words in {list(MISTYPED.values())}]); "
+        f"print([m for m in {HEAVY} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (2, "[]\n")
-    assert remedy in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == "[2, 2, 2]\n[]\n"
+    for meant, line in zip(MISTYPED, done.stderr.splitlines(), strict=True):
+        assert f"Did you mean {meant}" in line
 
 
 def test_help_groups_the_commands_and_names_the_models(monkeypatch):
@@ -436,16 +354,6 @@ def test_help_groups_the_commands_and_names_the_models(monkeypatch):
     shown = run("predict", "--help").stdout
     for word in ("Task", "Two gradient steps", "Query", "Readout", *MODELS, "[default: 10]"):
         assert word in shown
-
-
-def test_import_changes_no_jax_setting():
-    code = (
-        "import jax; before = dict(jax.config.values); "
-        "import sparsetoken; [getattr(sparsetoken, n) for n in sparsetoken.__all__]; "
-        "sparsetoken.align(sparsetoken.SparseTokenProblem(4, 1, 2.0)); "
-        "assert dict(jax.config.values) == before"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_cache_folder_follows_the_user():
@@ -461,18 +369,6 @@ def test_cache_settings_leave_the_user_his_choice(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_cache_folder_the_commands_still_work(tmp_path):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
-    command = [sys.executable, "-m", "sparsetoken", "align", "--json"]
-    found = subprocess.run(
-        command, env={**environ, "XDG_CACHE_HOME": str(blocked)}, capture_output=True, check=True
-    )
-    assert found.stderr == b""
-    assert strict_json(found.stdout)["status"] == "converged"
-
-
 def test_the_cache_serves_the_next_run(tmp_path):
     environ = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
     environ["XDG_CACHE_HOME"] = str(tmp_path)
@@ -485,9 +381,3 @@ def test_the_cache_serves_the_next_run(tmp_path):
     assert made
     assert made == again
     assert (first.stdout, second.stderr) == (second.stdout, b"")
-
-
-def test_a_drift_whose_square_is_no_float_has_no_rate():
-    found = run("align", "--positive-rate", "1e-300", "--json")
-    assert found.exit_code == 0
-    assert json.loads(found.stdout)["status"] == "converged"

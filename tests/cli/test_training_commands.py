@@ -122,18 +122,6 @@ def test_a_network_descends_as_in_python():
     assert [first["b"], first["u"]] == pytest.approx([-0.3, 0.8])  # a mean over replicas rounds
 
 
-def test_softmax_attention_has_the_numbers_of_the_model():
-    network = ["--network", "softmax", "--rate", "4,1", "--rate-c", 0.5, "--start", "0.5,0.3"]
-    found = run("descend", *TASK, "--steps", 2, *network, "--json")
-    row = json.loads(found.stdout)["steps"][2]
-    model = Attention(JointDescent(steps=2, eta_w=1, eta_q=4, eta_b=0.5, start_w=0.3, start_q=0.5))
-    expected = theory.descend(SparseTokenProblem(4, 1, 2.0), model)
-    for name in KEYS[1:]:
-        # Other random numbers on both sides, and replicas so few that errors are rough.
-        allowed = 6 * getattr(expected.errors, name)[2]
-        assert row[name] == pytest.approx(getattr(expected, name)[2], abs=allowed), name
-
-
 def test_a_network_that_diverges_says_at_which_step():
     arguments = ["--network", "heads", "--rate", 900, "--loss", "square"]
     found = run("descend", *TASK, *arguments, "--tolerance", 0.05, "--json")
@@ -150,24 +138,17 @@ def test_a_network_that_diverges_says_at_which_step():
         (["--network", "softmax", "--rate", "1,2,3"], "2 numbers with commas between, for the"),
         (["--network", "gated", "--start", "1,2"], "columns v1, v2, g1, g2, w"),
         (["--network", "gated", "--rate", "fast"], "--rate must be numbers"),
-        (["--network", "gated", "--rate", -1], "--rate must be a finite number in"),
         (["--network", "gated", "--rate-c", "1,2"], "--rate-c must be a number, or 12"),
         (["--network", "softmax", "--hidden", 3], "--hidden has no effect"),
-        (["--network", "gated", "--beta", 1], "--beta has no effect"),
-        (["--network", "gated", "--eta-w", 1], "--eta-w has no effect"),
         (["--network", "gated", "--model", "elementwise"], "--model has no effect"),
         (["--network", "heads", "--heads", 0], "--heads must be an integer in"),
         (["--network", "self_attention", "--dimension", 4], "dimension (d)"),
         (["--network", "softmax", "--start-overlaps", "1,2,3"], "--start-overlaps must be"),
         (["--network", "gated", "--start-c", "0,1"], "--start-c must be 3 numbers: b, u1, u2"),
         (["--network", "softmax", "--start-c", "zero"], "--start-c must be numbers"),
-        (["--network", "softmax", "--start-c", "nan"], "--start-c must be a finite number"),
         (["--network", "softmax", "--decay", "0,1,2"], "2 numbers with commas between, for the"),
-        (["--network", "softmax", "--decay", -1], "--decay must be a finite number in"),
         (["--decay", 1], "Add --network softmax"),
-        (["--start-c", 0], "Add --network softmax"),
         (["--rate", 1], "Add --network softmax"),
-        (["--rank", 2], "Add --network softmax"),
     ],
 )
 def test_options_that_do_not_fit_the_network_are_refused(arguments, said):
@@ -193,21 +174,15 @@ def test_floor_keys():
     ("arguments", "word"),
     [
         (["descend", "--steps", 0], "steps"),
-        (["descend", "--alpha", 0], "alpha"),
         (["descend", "--eta-w", "1,2,3"], "--eta-w"),
         (["descend", "--eta-q", "fast"], "--eta-q"),
-        (["descend", "--eta-b", "-1"], "--eta-b"),
         (["descend", "--loss", "hinge"], "loss"),
         (["descend", "--start-product", 1], "--start-product"),
-        (["descend", "--momentum", 1], "momentum"),
         (["descend", "--steps", 90000], "steps of a descent"),
         (["descend", "--model", "pooled"], "JointDescent"),
-        (["descend", "--workers", 0], "workers"),
         (["descend", "--steps", 1, "--trials", 0], "trials"),
-        (["descend", "--engine", "real"], "engine"),
         (["descend", "--steps", 800, "--length", 5, "--dimension", 2], "dimension"),
         (["floor", "--alpha", 0], "alpha"),
-        (["floor", "--informative", 11], "informative"),
     ],
 )
 def test_bad_input_is_one_message(arguments, word):

@@ -171,15 +171,3 @@ def test_an_axes_without_a_grid_holds_one_panel_only():
     axes = pyplot.figure().add_axes((0.1, 0.1, 0.8, 0.8))
     with pytest.raises(InvalidInput, match="an Axes of a grid, for 3 panels"):
         AttentionDisplay.from_predictions(WEIGHTS, ax=axes)
-
-
-def test_names_are_drawn_as_they_are_written(text):
-    display = AttentionDisplay.from_predictions(WEIGHTS, names=[text, "b", "c"], note=text)
-    display.figure_.canvas.draw()
-    with pytest.raises(InvalidInput, match="name or label must be a text"):
-        AttentionDisplay.from_predictions(WEIGHTS, names=[10**5000, "b", "c"])
-
-
-def test_weights_beyond_the_largest_float_are_refused():
-    with pytest.raises(InvalidInput, match=r"weights\[0\] must be an array of real numbers"):
-        AttentionDisplay.from_predictions([[10**5000, 1]])

@@ -1,31 +1,19 @@
-import dataclasses
-
 import numpy as np
 import pytest
-from matplotlib import pyplot
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, RepeatedStratifiedKFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.model_selection import StratifiedKFold
 
 from sparsetoken import (
-    Attention,
-    AttentionClassifier,
     Pooled,
     PooledLinearClassifier,
-    Query,
     Readout,
     SparseTokenProblem,
-    TwoSteps,
     VectorizedLinearClassifier,
-    align,
-    diagnose,
     predict,
 )
 from sparsetoken.bags import as_bags
 from sparsetoken.displays import BagLearningCurveDisplay, predicted_errors
-from sparsetoken.estimators import TokenTransformer
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput
 
@@ -61,28 +49,6 @@ def test_all_training_bags_give_the_error_of_plain_cross_validation(ragged):
         assert display.test_errors[-1, fold] == pytest.approx(expected, abs=1e-12)  # rounding
     assert display.train_sizes.tolist()[-1] == 45
     assert display.train_sizes[0] == 6  # three of each class are more than a tenth of 45
-
-
-class Undecided(ClassifierMixin, BaseEstimator):
-    """Scores every bag 0, and names the first class."""
-
-    def fit(self, X, y):
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X):
-        return np.zeros(len(X))
-
-    def predict(self, X):
-        return np.repeat(self.classes_[:1], len(X))
-
-
-def test_scores_of_exactly_zero_count_one_half():
-    tokens = np.random.default_rng(0).standard_normal((60, 3, 2))
-    labels = (np.arange(60) % 3 == 0).astype(int)
-    assert Undecided().fit(tokens, labels).score(tokens, labels) == pytest.approx(2 / 3)
-    display = BagLearningCurveDisplay.from_estimator(Undecided(), tokens, labels, cv=3)
-    assert (display.test_errors == 0.5).all()
 
 
 class Recorder(LogisticRegression):
@@ -129,19 +95,6 @@ def test_rare_positives_are_in_every_training_set():
     assert positives[:5] == [3] * 5
     assert positives[-5:] == [8] * 5
     assert min(len(y) - sum(y) for _, y in Recorder.seen) == 5
-
-
-@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")  # of 3 positives
-def test_attention_is_fitted_to_rare_positives_by_default():
-    rng = np.random.default_rng(1)
-    labels = np.where(np.arange(100) % 10 == 0, 1, 0)
-    bags = rng.standard_normal((100, 3, 2))
-    bags[labels == 1, 0] += 3.0
-    display = BagLearningCurveDisplay.from_estimator(
-        AttentionClassifier(random_state=0), bags, labels, cv=2, random_state=0
-    )
-    assert display.train_sizes[0] == 6
-    assert np.isfinite(display.test_errors).all()
 
 
 def test_a_class_that_training_sets_nearly_lack_is_named(ragged):
@@ -191,84 +144,6 @@ def test_the_predicted_line_is_that_of_the_theory():
     )
     assert wide.line_.get_ydata()[-1] > y[-1] + 0.02
     assert wide.line_.get_color() == COLOURS["pooled"]
-
-
-@pytest.mark.usefixtures("few_fits")
-def test_a_diagnosis_gives_its_curve():
-    tokens, labels = PROBLEM.sample(60, np.eye(6)[0], np.random.default_rng(2))
-    found = diagnose(tokens, labels)
-    points = found.forecast.curves["pooled"]
-    options = {"train_sizes": [10, 20], "cv": 2, "random_state": 0}
-    display = BagLearningCurveDisplay.from_estimator(
-        POOLED, tokens, labels, diagnosis=found, **options
-    )
-    assert display.line_.get_xdata().tolist() == [point.n for point in points]
-    assert display.line_.get_ydata().tolist() == [point.error for point in points]
-    blind = dataclasses.replace(found, forecast=None)
-    display = BagLearningCurveDisplay.from_estimator(
-        POOLED, tokens, labels, diagnosis=blind, **options
-    )
-    assert display.line_ is None
-
-
-def test_predicted_attention_has_the_better_aligned_query():
-    (many,) = predicted_errors("attention", PROBLEM, 50, [400])
-    steps = align(PROBLEM, TwoSteps(alpha0=8.0)).cosine
-    given, floor = (
-        predict(
-            PROBLEM,
-            Attention(Query(cosine, 2.0)),
-            Readout(ridge=1.0, alpha1=alpha),
-            tolerance=5e-3,
-        ).test_error
-        for cosine, alpha in ((steps, 8.0), (1.0, np.inf))
-    )
-    (pooled,) = predicted_errors("pooled", PROBLEM, 50, [400])
-    # 5e-3 is the error asked for. The floor is the signal as the query, and endless data.
-    assert floor < many <= given + 5e-3
-    assert many < pooled - 0.1
-
-
-def test_two_classifiers_share_an_axes():
-    _, axes = pyplot.subplots()
-    for model, sizes in (("pooled", [10, 40]), ("attention", [20, 40])):
-        display = BagLearningCurveDisplay.from_predictions(
-            sizes,
-            np.full((2, 3), 0.25),
-            model=model,
-            predicted_sizes=[10, 40],
-            predicted_errors=[0.4, np.nan],
-            ax=axes,
-        )
-        assert display.ax_ is axes
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["10", "20", "40"]
-    assert axes.get_ylim()[0] == 0
-    high = BagLearningCurveDisplay.from_predictions([300], [[0.7, 0.7]], ax=axes)
-    assert high.ax_.get_ylim()[1] > 0.7
-    assert high.ax_.get_xlim()[1] > 300
-    told = {text.get_text() for text in axes.get_legend().get_texts()}
-    names = ("pooled", "attention")
-    assert told == {"classifier, measured"} | {
-        f"{name}, {what}" for name in names for what in ("measured", "predicted")
-    }
-
-
-def test_the_model_is_found_inside_pipelines_and_searches(ragged):
-    bags, labels = ragged
-    pipe = make_pipeline(TokenTransformer(StandardScaler()), POOLED)
-    search = GridSearchCV(pipe, {"pooledlinearclassifier__ridge": [0.1]}, cv=2)
-    for estimator in (pipe, search):
-        display = BagLearningCurveDisplay.from_estimator(
-            estimator, bags, labels, train_sizes=[20], cv=2
-        )
-        assert display.name == display.model == "pooled"
-    means = np.array([bag.mean(axis=0) for bag in bags])
-    repeats = RepeatedStratifiedKFold(n_splits=2, n_repeats=3, random_state=0)
-    other = BagLearningCurveDisplay.from_estimator(
-        LogisticRegression(), means, labels, train_sizes=[20], cv=repeats
-    )
-    assert (other.name, other.model) == ("LogisticRegression", None)
-    assert other.test_errors.shape == (1, 6)
 
 
 @pytest.mark.parametrize(
@@ -337,36 +212,3 @@ def test_the_theory_refuses_what_it_does_not_know():
         predicted_errors("elementwise", PROBLEM, 10, [20])
     with pytest.raises(InvalidInput, match="n must be an integer >= 1"):
         predicted_errors("pooled", PROBLEM, 10, [0])
-
-
-def test_the_theory_meets_attention_on_bags_of_its_own_problem():
-    """Eight draws at d = 30; the query is learned from the bags that the readout sees."""
-    problem, d, n = SparseTokenProblem(length=8, informative=1, strength=5.0), 30, 240
-    errors = []
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        tokens, labels = problem.sample(n, np.eye(d)[3], rng)
-        model = AttentionClassifier(random_state=0).fit(tokens, labels)
-        errors.append(1 - model.score(*problem.sample(2000, np.eye(d)[3], rng)))
-    expected = predicted_errors("attention", problem, d, [n])[0]
-    standard_error = np.std(errors, ddof=1) / np.sqrt(8)
-    # Three standard errors, and 0.01 for d = 30 and the grids of ridge and sharpness.
-    assert np.mean(errors) == pytest.approx(expected, abs=3 * standard_error + 0.01)
-
-
-def test_a_name_is_drawn_as_it_is_written(text):
-    errors = np.array([[0.4, 0.5, 0.3], [0.2, 0.2, 0.5]])
-    curve = {"predicted_sizes": [10, 40], "predicted_errors": [0.4, 0.3]}
-    display = BagLearningCurveDisplay.from_predictions([10, 40], errors, name=text, **curve)
-    display.figure_.canvas.draw()
-
-
-def test_labels_that_are_masked_or_too_long(ragged):
-    bags, labels = ragged
-    measure = BagLearningCurveDisplay.from_estimator
-    with pytest.raises(InvalidInput, match="y must be an array without masked values"):
-        measure(POOLED, bags, np.ma.array(labels, mask=np.arange(60) == 2))
-    with pytest.raises(InvalidInput, match="y must be of integers of at most 64 bits"):
-        measure(POOLED, bags, [10**5000, *labels[1:]])
-    with pytest.raises(InvalidInput, match="cv must be an integer >= 2"):
-        measure(POOLED, bags, labels, cv=10**5000)

@@ -150,23 +150,3 @@ def test_classes_and_names_are_drawn_as_they_are_written(text):
     display = ScoreDisplay.from_predictions(names, SCORES, score_name=text)
     display.figure_.canvas.draw()
     assert set(display.class_names) == {text, "$ other $"}
-
-
-def test_classes_of_an_estimator_are_drawn_as_they_are_written(ragged, text):
-    bags, labels = ragged
-    names, means = np.where(labels == 1, text, "$"), np.array([bag.mean(axis=0) for bag in bags])
-    model = GaussianNB().fit(means, names)
-    ScoreDisplay.from_estimator(model, means, names).figure_.canvas.draw()
-
-
-def test_labels_that_are_masked_or_too_long(ragged):
-    bags, labels = ragged
-    model = PooledLinearClassifier().fit(bags, labels)
-    for y, message in (
-        (np.ma.array(labels, mask=np.arange(60) == 2), "without masked values"),
-        ([10**5000, *labels[1:]], "of integers of at most 64 bits"),
-    ):
-        with pytest.raises(InvalidInput, match=f"y must be .*{message}"):
-            ScoreDisplay.from_estimator(model, bags, y)
-        with pytest.raises(InvalidInput, match=f"y_true must be .*{message}"):
-            ScoreDisplay.from_predictions(y, np.zeros(60))

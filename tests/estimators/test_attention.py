@@ -140,17 +140,6 @@ def test_attention_that_is_off_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "attention is off" in display.axes_[-1].get_xlabel()
 
 
-def test_a_signal_is_no_reason_to_warn(draw: Draw) -> None:
-    bags, y = draw(120, sizes=(2, 9))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = AttentionClassifier().fit(bags, y)
-        model.top_tokens(bags[:2])
-    assert model.summary().startswith("Class 1: attention of sharpness")
-    display = AttentionDisplay.from_estimator(model, bags[:2])
-    assert "off" not in display.axes_[-1].get_xlabel()
-
-
 def test_bags_of_one_token_are_mean_pooling() -> None:
     rng, y = np.random.default_rng(0), np.arange(60) % 2
     X = rng.standard_normal((60, 1, 3)) + y[:, None, None]

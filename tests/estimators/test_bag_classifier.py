@@ -118,7 +118,7 @@ def test_maxima_are_a_linear_classifier_of_means_and_maxima(draw: Draw) -> None:
 
 def test_on_noise_there_is_the_constant_alone() -> None:
     on = 0
-    for seed in range(40):
+    for seed in range(16):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_t(3, size=(40, 6, 8)), np.arange(40) % 4 == 0
         model = BagClassifier().fit(X, y)
@@ -126,8 +126,8 @@ def test_on_noise_there_is_the_constant_alone() -> None:
         if not model.weights_.any():
             np.testing.assert_allclose(model.decision_function(X), np.log(1 / 3))
             assert "no signal is found" in model.summary()
-    # At a chance of 0.05 more than 7 of 40 have probability 0.0007.
-    assert on <= 7
+    # At a chance of 0.05 more than 4 of 16 have probability 0.0009; a level of 0.5 is seen.
+    assert on <= 4
 
 
 def test_without_a_signal_top_tokens_say_so() -> None:

@@ -6,16 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
-from sklearn.pipeline import make_pipeline
 
 from sparsetoken import BagRegressor
-from sparsetoken.bags import Bags
 from sparsetoken.estimators import (
     AttentionRegressor,
-    BagPooling,
     MaxPooledRegressor,
     PooledLinearRegressor,
     QueryWarning,
@@ -86,7 +83,7 @@ def test_float32_tokens_do_not_round_predictions_far_from_zero() -> None:
 
 def test_noise_gives_the_mean() -> None:
     on = 0
-    for seed in range(40):
+    for seed in range(16):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((40, 5, 4)), 2 + rng.standard_normal(40)
         model = BagRegressor().fit(X, y)
@@ -94,8 +91,8 @@ def test_noise_gives_the_mean() -> None:
         if not model.weights_.any():
             np.testing.assert_allclose(model.predict(X), y.mean(), rtol=1e-12)
             assert "no signal is found" in model.summary()
-    # At a chance of 0.05 more than 7 of 40 have probability 0.0007.
-    assert on <= 7
+    # At a chance of 0.05 more than 4 of 16 have probability 0.0009; a level of 0.5 is seen.
+    assert on <= 4
 
 
 @pytest.mark.parametrize("standardize", [True, False])
@@ -133,40 +130,6 @@ def test_left_out_predictions_have_not_seen_their_number(kind: type) -> None:
     # The losses of the other 59 are 59/60 of the mean, and the penalty is as it was.
     left_out = kind(0.1 * 60 / 59, standardize=False).fit(X[rest], y[rest]).predict(X[7:8])
     np.testing.assert_allclose(model.left_out_scores_[7], left_out, atol=1e-7)
-
-
-class Largest(RegressorMixin, BaseEstimator):
-    """Knows of what y is made."""
-
-    def fit(self, X: Bags, y: np.ndarray, sample_weight: np.ndarray | None = None) -> Largest:
-        weight = np.ones(len(y)) if sample_weight is None else sample_weight
-        self.line_ = np.polyfit(largest(X), y, 1, w=np.sqrt(weight))
-        return self
-
-    def predict(self, X: Bags) -> np.ndarray:
-        return np.polyval(self.line_, largest(X))
-
-
-def largest(X: Bags) -> np.ndarray:
-    """Return the largest square of the first column."""
-    return np.array([(bag[:, 0] ** 2).max() for bag in X])
-
-
-def test_members_of_ones_own() -> None:
-    rng, weight = np.random.default_rng(0), np.linspace(0.2, 2, 120)
-    X = rng.standard_normal((120, 6, 4))
-    y = largest(X) + 0.1 * rng.standard_normal(120)  # of what no built-in member can see
-    own = make_pipeline(BagPooling("max"), Ridge())
-    for members, given in (([("square", Largest()), ("table", own)], None), (None, weight)):
-        model = BagRegressor(members or [("square", Largest())]).fit(X, y, sample_weight=given)
-        place = model.member_names_.index("square")
-        assert model.weights_[place, 0] > 0.9
-        expected = Largest().fit(X, y, given).predict(X)
-        np.testing.assert_allclose(model.member_scores(X)[:, place], expected, atol=1e-9)
-    with pytest.raises(InvalidInput, match="members must be pairs of a name"):
-        BagRegressor([("mean", Largest())]).fit(X, y)
-    with pytest.raises(InvalidInput, match="an estimator with predict; got"):
-        BagRegressor([("own", BagPooling())]).fit(X, y)
 
 
 @by_model

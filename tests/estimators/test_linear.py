@@ -111,7 +111,7 @@ def _left_out_losses(F: np.ndarray, y: np.ndarray, ridge: float) -> np.ndarray:
     return np.array(losses)
 
 
-@pytest.mark.parametrize(("seed", "effect"), [(1, 0.0), (2, 0.0), (0, 3.0)])
+@pytest.mark.parametrize(("seed", "effect"), [(2, 0.0), (0, 3.0)])
 def test_auto_takes_scale_and_ridge_of_least_left_out_loss(
     draw: Draw, seed: int, effect: float
 ) -> None:

@@ -2,9 +2,7 @@
 
 import json
 import pickle
-import struct
 import zipfile
-import zlib
 
 import joblib
 import numpy as np
@@ -33,7 +31,7 @@ def bags():
     return X, np.arange(40) % 2
 
 
-@pytest.mark.parametrize("ending", ["skops", "model", "joblib"])
+@pytest.mark.parametrize("ending", ["skops", "joblib"])
 @pytest.mark.parametrize("model", EVERY, ids=str)
 def test_what_was_saved_comes_back(model, ending, bags, tmp_path):
     X, y = bags
@@ -179,17 +177,6 @@ def test_what_would_fill_the_memory_is_not_unpacked(change, members, tmp_path, m
     path = _write(tmp_path / "m.skops", change(members))
     monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 14_000_000)
     with little_memory(4e6), pytest.raises(InvalidInput, match="unpacks to at most"):
-        load(path)
-
-
-def test_a_member_holds_no_more_than_it_declares(members, tmp_path):
-    content = npy(PLAIN % "(1000,)", bytes(8_000_000))
-    path = _write(tmp_path / "m.skops", {**members, _first(members): content})
-    head, size, tail = path.read_bytes().rpartition(struct.pack("<I", len(content)))
-    assert size
-    declared, crc = struct.pack("<I", 100), struct.pack("<I", zlib.crc32(content[:100]))
-    path.write_bytes(head[:-8] + crc + head[-4:] + declared + tail)  # in the directory
-    with little_memory(4e6), pytest.raises(InvalidInput, match="EOF"):
         load(path)
 
 

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators import BagPooling, TokenTransformer
-from sparsetoken.fitting import moments
 from sparsetoken.validation import InvalidInput
 
 DTYPES = (np.float32, np.float64)
@@ -125,22 +124,6 @@ def test_a_bag_is_transformed_as_if_alone(estimator: BaseEstimator) -> None:
         np.testing.assert_allclose(alone, np.atleast_2d(together[i]), atol=1e-12)
 
 
-def test_tables_stay_tables() -> None:
-    pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
-    table = _bags().tokens
-    frame = pandas.DataFrame(table, columns=["a", "b", "c", "d"])
-    for estimator in EVERY[:2]:
-        found = clone(estimator).fit_transform(table)
-        assert isinstance(found, np.ndarray)
-        assert np.array_equal(found, clone(estimator).fit_transform(as_bags(table)).tokens)
-        fitted = clone(estimator).fit(frame)
-        assert fitted.feature_names_in_.tolist() == ["a", "b", "c", "d"]
-        with pytest.raises(ValueError, match="feature names should match"):
-            fitted.transform(frame[["b", "a", "c", "d"]])
-    pooled = BagPooling().set_output(transform="pandas").fit_transform(_bags())
-    assert pooled.columns.tolist() == ["x0", "x1", "x2", "x3"]
-
-
 def test_names_of_features() -> None:
     bags = _bags()
     for kept in (1, 3):
@@ -199,16 +182,6 @@ def test_errors_of_every_transformer(estimator: BaseEstimator) -> None:
 
 
 @pytest.mark.parametrize(
-    "estimator", [TokenTransformer(PCA(9)), BagPooling("softmax", np.ones(3))], ids=str
-)
-def test_a_fit_that_fails_is_none(estimator: BaseEstimator) -> None:
-    with pytest.raises(ValueError, match=r"n_components=9 must be|query must be"):
-        estimator.fit(_bags())
-    with pytest.raises(NotFittedError):
-        estimator.transform(_bags())
-
-
-@pytest.mark.parametrize(
     ("pooling", "message"),
     [
         (BagPooling("median"), "pool must be one of max, mean, softmax, sum; got 'median'"),
@@ -222,15 +195,6 @@ def test_a_fit_that_fails_is_none(estimator: BaseEstimator) -> None:
 def test_bad_pooling(pooling: BagPooling, message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         pooling.fit(_bags())
-
-
-def test_statistics_in_chunks_are_those_of_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    bags = _bags(n=200)
-    whole = [clone(estimator).fit_transform(bags) for estimator in EVERY[:2]]
-    monkeypatch.setattr(moments, "CHUNK", 400)  # 13 chunks, the last one not full
-    for estimator, expected in zip(EVERY[:2], whole, strict=True):
-        found = clone(estimator).fit_transform(bags)
-        np.testing.assert_allclose(found.tokens, expected.tokens, atol=1e-11)  # rounding
 
 
 @pytest.mark.parametrize("scaler", [SCALER, TokenTransformer(PCA(2))])
@@ -258,19 +222,3 @@ def test_tables_come_out_as_asked_and_bags_as_bags(scaler: BaseEstimator, librar
         assert isinstance(plain.transform(table), frames.DataFrame)
     with pytest.raises(InvalidInput, match="transform"):
         asked.set_output(transform="xarray")
-
-
-def test_the_rows_of_a_frame_keep_their_names() -> None:
-    pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame(_bags().tokens[:3], columns=list("abcd"), index=["u", "v", "w"])
-    found = clone(SCALER).set_output(transform="pandas").fit_transform(table)
-    assert found.index.tolist() == ["u", "v", "w"]
-    assert found.columns.tolist() == [f"tokentransformer{j}" for j in range(4)]
-
-
-def test_a_pipeline_over_bags_ends_in_a_table() -> None:
-    pandas = pytest.importorskip("pandas")
-    pipeline = make_pipeline(SCALER, TokenTransformer(PCA(2)), BagPooling())
-    found = pipeline.set_output(transform="pandas").fit_transform(_bags())
-    assert isinstance(found, pandas.DataFrame)
-    assert found.shape == (40, 2)

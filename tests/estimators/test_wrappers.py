@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier
 from sklearn.inspection import permutation_importance
 from sklearn.metrics import accuracy_score
 
@@ -45,14 +45,6 @@ def test_calibration_in_folds(draw: Draw, method: str) -> None:
     assert model.score(bags, y) > 0.8
 
 
-def test_voting(draw: Draw) -> None:
-    bags, y = draw(90, strength=6.0)
-    members = [("attention", GIVEN), ("mean", PooledLinearClassifier())]
-    model = VotingClassifier(members, voting="soft").fit(bags, y)
-    chances = [member.predict_proba(bags) for member in model.estimators_]
-    np.testing.assert_allclose(model.predict_proba(bags), np.mean(chances, axis=0))
-
-
 def test_the_importance_of_bags(draw: Draw) -> None:
     """Whole bags change their labels: accuracy falls to that of chance."""
     bags, y = draw(90, strength=6.0)
@@ -61,15 +53,6 @@ def test_the_importance_of_bags(draw: Draw) -> None:
     # Each of 10 shuffles of 90 bags has an accuracy of 0.5 with a deviation of 0.053.
     fallen = model.score(bags, y) - found.importances_mean[0]
     assert fallen == pytest.approx(0.5, abs=4 * 0.053 / np.sqrt(10))
-
-
-def test_the_importance_of_columns_of_bags_of_one_size(draw: Draw) -> None:
-    bags, y = draw(90, sizes=(4, 4), strength=6.0)
-    table = bags.to_array().array.reshape(90, -1)
-    model = clone(GIVEN).set_params(n_tokens=4).fit(table, y)
-    found = permutation_importance(model, table, y, n_repeats=5, random_state=0)
-    by_column = found.importances_mean.reshape(4, -1).sum(axis=0)
-    assert by_column.argmax() == np.abs(model.coef_[0]).argmax()
 
 
 def test_a_column_is_the_bags(draw: Draw) -> None:

@@ -1,14 +1,25 @@
 """What the tests of experiments share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 
 import pytest
 
+from sparsetoken.experiments import EXPERIMENTS
+from sparsetoken.experiments.core.claims import verdict_of
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.rows import Row, Rows, from_json, to_json
 from sparsetoken.report.pictures import picture
 from sparsetoken.report.words import words_of
+
+
+@pytest.fixture
+def registry() -> Iterator[None]:
+    """Leave the experiments as they were."""
+    before = dict(EXPERIMENTS)
+    yield
+    EXPERIMENTS.clear()
+    EXPERIMENTS.update(before)
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +32,40 @@ def sizes_of() -> Callable[..., SimpleNamespace]:
         return SimpleNamespace(**{**quick, **changes})
 
     return change
+
+
+@pytest.fixture(scope="module")
+def sizes(request: pytest.FixtureRequest, sizes_of: Callable) -> SimpleNamespace:
+    """Return the quick sizes of the experiment of a module, with its small ones."""
+    return sizes_of(request.module.EXPERIMENT, **request.module.SMALL)
+
+
+@pytest.fixture(scope="module")
+def rows(request: pytest.FixtureRequest, rows_of: Callable, sizes: SimpleNamespace) -> Rows:
+    """Return the rows of that experiment."""
+    return rows_of(request.module.EXPERIMENT, sizes, seed=getattr(request.module, "SEED", 0))
+
+
+@pytest.fixture(scope="module")
+def verdicts(request: pytest.FixtureRequest, sizes: SimpleNamespace) -> Callable[..., list[str]]:
+    """Return the verdicts on the comparisons of a claim, by rows."""
+
+    def of(rows: Rows, claim: str) -> list[str]:
+        found = request.module.EXPERIMENT.compared(sizes, rows)
+        return [comparison.verdict for comparison in found if comparison.claim == claim]
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def verdict(request: pytest.FixtureRequest, sizes: SimpleNamespace) -> Callable[..., str]:
+    """Return the verdict on a claim, by rows."""
+
+    def of(rows: Rows, claim: str) -> str:
+        found = request.module.EXPERIMENT.compared(sizes, rows)
+        return verdict_of(comparison for comparison in found if comparison.claim == claim)
+
+    return of
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,6 @@ from sparsetoken.experiments.core.claims import (
     Claim,
     Finding,
     evidence_of,
-    largest_z,
     verdict_of,
 )
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, Shift
@@ -74,22 +73,9 @@ def test_the_shift_of_a_quantity_is_that_measured_elsewhere_unless_another_is_gi
     assert larger.shift_error == pytest.approx(4 * found.shift_error)
 
 
-def test_few_trials_count_for_less_unless_the_shift_outweighs_their_error():
-    few = dataclasses.replace(MEASURED, value=0.104, trials=4)
-    alone = against_simulation("learned-error", THEORY, few, shift=NO_SHIFT)
-    assert alone.z == pytest.approx(normal_score(4.0, 3))
-    wide = against_simulation("learned-error", THEORY, few, shift=Shift(0.0, 0.0, 30.0))
-    assert wide.z == pytest.approx(0.004 / math.hypot(0.001, 0.003), rel=0.02)
-
-
 def test_a_correct_theory_seldom_fails_a_whole_report():
     chance = 2 * stats.norm.sf(LARGEST_Z)
     assert 1 - (1 - chance) ** 400 < 0.05
-
-
-def test_numerical_error_widens_the_scale():
-    loose = dataclasses.replace(THEORY, error=0.01)
-    assert _verdict(loose, value=0.1 + ALLOWED + 0.02).z == pytest.approx(2, rel=0.01)
 
 
 @pytest.mark.parametrize("who", ["theory", "measured"])
@@ -120,34 +106,6 @@ def test_normal_score_has_the_tail_of_student(freedom):
     # 2000 draws: the share below the median of |N(0, 1)| has standard error 0.011.
     assert np.mean(z < 0.6745) == pytest.approx(0.5, abs=0.04)
     assert normal_score(3.0, freedom) < 3
-
-
-def test_a_comparison_says_what_was_compared():
-    found = against_simulation(
-        "learned-error", THEORY, MEASURED, curve="pooled", where="here", x=2.0
-    )
-    assert (found.curve, found.quantity, found.where, found.x) == (
-        "pooled",
-        "test_error",
-        "here",
-        2.0,
-    )
-    assert (found.theory, found.measured, found.standard_error) == (0.1, 0.1, 0.001)
-    assert (found.dimension, found.trials, found.engine) == (1000, 1001, "reduced")
-    assert _verdict().curve == "test_error"
-
-
-def test_the_largest_z_passes_over_what_has_none():
-    far = dataclasses.replace(_verdict(), z=-2.5)
-    assert largest_z([far, _verdict(), dataclasses.replace(far, z=float("nan"))]) == 2.5
-    assert largest_z([]) == 0.0
-
-
-def test_the_shift_of_an_auc_is_relative_to_what_is_missing_to_1():
-    found = against_simulation(
-        "score-law", THEORY.but(value=0.99), MEASURED.but(quantity="auc"), shift=SHIFT
-    )
-    assert found.shift == pytest.approx(SHIFT.mean / 1000 * 0.01)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.data_reuse import EXPERIMENT, SPLITTING, dimension_of, steps_of
+from sparsetoken.experiments.data_reuse import EXPERIMENT, SPLITTING, steps_of
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout
 from sparsetoken.variants.attention import reuse_trial
@@ -12,24 +12,8 @@ from sparsetoken.variants.attention import reuse_trial
 REUSE = "reuse-of-data"
 ERRORS = {"series": "theory", "quantity": "test_error"}
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    small = dict(dimension=40, trials=5, replicas=2, samples=160, far_trials=3)
-    return sizes_of(EXPERIMENT, loads=(2.0,), **small)
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of, sizes):
-    return rows_of(EXPERIMENT, sizes, seed=4)
-
-
-@pytest.fixture(scope="module")
-def verdicts(sizes):
-    def of(rows, claim):
-        return [c.verdict for c in EXPERIMENT.compared(sizes, rows) if c.claim == claim]
-
-    return of
+SMALL = dict(loads=(2.0,), dimension=40, trials=5, replicas=2, samples=160, far_trials=3)
+SEED = 4
 
 
 def test_rows_are_means_of_paired_trials(rows):
@@ -41,16 +25,6 @@ def test_rows_are_means_of_paired_trials(rows):
     paid = rows.one("trained", "excess", arm="reused", load=2.0)
     differences = [one["reused"].test_error - one["fresh"].test_error for one in trials]
     assert paid.value == pytest.approx(sum(differences) / 5)
-
-
-def test_at_small_loads_as_many_samples_find_the_query_as_at_load_1(sizes):
-    assert [dimension_of(sizes, load) for load in (0.25, 0.5, 1.0, 4.0)] == [160, 80, 40, 40]
-
-
-def test_the_descent_without_tokens_has_the_samples_of_the_profile(rows):
-    found = rows.where("descended", "cosine")
-    assert [(row["alpha"], row.dimension) for row in found] == [(2.0, 80), (4.0, 40)]
-    assert all((row.engine, row.trials) == ("reduced", 3) for row in found)
 
 
 def test_the_descent_finds_the_query_of_two_steps(rows):
@@ -72,12 +46,6 @@ def test_the_claims_can_fail(rows, verdicts, changed):
     assert "fails" in verdicts(wrong, SPLITTING)
     better = changed(rows, lambda row: row.but(value=0.01), series="attention")
     assert "fails" in verdicts(better, SPLITTING)
-
-
-def test_what_did_not_converge_never_holds(rows, verdicts, changed):
-    stuck = changed(rows, lambda row: row.but(status="no_limit"), **ERRORS)
-    assert "not converged" in verdicts(stuck, REUSE)
-    assert set(verdicts(stuck, SPLITTING)) == {"not converged"}
 
 
 def test_the_words_have_the_numbers_of_the_rows(rows, sizes, said_of):

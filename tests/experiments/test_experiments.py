@@ -10,9 +10,9 @@ import pytest
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments import EXPERIMENTS, register_experiment
+from sparsetoken.experiments.core.claims import SOURCES, source_of
 from sparsetoken.experiments.core.experiment import Experiment, Sizes, piece
 from sparsetoken.experiments.core.rows import Row
-from sparsetoken.experiments.core.sources import SOURCES, source_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import TwoSteps
 from sparsetoken.validation import InvalidInput
@@ -164,15 +164,7 @@ def own(tmp_path):
     return Experiment("own", sizes, lambda *_: [], lambda *_: [], {}, page=page)
 
 
-@pytest.fixture(autouse=True)
-def registry():
-    """Leave the experiments as they were."""
-    before = dict(EXPERIMENTS)
-    yield
-    EXPERIMENTS.clear()
-    EXPERIMENTS.update(before)
-
-
+@pytest.mark.usefixtures("registry")
 def test_an_experiment_of_ones_own_is_registered_and_may_be_changed(own):
     assert register_experiment(own) is own
     changed = register_experiment(dataclasses.replace(own, version=2))
@@ -181,6 +173,7 @@ def test_an_experiment_of_ones_own_is_registered_and_may_be_changed(own):
     assert own.title == "Own"
 
 
+@pytest.mark.usefixtures("registry")
 def test_names_that_are_taken_are_refused(own):
     with pytest.raises(InvalidInput, match="name of an experiment"):
         register_experiment(dataclasses.replace(own, name="alignment"))

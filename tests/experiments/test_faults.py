@@ -6,7 +6,6 @@ import pytest
 
 from sparsetoken import simulate
 from sparsetoken.experiments import (
-    EXPERIMENTS,
     Row,
     against_simulation,
     piece,
@@ -19,21 +18,13 @@ from sparsetoken.report import reproduce
 from sparsetoken.stages import Readout
 from sparsetoken.validation import Failure, InvalidInput
 
+pytestmark = pytest.mark.usefixtures("registry")
 PAGE = "# Own\n\nA setting.\n\n## Claim: own-claim\n\nOne.\n\n## Found\n\nIt.\n"
 SIMULATED = Row("simulated", "mine", 1.0, 0.1, {}, "reduced", 10, 4)
 
 
 def _work(number):
     return [SIMULATED]
-
-
-@pytest.fixture(autouse=True)
-def registry():
-    """Leave the experiments as they were."""
-    before = dict(EXPERIMENTS)
-    yield
-    EXPERIMENTS.clear()
-    EXPERIMENTS.update(before)
 
 
 @pytest.fixture

@@ -1,24 +1,13 @@
 """Fits of c / d^p to differences built from a known c; the words; a wrong number fails."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from sparsetoken.experiments.core.claims import FAILS, verdict_of
 from sparsetoken.experiments.core.rows import Row, Rows
 from sparsetoken.experiments.finite_size import EXPERIMENT, QUANTITIES, shrinkage
-from sparsetoken.report.words import words_of
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    return sizes_of(EXPERIMENT, alignment_trials=40, trials=6, dimensions=(40, 80))
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of, sizes):
-    return rows_of(EXPERIMENT, sizes)
+SMALL = dict(alignment_trials=40, trials=6, dimensions=(40, 80))
 
 
 def test_from_work_to_words(rows, sizes, said_of):
@@ -51,19 +40,3 @@ def test_the_law_that_made_the_rows_has_the_smaller_misfit(power):
     assert right["misfit"] == pytest.approx(0, abs=1e-9)
     assert wrong["misfit"] > 1
     assert right.error == pytest.approx(1e-4 / np.sqrt(np.sum(d ** (-2 * power))))
-
-
-@pytest.mark.parametrize(
-    ("c", "misfits", "said"),
-    [
-        (-5.0, (1.0, 9.0), "For the cosine c is not 0, and c/d fits better."),
-        (5.0, (9.0, 1.0), "c/√d fits better"),
-        (5.0, (0.6, 0.3), "too close to distinguish the two laws"),
-        (1.9, (4.0, 2.0), "misfit is inconclusive"),
-    ],
-)
-def test_the_text_names_the_law_that_the_fits_resolve(sizes, c, misfits, said):
-    pairs = zip((1.0, 0.5), misfits, strict=True)
-    pair = [Row("fit", "cosine", c, 1.0, {"power": p, "misfit": m}) for p, m in pairs]
-    given = dataclasses.replace(EXPERIMENT, words=lambda *_: {"alpha1": 2.0, "fits": [pair]})
-    assert said in " ".join(words_of(given, sizes, Rows(), [])["Found"].split())

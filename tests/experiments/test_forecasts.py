@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from command_line import invoke
-from hostile_files import MEMBERS, write_npz
 from sparsetoken.experiments import EXPERIMENTS, forecasts
 from sparsetoken.experiments.core.bag_sets import BagSet, Drawn, LeftOut, read_sets
 from sparsetoken.experiments.core.claims import FAILS, HOLDS, NOT_CONVERGED
@@ -19,7 +18,6 @@ from sparsetoken.experiments.forecasts import (
     leave_out,
     mean_error,
     measure_errors,
-    set_work,
 )
 from sparsetoken.report import reproduce
 from sparsetoken.validation import InvalidInput
@@ -112,17 +110,6 @@ def test_a_forecast_and_a_measurement_of_drawn_bags():
     assert attention.value < pooled.value < 0.5
 
 
-def test_drawn_bags_are_of_both_classes_and_fresh():
-    split = Drawn("textures", 20, 80, 50).split(80, np.random.default_rng(0))
-    assert (len(split.bags), len(split.rest), split.positive.sum(), split.truth.sum()) == (
-        80,
-        50,
-        40,
-        25,
-    )
-    assert not {bag.tobytes() for bag in split.rest} & {bag.tobytes() for bag in split.bags}
-
-
 def test_a_set_is_split_by_class_without_overlap():
     X, y = _bags(120, rate=0.4)
     given = BagSet.of("mine", X, y)
@@ -132,33 +119,6 @@ def test_a_set_is_split_by_class_without_overlap():
     assert not rows & {tuple(bag[0]) for bag in split.rest}
     assert len(split.rest) == 80
     np.testing.assert_array_equal(split.truth, given.positive[split.numbers])
-
-
-@pytest.mark.parametrize(
-    ("n", "rate", "pilot", "sizes"),
-    [
-        (100, 0.5, 40, (40, 80)),
-        (300, 0.5, 60, (60, 120, 240)),
-        (3000, 0.5, 100, (100, 200, 400)),
-        (300, 0.1, 105, (105, 210)),  # ten positive bags in the pilot, with rounding
-    ],
-)
-def test_the_pilot_of_a_set(n, rate, pilot, sizes):
-    given = BagSet.of("mine", *_bags(n, rate))
-    assert (given.pilot, given.sizes) == (pilot, sizes)
-    labels = given.split(pilot, np.random.default_rng(0)).positive
-    assert labels.sum() >= 10
-
-
-def test_a_key_has_name_and_content_and_nothing_else(sizes):
-    X, y = _bags()
-    same, other = BagSet.of("mine", X.copy(), y == 1), X.copy()
-    other[0, 0, 0] += 1e-9
-    assert repr(BagSet.of("mine", X, y)) == repr(same)
-    assert same.digest != BagSet.of("mine", other, y).digest
-    assert same.digest != BagSet.of("mine", X, 1 - y).digest
-    names = [piece.name for piece in set_work(sizes, 0, [same])]
-    assert all(f"BagSet(name='mine', digest='{same.digest}')" in name for name in names)
 
 
 def test_the_error_of_a_given_set_has_the_luck_of_its_bags():
@@ -177,12 +137,6 @@ def test_the_error_of_a_given_set_has_the_luck_of_its_bags():
 def test_sets_that_are_too_small_are_refused(n, rate, message):
     with pytest.raises(InvalidInput, match=message):
         BagSet.of("mine", *_bags(n, rate))
-
-
-def test_sets_of_one_name_are_refused(sizes):
-    given = BagSet.of("mine", *_bags())
-    with pytest.raises(InvalidInput, match="different names"):
-        list(set_work(sizes, 0, [given, LeftOut("mine", "why")]))
 
 
 @pytest.fixture
@@ -212,32 +166,6 @@ def test_what_is_left_out_is_told(folder, tmp_path):
     found = invoke("reproduce", "forecasts", "--bags", folder, *more)
     assert "Skipped: broken.npz" in found.stderr
     assert "Skipped: single.npz" in found.stderr
-
-
-def test_hostile_files_are_left_out(folder):
-    for number, (members, _) in enumerate(MEMBERS.values()):
-        write_npz(folder / f"{number}\"'.npz", **members)  # a name that messages write otherwise
-    found = read_sets(folder)
-    assert [one.name for one in found if isinstance(one, BagSet)] == ["good.npz"]
-    left_out = [one for one in found if isinstance(one, LeftOut)]
-    assert len(left_out) == len(MEMBERS) + 2
-    assert not any(str(folder) in one.reason for one in left_out)
-
-
-def test_names_that_are_no_text_can_be_written(folder):
-    try:
-        (folder / "\udcff.npz").write_text("junk")
-    except OSError:
-        pytest.skip("this file system takes texts alone")
-    *_, last = read_sets(folder)
-    assert last.set == "\\udcff.npz"
-    last.reason.encode()
-
-
-def test_another_place_of_the_folder_changes_no_key(folder):
-    first = [piece.name for piece in EXPERIMENT.plan("quick", sets=read_sets(folder))]
-    moved = folder.rename(folder.with_name("elsewhere"))
-    assert [piece.name for piece in EXPERIMENT.plan("quick", sets=read_sets(moved))] == first
 
 
 @pytest.mark.parametrize(
@@ -300,8 +228,3 @@ def test_given_sets_come_into_the_report(folder, tmp_path, monkeypatch, sizes):
     assert measured.count("simulated,test_error,good.npz") == 4  # two models, 40 and 80 bags
     assert str(folder) not in page + measured
     assert reproduce(["forecasts"], out=out, sets=read_sets(folder)).resumed == found.pieces
-
-
-def test_sets_without_the_experiment_are_refused(tmp_path):
-    with pytest.raises(InvalidInput, match="with forecasts"):
-        reproduce(["alignment"], out=tmp_path / "out", sets=[LeftOut("mine", "why")])

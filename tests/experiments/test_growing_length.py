@@ -4,28 +4,18 @@ import math
 
 import pytest
 
-from sparsetoken import simulation, theory
+from sparsetoken import theory
 from sparsetoken.experiments.growing_length import (
     ARMS,
     EXPERIMENT,
     READOUT,
     problem_of,
-    share,
     steps_of,
 )
 from sparsetoken.models import Attention
-from sparsetoken.simulation.seeds import seed_of
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    small = {"ratios": (0.1, 0.2), "dimensions": (20, 40), "trials": 2, "alignment_trials": 20}
-    return sizes_of(EXPERIMENT, **small)
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of, sizes):
-    return rows_of(EXPERIMENT, sizes, seed=4)
+SMALL = dict(ratios=(0.1, 0.2), dimensions=(20, 40), trials=2, alignment_trials=20)
+SEED = 4
 
 
 @pytest.mark.parametrize("L", [5, 40])
@@ -35,25 +25,6 @@ def test_the_predicted_sharpness_is_the_one_stated(arm, L):
     found = theory.align(problem_of(L), steps)
     assert found.sharpness == pytest.approx(math.sqrt(2 * math.log(L)), rel=1e-12)
     assert steps.alpha0 == (1 if arm == "fixed" else L / 10)
-
-
-def test_lengths_are_in_proportion(rows):
-    places = rows.where("simulated")
-    assert all(row["length"] == row["ratio"] * row.dimension for row in places)
-    assert set(places.distinct("length")) == {2, 4, 8}
-    assert (share(20, 40), share(2, 40)) == (50, 5)
-
-
-def test_rows_are_those_of_the_simulation(rows):
-    setting = {"dimension": 40, "seed": seed_of("growing-length", "growing", 1, 1, 4)}
-    problem, steps = problem_of(8), steps_of("growing", 8)
-    found = simulation.simulate(problem, Attention(steps), READOUT, trials=5, **setting)
-    row = rows.one("simulated", "test_error", arm="growing", length=8)
-    assert (row.value, row.error) == (found.mean.test_error, found.standard_error.test_error)
-    aligned = simulation.align(problem, steps, trials=20, **setting)
-    cosine = rows.one("simulated", "cosine", arm="growing", length=8)
-    assert cosine.value == aligned.mean.cosine
-    assert (row.trials, cosine.trials) == (5, 20)
 
 
 def test_each_simulation_stands_beside_the_theory_at_its_length(rows, sizes):
@@ -69,8 +40,7 @@ def test_each_simulation_stands_beside_the_theory_at_its_length(rows, sizes):
     assert EXPERIMENT.open
 
 
-@pytest.mark.parametrize("power", [0.0, 0.25, 1.0])
-@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize(("power", "sign"), [(0.0, 1), (0.25, -1), (1.0, 1)])
 def test_the_power_is_the_one_that_made_the_differences(rows, sizes, changed, said_of, power, sign):
     theory = rows.where("attention", "cosine")
 

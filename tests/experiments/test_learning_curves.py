@@ -1,24 +1,22 @@
 """Learning curves from work to words; a wrong number fails."""
 
-import pytest
-
 from sparsetoken import simulation
 from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
 from sparsetoken.experiments.core.rows import Row
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.experiments.learning_curves import EXPERIMENT, known_to_one_sample
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    few = {"alphas": (1.0, 2.0), "vectorized": (1.0,), "trials": 8, "dimension": 120}
-    points = {"curve_points": 3, "choice_points": 2, "floor_points": 2}
-    return sizes_of(EXPERIMENT, judged=5e-3, line=5e-3, **few, **points)
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of, sizes):
-    return rows_of(EXPERIMENT, sizes)
+SMALL = dict(
+    judged=0.005,
+    line=0.005,
+    alphas=(1.0, 2.0),
+    vectorized=(1.0,),
+    trials=8,
+    dimension=120,
+    curve_points=3,
+    choice_points=2,
+    floor_points=2,
+)
 
 
 def test_from_work_to_words(rows, sizes, said_of):

@@ -9,15 +9,8 @@ from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import TwoSteps
 from sparsetoken.variants.attention import steps_trial
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    return sizes_of(EXPERIMENT, dimension=16, trials=2, last_step=4)
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of, sizes):
-    return rows_of(EXPERIMENT, sizes, seed=4)
+SMALL = dict(dimension=16, trials=2, last_step=4)
+SEED = 4
 
 
 def test_rows_are_means_over_trials_at_each_step(rows):

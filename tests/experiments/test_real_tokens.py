@@ -7,15 +7,7 @@ from sparsetoken.experiments.core.bag_sets import source
 from sparsetoken.experiments.core.claims import BY_EXPERIMENT, verdict_of
 from sparsetoken.experiments.real_tokens import EXPERIMENT, features
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    return sizes_of(EXPERIMENT, trials=4, test_bags=500, law_bags=2000)
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of, sizes):
-    return rows_of(EXPERIMENT, sizes)
+SMALL = dict(trials=4, test_bags=500, law_bags=2000)
 
 
 def test_predictions_are_near_real_bags(rows, sizes, said_of):

@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import sparsetoken as st
 from sparsetoken.experiments.core.references import (
     PROBLEM,
     References,
     predict_references,
-    reference_lines,
 )
 from sparsetoken.experiments.core.rows import Row, Rows
-from sparsetoken.figures.style import joint_legend
 from sparsetoken.report.words import parts_of
 from sparsetoken.stages import Readout, TwoSteps
 
@@ -75,16 +72,3 @@ def test_the_share_of_the_gap():
         "0.2500 ± 0.0300, which closes 50.0 ± 10.0 % of the gap from pooled to Bayes"
     )
     assert "83.3 % of the gap" in words["Known"]
-
-
-def test_one_place_is_a_level_and_more_are_a_line():
-    figure = Figure()
-    one, more = figure.subplots(1, 2)
-    reference_lines(one, made(3.0))
-    reference_lines(more, made(4.0, bayes=0.2) + made(3.0))
-    levels = [list(line.get_ydata()) for line in one.lines]
-    assert levels == [[v, v] for v in LEVELS.values()]
-    assert list(more.lines[3].get_xdata()) == [3.0, 4.0]
-    assert list(more.lines[3].get_ydata()) == [0.1, 0.2]
-    joint_legend(figure)
-    assert len(figure.legends[0].get_texts()) == 4

@@ -7,7 +7,7 @@ import pytest
 
 from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.core.rows import Row, Rows
-from sparsetoken.experiments.representation import EXPERIMENT, LEVEL, draw_fresh, score
+from sparsetoken.experiments.representation import EXPERIMENT, LEVEL, score
 
 BUILT = {
     "elementwise_erf": lambda L: 4 + 2 * L**0.25,
@@ -18,12 +18,15 @@ BUILT = {
 }
 """Curves that cost most, built from their laws here."""
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    lengths = {"lengths": (8, 64, 512), "longest": 512, "curve_length": 64}
-    places = {"places": ((32, 1, 3.5), (32, 2, 3.0)), "strengths": (2.0, 5.0)}
-    return sizes_of(EXPERIMENT, **lengths, **places, samples=3200, tokens=500_000)
+SMALL = dict(
+    lengths=(8, 64, 512),
+    longest=512,
+    curve_length=64,
+    places=((32, 1, 3.5), (32, 2, 3.0)),
+    strengths=(2.0, 5.0),
+    samples=3200,
+    tokens=500000,
+)
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +102,3 @@ def test_a_wrong_error_fails(rows, sizes, changed):
     moved = changed(rows, lambda row: row.but(value=1.2 * row.value), **wanted)
     of_claim = [c for c in EXPERIMENT.compared(sizes, moved) if c.claim == "oracle-error"]
     assert {c.verdict for c in of_claim if c.curve == "attention"} == {FAILS}
-
-
-def test_a_piece_is_repeatable():
-    again = [list(draw_fresh(16, 1, 3.0, 320, 4)) for _ in range(2)]
-    assert again[0] == again[1]

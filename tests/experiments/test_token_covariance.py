@@ -6,15 +6,7 @@ import pytest
 from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
 from sparsetoken.experiments.token_covariance import EXPERIMENT, problem_at
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    return sizes_of(EXPERIMENT, dimension=200, trials=8, between=(0.0, 1.0), decay=(0.0, 0.5))
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of, sizes):
-    return rows_of(EXPERIMENT, sizes)
+SMALL = dict(dimension=200, trials=8, between=(0.0, 1.0), decay=(0.0, 0.5))
 
 
 def verdicts(sizes, rows):

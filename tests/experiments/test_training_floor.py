@@ -14,17 +14,17 @@ from sparsetoken.experiments.training_floor import (
     TOLERANCE,
 )
 
-
-@pytest.fixture(scope="module")
-def sizes(sizes_of):
-    small = dict(steps=8, evaluations=3, dimension=60, trials=5, replicas=2)
-    families = (RESTING, DESCENT, "free")
-    return sizes_of(EXPERIMENT, alphas=(2.0,), searched=(2.0,), families=families, **small)
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of, sizes):
-    return rows_of(EXPERIMENT, sizes, seed=4)
+SMALL = dict(
+    alphas=(2.0,),
+    searched=(2.0,),
+    families=(RESTING, DESCENT, "free"),
+    steps=8,
+    evaluations=3,
+    dimension=60,
+    trials=5,
+    replicas=2,
+)
+SEED = 4
 
 
 @pytest.fixture(scope="module")

@@ -67,31 +67,3 @@ def test_old_results_are_dimmed_while_a_field_is_wrong(page, address):
         page.locator("#p-strength").fill(right)
         expect(page.locator("#old")).to_have_text("")
         assert all(place.evaluate(dim) > 0.5 for place in places)
-
-
-def test_progress_is_shown_while_networks_are_solved(page, address):
-    page.goto(f"{address}#story=networks&length=3&descent_steps=4&network_rank=1")
-    expect(page.locator("#solving")).to_be_visible()
-    expect(page.locator("#solving")).to_have_attribute("value", "0.5")  # two of four
-    expect(page.locator("#progress")).to_have_text("")
-    expect(page.locator("#solving")).to_be_hidden()
-
-
-def test_capacities_are_dots_in_their_order(page, address):
-    page.goto(f"{address}#view=capacity&length=3")
-    expect(page.locator("#plot circle")).to_have_count(4)
-    expect(page.locator("#progress")).to_have_text("")
-    page.locator("[data-copy=csv]").click()
-    rows = [row.split(",") for row in page.locator("#text").input_value().splitlines()[1:]]
-    values = np.log([float(row[1]) for row in rows])
-    dots = [float(d.get_attribute("cx")) for d in page.locator("#plot circle").all()]
-    assert np.corrcoef(values, dots)[0, 1] == pytest.approx(1)  # the axis is logarithmic
-
-
-def test_letters_are_typeset(page, address):
-    page.goto(address)
-    drawn(page)
-    symbol = page.locator("label[for=p-alpha0] .symbol")
-    assert symbol.inner_html() == "<i>α</i><sub>0</sub> = <i>n</i><sub>0</sub>/<i>d</i>"
-    assert page.locator("label[for=p-eta_w] .symbol").inner_html() == "<i>η</i><sub>w</sub>"
-    assert "$" not in page.locator("body").inner_text()

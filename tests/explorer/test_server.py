@@ -88,27 +88,6 @@ def test_forms_of_other_sites_and_unknown_views_are_refused(client):
     assert client.get("/api/coarse").status_code == 405
 
 
-def test_the_query_comes_with_the_coarse_curves(client):
-    query = client.post("/api/coarse", json={"settings": {"alpha0": 3.0}}).json()["query"]
-    exact = st.align(st.SparseTokenProblem(), st.TwoSteps(alpha0=3.0))
-    assert (query["cosine"], query["sharpness"]) == pytest.approx((exact.cosine, exact.sharpness))
-
-
-@pytest.mark.parametrize("loss", ["logistic", "square"])
-def test_coarse_curves_are_near_the_exact_ones(client, loss):
-    """Also after moves, which start from the curve before."""
-    for strength in (3.0, 3.2, 6.0):
-        values = {"strength": strength, "loss": loss}
-        curves = client.post("/api/coarse", json={"settings": values}).json()["curves"]
-        settings = Settings(values)
-        for name, curve in curves.items():
-            readouts = [settings.readout(alpha) for alpha in curve["alpha"]]
-            exact = predict_readouts(settings.problem(), settings.model(name), readouts, 1e-3)
-            errors = [p.test_error for p in exact]
-            # Few nodes and a last step of 1% leave a tenth of what the eye sees on the page.
-            assert curve["test_error"] == pytest.approx(errors, abs=5e-3)
-
-
 def test_exact_curves_are_those_of_predict(client):
     found = events(
         client.post("/api/view/curves", json={"settings": {"strength": 4.0, "alpha1": 3.0}})
@@ -150,8 +129,6 @@ def test_a_bag_effect_refuses_what_theory_does_not_know(client, monkeypatch):
     assert refused == set()
     steep = events(client.post("/api/view/curves", json={"settings": values | {"spectrum": 1.0}}))
     assert {e["model"] for e in steep if e["kind"] == "refused"} == {"floor"}
-    found = events(client.post("/api/view/capacity", json={"settings": values}))
-    assert [event["status"] for event in found if "status" in event] == ["converged"] * 4
 
 
 def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
@@ -171,14 +148,6 @@ def test_the_phase_diagram_has_a_row_for_each_value(client, monkeypatch):
     readouts = [settings.readout(alpha) for alpha in axes["x"]]
     exact = predict_readouts(settings.problem(), settings.model("pooled"), readouts)
     assert errors[1] == pytest.approx([p.test_error for p in exact], abs=5e-3)  # its tolerance
-
-
-def test_a_query_that_turns_away_is_told(client):
-    values = {"informative": 3, "positive_rate": 0.06, "strength": 2.0, "alpha0": 2.0}
-    found = events(client.post("/api/view/alignment", json={"settings": values}))
-    assert all(event["cosine"] < 0 for event in found)
-    (told,) = events(client.post("/api/view/query", json={"settings": values}))
-    assert "turns away" in told["advice"][0]
 
 
 def test_a_simulation_is_that_of_simulate(client):

@@ -108,7 +108,7 @@ def test_left_out_predictions_are_those_of_fits_without_the_sample(columns: int)
 
 @pytest.mark.parametrize("law", ["heavy tails", "few directions"])
 def test_the_level_is_that_of_an_exact_test(law: str) -> None:
-    draws, rng = 200, np.random.default_rng(0)
+    draws, rng = 100, np.random.default_rng(0)
     pvalues = np.empty(draws)
     for i in range(draws):
         X = rng.standard_t(2, (20, 3, 4))
@@ -143,18 +143,6 @@ def test_parts_of_the_orders_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_allclose(parts, whole, atol=1e-12)
 
 
-def test_blocks_are_whole_bags_of_one_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    bags, fold = as_bags(ragged(0, 60, 5)), np.arange(60) % FOLDS
-    monkeypatch.setattr(signal_test, "VALUES", 400)  # ten tokens
-    blocks = signal_test._blocks(bags, fold, 10)
-    assert len(blocks) > FOLDS
-    assert sorted(np.concatenate([rows for _, rows in blocks])) == list(range(60))
-    tokens = [bags.sizes[rows].sum() for _, rows in blocks]
-    assert tokens == sorted(tokens, reverse=True)
-    assert tokens[0] < 10 + bags.sizes.max()
-    assert all((fold[rows] == f).all() for f, rows in blocks)
-
-
 @pytest.mark.parametrize("budget", [1e12, 0.0])
 def test_big_bags_are_tested_all_of_them(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """All bags of many tokens count; without time for their tokens the pooled features tell."""
@@ -164,11 +152,6 @@ def test_big_bags_are_tested_all_of_them(budget: float, monkeypatch: pytest.Monk
     monkeypatch.setattr(signal_test, "WORK", budget)
     monkeypatch.setattr(signal_test, "VALUES", 20_000)  # one bag at a time, and half the orders
     assert signal_pvalue([task_of(X, y)]) == 1 / 200
-
-
-def test_tokens_are_scored_for_as_long_as_some_seconds() -> None:
-    assert signal_test._work(4_000, 200) < signal_test.WORK / 20
-    assert signal_test._work(2_000_000, 1024) > signal_test.WORK
 
 
 def test_one_token_of_twenty_is_found_among_few_bags() -> None:
@@ -185,13 +168,13 @@ def test_one_token_of_twenty_is_found_among_few_bags() -> None:
 def test_weights_of_classes_make_no_signal() -> None:
     """They know the labels, of which three in twenty are positive."""
     found = 0
-    for seed in range(60):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         X, y = rng.standard_normal((40, 4, 3)), (np.arange(40) < 6).astype(int)
         balanced = np.where(y, 1 / 0.15, 1 / 0.85)
         samples = Samples(2.0 * y - 1, balanced, balanced)
         found += signal_pvalue([dataclasses.replace(task_of(X, y), samples=samples)]) < 0.05
-    assert found <= 9  # the binomial of 60 and .05 exceeds it with probability .0002
+    assert found <= 6  # the binomial of 30 and .05 exceeds it with probability .0006
 
 
 def test_a_weight_of_two_is_two_bags() -> None:

@@ -68,9 +68,8 @@ def test_no_step_from_the_minimum_goes_down(seed: int) -> None:
             assert objective(near, scores, sizes, y, weight) > least - 1e-8
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_what_tokens_were_drawn_from_is_found(seed: int) -> None:
-    data = drawn(seed, 5000)
+def test_what_tokens_were_drawn_from_is_found() -> None:
+    data = drawn(0, 5000)
     found = fitted(*data, np.ones(5000))
 
     def gradient(v: np.ndarray, h: float = 1e-4) -> np.ndarray:

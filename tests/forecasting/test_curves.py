@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 from sklearn.metrics import roc_auc_score
 
 from sparsetoken.forecasting.curves import (
@@ -16,8 +16,7 @@ from sparsetoken.forecasting.curves import (
     realised,
     threshold_error,
 )
-from sparsetoken.forecasting.inputs import read_labelled
-from sparsetoken.forecasting.law import BagLaw, bag_law
+from sparsetoken.forecasting.inputs import BagLaw, bag_law, read_labelled
 
 LAW = BagLaw(length=10, averaging=10.0, between=0.0, positive_rate=0.5)
 
@@ -108,15 +107,6 @@ def test_aucs_are_those_of_drawn_scores(rate, flips):
     assert found.attending == found.pooled
 
 
-def test_attention_tells_classes_apart_as_its_scores_do():
-    """Errors and AUCs are of the same separation."""
-    settings = _settings(np.array([0.5, 1.0, 2.0]))
-    errors, aucs = errors_at(100, settings, LAW), aucs_at(100, settings, LAW)
-    for error, auc in ((errors.pooled, aucs.pooled), (errors.attending, aucs.attending)):
-        assert np.sqrt(2) * ndtri(auc) == pytest.approx(-2 * ndtri(error))
-    assert (aucs.attending > aucs.pooled).all()
-
-
 @pytest.mark.parametrize(("informative", "between"), [(1, 0.0), (2, 0.4)])
 def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
     """With endless bags: the log mean exp of bags drawn here, at the best of four sharpnesses."""
@@ -135,14 +125,6 @@ def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
         errors.append(wrong.min() / 2)
     # A separation of the same AUC stands for scores that are not normal.
     assert found.attending[0] == pytest.approx(min(errors), abs=0.02)
-
-
-def test_a_bag_effect_leaves_attention_more_of_its_lead():
-    """Of two laws with the same errors of pooling, the one with an effect of bags."""
-    shared = dataclasses.replace(LAW, between=0.3)
-    one, other = (errors_at(400, _settings(1.0), law) for law in (LAW, shared))
-    assert one.pooled == other.pooled
-    assert other.attention < one.attention < one.pooled
 
 
 def test_the_curves_are_those_of_the_classifiers(draw):

@@ -5,7 +5,7 @@ import pytest
 
 from sparsetoken import PooledLinearClassifier
 from sparsetoken.bags import as_bags
-from sparsetoken.forecasting.excess import Spreads, excess_of
+from sparsetoken.forecasting.measures import Spreads, excess_of
 
 
 @pytest.mark.parametrize("informative", [1, 3, 8])

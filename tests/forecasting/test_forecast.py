@@ -11,12 +11,10 @@ from scipy.special import ndtri
 from sparsetoken import forecast
 from sparsetoken.forecasting.crossvalidation import HeldOut
 from sparsetoken.forecasting.curves import Errors, Settings, errors_at, pooled_shift
-from sparsetoken.forecasting.excess import Excess, excess_of
 from sparsetoken.forecasting.forecast import assembled, check_sizes
-from sparsetoken.forecasting.inputs import read_labelled
-from sparsetoken.forecasting.law import BagLaw
+from sparsetoken.forecasting.inputs import BagLaw, read_labelled
+from sparsetoken.forecasting.measures import Excess, excess_of, placements
 from sparsetoken.forecasting.posterior import fit_posterior
-from sparsetoken.forecasting.ranking import placements
 from sparsetoken.progress import showing
 from sparsetoken.results import StatusCode
 from sparsetoken.validation import InvalidInput

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.bags import as_bags
-from sparsetoken.forecasting.gaussianity import check_tokens
+from sparsetoken.forecasting.tokens import check_tokens
 
 EVEN = np.full(200, 20.0)
 
@@ -45,28 +45,12 @@ def test_what_the_tokens_of_a_bag_share():
     assert any("within bags" in text for text in found.departures)
 
 
-def test_tokens_of_different_lengths():
-    rng = np.random.default_rng(3)
-    tokens = rng.standard_normal((200, 20, 15)) * rng.uniform(0.3, 2, (200, 20, 1))
-    found = _check(tokens)
-    assert found.norms > 3
-    assert any("lengths" in text for text in found.departures)
-
-
 def test_correlated_columns():
     rng = np.random.default_rng(4)
     few = rng.standard_normal((200, 20, 3)) @ rng.standard_normal((3, 30))
     found = _check(few + 0.05 * rng.standard_normal((200, 20, 30)))
     assert found.correlation > 8  # at most 3 effective columns of 30 and a little noise
     assert any("correlated" in text for text in found.departures)
-
-
-def test_sizes_that_differ():
-    sizes = np.repeat([2.0, 50.0], 100)
-    found = _check(np.random.default_rng(5).standard_normal((200, 20, 15)), sizes)
-    assert found.sizes == pytest.approx(24 / 26)
-    assert found.fit == "rough"
-    assert "predictions are rough" in found.verdict
 
 
 def test_bags_of_one_token_share_nothing():

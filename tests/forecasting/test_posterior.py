@@ -7,8 +7,8 @@ from scipy import stats
 from sparsetoken.forecasting import posterior
 from sparsetoken.forecasting.crossvalidation import FITTED, HeldOut
 from sparsetoken.forecasting.curves import aucs_at, errors_at, pooled_shift
-from sparsetoken.forecasting.excess import Excess, excess_of
-from sparsetoken.forecasting.law import BagLaw
+from sparsetoken.forecasting.inputs import BagLaw
+from sparsetoken.forecasting.measures import Excess, excess_of
 
 LAW = BagLaw(8, 8.0, 0.1, 0.4)
 SIZES, LATER = np.array([40.0, 53.0, 72.0]), (80, 320)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr
 from sklearn.metrics import roc_auc_score
 
-from sparsetoken.forecasting.ranking import auc, influences, placements
+from sparsetoken.forecasting.measures import auc, influences, placements
 
 
 def test_placements_count_pairs_and_halve_ties():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sparsetoken.forecasting.inputs import read_labelled
-from sparsetoken.forecasting.scales import Scales, effective_dimension, sample_of_tokens
+from sparsetoken.forecasting.tokens import Scales, effective_dimension, sample_of_tokens
 
 
 @pytest.mark.parametrize(("N", "d"), [(4000, 30), (150, 200)])

@@ -80,26 +80,6 @@ def test_a_derivative_given_by_rule_is_content():
     assert true != wrong
 
 
-class Steeper(SquareLoss):
-    """A loss by its methods."""
-
-    def __init__(self, scale):
-        self.name, self.scale = "steeper", scale
-
-    def value(self, y, z):
-        return self.scale * super().value(y, z)
-
-
-class SteeperWithin(Steeper):
-    def smoothed(self, y, m, T, v):
-        return super().smoothed(y, 2 * m, T, v)
-
-
-def test_losses_by_their_methods_differ_where_a_method_does():
-    assert Steeper(2.0) == Steeper(2.0)
-    assert len({Steeper(2.0), Steeper(3.0), SteeperWithin(2.0)}) == 3
-
-
 def test_a_loss_stays_what_it_is_when_a_variable_changes():
     variables = {"scale": 1.0}
 

@@ -18,7 +18,6 @@ mpmath.mp.dps = 50
 BUILT_IN = ["square", "logistic", "hinge", "squared_hinge"]
 COPY = CustomLoss("logistic_copy", lambda y, z: jnp.logaddexp(0.0, -y * z))
 LOSSES = [get_loss(name) for name in BUILT_IN] + [COPY]
-SMOOTH = [loss for loss in LOSSES if loss.smooth]
 
 EXACT_VALUE = {
     "square": lambda y, z: (z - y) ** 2 / 2,
@@ -245,12 +244,6 @@ def test_bad_custom_losses_are_refused(value, complaint):
         CustomLoss("bad", value)
     with pytest.raises(InvalidInput):
         get_loss("bad")
-
-
-def test_exponential_loss_is_accepted():
-    loss = CustomLoss("exponential", lambda y, z: jnp.exp(-y * z))
-    assert get_loss(loss) is loss
-    assert float(loss.slope(1.0, 0.0)) == -1.0
 
 
 def test_names():

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from numerics.two_classes import problem
 from sparsetoken.losses import get_loss
 from sparsetoken.models import make_model
 from sparsetoken.numerics import products
@@ -27,14 +28,6 @@ HAS_GPU = _has_gpu()
 needs_gpu = pytest.mark.skipif(not HAS_GPU, reason="JAX has no GPU here")
 DEVICES = ["cpu", pytest.param("gpu", marks=needs_gpu)]
 LARGE = [(700, 250), (250, 700)]  # conjugate gradients are for 200 rows and columns or more
-
-
-def problem(n, m, seed=0):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.3, 1, -1)
-    F = rng.standard_normal((n, m)) / 2
-    F[:, 0] += 1.5 * (y == 1)
-    return F, y
 
 
 @pytest.mark.parametrize("name", DEVICES)

@@ -3,28 +3,18 @@
 Equations: leave-one-out.
 """
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
-from sparsetoken.losses import CustomLoss, get_loss
+from numerics.two_classes import problem
+from sparsetoken.losses import get_loss
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.numerics.leave_one_out import leave_one_out
 from sparsetoken.validation import InvalidInput
 
 SHAPES = [(120, 30), (90, 85), (40, 100)]
 LOSSES = ["square", "logistic", "squared_hinge"]
-
-
-def problem(n, m, seed=0, shift=1.5, offset=0.0):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.3, 1, -1)
-    F = rng.standard_normal((n, m)) / 2 + offset
-    F[:, 0] += shift * (y == 1)
-    return F, y
 
 
 def refits(F, y, loss, ridge, samples):
@@ -128,97 +118,11 @@ def test_the_score_in_the_fit_is_the_prox_of_the_left_out_score(name, shape):
     np.testing.assert_array_equal(found.scores[slope == 0], z[slope == 0])
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_order_frame_and_scale_change_nothing(name):
-    F, y = problem(80, 50)
-    loss = get_loss(name)
-    plain = leave_one_out(F, y, loss, 1e-2).scores
-    rng = np.random.default_rng(2)
-    order = rng.permutation(80)
-    Q = np.linalg.qr(rng.standard_normal((200, 50)))[0]  # n < m from here: the other path
-    # all fits are within 1e-8 of their minimum, and left-out scores magnify that little
-    np.testing.assert_allclose(
-        leave_one_out(F[order], y[order], loss, 1e-2).scores, plain[order], atol=1e-6
-    )
-    np.testing.assert_allclose(leave_one_out(F @ Q.T, y, loss, 1e-2).scores, plain, atol=1e-6)
-    np.testing.assert_allclose(leave_one_out(F + 7.0, y, loss, 1e-2).scores, plain, atol=1e-6)
-    np.testing.assert_allclose(leave_one_out(F, -y, loss, 1e-2).scores, -plain, atol=1e-6)
-    np.testing.assert_allclose(leave_one_out(3 * F, y, loss, 9e-2).scores, plain, atol=1e-6)
-
-
 @pytest.mark.parametrize("y", [[1, -1], [1, 1, 1, -1, -1], [1, -1, -1, -1, 1, -1, -1]])
 def test_without_information_the_others_vote(y):
     y = np.array(y)
     found = leave_one_out(np.zeros((len(y), 2)), y, get_loss("square"), 0.1)
     np.testing.assert_allclose(found.scores, (y.sum() - y) / (len(y) - 1), atol=1e-12)
-
-
-def test_two_samples_answer_with_the_label_of_the_other():
-    F, y = np.array([[0.3, 2.0, 1.0], [-1.0, 0.5, 4.0]]), np.array([1, -1])
-    found = leave_one_out(F, y, get_loss("square"), 1e-3)
-    np.testing.assert_allclose(found.scores, [-1, 1], atol=1e-9)
-    assert found[1:5] == pytest.approx((1.0, 0.0, 0.0, 2.0))
-
-
-def test_a_loss_of_ones_own():
-    F, y = problem(90, 40)
-    twin = CustomLoss("twin_of_logistic", lambda y, z: jnp.logaddexp(0.0, -y * z))
-    mine, built_in = (leave_one_out(F, y, loss, 0.05) for loss in (twin, get_loss("logistic")))
-    # both fits are within 1e-8 of the minimum
-    np.testing.assert_allclose(mine.scores, built_in.scores, atol=1e-6)
-    assert mine.loss == pytest.approx(built_in.loss, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("m", [24, 90])
-def test_the_estimate_is_that_of_new_data(name, m):
-    """Gaussian classes, whose error is known for each readout: the mean gap is 0."""
-    loss, mean, gaps = get_loss(name), 1.5 * np.eye(m)[0], []
-    for seed in range(24):
-        rng = np.random.default_rng(seed)
-        y = np.where(rng.random(60) < 0.5, 1, -1)
-        F = y[:, None] * mean + rng.standard_normal((60, m))
-        found = leave_one_out(F, y, loss, 0.1)
-        sure = (found.fit.w @ mean + np.array([1, -1]) * found.fit.b) / np.linalg.norm(found.fit.w)
-        gaps.append(found.test_error - ndtr(-sure).mean())
-    # 24 gaps: three standard errors; the fit that is estimated has one sample in 60 less
-    assert abs(np.mean(gaps)) < 3 * np.std(gaps, ddof=1) / np.sqrt(24) + 0.003
-
-
-def test_the_standard_error_is_that_of_a_share():
-    F, y = problem(80, 50)
-    found = leave_one_out(F, y, get_loss("square"), 0.1)
-    wrong = y * found.scores < 0
-    assert found.test_error == wrong.mean() > 0
-    assert found.standard_error == pytest.approx(np.std(wrong) / np.sqrt(80))
-
-
-def test_area_under_the_curve():
-    F, y = problem(100, 30)
-    found = leave_one_out(F, y, get_loss("logistic"), 0.1)
-    assert found.auc == pytest.approx(roc_auc_score(y, found.scores), abs=1e-12)
-    assert found.loss == pytest.approx(np.mean(np.log1p(np.exp(-y * found.scores))))
-
-
-def test_a_fit_at_hand_is_used():
-    F, y = problem(70, 20)
-    loss = get_loss("logistic")
-    fit = fit_readout(F, y, loss, 0.1)
-    found = leave_one_out(F, y, loss, 0.1, fit)
-    assert found.fit is fit
-    np.testing.assert_array_equal(found.scores, leave_one_out(F, y, loss, 0.1).scores)
-    stopped = fit._replace(converged=False, reason="stopped early")
-    assert leave_one_out(F, y, loss, 0.1, stopped)[-2:] == (False, "stopped early")
-
-
-@pytest.mark.parametrize("name", ["square", "squared_hinge"])
-def test_one_class_that_has_a_minimum(name):
-    F, _ = problem(30, 5)
-    found = leave_one_out(F, np.ones(30), get_loss(name), 0.1)
-    assert found.converged
-    assert found.test_error == 0
-    assert np.isnan(found.auc)
-    np.testing.assert_allclose(found.scores, found.fit.scores, atol=1e-7)
 
 
 def test_one_class_without_a_minimum_says_so():
@@ -227,42 +131,6 @@ def test_one_class_without_a_minimum_says_so():
     assert not found.converged
     assert "one class" in found.reason
     assert np.isfinite(found.scores).all()
-
-
-class Straight:
-    """A square loss whose arms are straight beyond |z - y| = 1, as Huber's."""
-
-    smooth = True
-
-    def value(self, y, z):
-        far = np.abs(z - y)
-        return np.where(far < 1, far**2 / 2, far - 0.5)
-
-    def slope(self, y, z):
-        return np.clip(z - y, -1, 1)
-
-    def curvature(self, y, z):
-        return np.where(np.abs(z - y) < 1, 1.0, 0.0)
-
-
-@pytest.mark.unchecked  # the loss has no prox, which only a fit needs
-@pytest.mark.parametrize(
-    ("z", "alone"),
-    [
-        ([0.5, -2.0, 3.0, -2.5], [True, False, False, False]),  # one sample holds the bias
-        ([-3.0, -2.0, 3.0, 2.5], [True] * 4),  # none does
-    ],
-)
-def test_a_direction_that_hangs_on_one_sample(z, alone):
-    F, y, z = np.zeros((4, 2)), np.array([1, 1, -1, -1]), np.array(z)
-    fit = fit_readout(F, y, get_loss("square"), 0.1)
-    F[:, 0] = z  # w = (1, 0) makes these scores
-    fit = fit._replace(w=np.array([1.0, 0.0]), b=0.0, scores=z)
-    found = leave_one_out(F, y, Straight(), 0.1, fit)
-    assert not found.converged
-    assert f"{sum(alone)} samples" in found.reason
-    np.testing.assert_array_equal(~np.isfinite(found.scores), alone)
-    assert np.all(y[alone] * found.scores[alone] == -np.inf)
 
 
 GOOD = np.array([[0.5, 1.0], [1.0, -1.0], [0.0, 2.0]])

@@ -1,8 +1,5 @@
 """What is known of SciPy's Sobol sequences before they are imported."""
 
-import subprocess
-import sys
-
 import numpy as np
 from scipy.stats import qmc
 
@@ -13,10 +10,3 @@ def test_it_is_the_sequence_of_scipy() -> None:
     assert MOST_DIMENSIONS == qmc.Sobol.MAXDIM
     mine, its = (make(3, rng=7).random(8) for make in (sobol_sequence, qmc.Sobol))
     np.testing.assert_array_equal(mine, its)
-
-
-def test_theory_and_simulation_start_without_the_statistics_of_scipy() -> None:
-    """They take half a second to import, in every process that starts."""
-    code = "import sys, sparsetoken.sweep.compute; print('scipy.stats' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "False\n"

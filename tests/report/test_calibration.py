@@ -74,18 +74,6 @@ def test_nothing_to_compare():
     assert by_quantity([]) == {}
 
 
-def test_what_a_comparison_can_see():
-    theory = _theory(0.5)
-    seen = [
-        against_simulation("claim", theory, _measured(0.5, error, 1000, 100), shift=NO_SHIFT)
-        for error in (0.01, 0.02, 0.04)
-    ]
-    (quantity,) = by_quantity(seen).values()
-    # |z| = 4 at a difference of 0.08, a sixth of the theory.
-    assert quantity.detectable == pytest.approx(0.16)
-    assert quantity.largest == 0
-
-
 def test_the_largest_z_has_the_chance_of_the_largest_of_so_many_normal_numbers():
     found = scatter_of(_made_up(Shift(C, 0.0, BETWEEN)))
     rng = np.random.default_rng(3)

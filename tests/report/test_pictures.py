@@ -45,12 +45,6 @@ def test_a_compact_svg_draws_the_same(fakes):
     assert root[3].text == "a  b"
 
 
-def test_png_has_the_resolution_of_the_readme(fakes):
-    content = picture("alignment", draw, fakes["alignment"]).png
-    width = int.from_bytes(content[16:20], "big")
-    assert width == pytest.approx(6.4 * 150, abs=1)
-
-
 def test_drawing_leaves_the_global_style_alone(fakes):
     before = dict(matplotlib.rcParams)
     picture("alignment", draw, fakes["alignment"])

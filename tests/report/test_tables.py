@@ -9,9 +9,8 @@ import pytest
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.rows import Row, Rows, averaged
 from sparsetoken.figures import style
-from sparsetoken.report.figure_data import Mark, marks_of, places, table
+from sparsetoken.report.data import marks_of, places, row_tables, table, trial_table
 from sparsetoken.report.pictures import picture
-from sparsetoken.report.tables import row_tables, trial_table
 
 draw = EXPERIMENTS["alignment"].figures["alignment"]
 
@@ -60,18 +59,6 @@ def test_places_are_counted_from_the_top_left_in_points():
     known = places(marks)
     assert (known[0]["series"], known[0]["mark"]) == ("a line", "line")
     assert known[0]["points"] == [[0.0, 216.0, 0.0, 0.0], [288.0, 0.0, 1.0, 1.0]]
-
-
-def test_long_lines_are_thinned_and_points_are_not():
-    marks = [
-        (Mark("panel", "s", kind, "x", float(i), "y", 1.0, 0.5, math.nan), (float(i), 0.0))
-        for kind in ("line", "point")
-        for i in range(200)
-    ]
-    line, points = places(marks)
-    assert len(line["points"]) == 40
-    assert points["points"][7] == [7.0, 0.0, 7.0, 1.0, 0.5]
-    assert len(points["points"]) == 200
 
 
 def test_rows_become_named_columns_and_trials_have_their_values():

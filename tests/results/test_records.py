@@ -2,13 +2,11 @@
 
 import pickle
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import sparsetoken as st
-from sparsetoken.figures.palette import COLOURS
 from sparsetoken.models import Attention, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import (
@@ -23,7 +21,7 @@ from sparsetoken.results import (
 )
 from sparsetoken.simulation import simulate
 from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
-from sparsetoken.theory import align, capacity, descend, predict
+from sparsetoken.theory import align, descend, predict
 from sparsetoken.validation import InvalidInput
 
 LOADS = np.array([0.5, 1.0, 2.0, 8.0])
@@ -236,29 +234,6 @@ def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, course, trials)
     assert trials.trials.to_xarray().auc.dims == ("ridge", "alpha1", "trial")
 
 
-def test_parts_have_datasets_too(plane, course):
-    row = plane[1].to_xarray()
-    assert row.ridge.item() == 1.0
-    assert row.auc.dims == row.alpha1.dims == ("alpha1",)
-    assert plane[:, 1:2].to_xarray().alpha1.values.tolist() == [1.0]
-    assert plane[0, 0].to_xarray().alpha1.item() == 0.5
-    best = course.isel(step=course.best_step).to_xarray()
-    np.testing.assert_array_equal(best.step, course.best_step)
-    schedules = Attention(JointDescent(steps=2, eta_w=[[1.0, 0.0], [0.0, 1.0]]))
-    found = descend(PROBLEM, schedules, replicas=2).to_xarray()
-    assert found.eta_w.values.tolist() == [(1.0, 0.0), (0.0, 1.0)]
-
-
-def test_queries_of_arrays_are_coordinates_and_fields():
-    found = predict(PROBLEM, Attention(Query([0.5, 0.9], 1.0)), tolerance=0.1)
-    assert found.dims == ("cosine",)
-    assert found.cosine.tolist() == [0.5, 0.9]
-    assert found.sharpness.tolist() == [1.0, 1.0]
-    assert list(found.to_frame()["cosine"]) == [0.5, 0.9]
-    assert found.to_xarray().sel(cosine=0.9).test_error == found.test_error[1]
-    assert found[1].query == Query(0.9, 1.0)
-
-
 def test_results_are_equal_if_all_numbers_are(plane, curve, trials):
     assert plane == predict(PROBLEM, Pooled(), Readout(alpha1=LOADS, ridge=RIDGES))
     assert plane != predict(PROBLEM, Pooled(), Readout(alpha1=1.1 * LOADS, ridge=RIDGES))
@@ -341,16 +316,6 @@ def test_a_simulation_keeps_its_trials(trials):
         trials.isel(trial=0)
 
 
-def test_all_kinds_of_results_are_records():
-    steps = TwoSteps(alpha0=LOADS)
-    found = align(PROBLEM, steps)
-    assert (found.dims, found.shape) == (("alpha0",), (4,))
-    assert found[2].query == align(PROBLEM, TwoSteps(alpha0=LOADS[2])).query
-    problem = SparseTokenProblem(4, 1, [1.0, 3.0])
-    assert capacity(problem, Pooled()).dims == ("strength",)
-    assert isinstance(st.oracle.learning_error(PROBLEM, 1.0), Record)
-
-
 def test_one_direction_is_one_line(curve, axes):
     assert curve.plot("auc", ax=axes) is axes
     (line,) = axes.lines
@@ -370,11 +335,6 @@ def test_a_learning_curve_has_the_floor_below_it(curve, axes):
     # Fewer nodes than by default; what they change cannot be seen.
     np.testing.assert_allclose(floor.get_ydata(), expected, rtol=1e-3)
     assert np.all(floor.get_ydata() < line.get_ydata())
-
-
-def test_lines_with_the_same_samples_share_a_floor(plane, axes):
-    plane.plot(ax=axes, floor=True)
-    assert len(axes.lines) == 3
 
 
 def test_the_floor_has_the_samples_of_both_stages_and_is_smooth_between():
@@ -432,22 +392,6 @@ def test_the_axis_of_a_line_is_the_one_that_varies_along_it(axes):
     np.testing.assert_array_equal(axes.lines[3].get_ydata(), table.cosine[3])
 
 
-def test_what_did_not_converge_is_not_drawn(axes):
-    """At ridge 0 and alpha1 = 1 the square loss has no limit."""
-    table = predict(PROBLEM, Pooled(), Readout("square", ridge=0.0, alpha1=[0.5, 1.0, 2.0]))
-    assert (table.status == "converged").tolist() == [True, False, True]
-    assert table.status[1].code is StatusCode.NO_LIMIT
-    assert not table.converged
-    table.plot(ax=axes)
-    assert np.isnan(axes.lines[0].get_ydata()).tolist() == [False, True, False]
-
-
-def test_infinite_data_are_drawn_beside_the_rest(axes):
-    predict(PROBLEM, Pooled(), Readout(alpha1=[1.0, 10.0, np.inf])).plot(ax=axes)
-    axes.figure.canvas.draw()
-    assert np.isfinite(axes.get_xlim()).all()
-
-
 def test_means_of_a_simulation_are_drawn_with_their_errors(axes):
     table = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=3)
     table.plot(ax=axes)
@@ -456,17 +400,6 @@ def test_means_of_a_simulation_are_drawn_with_their_errors(axes):
     np.testing.assert_array_equal(line.get_ydata(), table.mean.test_error)
     ends = np.array([bar[:, 1] for bar in bars.get_segments()])
     np.testing.assert_allclose(np.diff(ends)[:, 0], 2 * table.standard_error.test_error)
-
-
-def test_without_axes_a_figure_is_made(curve):
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    before = pyplot.get_fignums()
-    axes = curve.plot("auc")
-    assert len(axes.lines) == 1
-    pyplot.close(axes.figure)
-    assert pyplot.get_fignums() == before
 
 
 def test_bad_pictures_are_refused(curve, axes):
@@ -486,27 +419,6 @@ def test_three_dimensions_are_a_line_for_each_point_of_the_first_two(axes):
     assert len(axes.lines) == 4
     assert axes.lines[1].get_label() == "eta_b = 1, beta = 1"
     np.testing.assert_array_equal(axes.lines[2].get_ydata(), found.sharpness[1, 0])
-
-
-def test_parts_are_drawn_with_their_floors(plane, course, axes):
-    plane[1].plot(ax=axes, floor=True)
-    line, floor = axes.lines
-    np.testing.assert_array_equal(line.get_ydata(), plane.test_error[1])
-    np.testing.assert_array_equal(floor.get_ydata(), plane.floor()[1])
-    few = plane[:, 1:3]
-    np.testing.assert_array_equal(few.floor(), plane.floor()[:, 1:3])
-    second = Figure().subplots()
-    course[1].plot(ax=second, floor=True)
-    line, floor = second.lines
-    np.testing.assert_array_equal(floor.get_ydata(), [course.floor()[1]] * 4)
-    assert second.get_xlabel() == "step"
-
-
-def test_lines_of_infinite_data_have_their_own_abscissa(axes):
-    readout = Readout(alpha1=[[1.0], [np.inf]], ridge=[0.1, 1.0])
-    predict(PROBLEM, Pooled(), readout).plot(ax=axes)
-    assert axes.get_xlabel() == "ridge λ"
-    assert axes.lines[1].get_label() == "alpha1 = inf"
 
 
 def test_a_notebook_shows_the_points_and_the_advice(plane):
@@ -540,13 +452,6 @@ def test_text_has_columns_over_points_and_lines_at_one(plane, trials):
     assert repr(advised).splitlines()[-1] == advised.advice[0]
 
 
-def test_a_notebook_shows_no_more_than_a_page(axes):
-    table = align(PROBLEM, TwoSteps(alpha0=np.geomspace(0.1, 10, 100)))
-    text = table._repr_html_()
-    assert text.count("<tr>") < 100
-    assert "more rows" in text
-
-
 @pytest.mark.parametrize("name", ["curve", "plane", "course", "trials"])
 def test_a_result_travels_between_processes(name, request):
     found = request.getfixturevalue(name)
@@ -562,98 +467,8 @@ def test_a_result_travels_between_processes(name, request):
         np.testing.assert_array_equal(part.floor(), found[0].floor())
 
 
-def test_options_name_and_colour_lines_and_points(plane, axes):
-    plane.plot("auc", axes, label="pooled", color="C3")
-    assert [line.get_label() for line in axes.lines] == [
-        "pooled, ridge = 0.01",
-        "pooled, ridge = 1",
-    ]
-    assert {line.get_color() for line in axes.lines} == {"C3"}
-    simulated = simulate(PROBLEM, Pooled(), Readout(alpha1=LOADS), dimension=20, trials=3)
-    simulated.plot("auc", axes, color="C3")
-    assert axes.containers[0].lines[0].get_color() == "C3"
-
-
-def test_points_take_the_colour_and_the_name_of_their_line(plane, trials, axes):
-    plane.plot("auc", axes, label="pooled")
-    trials.plot("auc", axes, label="pooled")
-    colours = [container.lines[0].get_color() for container in axes.containers]
-    assert colours == [line.get_color() for line in axes.lines[:2]]
-    assert len(set(colours)) == 2
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["pooled, ridge = 0.01", "pooled, ridge = 1"]
-
-
-def test_the_floor_is_drawn_in_a_new_figure_or_where_it_is_asked_for(curve, axes):
-    curve.plot(ax=axes)
-    assert len(axes.lines) == 1
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    for floor, count in ((None, 2), (False, 1)):
-        new = curve.plot(floor=floor)
-        assert len(new.lines) == count
-        pyplot.close(new.figure)
-
-
-def test_floors_of_several_tables_are_named_once(curve, axes):
-    curve.plot(ax=axes, label="one", floor=True)
-    curve.plot(ax=axes, label="two", floor=True)
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["one", "Bayes-optimal learner", "two"]
-
-
-def test_a_figure_of_its_own_has_the_style_and_plain_numbers(curve):
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    axes = curve.plot("auc")
-    axes.figure.canvas.draw()
-    low, high = axes.get_xlim()
-    shown = [
-        text.get_text() for text in axes.get_xticklabels() if low <= text.get_position()[0] <= high
-    ]
-    assert shown == ["0.5", "1", "2", "5"]
-    assert axes.lines[0].get_color() == COLOURS["attention"]  # the first of the cycle
-    assert not axes.spines["top"].get_visible()
-    pyplot.close(axes.figure)
-
-
-def test_positions_differ_from_point_to_point_where_all_quantities_have_them():
-    readout = Readout(ridge=np.array([0.01, 0.1, 1.0])[:, None], alpha1=[1.0, 2.0])
-    found = predict(PROBLEM, Pooled(), readout)
-    best = found.test_error.argmin(axis=0)
-    least = found.isel(ridge=best - 3)  # from the end, as an integer may be
-    np.testing.assert_array_equal(least.test_error, found.test_error.min(axis=0))
-    np.testing.assert_array_equal(least.coords["ridge"], np.array([0.01, 0.1, 1.0])[best])
-    trials = st.simulate(PROBLEM, Pooled(), readout, dimension=20, trials=2).isel(ridge=best)
-    assert trials.mean.test_error.shape == (2,)
-    assert trials.trials.test_error.shape == (2, 2)
-    model = Attention(JointDescent(alpha=[1.0, 2.0], steps=2))
-    courses = st.descend(PROBLEM, model, replicas=2, tolerance=0.5)
-    with pytest.raises(InvalidInput, match=r"an integer in .-2, 1. or a slice;"):
-        courses.isel(alpha=np.zeros(3, int))  # each course has one status for all its steps
-
-
 def test_an_empty_part_is_shown_and_keeps_its_columns():
     part = predict(PROBLEM, Pooled(), Readout(alpha1=[1.0, 2.0]))[2:]
     assert repr(part) == "no points"
     assert "no points" in part._repr_html_()
     assert "test_error" in part.to_frame().columns
-
-
-def test_results_of_other_parameters_differ():
-    one, two = (
-        st.capacity(st.SparseTokenProblem(4, 1, 2.0, [pi, 0.5]), Pooled()) for pi in (0.5, 0.4)
-    )
-    assert one == one
-    assert one != two
-    assert one[1] == two[1]
-
-
-def test_a_course_that_diverged_has_no_query_at_its_end():
-    model = Attention(JointDescent(alpha=1.0, steps=40, eta_w=1e6, eta_q=1e6, start_q=1.0))
-    course = st.descend(PROBLEM, model, replicas=2, tolerance=0.9)
-    assert course.status.code is StatusCode.NO_LIMIT
-    with pytest.raises(InvalidInput, match="one before the descent diverges"):
-        course.query()

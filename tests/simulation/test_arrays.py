@@ -40,15 +40,6 @@ def test_a_plane_is_made_of_single_points(model, engine):
             assert found.standard_error.test_error[i, j] == alone.standard_error.test_error
 
 
-def test_queries_over_arrays_are_those_of_their_points():
-    model = Attention(Query([0.2, 0.9], [[0.5], [2.0]]))
-    found = simulate(PROBLEM, model, Readout(alpha1=1.0), **OPTIONS)
-    assert found.shape == (2, 2)
-    part = found.trials[1, 0]
-    assert part.cosine.tolist() == [0.2, 0.2]
-    assert part.sharpness.tolist() == [2.0, 2.0]
-
-
 def test_queries_that_steps_find_over_arrays():
     found = simulation.align(MANY, TwoSteps(alpha0=[[1.0], [2.0], [3.0]]), **OPTIONS)
     assert found.dims == ("alpha0", "strength")
@@ -56,15 +47,6 @@ def test_queries_that_steps_find_over_arrays():
     alone = simulation.align(SparseTokenProblem(4, 1, 3.0), TwoSteps(alpha0=2.0), **OPTIONS)
     assert found[1, 1] == alone
     assert found[1, 1].trials == alone.trials
-
-
-def test_progress_is_told_for_each_point_in_turn():
-    seen = []
-    found = simulate(
-        MANY, Pooled(), Readout(), on_trial=lambda i, outcome: seen.append((i, outcome)), **OPTIONS
-    )
-    assert seen == [(i, trial) for row in found for i, trial in enumerate(row.trials)]
-    assert len(seen) == 4
 
 
 def test_all_points_are_checked_before_the_first_is_run():

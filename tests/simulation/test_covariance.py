@@ -10,10 +10,9 @@ from scipy.stats import ks_2samp, norm
 import sparsetoken as st
 from sparsetoken.simulation import align, draw_training_set, is_separable
 from sparsetoken.simulation.features import queried
-from sparsetoken.simulation.features.elementwise import ElementwiseSampler
+from sparsetoken.simulation.features.queried import ElementwiseSampler
 from sparsetoken.simulation.frames import frame_of
 from sparsetoken.validation import InvalidInput
-from sparsetoken.variants.attention import start
 
 
 def spectrum(d, power):
@@ -79,13 +78,13 @@ def test_both_engines_sample_one_law(case):
 
 @every_case
 @pytest.mark.usefixtures("_few_draws")
-@pytest.mark.parametrize("engine", ["reduced", "tensors"])
-def test_theory_predicts_what_is_simulated(case, engine):
+def test_theory_predicts_what_is_simulated(case):
     """Within 4 standard errors and a correction of order 1/d; a steep spectrum has few directions.
 
     The sum of the eigenvalues over the largest, 23, stands for d in the correction.
     """
     model, letters, effect, loss, ridge, alpha = case
+    engine = ("reduced", "tensors")[CASES.index(case) % 2]  # of one law, as the test above says
     d = 160 if engine == "reduced" else 120
     problem = st.SparseTokenProblem(*letters, tokens=tokens(d, effect=effect))
     readout = st.Readout(loss, ridge=ridge, alpha1=alpha)
@@ -102,7 +101,6 @@ def test_theory_predicts_what_is_simulated(case, engine):
 # model, has an effect of samples, loss, ridge of the simulation, alpha
 RIDGELESS = [
     (st.Pooled(), 0.2, "square", 0.0, 0.5),
-    (st.Pooled(), 0.2, "square", 0.0, 2.0),
     (st.Attention(st.Query(0.8, 1.0)), 0.0, "square", 0.0, 0.5),
     (st.Attention(st.Query(0.8, 1.0)), 0.2, "square", 0.0, 2.0),
     (st.Vectorized(), 0.2, "square", 0.0, 2.0),
@@ -123,7 +121,7 @@ def test_theory_predicts_what_is_simulated_without_a_ridge(case):
     problem = st.SparseTokenProblem(5, 1, 4.0, 0.4, tokens=tokens(d, -0.8, effect=effect))
     expected = st.predict(problem, model, st.Readout(loss, 0.0, alpha), tolerance=1e-3)
     assert expected.status.converged
-    found = st.simulate(problem, model, st.Readout(loss, least, alpha), trials=40, seed=4)
+    found = st.simulate(problem, model, st.Readout(loss, least, alpha), trials=24, seed=4)
     measured, theory = found.to_dict(), expected.to_dict()
     for name in (*QUANTITIES, *OVERLAPS):
         correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
@@ -196,13 +194,13 @@ def separable_shares(problem, model, loads, trials):
     )
 
 
-@pytest.mark.parametrize(("d", "trials"), [(60, 120), (120, 60)])
-def test_attention_separates_up_to_the_capacity_beside_an_effect_of_samples(d, trials):
+def test_attention_separates_up_to_the_capacity_beside_an_effect_of_samples():
     """The load of one half, by probit, within 4 standard errors and a correction of order 1/d.
 
     Without the effect the capacity is 1.4 times as large. The width of the transition is
     about 1/sqrt(d).
     """
+    d, trials = 120, 60
     law, model = tokens(d, effect=4.0), st.Attention(st.Query(0.8, 1.0))
     problem = st.SparseTokenProblem(6, 2, 2.0, tokens=law)
     limit = st.capacity(problem, model, tolerance=1e-3)
@@ -237,16 +235,9 @@ def test_the_frame_has_the_covariances():
         assert draws.T @ draws / 40_000 == pytest.approx(expected, abs=5 * 2.5 / 200)
 
 
-def test_experiments_beyond_the_theory_refuse_it():
-    problem = st.SparseTokenProblem(4, tokens=tokens(20))
-    with pytest.raises(InvalidInput, match="isotropic tokens only"):
-        start(problem, 20, 0, 0)
-
-
 # activation, letters, size of the effect, loss, load
 SHARED = [
     ("erf", (6, 2, 3.0, 0.4), 8.0, "logistic", 4.0),
-    ("exp", (5, 1, 3.0, 0.5), 2.0, "square", 3.0),
     ("relu", (8, 2, 2.5, 0.3), 3.0, "squared_hinge", 3.0),
 ]
 

@@ -79,31 +79,6 @@ def test_two_alternating_steps_are_those_of_the_stages():
     assert found.query.sharpness == pytest.approx(expected.query.sharpness)
 
 
-def test_batches_take_turns_and_momentum_and_decay_act():
-    """Two steps by hand, on the halves of the data."""
-    descent = JointDescent(
-        4.0,
-        2,
-        (0.7, 0.2),
-        0.0,
-        0.0,
-        momentum=0.5,
-        decay_w=0.3,
-        batches=2,
-        loss="square",
-        start_w=0.5,
-    )
-    engine = TensorEngine(PROBLEM, 5, seed=3)
-    tokens, labels = zip(*engine.chunks(Stream.D0, 20), strict=True)
-    x, y = np.concatenate(tokens).mean(axis=1), np.concatenate(labels)
-    states = list(module.descended(engine, PROBLEM, Attention(descent)))
-    w = before = states[0].columns[:, 1]
-    for t, half in enumerate((slice(0, 10), slice(10, 20))):
-        g = x[half].T @ (x[half] @ w - y[half]) / 10
-        w, before = w - (0.7, 0.2)[t] * (g + 0.3 * w) + 0.5 * (w - before), w
-        np.testing.assert_allclose(states[t + 1].columns[:, 1], w)
-
-
 def test_tokens_that_do_not_fit_are_drawn_again(monkeypatch):
     monkeypatch.setattr("sparsetoken.simulation.budget.CHUNK_BYTES", 1000)
     monkeypatch.setattr("sparsetoken.simulation.descent_data.CHUNK_BYTES", 1000)

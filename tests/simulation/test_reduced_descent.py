@@ -111,20 +111,6 @@ def test_a_trial_is_seeded_and_a_readout_may_follow():
     assert found.status.converged
 
 
-def test_the_query_of_a_readout_afterwards_is_that_of_real_tokens():
-    model = st.Attention(st.JointDescent(2.0, 3, start_q=0.5))
-    cosines = {}
-    for engine in ("tensors", "reduced"):
-        found = st.simulate(
-            PROBLEM, model, st.Readout(), dimension=80, trials=60, engine=engine, seed=len(engine)
-        )
-        cosines[engine] = found.trials.cosine
-    one, other = cosines["tensors"], cosines["reduced"]
-    # Four standard errors.
-    allowed = 4 * np.sqrt((one.var() + other.var()) / 60)
-    assert one.mean() == pytest.approx(other.mean(), abs=allowed)
-
-
 def test_divergence_and_bad_input():
     wild = st.Attention(st.JointDescent(steps=6, loss="square", eta_w=900, eta_q=900))
     found = simulation.descend(PROBLEM, wild, dimension=20, trials=1, engine="reduced")

@@ -21,7 +21,7 @@ from sparsetoken.models import (
 )
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation import align, simulate
-from sparsetoken.simulation.features import queried, vectorized
+from sparsetoken.simulation.features import linear, queried
 from sparsetoken.stages import Query, Readout, TwoSteps
 
 TRIALS = 150
@@ -48,7 +48,7 @@ def energy_p_value(a, b, seed=0, permutations=1999):
 @pytest.fixture(autouse=True)
 def _few_draws(monkeypatch):
     """2000 draws for the test error: both engines share this part, and it is slow."""
-    for module in (queried, vectorized):
+    for module in (queried, linear):
         monkeypatch.setattr(module, "DRAWS", 2000)
 
 
@@ -106,15 +106,12 @@ STEPS = TwoSteps(alpha0=2.0, eta_q=20.0)
 
 OUTCOMES = [
     (Attention(Query(0.8, 1.0)), (4, 1, 2.0, 0.5), 0.5, "logistic"),
-    (Attention(Query(-0.4, 2.0)), (4, 2, 2.0, 0.3), 2.0, "square"),
     (Attention(Query(1.0, 1.0)), (4, 1, 3.0, 0.5), 1.5, "hinge"),
     (Attention, (4, 2, 3.0, 0.4), 1.5, "squared_hinge"),
-    (Attention(Query(0.0, 0.0)), (4, 1, 2.0, 0.5), 0.7, "logistic"),
     (Elementwise(Query(0.6, 1.0)), (3, 1, 3.0, 0.4), 1.5, "logistic"),
     (Elementwise, (3, 1, 3.0, 0.4), 0.6, "square"),
     (HardAttention(Query(0.7, 0.0)), (4, 2, 3.0, 0.4), 1.5, "logistic"),
     (HardAttention, (4, 1, 3.0, 0.5), 0.6, "square"),
-    (Pooled(), (4, 2, 3.0, 0.5), 0.5, "square"),
     (Pooled(), (4, 2, 3.0, 0.3), 3.0, "logistic"),
     (Vectorized(), (3, 1, 3.0, 0.5), 1.5, "squared_hinge"),
     (Vectorized(), (3, 2, 2.0, 0.5), 5.0, "logistic"),
@@ -156,11 +153,3 @@ def test_the_tests_have_power(change):
     one = queries(SparseTokenProblem(**letters), steps, "reduced", d=100)
     two = queries(SparseTokenProblem(**{**letters, **change}), steps, "tensors", d=100)
     assert energy_p_value(one, two) <= LEVEL
-
-
-def test_equal_seeds_of_different_engines_are_unrelated():
-    problem, steps = SparseTokenProblem(4, 1, 2.0), TwoSteps()
-    one = queries(problem, steps, "reduced")[:, 0]
-    two = queries(problem, steps, "tensors")[:, 0]
-    # the standard error of a correlation of 150 pairs is 0.08
-    assert abs(np.corrcoef(one, two)[0, 1]) < 0.33

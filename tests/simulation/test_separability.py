@@ -41,11 +41,6 @@ def test_small_cases():
     assert not is_separable(np.zeros((2, 1)), np.array([1, -1]))
 
 
-def test_fewer_points_than_dimensions_are_separable():
-    rng = np.random.default_rng(0)
-    assert is_separable(rng.standard_normal((20, 30)), np.sign(rng.standard_normal(20)))
-
-
 def test_bad_labels():
     with pytest.raises(InvalidInput, match="labels"):
         is_separable(np.ones((2, 2)), np.array([0, 1]))

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from sparsetoken.attention import pool, softmax_weights
-from sparsetoken.losses import get_loss
 from sparsetoken.models import (
     Attention,
     Elementwise,
@@ -22,7 +20,7 @@ from sparsetoken.simulation.frames import TokenFrame
 from sparsetoken.simulation.performance import expected_performance, measured_performance
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.stages import Query, Readout
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 
@@ -30,35 +28,6 @@ PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 def whole(engine, source, n):
     tokens, labels = zip(*engine.chunks(source, n), strict=True)
     return np.concatenate(tokens), np.concatenate(labels)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "square", "squared_hinge"])
-@pytest.mark.parametrize("chunk_bytes", [1, 1000, 2**25])
-def test_query_is_minus_the_gradient_of_the_risk(loss, chunk_bytes, monkeypatch):
-    """Stages 1-3 by finite differences of the risk itself, whatever the chunks."""
-    monkeypatch.setattr(budget, "CHUNK_BYTES", chunk_bytes)
-    steps = TwoSteps(alpha0=4.0, eta_w=0.7, eta_b=0.3, eta_q=2.0, beta=1.5, loss=loss)
-    engine = TensorEngine(PROBLEM, 5, seed=3)
-    X, y = whole(engine, Stream.D0, 20)
-    law = get_loss(loss)
-
-    def risk(w, b, q):
-        features = pool(X, softmax_weights(steps.beta * X @ q))
-        return np.mean(law.value(y, features @ w + b))
-
-    def gradient(f, at, h=1e-5):
-        rows = np.eye(len(at)) * h
-        return np.array([(f(at + e) - f(at - e)) / (2 * h) for e in rows])
-
-    zero = np.zeros(5)
-    w1 = -steps.eta_w * gradient(lambda w: risk(w, 0.0, zero), zero)
-    b1 = -steps.eta_b * gradient(lambda b: risk(zero, b[0], zero), np.zeros(1))[0]
-    q2 = -steps.eta_q * gradient(lambda q: risk(w1, b1, q), zero)
-    found = engine.train_query(steps)
-    # central differences with h = 1e-5 are good to about 1e-10
-    np.testing.assert_allclose(found.norm * found.direction, q2, atol=1e-8)
-    assert found.overlap == pytest.approx(q2 @ engine.signal, abs=1e-8)
-    assert found.readout_cosine == pytest.approx(w1 @ engine.signal / np.linalg.norm(w1), abs=1e-8)
 
 
 def test_a_second_pass_draws_the_same_data(monkeypatch):

@@ -17,8 +17,8 @@ from sparsetoken.models import (
 )
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import StatusCode
-from sparsetoken.simulation import align, budget, draw_training_set, simulate, trial
-from sparsetoken.simulation.features import queried, sampler_of, vectorized
+from sparsetoken.simulation import align, draw_training_set, simulate, trial
+from sparsetoken.simulation.features import linear, queried
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
@@ -32,7 +32,7 @@ def _few_draws(monkeypatch):
 
 
 def _draws(monkeypatch, count):
-    for module in (queried, vectorized):
+    for module in (queried, linear):
         monkeypatch.setattr(module, "DRAWS", count)
 
 
@@ -71,18 +71,6 @@ def test_neighbouring_numbers_draw_the_same_random_numbers(change, engine):
         # Changes of 1e-16 grow by the condition of a fit at ridge 0.01, about 1e3 at most, and
         # by what is left of the fit's own tolerance of 1e-8.
         assert one[name] == pytest.approx(two[name], abs=1e-6), name
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_settings_of_one_seed_share_their_random_numbers(model):
-    def test_errors(**change):
-        return run(model, trials=12, dimension=40, **change).trials.test_error
-
-    near = dataclasses.replace(PROBLEM, strength=3.3)
-    base, shared = test_errors(), test_errors(problem=near)
-    other = test_errors(problem=near, seed=1)
-    # The difference of two settings varies far less from trial to trial than it does with others.
-    assert np.std(shared - base) < 0.5 * np.std(other - base)
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"engine": "tensors"}])
@@ -133,14 +121,6 @@ def test_trials_travel_to_other_processes(monkeypatch):
     assert queries == here
 
 
-def test_progress_is_called_for_each_trial():
-    seen = []
-    found = run(on_trial=lambda i, outcome: seen.append((i, outcome)))
-    assert seen == list(enumerate(found.trials))
-    align(PROBLEM, STEPS, dimension=10, trials=2, on_trial=lambda i, c: seen.append(i))
-    assert seen[-2:] == [0, 1]
-
-
 def test_mean_and_standard_error_are_those_of_the_trials():
     found = run(trials=4)
     noise = found.trials.overlaps.noise
@@ -158,14 +138,6 @@ def test_a_given_query_is_kept(engine):
     assert found.trials.sharpness.tolist() == [query.sharpness] * 3
     without = run("pooled", engine=engine).trials
     assert np.isnan([without.cosine, without.sharpness, without.readout_cosine]).all()
-
-
-def test_float32_tokens_agree_with_float64():
-    """Same law, other numbers; means of 20 trials agree within five standard errors."""
-    a = run(engine="tensors", trials=20, dtype="float32")
-    b = run(engine="tensors", trials=20)
-    spread = np.hypot(a.standard_error.test_error, b.standard_error.test_error)
-    assert abs(a.mean.test_error - b.mean.test_error) < 5 * spread
 
 
 def test_one_class_is_reported():
@@ -242,12 +214,6 @@ def test_exponential_weights_of_a_trained_query_are_refused(engine):
         assert np.isfinite(run(query=steps, engine=engine, **options).mean.test_error)
 
 
-@pytest.mark.parametrize("engine", ["reduced", "tensors"])
-def test_exponential_weights_below_the_bound_are_finite(engine):
-    query = Query(1.0, 299.0 / (3.0 + 7.0))
-    assert np.isfinite(run(query=query, engine=engine, **EXP).mean.training_loss)
-
-
 def peak(call):
     """Return the most bytes that a second call holds."""
     call()
@@ -259,9 +225,10 @@ def peak(call):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("law", [None, (4 / 1024,) * 1024])
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("model", "law"), [*((name, None) for name in MODELS), ("vectorized", (4 / 1024,) * 1024)]
+)
 def test_a_trial_of_many_tokens_keeps_to_its_budget(model, engine, law):
     problem = SparseTokenProblem(1024, 4, 3.0, position_law=law)
     options = {"dimension": 3, "alpha1": 5.0, "trials": 1, "memory_budget": 10_000_000}
@@ -271,7 +238,7 @@ def test_a_trial_of_many_tokens_keeps_to_its_budget(model, engine, law):
 
 @pytest.mark.parametrize("engine", ["reduced", "tensors"])
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize(("d", "alpha1"), [(3, 2000.0), (150, 3.0), (300, 0.3)])
+@pytest.mark.parametrize(("d", "alpha1"), [(3, 2000.0), (150, 3.0)])
 def test_memory_that_just_fits_is_not_exceeded(model, engine, d, alpha1):
     options = {"dimension": d, "alpha1": alpha1, "engine": engine, "trials": 1}
     with pytest.raises(InvalidInput) as refusal:
@@ -302,36 +269,8 @@ def test_one_row_of_too_many_tokens_is_refused(model, engine):
         run(model, problem=SparseTokenProblem(fits + 1, 1, 3.0), **options)
 
 
-def test_too_many_fresh_samples_are_refused():
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        run(engine="tensors", test_samples=10**9)
-
-
-@pytest.mark.parametrize("engine", ["reduced", "tensors"])
-@pytest.mark.parametrize("model", MODELS)
-def test_what_does_not_fit_is_refused_with_what_would(model, engine):
-    with pytest.raises(InvalidInput, match="dimension <= ") as refusal:
-        run(model, engine=engine, dimension=10**6)
-    fits = int(str(refusal.value).split("dimension <= ")[1].split(" ")[0])
-    assert 1 < fits < 10**6
-    columns = sampler_of(make_model(model)).columns(4, fits)
-    size = budget.design_bytes(columns, engine, fits)
-    assert size <= budget.DEFAULT_BUDGET
-
-
-def test_too_many_scalars_are_refused():
-    with pytest.raises(InvalidInput, match="memory_budget"):
-        align(PROBLEM, STEPS, dimension=10**9)
-
-
 @pytest.mark.parametrize("dimension", [1, 2])
 @pytest.mark.parametrize("model", MODELS)
 def test_tensors_reach_the_smallest_dimensions(model, dimension):
     found = run(model, engine="tensors", dimension=dimension, alpha1=20.0)
     assert 0 <= found.mean.test_error <= 1
-
-
-@pytest.mark.parametrize("engine", ["reduced", "tensors"])
-def test_no_step_gives_no_query(engine):
-    found = run(query=TwoSteps(eta_q=0.0), engine=engine)
-    assert found.trials.cosine.tolist() == found.trials.sharpness.tolist() == [0.0] * 3

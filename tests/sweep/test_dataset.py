@@ -96,15 +96,6 @@ def test_files_bring_the_numbers_back_and_have_the_same_bytes(path, tmp_path, en
         assert found["loss"].tolist() == table["loss"].tolist()
 
 
-@pytest.mark.parametrize("seed", [2**31, 2**100])
-def test_large_seeds_go_to_netcdf(tmp_path, seed):
-    grid = Grid("alignment", [listed("strength", [1.0])], {"length": 4}, seed=seed)
-    run(grid, tmp_path / "s.zarr")
-    export(to_xarray(tmp_path / "s.zarr"), tmp_path / "a.nc")
-    with xr.open_dataset(tmp_path / "a.nc") as found:
-        assert int(found.attrs["seed"]) == seed
-
-
 def test_exports_that_are_refused(path, tmp_path):
     for target, words in [
         (tmp_path / "a.txt", r"\.csv, \.parquet, \.nc, \.zarr\.zip"),

@@ -150,34 +150,6 @@ def test_cells_that_did_not_converge_are_empty_and_marked():
     assert drawn == (9, 2, 1)
 
 
-def test_panels_share_one_scale_of_colours():
-    sweep = grid([MODELS, STRENGTHS, LOADS], x="alpha1", y="strength")
-    figure, _ = drawn_of(sweep, dataset(sweep, lambda p: p["strength"] + (p["model"] == "pooled")))
-    scales = {mesh(axes).get_clim() for axes in figure.axes[:2]}
-    assert scales == {(1.0, 3.0)}
-
-
-@pytest.mark.parametrize(("x", "y"), [("strength", "alpha1"), ("alpha1", "strength")])
-def test_the_predicted_capacity_lies_on_the_map_of_separable_sets(x, y):
-    both = ("theory", "simulation")
-    sweep = grid([STRENGTHS, LOADS], "capacity", both, x=x, y=y)
-    names = {"theory": "capacity", "simulation": "separable"}
-    found = dataset(sweep, lambda point: 1 + point["strength"], names)
-    figure, _ = drawn_of(sweep, found)
-    assert len([axes for axes in figure.axes if axes.get_title("left")]) == 1
-    line = figure.axes[0].lines[-1]
-    data = {"strength": [1.0, 1.5, 2.0], "alpha1": [2.0, 2.5, 3.0]}
-    assert list(line.get_xdata()) == data[x]
-    assert list(line.get_ydata()) == data[y]
-
-
-def test_a_sweep_without_choices_is_drawn():
-    sweep = grid([MODELS, LOADS, linear("strength", 1, 2, 4)])
-    figure, _ = drawn_of(sweep, dataset(sweep, lambda point: 0.1))
-    assert figure.axes[0].get_xlabel() == "" or "strength" in figure.axes[0].get_xlabel()
-    assert len([axes for axes in figure.axes if axes.get_visible()]) == 3
-
-
 @pytest.mark.parametrize(
     ("axes", "plot", "words"),
     [
@@ -195,13 +167,6 @@ def test_a_sweep_without_results_is_refused():
     sweep = grid([LOADS])
     with pytest.raises(InvalidInput, match="has results of"):
         drawn_of(sweep, dataset(sweep, lambda point: 1.0).drop_vars("theory_test_error"))
-
-
-@pytest.mark.parametrize("curves", ["", "loss"])
-def test_names_of_losses_are_drawn_as_they_are_written(curves):
-    sweep = grid([LOADS, listed("loss", ["square", "$\\frac{$"])], x="alpha1", curves=curves)
-    figure, _ = drawn_of(sweep, dataset(sweep, lambda point: point["alpha1"]))
-    figure.draw_without_rendering()
 
 
 def test_a_point_with_a_part_of_its_trials_is_drawn_and_told():

@@ -7,7 +7,7 @@ import pytest
 from sparsetoken import models, predict, simulate
 from sparsetoken.models import ModelEntry, make_model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.simulation.features.softmax import SoftmaxSampler
+from sparsetoken.simulation.features.queried import SoftmaxSampler
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.sweep import Grid, linear, listed, run, to_frame
 from sparsetoken.sweep.compute import check_points
@@ -111,13 +111,6 @@ def test_a_model_of_another_version_shares_no_results(entry, tmp_path):
     models.MODELS[entry.name] = dataclasses.replace(entry, version=2)
     with pytest.raises(InvalidInput, match="versions must be that of the store"):
         errors(tmp_path / "s.zarr", grid(listed("cosine", COSINES)))
-
-
-def test_it_may_be_added_to_a_sweep_of_other_models(entry, tmp_path):
-    for names in (["attention"], ["attention", entry.name]):
-        axes = [listed("model", names)]
-        found = Grid("learning", axes, {**FIXED, "cosine": 0.9})
-        assert run(found, tmp_path / "s.zarr").done == len(names)
 
 
 @pytest.mark.parametrize("name", ["seed", "theory_status"])

@@ -5,7 +5,6 @@ import json
 import random
 import re
 import shutil
-import sqlite3
 
 import numpy as np
 import pytest
@@ -128,24 +127,6 @@ def test_of_two_extensions_at_once_one_is_told(path, monkeypatch):
     assert Store(path).grid.trials == 5
 
 
-def test_a_piece_that_is_written_while_files_are_listed_is_not_damaged(path, monkeypatch):
-    """It is written just before the second listing, what it was computed with last."""
-    chunk, facts = path / "theory" / "c", path / "theory_computed_with" / "c"
-    for folder in (chunk, facts):
-        folder.rename(path.parent / folder.parent.name)
-    names, calls = Store._names, []
-
-    def listed(store, prefix):
-        calls.append(prefix)
-        if len(calls) == 2:
-            for folder in (chunk, facts):
-                (path.parent / folder.parent.name).rename(folder)
-        return names(store, prefix)
-
-    monkeypatch.setattr(Store, "_names", listed)
-    assert count(Store(path)).damaged == 0
-
-
 def test_a_quantity_may_be_added(tmp_path):
     run(extended(quantities=("theory",)), tmp_path / "s.zarr")
     assert run(GRID, tmp_path / "s.zarr").done == TOTAL
@@ -201,14 +182,6 @@ def test_what_is_no_store_is_refused_and_stays(tmp_path):
 def test_places_that_are_refused(place, words):
     with pytest.raises(InvalidInput, match=re.escape(words)):
         Store(place)
-
-
-def test_a_store_in_sqlite_is_named(tmp_path):
-    with sqlite3.connect(tmp_path / "old.sqlite") as connection:
-        connection.execute("CREATE TABLE sweeps (id)")
-    connection.close()
-    with pytest.raises(InvalidInput, match=r"in SQLite of an earlier version.*--export"):
-        Store(tmp_path / "old.sqlite")
 
 
 def test_a_store_of_another_format_is_refused(path, monkeypatch):
@@ -362,14 +335,6 @@ def test_a_lost_root_keeps_the_pieces_of_an_extended_store(path, monkeypatch):
         run(larger, path, on_damaged=said.append)
         assert said == expected
         assert files(path) == before
-
-
-@pytest.mark.parametrize("name", ["theory/zarr.json", "strength/c/0", "length/zarr.json"])
-def test_metadata_of_arrays_are_written_again(path, name):
-    content = (path / name).read_bytes()
-    (path / name).unlink()
-    run(GRID, path)
-    assert (path / name).read_bytes() == content
 
 
 def test_a_creation_that_was_interrupted_goes_on(path):

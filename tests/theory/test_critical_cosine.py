@@ -41,18 +41,6 @@ def test_attention_loses_below_and_wins_above(loss, alpha1):
     assert gap(found.cosine + 0.01, readout) < -2e-3
 
 
-def test_against_bisection():
-    """Twelve halvings of [0, 1] by predictions alone: to 1.3e-4, and the errors of both."""
-    found = critical_cosine(PROBLEM, at(4.0), sharpness=0.5, tolerance=1e-3)
-    low, high = 0.0, 1.0
-    for _ in range(12):
-        middle = (low + high) / 2
-        low, high = (middle, high) if gap(middle, at(4.0), k=0.5) > 0 else (low, middle)
-    assert found.cosine == pytest.approx(low, abs=2e-3)
-    assert abs(found.residual) < 1e-3
-    assert 0 < found.numerical_error < 5e-4
-
-
 def test_a_tighter_tolerance_is_met():
     loose, tight = (
         critical_cosine(PROBLEM, READOUT, sharpness=1.0, tolerance=t) for t in (1e-2, 1e-4)

@@ -4,13 +4,12 @@ Equations: feature-law, stage-four-potential, population-risk, learned-readout,
 learned-error, score-law.
 """
 
-import dataclasses
 import math
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.optimize import brentq, root
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from sparsetoken.losses import CustomLoss
@@ -94,43 +93,6 @@ def test_square_loss_by_one_scalar_root():
     assert found.overlaps.bias == pytest.approx(w[2], rel=0.02)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared_hinge"])
-def test_pooled_by_a_general_root_finder(loss):
-    """The self-consistent equations as written, means over g by a fine trapezoid."""
-    L, R, pi, theta, alpha, ridge = 3, 1, 0.3, 4.0, 2.0, 0.05
-    from sparsetoken.losses import get_loss
-
-    rule = get_loss(loss)
-    g = np.linspace(-8, 8, 20_001)
-    weight = np.exp(-(g**2) / 2) / math.sqrt(2 * math.pi) * (g[1] - g[0])
-    C, law = 1 / math.sqrt(L), [(1.0, pi, theta * R / L), (-1.0, 1 - pi, 0.0)]
-
-    def equations(x):
-        w2, b, nu, chi = x
-        v, T = chi * C**2, C * math.hypot(w2, nu)
-        p1 = p0 = pp = Vh = 0.0
-        for y, chance, mean in law:
-            omega = w2 * mean + b + T * g
-            p = rule.dual(y, omega, v * np.ones_like(g))
-            p1 += chance * mean * np.sum(weight * p)
-            p0 += chance * np.sum(weight * p)
-            pp += chance * C**2 * np.sum(weight * p**2)
-            Vh += chance * C**2 * np.sum(weight * p * g) / T  # E[D], by parts
-        return [
-            (ridge + Vh) * w2 + p1,
-            p0,
-            nu**2 * alpha * (ridge + Vh) ** 2 - pp,
-            chi * alpha * (ridge + Vh) - 1,
-        ]
-
-    found = prediction("pooled", L, R, pi, theta, 0, 0, alpha, ridge, loss)
-    w = found.overlaps
-    solution = root(equations, [w.orthogonal * 0.9, w.bias * 1.1, w.noise * 0.9, 1.0], tol=1e-12)
-    assert solution.success
-    # The trapezoid errs by 1e-7 at the kinks of the hinge losses.
-    np.testing.assert_allclose([w.orthogonal, w.bias, w.noise], solution.x[:3], rtol=1e-5)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_zero_sharpness_is_pooling_for_any_cosine(loss):
     pooled = prediction("pooled", 7, 2, 0.3, 4.0, 0, 0, 1.5, 1e-2, loss)
@@ -147,13 +109,6 @@ def test_sampled_nodes_tend_to_the_exact_law():
         prediction("attention", 7, 2, 0.3, 4.0, 0.5, k, 1.5, 1e-2, "logistic") for k in (0.0, 1e-6)
     )
     assert sampled.test_error == pytest.approx(exact.test_error, abs=1e-6)
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_one_token(loss):
-    pooled = prediction("pooled", 1, 1, 0.4, 1.5, 0, 0, 2.0, 1e-2, loss)
-    single = prediction("attention", 1, 1, 0.4, 1.5, 0.3, 5.0, 2.0, 1e-2, loss)
-    assert single.test_error == pytest.approx(pooled.test_error, abs=1e-8)
 
 
 def test_all_tokens_informative():
@@ -213,34 +168,12 @@ def test_infinite_data(loss):
     assert vectorized.test_error == pytest.approx(ndtr(-3.0 / 4), abs=1e-6)
 
 
-def test_infinite_data_is_approached_as_one_over_alpha():
-    def error(alpha):
-        point = ("attention", 5, 1, 0.5, 3.0, 0.8, 1.0, alpha, 1e-6, "square")
-        return prediction(*point, tolerance=2e-5).test_error
-
-    gaps = np.array([error(a) for a in (100, 200, 400)]) - error(math.inf)
-    # First order in 1/alpha, with a second order of relative size 1/alpha; all answers
-    # share their nodes, whose error cancels in the differences.
-    assert gaps[0] / gaps[1] == pytest.approx(2, rel=0.05)
-    assert gaps[1] / gaps[2] == pytest.approx(2, rel=0.05)
-
-
 def test_hinge_gives_up():
     """With a weak signal and many samples the hinge readout is 0: it answers one class."""
     found = prediction("attention", 460, 7, 0.82, 0.43, -0.88, 19.0, 18.0, 1e-3, "hinge")
     assert found.status.converged
     assert found.test_error == pytest.approx(0.18, abs=1e-6)
     assert found.training_loss == pytest.approx(0.36, abs=1e-6)
-
-
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
-def test_vanishing_features(activation):
-    """phi(0) = 0: a query of length 0 leaves only the bias."""
-    found = prediction(
-        "elementwise", 6, 2, 0.2, 3.0, 0.5, 0.0, 2.0, 1e-2, "logistic", activation=activation
-    )
-    assert found.test_error == pytest.approx(0.2)
-    assert found.overlaps.bias == pytest.approx(math.log(0.2 / 0.8))
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -334,16 +267,3 @@ def test_a_loss_without_minimum_is_refused():
     straight = CustomLoss("straight", lambda y, z: -y * z)
     with pytest.raises(InvalidInput, match="minimum in the bias"):
         prediction("pooled", 3, 1, 0.3, 1.0, 0, 0, 1.0, 0.1, straight)
-
-
-def test_more_data_and_more_signal_help():
-    base = SparseTokenProblem(10, 2, 2.0, 0.4)
-
-    def error(problem, alpha):
-        readout = Readout(ridge=0.1, alpha1=alpha)
-        return predict(problem, Attention(Query(0.9, 1.0)), readout, tolerance=1e-3).test_error
-
-    errors = [error(base, alpha) for alpha in (1, 4, 16)]
-    assert errors == sorted(errors, reverse=True)
-    errors = [error(dataclasses.replace(base, strength=t), 2.0) for t in (1.0, 2.0, 4.0)]
-    assert errors == sorted(errors, reverse=True)

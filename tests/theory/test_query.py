@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from sparsetoken.models import (
 )
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.theory import align, capacity, check_query, predict
+from sparsetoken.theory import align, capacity, predict
 from sparsetoken.theory.query import loss_to_pooling, working_query
 
 RARE = SparseTokenProblem(10, 1, 1.5, 0.1)
@@ -108,13 +107,6 @@ def test_errors_that_print_alike_are_not_told_apart():
     assert loss_to_pooling(query, attention(1.005 * error, 0.003 * error), pooled) == ""
     assert "loses" in loss_to_pooling(query, attention(1.005 * error, 0.001 * error), pooled)
     assert loss_to_pooling(query, attention(math.nan, 0.0), pooled) == ""
-
-
-def test_advice_is_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert advice(RARE)
-        assert "turns away" in check_query(RARE, STEPS, READOUT, tolerance=0.1).message
 
 
 def test_a_table_says_the_same_of_many_points_once():

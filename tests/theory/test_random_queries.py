@@ -12,8 +12,8 @@ from scipy import stats
 
 import sparsetoken as st
 from sparsetoken.theory import predict_readouts
-from sparsetoken.theory.covariance import draws
-from sparsetoken.theory.covariance.draws import (
+from sparsetoken.theory.alignment import draws
+from sparsetoken.theory.alignment.draws import (
     align_over_draws,
     drawn_queries,
     effective_directions,
@@ -151,12 +151,12 @@ def test_effective_directions():
 def test_means_over_draws_against_solving_each(query):
     """The spline and its check leave out a twentieth of the spread of one draw, less of the mean.
 
-    40 draws have a standard error of a sixth of the spread: that falls short of a tenth.
+    24 draws have a standard error of a fifth of the spread: that falls short of a tenth.
     """
     of = problem(60, 1.5, 15.0)
     readouts = [st.Readout("square", ridge=0.05, alpha1=alpha) for alpha in (1.0, 3.0)]
-    found = predict_over_draws(of, st.Attention(query), readouts, draws=40)
-    drawn = drawn_queries(of, query, 40)
+    found = predict_over_draws(of, st.Attention(query), readouts, draws=24)
+    drawn = drawn_queries(of, query, 24)
     each = np.array(
         [
             [p.test_error for p in predict_readouts(of, st.Attention(at), readouts, 1e-3)]
@@ -166,7 +166,7 @@ def test_means_over_draws_against_solving_each(query):
     for one, errors in zip(found, each.T, strict=True):
         assert one.spread == pytest.approx(errors.std(), rel=0.1)
         assert abs(one.mean.test_error - errors.mean()) < 0.05 * errors.std() + 5e-4
-        assert one.standard_error >= 0.95 * errors.std() / math.sqrt(40)
+        assert one.standard_error >= 0.95 * errors.std() / math.sqrt(24)
         assert one.mean.status == "tolerance_not_reached"
         assert "tolerance" in one.mean.status.remedy
     assert found[0].mean.sharpness == pytest.approx(drawn.sharpness.mean())
@@ -197,8 +197,6 @@ def test_a_random_query_is_predicted_over_draws():
     assert found.cosine[0] == st.align(of, steps).cosine
     assert st.align(of, steps).spread > 0.05
     assert st.capacity(of, st.Attention(steps)).status == "no_limit"
-    mixed = st.predict(of, st.Attention(st.TwoSteps([2.0, 50.0], eta_w=[0.5, 0.0])))
-    assert np.isfinite(mixed.test_error).all()
     one = st.predict(of, st.Attention(st.Query(0.5, 2.0)), st.Readout("square", 0.05, 2.0))
     assert one.converged
     assert "as a vector" in one.advice[-1]
@@ -241,22 +239,6 @@ def test_a_sharpness_of_zero():
     hard = [st.predict(of, st.HardAttention(st.Query(0.5, k)), readout) for k in (0.0, 1.0)]
     assert hard[0].test_error == pytest.approx(hard[1].test_error, rel=1e-6)
     assert hard[0].spread == pytest.approx(hard[1].spread, rel=1e-6)
-
-
-def test_some_draws_can_be_fitted_exactly():
-    """Their susceptibility is infinite, and so is the mean."""
-    of, steps = problem(100, 1.5, 15.0), st.TwoSteps(2.0, eta_q=1.0)
-    found = st.predict(of, st.Attention(steps), st.Readout("logistic", 0.0, 4.0), tolerance=1e-2)
-    assert found.susceptibility == math.inf
-    assert 0 < found.test_error < 0.5
-
-
-def test_queries_that_cannot_vary_among_others():
-    of = problem(100, 1.0)
-    readout = st.Readout("square", 0.05, 2.0)
-    found = st.predict(of, st.Attention(st.Query([0.3, 1.0], 2.0)), readout)
-    assert found.spread[0] > 1e-3
-    assert found.spread[1] == 0
 
 
 @pytest.mark.parametrize("query", [st.TwoSteps(2.0), st.Query(0.5, 2.0)])

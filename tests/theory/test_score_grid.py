@@ -12,7 +12,7 @@ from sparsetoken.theory import feature_law
 from sparsetoken.theory.readout.equations import IsotropicReadout, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.solve import solve_readout
-from sparsetoken.theory.score_grid import COARSE, FINE, MIDDLE, PLAIN, ScoreGrid, ScoreGrids
+from sparsetoken.theory.score_grid import COARSE, FINE, PLAIN, ScoreGrid
 
 SETTINGS = [
     ((10, 1, 3.0, 0.5), Query(0.8, 2.0), 4.0, 1e-3),
@@ -109,24 +109,6 @@ def test_a_function_with_a_step_is_not_resolved():
     smooth = np.stack([m, np.exp(-m), 0 * m + np.stack([view.C[:, None] ** 2 for view in views])])
     assert grid.resolved_by(smooth, grid.shape)
     assert not grid.resolved_by(np.concatenate([smooth, np.tanh(50 * (m[None] - 0.1))]), grid.shape)
-
-
-def test_the_coarsest_grid_that_did_is_tried_first():
-    law = feature_law(Attention(), SparseTokenProblem(6, 2, 2.0, 0.3), Query(0.6, 1.5), 512)
-    grids = ScoreGrids(law, [PLAIN, MIDDLE, FINE])
-
-    def values(grid, bend):
-        m = np.stack([view.rows[1] for view in grid.views(np.array([1.0, 1.0, 0.0]))])
-        return np.tanh(bend * m[None])
-
-    plain, middle, fine = grids
-    assert [grid.shape for grid in (plain, middle, fine)] == [PLAIN, MIDDLE, FINE]
-    bend = next(b for b in np.geomspace(0.1, 50, 60) if not grids.resolves(plain, values(plain, b)))
-    assert next(iter(grids)) is plain  # a grid that fails is the caller's to leave
-    assert grids.resolves(middle, values(middle, bend))
-    assert next(iter(grids)) is middle
-    assert grids.resolves(middle, values(middle, 0.01))
-    assert next(iter(grids)) is plain
 
 
 def test_what_is_not_resolved_is_summed_over_all_nodes():

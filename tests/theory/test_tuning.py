@@ -15,7 +15,7 @@ from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, predict
-from sparsetoken.theory.tuning import best_beta, best_split, split_and_beta
+from sparsetoken.theory.tuning import best_beta, best_split, training
 from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.5)
@@ -70,15 +70,6 @@ def test_the_best_sharpness_is_that_of_a_search_over_queries():
     assert align(PROBLEM, again).sharpness == pytest.approx(best.prediction.sharpness, rel=1e-9)
 
 
-def test_a_step_of_the_query_four_times_as_large_halves_the_best_beta():
-    one = best_beta(PROBLEM, ATTENTION, READOUT, tolerance=TOLERANCE)
-    longer = Attention(dataclasses.replace(STEPS, eta_q=4 * STEPS.eta_q))
-    two = best_beta(PROBLEM, longer, READOUT, tolerance=TOLERANCE)
-    # k = eta_q beta^2 c: the search passes the same sharpnesses.
-    assert two.steps.beta == pytest.approx(one.steps.beta / 2, rel=1e-6)
-    assert two.prediction.sharpness == pytest.approx(one.prediction.sharpness, rel=1e-6)
-
-
 def test_a_range_beyond_the_best_is_said():
     ends = (1e-3, 1e-2)
     best = best_beta(PROBLEM, ATTENTION, READOUT, sharpness=ends, tolerance=TOLERANCE)
@@ -97,7 +88,7 @@ def test_predictions_that_fail_are_said(monkeypatch, some):
             return [dataclasses.replace(good, test_error=(readout.alpha1 - 1) ** 2)]
         return [dataclasses.replace(good, test_error=math.nan, status=stuck)]
 
-    monkeypatch.setattr(split_and_beta, "predict_readouts", fake)
+    monkeypatch.setattr(training, "predict_readouts", fake)
     best = best_split(PROBLEM, ATTENTION, READOUT, 2.0)
     assert best.status.code is StatusCode.MAX_ITERATIONS
     assert math.isfinite(best.prediction.test_error) == some

@@ -23,7 +23,9 @@ TOTAL, TOLERANCE = 6.0, 1e-3
 
 @pytest.fixture(scope="module")
 def best():
-    return st.tuning.best_training(PROBLEM, MODEL, READOUT, TOTAL, tolerance=TOLERANCE)
+    # Rounding, which moves the path of the search, makes it end after 95 to 171 evaluations.
+    limits = {"evaluations": 400, "tolerance": TOLERANCE}
+    return st.tuning.best_training(PROBLEM, MODEL, READOUT, TOTAL, **limits)
 
 
 def _error(steps, readout):
@@ -69,39 +71,17 @@ def test_nothing_beside_it_is_better(best):
     assert min(_error(*stages) for stages in _beside(best)) >= least - 1e-5
 
 
-def test_simulation_agrees_at_the_optimum_and_beside_it(best):
-    for steps, readout in [(best.steps, best.readout), *_beside(best)[:2]]:
-        expected = _error(steps, readout)
-        found = st.simulate(PROBLEM, st.Attention(steps), readout, dimension=500, trials=8)
-        # Four standard errors, and 10/d of the value, the allowance of the experiments.
-        allowed = 4 * found.standard_error.test_error + 0.02 * expected
-        assert found.mean.test_error == pytest.approx(expected, abs=allowed)
-
-
 def test_an_end_of_a_range_is_said():
     # One evaluation leaves the search where it starts, within its resolution of the largest ridge.
     readout = dataclasses.replace(READOUT, ridge=0.9999)
     found = st.tuning.best_training(PROBLEM, MODEL, readout, TOTAL, evaluations=1, tolerance=1e-2)
     assert found.readout.ridge == pytest.approx(0.9999)
+    split = st.tuning.best_split(PROBLEM, MODEL, readout, TOTAL, tolerance=1e-2)
+    assert found.share in (pytest.approx(split.share), pytest.approx(1 / 6))  # of MODEL and READOUT
     assert found.status.code is StatusCode.MAX_ITERATIONS
     assert "allow more" in found.status.remedy
     assert "range of ridge" in found.status.remedy
     assert found.prediction.status.converged
-
-
-def test_a_large_ridge_is_best_where_samples_are_few():
-    # More evaluations improve on the result of 40 by less than what the search resolves.
-    problem = st.SparseTokenProblem(length=10, strength=5.0)
-    model, readout = st.Attention(st.TwoSteps(eta_q=40.0)), st.Readout(ridge=1e-2)
-    some, all_ = (
-        st.tuning.best_training(problem, model, readout, 0.5, evaluations=n, tolerance=1e-3)
-        for n in (40, 150)
-    )
-    assert some.status.code is StatusCode.MAX_ITERATIONS
-    assert all_.status.code is StatusCode.NO_LIMIT
-    assert "range of ridge" in all_.status.remedy
-    assert all_.readout.ridge == pytest.approx(1.0, rel=0.05)
-    assert all_.prediction.test_error == pytest.approx(some.prediction.test_error, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +147,9 @@ def test_schedules_of_the_families():
         return descent.per_step("eta_w").tolist(), descent.per_step("eta_q").tolist()
 
     assert sizes("two_steps", (1.0, 2.0, 3.0, 4.0, 0.1)) == ([1, 0, 3, 3], [0, 2, 4, 4])
+    start = family_of("two_steps", PROBLEM, st.JointDescent(2.0, 4))
+    moved = start.descent((1.0, 2.0, 3.0, 4.0, 0.1), 4).per_step("momentum") > 0
+    assert moved.tolist() == [False, False, False, True]  # from the second step of the readout on
     assert sizes("constant", (1.0, 2.0, 0.1, 1.0)) == ([1] * 4, [2] * 4)
     assert sizes("alternating", (1.0, 2.0, 0.1)) == ([1, 0, 1, 0], [0, 2, 0, 2])
     assert sizes("warm_up", (1.0, 2.0, 0.1, 1.0, 2.0)) == ([1] * 4, [0, 1, 2, 2])
@@ -192,28 +175,13 @@ def test_a_free_search_starts_at_the_descent_and_keeps_all_else():
     assert (moved.decay_w, moved.start_q) == (0.1, 0.3)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        st.JointDescent.alternating(2.0, 5, 1.0, 20.0, 0.5),
-        st.JointDescent(2.0, 5, 1.0, 5.0),
-    ],
-)
-def test_a_free_search_is_better_than_its_start(given):
+def test_a_free_search_is_better_than_its_start():
+    given = st.JointDescent.alternating(2.0, 5, 1.0, 20.0, 0.5)
     found = st.tuning.best_descent(
         PROBLEM, st.Attention(given), family="free", evaluations=14, replicas=4
     )
     assert _worth(PROBLEM, found.descent).test_error < _worth(PROBLEM, given).test_error
     assert found.evaluations <= 14
-
-
-def test_the_descent_that_is_found_is_worth_as_much_with_real_tokens(searched):
-    model = st.Attention(searched.descent)
-    found = st.simulation.descend(PROBLEM, model, dimension=300, trials=6)
-    expected = searched.course.test_error[-1]
-    error = np.hypot(found.standard_error.test_error[-1], searched.course.errors.test_error[-1])
-    # Four errors of both, and 10/d of the value, the allowance of the experiments.
-    assert found.mean.test_error[-1] == pytest.approx(expected, abs=4 * error + 10 / 300 * expected)
 
 
 def test_a_minimum_of_a_single_step_is_passed_over():

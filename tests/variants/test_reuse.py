@@ -9,7 +9,7 @@ from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.simulate import simulate
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
-from sparsetoken.variants.attention import ARMS, cosine, draw, reuse_trial, start, two_steps, union
+from sparsetoken.variants.attention import ARMS, Samples, query_path, reuse_trial, start
 
 PROBLEM = SparseTokenProblem(length=5, informative=1, strength=5.0, positive_rate=0.5)
 STEPS, READOUT = TwoSteps(alpha0=2.0, eta_q=15.0), Readout(ridge=1e-2, alpha1=2.0)
@@ -19,10 +19,11 @@ D = 24
 def test_each_query_comes_from_its_samples():
     found = reuse_trial(PROBLEM, STEPS, READOUT, dimension=D, seed=1, trial=2)
     engine = start(PROBLEM, D, 1, 2)
-    D0, D1 = (draw(engine, source, 2 * D) for source in (Stream.D0, Stream.D1))
-    for arm, samples in zip(ARMS, (D0, D1, union(D0, D1)), strict=True):
-        q = two_steps(samples, STEPS).q
-        assert found[arm].cosine == pytest.approx(cosine(q, engine.signal), abs=1e-12)
+    D0, D1 = (Samples.drawn(engine, source, 2.0) for source in (Stream.D0, Stream.D1))
+    for arm, samples in zip(ARMS, (D0, D1, D0 | D1), strict=True):
+        (last,) = query_path(samples, STEPS)
+        cosine = last.q @ engine.signal / np.linalg.norm(last.q)
+        assert found[arm].cosine == pytest.approx(cosine, abs=1e-12)
     assert len({arm.test_error for arm in found.values()}) == 3
 
 

@@ -26,6 +26,10 @@ class Padded(NamedTuple):
     mask : bool array of shape (n, L)
         True where there is a token.
 
+    See Also
+    --------
+    Bags : Its method `padded` returns it.
+
     Examples
     --------
     >>> import numpy as np
@@ -59,6 +63,11 @@ class Bags:
     ------
     InvalidInput
         If the arrays are not of these kinds.
+
+    See Also
+    --------
+    as_bags : Bags from an array or a list of arrays.
+    read : Bags from a file.
 
     Examples
     --------

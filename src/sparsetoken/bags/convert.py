@@ -57,6 +57,11 @@ def as_bags(
     TypeError
         If X is sparse or its values are not numbers.
 
+    See Also
+    --------
+    Bags : Bags of any sizes.
+    from_long : Bags from rows with bag ids.
+
     Examples
     --------
     >>> import numpy as np

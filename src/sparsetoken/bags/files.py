@@ -75,6 +75,12 @@ def read(
         fill the memory, or does not hold bags with one label each; or if a package that reads
         it is not installed.
 
+    See Also
+    --------
+    write_parquet : The reverse.
+    pack : Files of bags larger than memory.
+    from_frame : Bags from a table.
+
     Examples
     --------
     >>> import numpy as np, tempfile

@@ -78,6 +78,12 @@ def from_frame(
         If a column is not there or not of numbers, one named label or y is left among those of
         the tokens, and as `from_long`.
 
+    See Also
+    --------
+    to_frame : The reverse.
+    from_long : Bags from rows with bag ids.
+    read : Bags from a file.
+
     Examples
     --------
     >>> import pandas as pd
@@ -207,6 +213,11 @@ def to_frame(
     InvalidInput
         If names or ids do not fit the bags, or pandas is not installed.
 
+    See Also
+    --------
+    from_frame : The reverse.
+    write_parquet : Writes bags to a Parquet file.
+
     Examples
     --------
     >>> import numpy as np
@@ -247,6 +258,11 @@ def write_parquet(
     ------
     InvalidInput
         If names or ids do not fit the bags, or pandas or pyarrow is not installed.
+
+    See Also
+    --------
+    read : The reverse.
+    to_frame : A table from bags.
 
     Examples
     --------

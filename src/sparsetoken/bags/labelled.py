@@ -20,7 +20,26 @@ SHOWN = 8  # names in a message
 
 
 class LeakWarning(UserWarning):
-    """A column of the tokens, or the number of tokens, gives the label of a bag away."""
+    """A column of the tokens, or the number of tokens, gives the label of a bag away.
+
+    See Also
+    --------
+    separating_columns : Columns that give the labels away.
+    from_frame : Bags from a table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import warnings
+    >>> from sparsetoken.bags import from_long
+    >>> ids = np.repeat(np.arange(40), 3)
+    >>> tokens = np.random.default_rng(0).standard_normal((120, 2))
+    >>> tokens[:, 0] += 9 * (ids % 2)
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     _ = from_long(tokens, ids, labels=ids % 2)
+    >>> told[0].category.__name__
+    'LeakWarning'
+    """
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,6 +57,11 @@ class LabelledBags:
         Names of the columns of the tokens; numbers from 0 where they have none.
     left_out : list of str
         Columns of a file that are neither tokens nor ids nor labels.
+
+    See Also
+    --------
+    from_frame : Bags from a table.
+    IdentifiedBags : The same without labels.
 
     Examples
     --------

@@ -17,7 +17,22 @@ _NO_ID = "Leave out rows without an id."
 
 
 class BagOrderWarning(UserWarning):
-    """The order in which bag ids first appear is not their sorted order."""
+    """The order in which bag ids first appear is not their sorted order.
+
+    See Also
+    --------
+    from_long : Bags from rows with bag ids.
+    LeakWarning : Warns of a column that gives the labels away.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sparsetoken.bags import BagOrderWarning, from_long
+    >>> with warnings.catch_warnings(category=BagOrderWarning, action="ignore"):
+    ...     bags, ids = from_long([[1.0], [2.0]], ["b", "a"])
+    >>> ids.tolist()
+    ['b', 'a']
+    """
 
 
 class IdentifiedBags(NamedTuple):
@@ -27,6 +42,11 @@ class IdentifiedBags(NamedTuple):
     ----------
     bags : Bags
     ids : array of shape (n,)
+
+    See Also
+    --------
+    from_long : Bags from rows with bag ids.
+    LabelledBags : The same with labels.
 
     Examples
     --------
@@ -47,6 +67,10 @@ class LongForm(NamedTuple):
     ----------
     tokens : array of shape (N, d)
     bag_ids : array of shape (N,)
+
+    See Also
+    --------
+    to_long : The function that returns it.
 
     Examples
     --------
@@ -97,6 +121,12 @@ def from_long(tokens: Any, bag_ids: Any, *, labels: Any = None) -> IdentifiedBag
     InvalidInput
         If an id is missing, the lengths differ, a value is NaN or infinite, or a bag has no
         label or two.
+
+    See Also
+    --------
+    to_long : The reverse.
+    from_frame : Bags from a table.
+    token_order : The order of the rows in the bags.
 
     Examples
     --------
@@ -185,6 +215,10 @@ def token_order(bag_ids: Any) -> Int[np.ndarray, " N"]:
     InvalidInput
         If an id is missing.
 
+    See Also
+    --------
+    from_long : Bags from rows with bag ids.
+
     Examples
     --------
     >>> token_order(["b", "a", "b"]).tolist()
@@ -212,6 +246,11 @@ def to_long(bags: Any, ids: Any = None) -> LongForm:
     ------
     InvalidInput
         If there are more or fewer ids than bags, or an id occurs twice.
+
+    See Also
+    --------
+    from_long : The reverse.
+    to_frame : A table from bags.
 
     Examples
     --------

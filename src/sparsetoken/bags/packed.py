@@ -66,6 +66,11 @@ def pack(
         or infinite, a bag has no label, the folder is there already, the disk is too small, or a
         package that reads the files is not installed.
 
+    See Also
+    --------
+    read : Bags from a file.
+    write_parquet : Writes bags to a Parquet file.
+
     Examples
     --------
     >>> import numpy as np, tempfile

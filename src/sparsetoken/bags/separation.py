@@ -33,6 +33,10 @@ class SeparatingColumn:
         Least balanced error of a threshold, in [0, 1/2]: the mean of the shares of bags of both
         classes of which some token lies on the wrong side.
 
+    See Also
+    --------
+    separating_columns : The function that returns it.
+
     Examples
     --------
     >>> import numpy as np
@@ -76,6 +80,11 @@ def separating_columns(bags: Any, y: Any, *, error: float = 0.05) -> list[Separa
     ------
     InvalidInput
         If y has another length, or one class only, or `error` is out of range.
+
+    See Also
+    --------
+    SeparatingColumn : What is returned for each column.
+    LeakWarning : Warns of such a column.
 
     Examples
     --------

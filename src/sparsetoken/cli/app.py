@@ -6,10 +6,10 @@ import contextlib
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from sparsetoken.cli.cache import use_compilation_cache
 from sparsetoken.cli.output import message
 from sparsetoken.validation import closest
 
@@ -23,15 +23,15 @@ GROUPS = {
         "capacity": "theory",
         "descend": "training",
         "floor": "theory",
-        "represent": "represent",
+        "represent": "theory",
     },
     "Experiments at finite dimension": {"simulate": "simulate", "reproduce": "reproduce"},
     "Sweeps": {"sweep": "sweeps", "results": "sweeps", "plot": "sweeps"},
     "Your own bags": {
-        "diagnose": "forecast",
-        "forecast": "forecast",
+        "diagnose": "bags",
+        "forecast": "bags",
         "fit": "fit",
-        "score": "saved",
+        "score": "bags",
     },
     "Pages": {"explore": "explore"},
 }
@@ -129,3 +129,28 @@ def _not_written(error: OSError) -> NoReturn:
     with contextlib.suppress(OSError):
         os.write(2, f"{text}\n".encode(errors="backslashreplace"))
     os._exit(1)  # what is left in the buffer of standard output can never be written
+
+
+def cache_folder(environ: MutableMapping[str, str]) -> Path:
+    """Return the folder of compiled code under the user's cache folder."""
+    home = environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(home) / "sparsetoken" / "jax"
+
+
+def use_compilation_cache(environ: MutableMapping[str, str] = os.environ) -> None:
+    """Keep compiled JAX code between runs, unless the user has chosen another place for it.
+
+    Without a writable folder nothing is set, and JAX compiles each time. Only the command line
+    does this, before JAX is imported: a library must not change global settings.
+    """
+    if "JAX_COMPILATION_CACHE_DIR" not in environ:
+        folder = cache_folder(environ)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return
+        if not os.access(folder, os.W_OK | os.X_OK):
+            return
+        environ["JAX_COMPILATION_CACHE_DIR"] = str(folder)
+    environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")

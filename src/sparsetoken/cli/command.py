@@ -14,8 +14,7 @@ from typing import Annotated, Any, NamedTuple
 from cyclopts import Group
 from cyclopts import Parameter as Option
 
-from sparsetoken.cli.output import Answer, message
-from sparsetoken.cli.progress import ProgressLines
+from sparsetoken.cli.output import Answer, ProgressLines, message
 from sparsetoken.parameters import REQUIRED, Parameter, parameters_of
 from sparsetoken.progress import showing
 from sparsetoken.validation import Failure, InvalidInput

@@ -34,12 +34,11 @@ def fit(
     file: o.File,
     *,
     source: Source = Source(),
-    model: Annotated[str, Option("--model", help="bag, attention, pooled or vectorized.")] = "bag",
-    folds: Annotated[int, Option("--folds", help="Folds of the cross-validation, at least 2.")] = 5,
+    model: Annotated[str, Option(help="bag, attention, pooled or vectorized.")] = "bag",
+    folds: Annotated[int, Option(help="Folds of the cross-validation, at least 2.")] = 5,
     test_size: Annotated[
         float | None,
         Option(
-            "--test-size",
             help="Fraction of the bags, in (0, 1), held out for testing in each of --folds random "
             "splits.",
         ),
@@ -47,7 +46,6 @@ def fit(
     out: Annotated[
         Path | None,
         Option(
-            "--out",
             help="File for the model fitted to all bags. Loading it runs no code, unless the name "
             "ends in .joblib or .pkl, which are pickles.",
         ),

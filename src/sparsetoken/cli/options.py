@@ -15,6 +15,7 @@ from sparsetoken.parameters import parameters_of
 from sparsetoken.stages import Query, TwoSteps
 
 DEFAULT_DIMENSION, DEFAULT_TRIALS = 1000, 8
+ENGINES = "tensors samples the tokens; reduced samples from the same distribution without them."
 
 ModelName = Annotated[
     str, Option("MODEL", help="attention, pooled, vectorized, elementwise or hard_attention.")
@@ -22,7 +23,6 @@ ModelName = Annotated[
 Device = Annotated[
     str | None,
     Option(
-        "--device",
         help="Device of the heavy computations, cpu or gpu. By default theory uses the default "
         "device of JAX, and simulate fits in NumPy.",
     ),
@@ -41,17 +41,15 @@ File = Annotated[
 LabelColumn = Annotated[
     str,
     Option(
-        "--label",
         group=BAGS,
         help="Array or column of the labels; by default y, or label in a Parquet file. Required if "
         "the file has both; the other is ignored.",
     ),
 ]
-BagColumn = Annotated[str, Option("--bag", group=BAGS, help="Array or column of the bag ids.")]
+BagColumn = Annotated[str, Option(group=BAGS, help="Array or column of the bag ids.")]
 Columns = Annotated[
     str,
     Option(
-        "--columns",
         group=BAGS,
         help="Columns of the tokens, separated by commas: names in a Parquet file, numbers from 0 "
         "for .npz. By default all numeric columns except bag ids and labels.",
@@ -60,7 +58,6 @@ Columns = Annotated[
 Positive = Annotated[
     str,
     Option(
-        "--positive",
         group=BAGS,
         help="The label that counts as True, the second class; all others are False.",
     ),
@@ -68,7 +65,6 @@ Positive = Annotated[
 TrustPickle = Annotated[
     bool,
     Option(
-        "--trust-pickle",
         group=BAGS,
         negative="",
         help="Load MODEL even if it is a pickle, which can run any code: only if you trust its "
@@ -78,25 +74,16 @@ TrustPickle = Annotated[
 Seed = Annotated[
     int,
     Option(
-        "--seed",
         validator=Number(gte=0, lt=2**32),
         help="Random seed, at least 0 and below 2^32.",
     ),
 ]
-Workers = Annotated[
-    int, Option("--workers", help="Number of worker processes; 1 runs in this process.")
-]
-Cluster = Annotated[str, Option("--cluster", help="Address of a dask scheduler, tcp://host:port.")]
+Workers = Annotated[int, Option(help="Number of worker processes; 1 runs in this process.")]
+Cluster = Annotated[str, Option(help="Address of a dask scheduler, tcp://host:port.")]
 
 
 def model_of(name: str, query: Query | None, steps: TwoSteps, elementwise: Elementwise) -> Model:
-    """Return the model of this name, with the given query or the steps that find it.
-
-    Raises
-    ------
-    InvalidInput
-        If the name is unknown.
-    """
+    """Return the model of this name, with the given query or the steps that find it."""
     model: Any = make_model(name, query or steps, activation=elementwise.activation)
     moved = [
         option_name(field)

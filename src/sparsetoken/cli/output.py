@@ -1,12 +1,15 @@
-"""The output of commands: an object or a table on standard output, messages on standard error."""
+"""The output of commands: an object or a table; on standard error messages and progress."""
 
 from __future__ import annotations
 
+import math
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sparsetoken.json_text import json_text
+from sparsetoken.progress import Bar, terminal_bar
+from sparsetoken.tables import json_text
 
 
 def message(text: str) -> None:
@@ -32,22 +35,10 @@ def printable(text: str) -> str:
 class Answer(NamedTuple):
     """What a command found.
 
-    Attributes
-    ----------
-    title : str
-        Of the table.
-    values : mapping
-        What ``--json`` prints. A pair of mean and standard error is a mapping of these two.
-    lines : sequence of str
-        What a person reads in place of the values; by default they are a table.
-    advice : sequence of str
-        What to know, written to standard error.
-    shortfall : str
-        Why the result did not converge or failed, with a remedy; the exit code is then 1.
-    code : int
-        The exit code.
-    then : callable
-        What is done after that.
+    ``--json`` prints the values, in which a pair of mean and standard error is a mapping of these
+    two. A person reads the lines, by default a table of the values with a title. Advice, and why
+    the result fell short, with a remedy, go to standard error; the exit code is then 1. What
+    follows is done after that.
     """
 
     title: str
@@ -81,11 +72,25 @@ def shortfall(status: Any) -> str:
     return f"Not converged ({status.code}). {status.remedy}".rstrip()
 
 
-def table(title: str, values: Mapping[str, Any]) -> list[str]:
-    """Return values as the lines of a table; a mean and its standard error share a line."""
+def table(title: str, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return values, or rows of them, as the lines of a table.
+
+    Of values a mean and its standard error share a line.
+    """
     from sparsetoken.tables import text
 
-    return text([dict(_flat(values))], title=title).split("\n")
+    rows = [dict(_flat(values))] if isinstance(values, Mapping) else values
+    return text(rows, title=title).split("\n")
+
+
+def pairs(means: Mapping[str, Any], errors: Mapping[str, Any]) -> dict[str, Any]:
+    """Return mean and standard error of each quantity, under the keys of the contract."""
+    return {
+        name: pairs(mean, errors[name])
+        if isinstance(mean, Mapping)
+        else {"mean": mean, "standard_error": errors[name]}
+        for name, mean in means.items()
+    }
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
@@ -102,3 +107,62 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
 def _number(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     return printable(value) if isinstance(value, str) else value
+
+
+class ProgressLines:
+    """Writes a line to standard error at intervals, with the remaining time.
+
+    It is written after so many seconds of the clock, or when so large a share of the work is done.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        total: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        seconds: float = 30.0,
+        share: float = math.inf,
+    ) -> None:
+        self.total: float | None = total
+        self._what, self._clock = what, clock
+        self._seconds, self._share = seconds, share
+        self._last = self._start = clock()
+        self._done = self._told = 0.0
+        self._begun: float | None = None
+
+    @classmethod
+    def unless_terminal(
+        cls, what: str, total: float, *, seconds: float = 30.0, share: float = math.inf
+    ) -> Bar:
+        """Return a bar on a terminal, lines elsewhere."""
+        if sys.stderr is not None and sys.stderr.isatty():
+            return terminal_bar(what, total)
+        return cls(what, total, seconds=seconds, share=share)
+
+    def update(self, n: float = 1) -> None:
+        """Count pieces of work, and report them if a line is due."""
+        self._done += n
+        if not self.total:
+            return
+        now, share = self._clock(), self._done / self.total
+        if self._begun is None:  # what earlier runs did says nothing of the speed of this one
+            self._start, self._begun = now, share
+        if now - self._last >= self._seconds or share - self._told >= self._share - 1e-9:
+            self._last, self._told = now, share
+            left = self._left(now, share, self._begun)
+            message(f"{100 * share:.0f} % done{left} ({self._what})")
+
+    def _left(self, now: float, share: float, begun: float) -> str:
+        if share <= begun or share >= 1:
+            return ""
+        seconds = (now - self._start) * (1 - share) / (share - begun)
+        minutes, rest = divmod(round(seconds), 60)
+        return f", about {minutes} min {rest:02d} s left" if minutes else f", about {rest} s left"
+
+    def set_description(self, desc: str, refresh: bool = True) -> Any:
+        """Name what is being worked on."""
+        self._what = desc
+
+    def close(self) -> None:
+        """End silently."""

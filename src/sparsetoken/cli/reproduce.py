@@ -12,8 +12,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer, message, table
-from sparsetoken.cli.progress import ProgressLines
+from sparsetoken.cli.output import Answer, ProgressLines, message, table
 from sparsetoken.progress import progress_of, showing
 from sparsetoken.validation import InvalidInput, integer
 from sparsetoken.workers import executor_of
@@ -62,6 +61,7 @@ def reproduce(
     Example: sparsetoken reproduce alignment --out results
     """
     from sparsetoken.experiments.core.bag_sets import LeftOut, read_sets
+    from sparsetoken.experiments.core.claims import EVIDENCE, FAILS, NOT_CONVERGED
     from sparsetoken.report.reproduce import reproduce as run
 
     seed, workers = integer("seed", seed, 0), integer("workers", workers, 1)
@@ -87,10 +87,11 @@ def reproduce(
             workers=calls,
             progress=lambda name, done, total: progress.show(name, round(done), round(total)),
         )
-    lines, fallen = _claims(found), ""
-    if not found.all_hold:
-        fallen = f"Claims that do not hold: {', '.join(_lost(found))}. The report says why."
-    return Answer("", _values(found), lines, _advice(found), fallen)
+    counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in found.evidence.items()}
+    lines = table("Claims", {**found.counts, **counts, "report": str(found.report)})
+    lost = [f.claim.name for f in found.findings if f.verdict in (FAILS, NOT_CONVERGED)]
+    fallen = f"Claims that do not hold: {', '.join(lost)}. The report says why."
+    return Answer("", _values(found), lines, _advice(found), "" if found.all_hold else fallen)
 
 
 def _loaded(name: str) -> list[str]:
@@ -128,19 +129,6 @@ def _values(found: Reproduction) -> dict[str, Any]:
         "status": "converged" if found.all_hold else "claims_failed",
         "skipped": [{"name": each.name, "extra": each.extra} for each in found.skipped],
     }
-
-
-def _claims(found: Reproduction) -> list[str]:
-    from sparsetoken.experiments.core.claims import EVIDENCE
-
-    counts = {f"comparisons {EVIDENCE[kind]}": n for kind, n in found.evidence.items()}
-    return table("Claims", {**found.counts, **counts, "report": str(found.report)})
-
-
-def _lost(found: Reproduction) -> list[str]:
-    from sparsetoken.experiments.core.claims import FAILS, NOT_CONVERGED
-
-    return [f.claim.name for f in found.findings if f.verdict in (FAILS, NOT_CONVERGED)]
 
 
 def _advice(found: Reproduction) -> list[str]:

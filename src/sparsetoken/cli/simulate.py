@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer, shortfall
+from sparsetoken.cli.output import Answer, pairs, shortfall
 from sparsetoken.cli.theory import on_device, record_values, with_options
 from sparsetoken.models import Elementwise
 from sparsetoken.problem import SparseTokenProblem
@@ -45,14 +44,7 @@ def simulate(
         int, Option(group=EXPERIMENT, help="Independent repetitions.")
     ] = o.DEFAULT_TRIALS,
     seed: Annotated[int, Option(group=EXPERIMENT, help="Seed of all trials.")] = 0,
-    engine: Annotated[
-        str,
-        Option(
-            group=EXPERIMENT,
-            help="tensors samples the tokens; reduced samples from the same distribution without "
-            "them.",
-        ),
-    ] = "reduced",
+    engine: Annotated[str, Option(group=EXPERIMENT, help=o.ENGINES)] = "reduced",
     dtype: Annotated[str, Option(group=EXPERIMENT, help="float64 or float32 tokens.")] = "float64",
     memory_budget: Annotated[
         int | None,
@@ -91,17 +83,7 @@ def simulate(
     means, errors = (record_values(one, QUANTITIES) for one in (found.mean, found.standard_error))
     return Answer(
         f"{model}, d = {dimension}, {trials} trials, {engine} engine",
-        {**_pairs(means, errors), "status": found.status},
+        {**pairs(means, errors), "status": found.status},
         advice=with_options(advice),
         shortfall=shortfall(found.status),
     )
-
-
-def _pairs(means: Mapping[str, Any], errors: Mapping[str, Any]) -> dict[str, Any]:
-    """Return mean and standard error of each quantity, under the keys of the contract."""
-    return {
-        name: _pairs(mean, errors[name])
-        if isinstance(mean, Mapping)
-        else {"mean": mean, "standard_error": errors[name]}
-        for name, mean in means.items()
-    }

@@ -15,8 +15,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import command
-from sparsetoken.cli.output import Answer, message, table
-from sparsetoken.cli.progress import ProgressLines
+from sparsetoken.cli.output import Answer, ProgressLines, message, table
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.progress import progress_of, showing
 from sparsetoken.validation import Failure, InvalidInput, integer
@@ -44,7 +43,6 @@ def sweep(
     store: Annotated[
         str | None,
         Option(
-            "--store",
             help="Folder or URL of the results, a Zarr group; by default SPEC.zarr in this folder.",
         ),
     ] = None,

@@ -1,33 +1,34 @@
-"""Commands that answer from theory: align, predict, capacity, floor."""
+"""Commands that answer from theory: align, predict, capacity, floor, represent."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
-from sparsetoken.cli.command import command, option_name
-from sparsetoken.cli.output import Answer, shortfall
+from sparsetoken.cli.command import command, numbers, option_name
+from sparsetoken.cli.output import Answer, shortfall, table
 from sparsetoken.models import Elementwise
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
+if TYPE_CHECKING:
+    from sparsetoken.theory.oracle.strength import CriticalStrength
+
 Tolerance = Annotated[
     float,
     Option(
-        "--tolerance",
         help="Tolerance: an upper bound on twice the numerical error of the test error.",
     ),
 ]
 CapacityTolerance = Annotated[
     float,
     Option(
-        "--tolerance",
         help="Tolerance: an upper bound on twice the relative numerical error of the capacity.",
     ),
 ]
@@ -59,6 +60,12 @@ def with_options(advice: Sequence[str]) -> list[str]:
     return found
 
 
+def answer(title: str, found: Any, names: Sequence[str], advice: Sequence[str] = ()) -> Answer:
+    """Return the answer with these quantities of a result and its status."""
+    values = record_values(found, (*names, "status"))
+    return Answer(title, values, advice=with_options(advice), shortfall=shortfall(found.status))
+
+
 def record_values(record: Any, names: Sequence[str]) -> dict[str, Any]:
     """Return quantities of a result under the keys of the contract; its records are objects."""
     found = {}
@@ -81,13 +88,9 @@ def align(*, problem: SparseTokenProblem, steps: TwoSteps, device: o.Device = No
 
     with on_device(device):
         found = theory.align(problem, steps)
-    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine", "status")
-    return Answer(
-        "Query after two gradient steps",
-        record_values(found, names),
-        advice=with_options(advice_on(problem, Attention(steps), found.query)),
-        shortfall=shortfall(found.status),
-    )
+    names = ("cosine", "overlap", "norm", "sharpness", "readout_cosine")
+    advice = advice_on(problem, Attention(steps), found.query)
+    return answer("Query after two gradient steps", found, names, advice)
 
 
 @command
@@ -120,7 +123,7 @@ def predict(
     Example: sparsetoken predict attention --cosine 0.9 --sharpness 1 --alpha1 2
     """
     if file is not None:
-        from sparsetoken.cli.saved import predictions
+        from sparsetoken.cli.bags import predictions
 
         return predictions(Path(model), file, bag, columns, trust_pickle)
     if Path(model).is_file():
@@ -133,13 +136,7 @@ def predict(
         found = theory.predict(problem, classifier, readout, tolerance=tolerance)
     query_names = () if found.query is None else ("cosine", "sharpness")
     names = ("test_error", "training_loss", "training_error", "auc", *query_names, "overlaps")
-    values = record_values(found, (*names, "numerical_error", "status"))
-    return Answer(
-        f"Prediction for {model}",
-        values,
-        advice=with_options(found.advice),
-        shortfall=shortfall(found.status),
-    )
+    return answer(f"Prediction for {model}", found, (*names, "numerical_error"), found.advice)
 
 
 @command
@@ -162,12 +159,7 @@ def capacity(
 
     with on_device(device):
         found = theory.capacity(problem, classifier, tolerance=tolerance)
-    return Answer(
-        f"Capacity of {model}",
-        record_values(found, ("capacity", "numerical_error", "status")),
-        advice=with_options(found.advice),
-        shortfall=shortfall(found.status),
-    )
+    return answer(f"Capacity of {model}", found, ("capacity", "numerical_error"), found.advice)
 
 
 @command
@@ -184,5 +176,102 @@ def floor(
 
     found = oracle.learning_error(problem, alpha)
     names = ("test_error", "cosine", "oracle_error", "reachable_cosine", "numerical_error")
-    values = record_values(found, (*names, "status"))
-    return Answer("Bayes-optimal error", values, shortfall=shortfall(found.status))
+    return answer("Bayes-optimal error", found, names)
+
+
+@command
+def represent(
+    *,
+    lengths: Annotated[
+        str, Option(help="Lengths L in increasing order, separated by commas.")
+    ] = "8,64,512,4096",
+    error_level: Annotated[
+        float, Option(help="Target test error, in [1e-4, min(pi, 1 - pi)).")
+    ] = 0.01,
+    informative: Annotated[
+        int, Option(help="R, tokens that carry the signal, 1 to L.")
+    ] = SparseTokenProblem.informative,
+    positive_rate: Annotated[
+        float, Option(help="pi, probability of the label +1, in (0, 1).")
+    ] = SparseTokenProblem.positive_rate,
+    sharpness: Annotated[float, Option(help="k of attention with fixed sharpness.")] = 1.0,
+) -> Answer:
+    """Find the signal strength at which the best weights of each model attain a given test error.
+
+    Example: sparsetoken represent --lengths 8,64,512 --error-level 0.01
+    """
+    given = numbers("--lengths", lengths, int)
+    from sparsetoken.progress import progress_of
+    from sparsetoken.theory.oracle.strength import CURVES, checked_lengths, critical_strength
+    from sparsetoken.validation import real
+
+    checked = checked_lengths(given, informative)
+    real("sharpness", sharpness, 0.0)  # the curves that do not need it come first
+    found: dict[str, list[CriticalStrength]] = {name: [] for name in CURVES}
+    with progress_of("critical strengths", len(found) * len(checked)) as done:
+        for name, curve in CURVES.items():
+            for length in checked:
+                found[name].append(
+                    critical_strength(
+                        curve.model,
+                        length,
+                        informative=informative,
+                        positive_rate=positive_rate,
+                        error_level=error_level,
+                        sharpness=None if curve.sharpness is None else sharpness,
+                    )
+                )
+                done()
+    values = {
+        "lengths": list(checked),
+        "error_level": error_level,
+        "informative": informative,
+        "positive_rate": positive_rate,
+        "fixed_sharpness": sharpness,
+        "critical_strength": {n: [f.strength for f in row] for n, row in found.items()},
+        "growth": _growth(checked, found),
+        "status": _status(checked, found),
+    }
+    fallen = "" if values["status"] == "converged" else f"Not converged: {values['status']}."
+    return Answer("", values, _lines(values), shortfall=fallen)
+
+
+def _growth(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> dict[str, Any]:
+    """Return, for each curve, the growth law that fits best; none below 3 lengths."""
+    from sparsetoken.theory.oracle.growth import best_growth, fit_growth, growth_exponent
+
+    growth: dict[str, Any] = {}
+    for name, row in found.items():
+        strengths = [f.strength for f in row]
+        if len(lengths) < 3 or not all(f.status.converged for f in row):
+            continue
+        fits = fit_growth(lengths, strengths)
+        best = fits[best_growth(fits)]
+        growth[name] = {
+            "law": best.law,
+            "intercept": best.intercept,
+            "slope": best.slope,
+            "exponent": growth_exponent(lengths, strengths),
+            "residuals": {law: fit.residual for law, fit in fits.items()},
+        }
+    return growth
+
+
+def _status(lengths: tuple[int, ...], found: dict[str, list[CriticalStrength]]) -> str:
+    short = [
+        f"{name} at L = {length} ({f.status.code})"
+        for name, row in found.items()
+        for length, f in zip(lengths, row, strict=True)
+        if not f.status.converged
+    ]
+    return "converged" if not short else "; ".join(short)
+
+
+def _lines(values: dict[str, Any]) -> list[str]:
+    rows = [
+        {"model": name.replace("_", " ")}
+        | {f"L = {L}": s for L, s in zip(values["lengths"], row, strict=True)}
+        | {"growth": values["growth"].get(name, {}).get("law", "")}
+        for name, row in values["critical_strength"].items()
+    ]
+    return table(f"Strength at which the best test error is {values['error_level']:g}", rows)

@@ -14,7 +14,7 @@ from cyclopts import Parameter as Option
 
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name
-from sparsetoken.cli.output import Answer, shortfall
+from sparsetoken.cli.output import Answer, pairs, shortfall, table
 from sparsetoken.descents import Descent
 from sparsetoken.models import Elementwise, Model, make_model
 from sparsetoken.networks import Architecture, Gated, SelfAttention, Softmax
@@ -115,14 +115,7 @@ def descend(
     dimension: Annotated[int | None, Option(group=EXPERIMENT, help="d, at least 3.")] = None,
     trials: Annotated[int | None, Option(group=EXPERIMENT, help="Independent repetitions.")] = None,
     seed: Annotated[int | None, Option(group=EXPERIMENT, help="Seed of all trials.")] = None,
-    engine: Annotated[
-        str,
-        Option(
-            group=EXPERIMENT,
-            help="tensors samples the tokens; reduced samples from the same distribution without "
-            "them.",
-        ),
-    ] = "tensors",
+    engine: Annotated[str, Option(group=EXPERIMENT, help=o.ENGINES)] = "tensors",
     given: Given,
 ) -> Answer:
     """Follow joint gradient descent on all weights, step by step.
@@ -175,7 +168,8 @@ def descend(
             _rows({name: reduce(values, axis=0) for name, values in over_trials.items()}, states)
             for reduce in (np.mean, standard_error)
         )
-        both = [_pairs(*rows) for rows in zip(means, errors, strict=True)]
+        both = [pairs(*rows) for rows in zip(means, errors, strict=True)]
+        both = [row | {"step": step} for step, row in enumerate(both)]
         values["simulation"] = {"steps": both, "status": sampled.status}
         fallen = fallen or shortfall(sampled.status)
         lines += _lines("Means of the trials", means)
@@ -257,16 +251,7 @@ def _states(training_loss: np.ndarray) -> int:
     return max(int(np.isfinite(training_loss).sum()), 1)
 
 
-def _pairs(mean: dict[str, Any], error: dict[str, Any]) -> dict[str, Any]:
-    """Return mean and standard error of each quantity at a step."""
-    return {"step": mean["step"]} | {
-        name: {"mean": mean[name], "standard_error": error[name]} for name in mean if name != "step"
-    }
-
-
 def _lines(title: str, rows: list[dict[str, Any]]) -> list[str]:
     """Return the quantities of each step as lines of a table."""
-    from sparsetoken.tables import text
-
     shown = [{n: x for n, x in row.items() if n != "bias" or "b" not in row} for row in rows]
-    return text(shown, title=title).split("\n")
+    return table(title, shown)

@@ -15,8 +15,7 @@ from matplotlib.markers import CARETDOWN, MarkerStyle
 
 from sparsetoken.bags.convert import as_floats
 from sparsetoken.figures.palette import PALE
-from sparsetoken.figures.panels import panels, style_of
-from sparsetoken.figures.style import COLOURS, as_written
+from sparsetoken.figures.style import COLOURS, as_written, panels, style_of
 from sparsetoken.validation import InvalidInput, integer
 
 LARGEST_NUMBER = 30  # of bags in one figure
@@ -51,6 +50,20 @@ class AttentionDisplay:
         One for each bag.
     bars_ : list of BarContainer
         One for each bag; heights are weights.
+
+    See Also
+    --------
+    ScoreDisplay : Histograms of scores and the ROC curve.
+    sparsetoken.AttentionClassifier : Attention for bags of your own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.displays import AttentionDisplay
+    >>> weights = [np.array([0.1, 0.8, 0.1]), np.array([0.5, 0.5])]
+    >>> display = AttentionDisplay.from_predictions(weights)
+    >>> [len(bars) for bars in display.bars_]
+    [3, 2]
     """
 
     weights: Sequence[Float[np.ndarray, " _"]]

@@ -12,12 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from sparsetoken.bags.convert import check_labels
-from sparsetoken.displays.checks import read_curve, read_errors, rising
-from sparsetoken.displays.measured import measured_errors, read_sizes, read_splits
+from sparsetoken.displays.measured import (
+    measured_errors,
+    read_curve,
+    read_errors,
+    read_sizes,
+    read_splits,
+    rising,
+)
 from sparsetoken.displays.predicted import PREDICTED, predicted_errors
 from sparsetoken.figures.palette import GREY
-from sparsetoken.figures.panels import panels, style_of
-from sparsetoken.figures.style import COLOURS, as_written
+from sparsetoken.figures.style import COLOURS, as_written, panels, style_of
 from sparsetoken.forecasting.results import CLASSIFIERS
 from sparsetoken.models import MODELS
 from sparsetoken.problem import SparseTokenProblem
@@ -60,6 +65,18 @@ class BagLearningCurveDisplay:
     points_ : ErrorbarContainer
     line_ : Line2D or None
         The predicted curve.
+
+    See Also
+    --------
+    predicted_errors : Errors predicted by theory.
+    sparsetoken.forecast : Test errors with more labels.
+
+    Examples
+    --------
+    >>> from sparsetoken.displays import BagLearningCurveDisplay
+    >>> display = BagLearningCurveDisplay.from_predictions([50, 100], [[0.3, 0.2], [0.1, 0.2]])
+    >>> display.mean_errors.round(2).tolist()
+    [0.25, 0.15]
     """
 
     train_sizes: Real[np.ndarray, " m"]

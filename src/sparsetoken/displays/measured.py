@@ -1,4 +1,4 @@
-"""The learning curve of a classifier, measured by cross-validation."""
+"""The learning curve of a classifier: measured by cross-validation, or given and checked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
+from sparsetoken.bags.convert import as_floats
 from sparsetoken.validation import InvalidInput, integer
 
 LEAST = 3  # bags of each class that every classifier can be fitted to
@@ -16,15 +17,7 @@ Split = tuple[np.ndarray, np.ndarray]  # training bags, test bags
 
 
 def read_splits(X: Any, y: np.ndarray, cv: Any) -> list[Split]:
-    """Return the folds of an int or a splitter; those of an int are stratified.
-
-    Raises
-    ------
-    InvalidInput
-        If there is one class or one fold only.
-    ValueError
-        If y is of another length than X, or a class has fewer bags than folds.
-    """
+    """Return the folds of an int or a splitter; those of an int are stratified."""
     from sklearn.model_selection import check_cv
     from sklearn.utils import check_consistent_length
 
@@ -44,14 +37,7 @@ def read_splits(X: Any, y: np.ndarray, cv: Any) -> list[Split]:
 def read_sizes(
     sizes: Sequence[int] | None, splits: Sequence[Split], y: np.ndarray
 ) -> Int[np.ndarray, " m"]:
-    """Return the numbers of training bags, in order and each once.
-
-    Raises
-    ------
-    InvalidInput
-        If one is above the smallest training set, or below three bags for each class, or a
-        training set has fewer than three of a class.
-    """
+    """Return the numbers of training bags, in order and each once."""
     most = min(len(train) for train, _ in splits)
     classes = np.unique(y)
     fewest = min(int((y[train] == label).sum()) for train, _ in splits for label in classes)
@@ -127,3 +113,37 @@ def _stratified_order(
         place[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
         place[rows[:LEAST]] = np.arange(-LEAST, 0)[: len(rows)]
     return np.lexsort((rng.random(len(y)), place))
+
+
+def rising(name: str, values: Any) -> Float[np.ndarray, " m"]:
+    """Return rising numbers > 0, or raise `InvalidInput`."""
+    given = as_floats(values, float, name)
+    if given.ndim != 1 or not given.size or not (given > 0).all() or (np.diff(given) <= 0).any():
+        raise InvalidInput(name, "rising numbers > 0, an array of shape (m,)", values)
+    return given
+
+
+def read_errors(errors: Any, m: int) -> Float[np.ndarray, "m folds"]:
+    """Return the errors of m sizes and at least two folds, or raise `InvalidInput`."""
+    given = as_floats(errors, float, "test_errors")
+    fits = given.ndim == 2 and len(given) == m and given.shape[1] > 1
+    if not fits or not ((given >= 0) & (given <= 1)).all():
+        legal = f"an array of shape ({m}, folds >= 2) with values in [0, 1]"
+        raise InvalidInput("test_errors", legal, f"shape {given.shape}, or values outside")
+    return given
+
+
+def read_curve(sizes: Any, errors: Any) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+    """Return sizes and errors of one length, or two times None, or raise `InvalidInput`."""
+    if sizes is None and errors is None:
+        return None, None
+    legal = "both given or both None, of one length, with errors in [0, 1] or nan"
+    if sizes is None or errors is None:
+        missing = "predicted_sizes" if sizes is None else "predicted_errors"
+        raise InvalidInput("predicted_sizes and predicted_errors", legal, f"no {missing}")
+    x, value = rising("predicted_sizes", sizes), as_floats(errors, float, "predicted_errors")
+    inside = np.isnan(value) | ((value >= 0) & (value <= 1))
+    if value.shape != x.shape or not inside.all():
+        got = f"shapes {x.shape} and {value.shape}, or errors outside"
+        raise InvalidInput("predicted_sizes and predicted_errors", legal, got)
+    return x, value

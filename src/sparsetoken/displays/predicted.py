@@ -53,6 +53,11 @@ def predicted_errors(
     InvalidInput
         If a value is outside its range.
 
+    See Also
+    --------
+    BagLearningCurveDisplay : A picture of measured and predicted errors.
+    sparsetoken.forecast : Test errors with more labels.
+
     Examples
     --------
     >>> import sparsetoken as st

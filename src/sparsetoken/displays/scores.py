@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 
 from sparsetoken.bags.convert import as_floats, check_labels
 from sparsetoken.figures.palette import GREY, LIGHT_GREY
-from sparsetoken.figures.panels import panels, style_of
-from sparsetoken.figures.style import COLOURS, as_written
+from sparsetoken.figures.style import COLOURS, as_written, panels, style_of
 from sparsetoken.validation import InvalidInput, integer, real
 
 CLASS_COLOURS = (LIGHT_GREY, COLOURS["readout_cosine"])  # negative, positive
@@ -49,6 +48,18 @@ class ScoreDisplay:
         Negative, positive; heights are numbers of bags.
     line_ : Line2D
         The ROC curve.
+
+    See Also
+    --------
+    AttentionDisplay : Attention weights of a few bags.
+    sparsetoken.BagClassifier : The classifier to begin with.
+
+    Examples
+    --------
+    >>> from sparsetoken.displays import ScoreDisplay
+    >>> display = ScoreDisplay.from_predictions([0, 0, 1, 1], [-2.0, 0.5, 0.1, 1.0])
+    >>> float(display.roc_auc)
+    0.75
     """
 
     scores: Float[np.ndarray, " n"]

@@ -28,6 +28,21 @@ class QueryWarning(UserWarning):
     """Attention does not beat mean pooling on held-out bags, or is off.
 
     Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
+
+    See Also
+    --------
+    sparsetoken.AttentionClassifier : Gives it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import warnings
+    >>> from sparsetoken import AttentionClassifier
+    >>> bags = np.random.default_rng(0).standard_normal((40, 6, 4))  # nothing but noise
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     _ = AttentionClassifier().fit(bags, np.arange(40) % 2)
+    >>> told[0].category.__name__
+    'QueryWarning'
     """
 
 
@@ -261,6 +276,22 @@ class AttentionRegressor(_Attention, BaseBagRegressor):
         As for `AttentionClassifier`, K = 1. For s > 0 large numbers are in single tokens.
     intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
         As for `PooledLinearRegressor`.
+
+    See Also
+    --------
+    sparsetoken.AttentionClassifier : The same for labels.
+    sparsetoken.BagRegressor : An average of several regressors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> rng = np.random.default_rng(0)
+    >>> bags, y = rng.standard_normal((200, 12, 4)), rng.standard_normal(200)
+    >>> bags[:, 0, 0] += 5 * y  # one token of twelve
+    >>> model = st.estimators.AttentionRegressor().fit(bags, y)
+    >>> bool(model.score(bags, y) > 0.5)
+    True
     """
 
     def __init__(

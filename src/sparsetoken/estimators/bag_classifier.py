@@ -70,6 +70,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
     See Also
     --------
     AttentionClassifier : One of its members, by itself.
+    PooledLinearClassifier : Mean pooling by itself.
+    BagRegressor : For numbers in place of labels.
 
     Examples
     --------

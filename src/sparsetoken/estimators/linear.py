@@ -151,6 +151,12 @@ class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
     n_features_in_ : int
         d, or n_tokens * d.
 
+    See Also
+    --------
+    VectorizedLinearClassifier : All tokens side by side.
+    AttentionClassifier : Attention in place of the mean.
+    BagClassifier : An average of several classifiers; the one to begin with.
+
     Examples
     --------
     >>> import numpy as np
@@ -178,6 +184,22 @@ class PooledLinearRegressor(_MeanPooled, _LinearRegressor):
         Prediction for each training bag when it is left out of the fit.
     n_bags_, n_features_in_
         As for `PooledLinearClassifier`.
+
+    See Also
+    --------
+    sparsetoken.PooledLinearClassifier : The same for labels.
+    sparsetoken.BagRegressor : An average of several regressors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> rng = np.random.default_rng(0)
+    >>> bags, y = rng.standard_normal((200, 6, 4)), rng.standard_normal(200)
+    >>> bags[:, :, 0] += y[:, None]  # all tokens
+    >>> model = st.estimators.PooledLinearRegressor().fit(bags, y)
+    >>> bool(model.score(bags, y) > 0.5)
+    True
     """
 
 
@@ -210,8 +232,8 @@ class MaxPooledClassifier(_MaxPooled, _LinearClassifier):
 
     See Also
     --------
-    PooledLinearClassifier : Of the mean token alone.
-    BagClassifier : An average of several classifiers.
+    sparsetoken.PooledLinearClassifier : Of the mean token alone.
+    sparsetoken.BagClassifier : An average of several classifiers.
 
     Examples
     --------
@@ -239,6 +261,22 @@ class MaxPooledRegressor(_MaxPooled, _LinearRegressor):
         As for `MaxPooledClassifier`.
     intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
         As for `PooledLinearRegressor`.
+
+    See Also
+    --------
+    MaxPooledClassifier : The same for labels.
+    sparsetoken.BagRegressor : An average of several regressors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> rng = np.random.default_rng(0)
+    >>> bags, y = rng.standard_normal((200, 6, 4)), rng.standard_normal(200)
+    >>> bags[:, 0, 0] += 4 * y  # one token of six
+    >>> model = st.estimators.MaxPooledRegressor().fit(bags, y)
+    >>> bool(model.score(bags, y) > 0.5)
+    True
     """
 
 
@@ -264,6 +302,22 @@ class VectorizedLinearClassifier(_LinearInRows, _LinearClassifier):
         L.
     classes_, intercept_, ridge_, left_out_scores_, n_bags_, n_features_in_
         As for `PooledLinearClassifier`.
+
+    See Also
+    --------
+    PooledLinearClassifier : A classifier of the mean token.
+    Vectorized : The model of the theory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> labels, rng = np.arange(100) % 2, np.random.default_rng(0)
+    >>> bags = rng.standard_normal((100, 6, 4))
+    >>> bags[labels == 1, 2, 0] += 3  # always the third token
+    >>> model = st.VectorizedLinearClassifier().fit(bags, labels)
+    >>> bool(model.score(bags, labels) > 0.9)
+    True
     """
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:

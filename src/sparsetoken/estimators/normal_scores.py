@@ -59,6 +59,11 @@ class TokenNormalScores(  # type: ignore[call-arg]
     n_features_in_ : int
         d.
 
+    See Also
+    --------
+    TokenTransformer : Any transformer of scikit-learn on tokens.
+    sparsetoken.BagClassifier : The classifier to begin with.
+
     References
     ----------
     B. L. van der Waerden (1952), Order tests for the two-sample problem and their power.

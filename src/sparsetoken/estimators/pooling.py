@@ -47,6 +47,11 @@ class BagPooling(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
         d.
 
+    See Also
+    --------
+    sparsetoken.PooledLinearClassifier : Mean pooling for bags of your own.
+    TokenTransformer : Any transformer of scikit-learn on tokens.
+
     Examples
     --------
     >>> import numpy as np

@@ -54,6 +54,11 @@ class TokenTransformer(  # type: ignore[call-arg]
     n_features_in_ : int
         d.
 
+    See Also
+    --------
+    TokenNormalScores : Normal scores of heavy-tailed columns.
+    BagPooling : One row for each bag.
+
     Notes
     -----
     A supervised transformer, such as PLS, gets the label of its bag for each token. What it

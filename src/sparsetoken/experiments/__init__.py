@@ -97,17 +97,17 @@ def register_experiment(experiment: Experiment) -> Experiment:
     if experiment.name in _OWN:
         raise InvalidInput("name of an experiment", f"none of {sorted(_OWN)}", experiment.name)
     for kind in ("claims", "figures"):
-        taken = {_name_of(one) for known in others.values() for one in getattr(known, kind)}
-        for one in getattr(experiment, kind):
-            if _name_of(one) in taken:
+        taken = {name for known in others.values() for name in _names(known)[kind]}
+        for name in _names(experiment)[kind]:
+            if name in taken:
                 legal = "one that no other experiment has"
-                raise InvalidInput(f"name of one of its {kind}", legal, _name_of(one))
+                raise InvalidInput(f"name of one of its {kind}", legal, name)
     EXPERIMENTS[experiment.name] = experiment
     return experiment
 
 
-def _name_of(one: Claim | str) -> str:
-    return one.name if isinstance(one, Claim) else one
+def _names(experiment: Experiment) -> dict[str, list[str]]:
+    return {"claims": [claim.name for claim in experiment.claims], "figures": [*experiment.figures]}
 
 
 _OWN: frozenset[str] = frozenset()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import presets, simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows
@@ -142,7 +142,7 @@ def _against_theory(sizes: Sizes, rows: Rows, found: Rows) -> Comparison:
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
     cosines = [some.where(quantity="cosine")[-1] for _, some in at_places(rows)]
-    return {"first": cosines[0], "last": cosines[-1], "largest": largest_z(comparisons)}
+    return {"first": cosines[0], "last": cosines[-1]}
 
 
 FIGURES = {

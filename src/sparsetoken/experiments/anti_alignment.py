@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from sparsetoken import presets, simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
@@ -214,9 +213,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         "lowest": min(cells, key=lambda row: row.value),
         "fixed": presets.anti_alignment().problem,
         "steps": (min(edge), max(edge)),
-        "tiny": TINY,
         "off": max(abs(c.measured / c.theory - 1) for c in small),
-        "largest": largest_z(comparisons),
     }
 
 
@@ -227,8 +224,7 @@ def draw(rows: Rows) -> Figure:
         mesh = _map(axes, rows.where(panel=panel), "across" if panel == "step" else "along")
         axes.grid(False)
     first, second = panels
-    small = rows.where("condition").along("along")
-    first.plot([pi for pi, _ in small], [row.value for _, row in small], "k--", lw=1.5)
+    style.line(first, rows.where("condition").along("along"), "k--", lw=1.5)
     first.set(xlim=AXES["rate"][0], ylim=AXES["rate"][1])
     style.axis_text(first, x="π, rate of positives", y="θ, strength", title="bias step 0.5")
     second.set(xscale="log", yscale="log", xlim=AXES["step"][1], ylim=AXES["step"][0])
@@ -237,24 +233,21 @@ def draw(rows: Rows) -> Figure:
     style.axis_text(second, x="η$_b$, bias step", y="α₀ = n₀ / d", title="π = 0.1, θ = 2")
     bar = figure.colorbar(mesh, ax=panels, pad=0.02)
     bar.set_label("cosine of the query with the signal")
-    shape = {"marker": "o", "linestyle": "none", "mec": "black", "mfc": "white"}
-    marks = [
-        (Line2D([], [], color="black"), "boundary"),
-        (Line2D([], [], color="black", linestyle="--"), "boundary for small steps"),
-        (Line2D([], [], **shape), "simulation, filled by its cosine"),  # type: ignore[arg-type]
-    ]
-    figure.legend(*zip(*marks, strict=True), loc="outside upper center", ncols=3)
+    disc = {"marker": "o", "ls": "none", "mec": "black", "mfc": "white"}
+    lines = {
+        "boundary": {"color": "black"},
+        "boundary for small steps": {"color": "black", "ls": "--"},
+    }
+    style.key(figure, {**lines, "simulation, filled by its cosine": disc})
     return figure
 
 
 def _map(axes: Axes, rows: Rows, x: str) -> Any:
     """Draw the map of a panel, its boundary, and trials; x is the coordinate to the right."""
     y = "along" if x == "across" else "across"
-    values = {(row[x], row[y]): row.value for row in rows.where("map")}
-    right, up = (np.unique(coordinate) for coordinate in zip(*values, strict=True))
-    grid = np.array([[values[a, b] for a in right] for b in up])
     colours: dict[str, Any] = {"cmap": SIGNS, "vmin": -1, "vmax": 1}
-    mesh = axes.pcolormesh(right, up, grid, shading="gouraud", rasterized=True, **colours)
+    cells = rows.where("map").grid(x, y)
+    mesh = axes.pcolormesh(*cells, shading="gouraud", rasterized=True, **colours)
     edge = dict(zip(("along", "across"), _edge(rows), strict=True))
     axes.plot(edge[x], edge[y], "-", color="black", lw=1.5)
     found = rows.where("simulated")

@@ -25,8 +25,8 @@ from sparsetoken.figures.palette import GREEN, OLIVE, PURPLE, SKY, VERMILION, WI
 from sparsetoken.models import Attention, Pooled
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
-from sparsetoken.variants.architectures import Architecture, trial_error
-from sparsetoken.variants.network_training import Recipe
+from sparsetoken.variants.network_training import Recipe, trial_error
+from sparsetoken.variants.networks import Architecture
 
 RIDGE, ETA_Q = 0.1, 50.0
 FAMILIES = {
@@ -83,17 +83,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
             )
         options = {"trials": sizes.trials, "test_samples": sizes.test_samples, "seed": own}
         for network in networks:
-            cost = _seconds(network, load, sizes)
+            cost = 3 + sizes.trials * load * (d / 64) ** 2 * network.heads**0.5 / 8
             yield piece(train, load, network, sizes.recipe, d, **options, cost=cost)
-
-
-def _seconds(network: Architecture, load: float, sizes: Sizes) -> float:
-    """Return a rough cost: compiling, then trainings whose steps cost n d."""
-    compiling, step = {"multi-query": (2.0, 0.2), "class-token": (3.0, 0.6)}.get(
-        network.family, (3.0, 1.0)
-    )
-    size = load / 8 * (sizes.dimension / 64) ** 2
-    return compiling + sizes.trials * (0.2 + step * size * network.heads**0.5)
 
 
 def steps_of(load: float) -> TwoSteps:
@@ -168,8 +159,6 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         heads = with_more_heads(found)
         families.append({"title": title, "standings": standings(found, known), "heads": heads})
     return {
-        "ridge": RIDGE,
-        "eta_q": ETA_Q,
         "width": Architecture("multi-query").width,
         "load": load,
         "references": known,
@@ -221,8 +210,7 @@ def draw(rows: Rows, family: str) -> Figure:
     for i, ((_, name), some) in enumerate(networks):
         colour, aside = COLOURS[i % len(COLOURS)], 1 + 0.06 * (i - (len(networks) - 1) / 2)
         found = [(aside * row["load"], row) for row in some]
-        x, values = [x for x, _ in found], [row.value for row in some]
-        axes.plot(x, values, color=colour, lw=0.9, label=name)
+        style.line(axes, found, color=colour, lw=0.9, label=name)
         style.measured(axes, found, colour)
     style.load_axis(axes, set(rows.where("pooled").distinct("load")))
     known = [rows.where(name) for name in ("pooled", "attention", "bayes")]
@@ -248,5 +236,5 @@ EXPERIMENT = Experiment(
     FIGURES,
     words,
     extra="architectures",
-    modules=("equinox", "optax"),
+    modules=("optax",),
 )

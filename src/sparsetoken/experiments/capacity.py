@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from sparsetoken import presets
 from sparsetoken.experiments.core.capacities import (
@@ -14,7 +13,7 @@ from sparsetoken.experiments.core.capacities import (
     separable_share,
     solved_capacity,
 )
-from sparsetoken.experiments.core.claims import Comparison, Comparisons
+from sparsetoken.experiments.core.claims import Comparison
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
@@ -105,11 +104,6 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     )
 
 
-def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
-    """Return the values for the page: the measured thresholds."""
-    return {"thresholds": [c for c in comparisons if c.claim == "capacity"]}
-
-
 def draw(rows: Rows) -> Figure:
     """Draw one panel for each model: two dimensions, and the capacity as a line."""
     figure, panels = style.new_figure(9.6, 3.6, 3)
@@ -120,22 +114,19 @@ def draw(rows: Rows) -> Figure:
         counted = rows.where("simulated", model=model)
         for m, (line, alpha) in zip(features, LOOKS, strict=True):
             shares = counted.where(engine=REDUCED, features=m).along("alpha1")
-            loads, values = [x for x, _ in shares], [row.value for _, row in shares]
-            axes.plot(loads, values, line, color=COLOURS[model], lw=1.2, alpha=alpha)
+            style.line(axes, shares, line, color=COLOURS[model], lw=1.2, alpha=alpha)
             style.measured(axes, shares, COLOURS[model], alpha)
         style.measured(axes, counted.where(engine=TENSORS).along("alpha1"), GREY)
         axes.set_ylim(-0.04, 1.04)
         label = "share separable" * (model == MODELS[0])
         title = f"{model}, α* = {capacity.value:.3f}"
         style.axis_text(axes, x="α₁ = n₁ / d", y=label, title=title)
-    entries = [Line2D([], [], color="black", lw=1.2, label="predicted capacity")]
+    marks: dict[str, Any] = {"predicted capacity": {"color": "black", "lw": 1.2}}
     for m, (line, alpha) in zip(features, LOOKS, strict=True):
-        mark = Line2D([], [], color=GREY, lw=1, ls=line, marker="o", alpha=alpha)
-        mark.set_label(f"{m} features")
-        entries.append(mark)
-    entries.append(Line2D([], [], ls="none", color=GREY, marker="s", ms=8, label="real tensors"))
-    figure.legend(handles=entries, loc="outside upper center", ncols=len(entries))
+        marks[f"{m} features"] = {"color": GREY, "lw": 1, "ls": line, "marker": "o", "alpha": alpha}
+    marks["real tensors"] = {"ls": "none", "color": GREY, "marker": "s", "ms": 8}
+    style.key(figure, marks)
     return figure
 
 
-EXPERIMENT = Experiment("capacity", SIZES, work, judge, {"capacity": draw}, words)
+EXPERIMENT = Experiment("capacity", SIZES, work, judge, {"capacity": draw})

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from scipy.optimize import brentq
 from scipy.stats import binom
 
@@ -20,10 +19,14 @@ from sparsetoken.experiments.core.capacities import (
 )
 from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
-from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
+from sparsetoken.experiments.core.finite_dimension import (
+    NO_SHIFT,
+    Limit,
+    carried_to_infinity,
+    fit_power,
+)
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
-from sparsetoken.experiments.core.threshold import Limit, fit_power
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import COLOURS, GREY, LIGHT_GREY
@@ -406,17 +409,10 @@ def draw(rows: Rows) -> Figure:
     figure = CURVES(rows)
     for axes, row in zip(figure.axes, rows.where("crossing"), strict=False):
         axes.axvline(row.value, color=LIGHT_GREY, lw=1, ls=":")
-        axes.annotate(
-            f"attention equals\n{row['other']}\nat {LETTERS[row.quantity]} = {row.value:.2f}",
-            (row.value, 0.97),
-            xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
-            textcoords="offset points",
-            ha="right",
-            va="top",
-            fontsize=8.5,
-            color=GREY,
-        )
+        text = f"attention equals\n{row['other']}\nat {LETTERS[row.quantity]} = {row.value:.2f}"
+        look = {"ha": "right", "va": "top", "fontsize": 8.5, "color": GREY}
+        look["xycoords"] = ("data", "axes fraction")
+        style.note(axes, text, (row.value, 0.97), (-4, 0), **look)
     cosine, vectorized = figure.axes[0], rows.one(THEORY, place="base", model="vectorized")
     cosine.text(
         0.98,
@@ -448,13 +444,14 @@ def draw_widths(rows: Rows) -> Figure:
             m, mean, mean / math.sqrt(sum(weights)), fmt="D", color="black", ms=5, capsize=3
         )
     sizes = sorted(fits.distinct("features"))
-    line = axes.plot(sizes, [(2 * m) ** -0.5 for m in sizes], color="black", lw=1.2)[0]
-    line.set_label("no signal: 1/√(2 features)")
+    axes.plot(sizes, [(2 * m) ** -0.5 for m in sizes], color="black", lw=1.2)
     style.log_ticks(axes, x=sizes, y=(0.05, 0.1, 0.2))
     style.axis_text(axes, x="features (d, or L d for vectorized)", y="width / α*")
-    marks = [("o", COLOURS[m], m) for m in MODELS] + [("D", "black", "mean")]
-    handles = [Line2D([], [], ls="none", marker=m, color=c, label=name) for m, c, name in marks]
-    figure.legend(handles=[*handles, line], loc="outside upper center", ncols=5)
+    shape: dict[str, Any] = {"ls": "none", "marker": "o"}
+    marks = {model: {**shape, "color": COLOURS[model]} for model in MODELS}
+    marks["mean"] = {"ls": "none", "marker": "D", "color": "black"}
+    marks["no signal: 1/√(2 features)"] = {"color": "black", "lw": 1.2}
+    style.key(figure, marks)
     return figure
 
 

@@ -139,7 +139,8 @@ def reuse(alpha: float, replicas: int) -> list[Row]:
 def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Row]:
     """Simulate the same descent without tokens, at the dimension with this number of samples."""
     descent, dimension = one_data_set(alpha), round(samples / alpha)
-    mean = follow_trials(descent, [descent.steps], dimension, trials, seed)
+    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "seed": seed}
+    mean = follow_trials(PROBLEM, Attention(descent), [descent.steps], **sizes)
     at = {"arm": "without tokens", "alpha": alpha}
     return [mean(name, -1, series="descended", **at) for name in QUANTITIES]
 
@@ -216,7 +217,6 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
 
     loads = [[pair for pair in errors("trained") if pair[0]["load"] == a] for a in sizes.loads]
     return {
-        "steps": FIT,
         "loads": loads,
         "descended": errors("descended"),
         "gains": gains_of(rows),

@@ -13,16 +13,15 @@ from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, SHIFTS, carried_to_infinity
+from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import LIGHT_GREY, PALE
 from sparsetoken.models import Attention
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Readout, TwoSteps
 
-PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 STEPS = TwoSteps(alpha0=1.0, eta_q=7.0, loss="square")
 READOUT = Readout("square", ridge=1e-2, alpha1=2.0)
 QUANTITIES = ("cosine", "test_error", "training_loss")
@@ -77,8 +76,7 @@ def shrinkage(rows: Rows, quantity: str, power: float) -> Row:
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page: for each quantity the fits of c/d and of c/√d."""
-    fits = [[shrinkage(rows, name, power) for power in (1.0, 0.5)] for name in QUANTITIES]
-    return {"alpha1": READOUT.alpha1, "fits": fits}
+    return {"fits": [[shrinkage(rows, name, p) for p in (1.0, 0.5)] for name in QUANTITIES]}
 
 
 def draw(rows: Rows) -> Figure:

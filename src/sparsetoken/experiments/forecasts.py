@@ -46,13 +46,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 
 
 def set_work(sizes: Sizes, seed: int, sets: Sequence[BagSet | LeftOut]) -> Iterator[Piece]:
-    """Plan the work of sets that are given.
-
-    Raises
-    ------
-    InvalidInput
-        If two sets have one name.
-    """
+    """Plan the work of sets that are given."""
     names = [f"{length} {tokens}" for tokens, length, _ in CONSTRUCTED]
     names += [one.set if isinstance(one, LeftOut) else one.name for one in sets]
     if len(set(names)) < len(names):
@@ -115,13 +109,7 @@ def mean_error(
 ) -> Row:
     """Return the mean over draws; a given set adds the sampling of its bags.
 
-    Parameters
-    ----------
-    wrong, tested : sequence of array
-        Of each draw, which bags were classified wrong, and the numbers of the bags.
-    given : bool
-    **at
-        The dimension and coordinates.
+    Of each draw it is known which bags were classified wrong, and the numbers of the bags.
     """
     row = averaged([float(one.mean()) for one in wrong], given=given, **at)
     if not given:
@@ -263,11 +251,11 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
     for model in CLASSIFIERS:
         colour = style.COLOURS[model]
         for pilot, some in forecasts.where(model=model).by("pilot"):
-            n, curve = zip(*some.along("bags"), strict=True)
+            curve = some.along("bags")
             look = {"lw": 0.8, "alpha": 0.5} if pilot else {"lw": 2, "alpha": 1}
-            axes.plot(n, [row.value for row in curve], color=colour, **look)
+            style.line(axes, curve, color=colour, **look)
             if pilot == 0:
-                low, high = ([row[end] for row in curve] for end in ("low", "high"))
+                n, low, high = ([row[name] for _, row in curve] for name in ("bags", "low", "high"))
                 axes.fill_between(n, low, high, color=colour, alpha=0.15, linewidth=0)
         style.measured(axes, measured.where(model=model).along("bags"), colour, alpha=0.8)
     axes.set_ylim(0, 0.6)

@@ -191,9 +191,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         title: [(line, [relative(rows, row) for row in some]) for line, some in _lines(rows, name)]
         for title, name in (("cosine", "cosine"), ("test error", "test_error"))
     }
-    powers = [c for c in comparisons if c.quantity == "power of d"]
-    found = {"differences": differences, "powers": powers, "longest": longest}
-    return {"alpha1": READOUT.alpha1, "strength": STRENGTH, "arms": ARMS, **found}
+    return {"differences": differences, "longest": longest}
 
 
 def draw(rows: Rows) -> Figure:
@@ -205,8 +203,7 @@ def draw(rows: Rows) -> Figure:
     for arm, name in ARMS.items():
         line: dict[str, Any] = {"color": COLOURS[arm], "label": f"attention, {name}, theory"}
         for axes, of in ((left, ("attention", "test_error")), (middle, ("trend", "cosine"))):
-            x, curve = zip(*rows.where(*of, arm=arm).along("length"), strict=True)
-            axes.plot(x, [row.value for row in curve], **line)
+            style.line(axes, rows.where(*of, arm=arm).along("length"), **line)
     ratios = sorted(rows.where("simulated").distinct("ratio"))
     for ratio, marker in zip(ratios, MARKERS, strict=False):
         for arm, name in ARMS.items():

@@ -100,8 +100,9 @@ def train(
 
     These are the rise of the test error and the fall of the training loss, in the same trial.
     """
-    descent = descent_of(ratio, start, steps[-1])
-    mean = follow_trials(descent, steps, dimension, trials, seed, engine)
+    model = Attention(descent_of(ratio, start, steps[-1]))
+    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "engine": engine}
+    mean = follow_trials(PROBLEM, model, steps, **sizes, seed=seed)
     for step in steps:
         place = {"ratio": ratio, "start": start, "step": step}
         yield from (mean(name, step, **place) for name in QUANTITIES)
@@ -177,8 +178,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         least = min(course, key=lambda row: row.value)
         losses = [at(rows, row, "training_loss") for row in (best, last)]
         table.append((_place(best)["group"], best, least, last, losses))
-    known = References.of(rows, ALPHA)
-    return {"references": known, "eta_w": ETA_W, "random": max(STARTS), "stops": table}
+    return {"references": References.of(rows, ALPHA), "stops": table}
 
 
 def draw(rows: Rows) -> Figure:

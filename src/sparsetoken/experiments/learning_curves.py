@@ -168,7 +168,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
     at_two = rows.where("simulated", "test_error", loss="logistic", alpha1=2.0, engine=REDUCED)
     far = sum(abs(c.z) > 2 for c in comparisons)
-    return {"alpha0": ALPHA0, "at_two": at_two, "comparisons": len(comparisons), "far": far}
+    return {"at_two": at_two, "comparisons": len(comparisons), "far": far}
 
 
 def _panel(loss: str, quantity: str) -> Panel:

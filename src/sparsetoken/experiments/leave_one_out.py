@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.finite_dimension import fit_power
+from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import (
     CONVERGED,
     REDUCED,
@@ -30,7 +31,6 @@ from sparsetoken.experiments.core.rules import (
     fraction_true,
     report_only,
 )
-from sparsetoken.experiments.core.threshold import fit_power
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, GREY, VERMILION
 from sparsetoken.losses import Loss, get_loss
@@ -38,12 +38,10 @@ from sparsetoken.models import Attention
 from sparsetoken.numerics.erm import ReadoutFit
 from sparsetoken.numerics.leave_one_out import leave_one_out
 from sparsetoken.numerics.newton_readout import Point, newton
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout
 
-PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
 QUERY, RIDGE = Query(0.9, 1.0), 1e-2
 ALPHA1 = 2.0
 """The setting of refits with single samples held out."""
@@ -232,9 +230,6 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     errors = rows.where("refits", "surrogate_error")
     curved = [(loss, errors.where(loss=loss)) for loss in CURVED]
     return {
-        "alpha1": ALPHA1,
-        "query": QUERY,
-        "ridge": RIDGE,
         "exact": max(row.value for row in errors.where(loss="square")),
         "shrinkage": [
             (
@@ -258,9 +253,7 @@ def draw(rows: Rows) -> Figure:
     for (loss, name), some in refits.by("loss", "quantity"):
         if loss in CURVED:
             line, points = "-" if name == "surrogate_error" else ":", some.along("dimension")
-            left.plot(
-                *zip(*((d, row.value) for d, row in points), strict=True), line, c=LOSSES[loss]
-            )
+            style.line(left, points, line, color=LOSSES[loss])
             style.measured(left, points, LOSSES[loss])
     for loss, colour in LOSSES.items():
         style.measured(right, estimated.where(loss=loss).along("alpha1"), colour)
@@ -275,24 +268,15 @@ def draw(rows: Rows) -> Figure:
     style.axis_text(left, x="d", y="root mean square", title=title)
     style.axis_text(right, x="α₁ = n₁ / d", y="error", title="fraction of wrong signs")
     shown = [row for row in (*refits, *estimated, *rows.where(THEORY)) if row.quantity != "auc"]
-    figure.legend(handles=_entries(Rows(shown).converged), loc="outside upper center", ncols=4)
+    marks: dict[str, Any] = {named(loss): {"color": colour} for loss, colour in LOSSES.items()}
+    marks["leave-one-out"] = {"color": GREY, "ls": "none", "marker": "o", "mec": "white"}
+    marks["change by holding out"] = {"color": GREY, "ls": ":"}
+    marks["test error, exact"] = {"color": GREY}
+    marks["training error, exact"] = {"color": GREY, "ls": "--"}
+    if not Rows(shown).converged:
+        marks["not converged"] = {"color": GREY, "ls": "none", "marker": "o", "mfc": "none"}
+    style.key(figure, marks, 4)
     return figure
-
-
-def _entries(converged: bool) -> list[Line2D]:
-    looks: dict[str, dict[str, Any]] = {
-        "leave-one-out": {"ls": "none", "marker": "o"},
-        "change by holding out": {"ls": ":"},
-        "test error, exact": {},
-        "training error, exact": {"ls": "--"},
-    }
-    if not converged:
-        looks["not converged"] = {"ls": "none", "marker": "o", "mfc": "none", "mec": GREY}
-    grey: dict[str, Any] = {"color": GREY, "mec": "white"}
-    return [
-        *(Line2D([], [], color=colour, label=named(loss)) for loss, colour in LOSSES.items()),
-        *(Line2D([], [], label=label, **{**grey, **look}) for label, look in looks.items()),
-    ]
 
 
 EXPERIMENT = Experiment("leave-one-out", SIZES, work, judge, {"leave_one_out": draw}, words)

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT, carried_to_infinity
 from sparsetoken.experiments.core.rows import THEORY, Row, Rows, predicted
@@ -255,7 +254,6 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         "limit": crossing(rows, "cosine", math.inf),
         "crossings": [crossing(rows, "cosine", alpha1) for alpha1 in sizes.alphas],
         "lines": [line(rows, math.inf, length) for length in sizes.lengths],
-        "largest": largest_z(comparisons),
     }
 
 
@@ -270,11 +268,10 @@ def draw(rows: Rows) -> Figure:
         style.axis_text(axes, x="cosine s of the query", y=y, title=name)
         axes.set_ylim(0, 0.5)
     _lengths(panels[-1], rows)
-    marks = [(Line2D([], [], color=COLOURS[name]), name) for name in ("attention", "pooled")]
-    disc = Line2D([], [], marker="o", color=GREY, mec="white", linestyle="none")
-    cross = Line2D([], [], marker="X", color="black", linestyle="none", ms=7)
-    marks += [(disc, "simulation"), (cross, "crossing")]
-    figure.legend(*zip(*marks, strict=True), loc="outside upper center", ncols=len(marks))
+    marks: dict[str, Any] = {name: {"color": COLOURS[name]} for name in ("attention", "pooled")}
+    marks["simulation"] = {"marker": "o", "color": GREY, "mec": "white", "ls": "none"}
+    marks["crossing"] = {"marker": "X", "color": "black", "ls": "none", "ms": 7}
+    style.key(figure, marks)
     return figure
 
 
@@ -300,15 +297,8 @@ def _lengths(axes: Axes, rows: Rows) -> None:
     for length, colour in zip(lengths, SEQUENCE, strict=False):
         known = line(rows, math.inf, length)
         style.predicted(axes, [(row["cosine"], row) for row in known], colour)
-        axes.annotate(
-            f"L = {length}",
-            (known[-1]["cosine"], known[-1].value),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-            color=colour,
-        )
+        end = (known[-1]["cosine"], known[-1].value)
+        style.note(axes, f"L = {length}", end, va="center", fontsize=8, color=colour)
         _mark(axes, rows, math.inf, length)
     axes.set_xlim(-0.05, 1.35)
     axes.set_xticks([0, 0.5, 1])

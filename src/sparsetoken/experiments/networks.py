@@ -9,15 +9,15 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import optimize
 
-from sparsetoken import simulation, theory
+from sparsetoken import theory
 from sparsetoken.concepts import ConceptProblem, Task
 from sparsetoken.descents import Descent
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
-from sparsetoken.experiments.core.descents import course_row
+from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
 from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, averaged, predicted
+from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, predicted
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true, report_only
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import BLUE, COLOURS, GREEN, GREY, PURPLE, VERMILION
@@ -224,42 +224,28 @@ def least_error(name: str, bags: int) -> list[Row]:
 
 
 def follow(
-    setting: str,
-    name: str,
-    alpha: float,
-    *,
-    steps: int,
-    replicas: int,
-    dimension: int,
-    trials: int,
-    seed: int,
+    setting: str, name: str, alpha: float, *, steps: int, replicas: int, **sizes: Any
 ) -> Iterator[Row]:
     """Predict at the step with the least test error; measure there with real tokens, if asked."""
-    task, descent = task_of(setting, dimension), descent_of(setting, name, alpha, steps)
+    task, descent = task_of(setting, sizes["dimension"]), descent_of(setting, name, alpha, steps)
     course = theory.descend(task, descent, replicas=replicas)
     best = int(course.best_step)
     at: dict[str, Any] = {"setting": setting, "network": name, "alpha": alpha, "step": best}
     yield from (course_row(course, quantity, best, **at) for quantity in QUANTITIES)
-    if trials:
-        sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
-        found = simulation.descend(task, descent, **sizes, trials=trials, seed=seed, at=[best])
-        sizes["status"] = str(found.status.code)
-        for quantity in QUANTITIES:
-            values = getattr(found.trials, quantity)[:, best]
-            yield averaged(values, quantity, **sizes, **at)
+    if sizes["trials"]:
+        mean = follow_trials(task, descent, [best], engine=TENSORS, **sizes)
+        yield from (mean(quantity, best, **at) for quantity in QUANTITIES)
 
 
 def train_steep(name: str, dimension: int, trials: int, seed: int) -> list[Row]:
     """Measure where few directions carry most of the noise, at the step that is best."""
     task, descent = task_of(STEEP, dimension), descent_of(STEEP, name, LOAD, STEEP_STEPS)
-    sizes: dict[str, Any] = {"dimension": dimension, "engine": TENSORS}
-    at = range(0, STEEP_STEPS + 1, 4)
-    found = simulation.descend(task, descent, **sizes, trials=trials, seed=seed, at=at)
-    best = int(found.mean.best_step)
-    place: dict[str, Any] = {"setting": STEEP, "network": name, "alpha": LOAD, "step": best}
-    sizes["status"] = str(found.status.code)
-    values = found.trials.test_error[:, best]
-    return [averaged(values, **sizes, **place)]
+    sizes: dict[str, Any] = {"dimension": dimension, "trials": trials, "seed": seed}
+    steps = range(0, STEEP_STEPS + 1, 4)
+    mean = follow_trials(task, descent, steps, engine=TENSORS, **sizes)
+    place: dict[str, Any] = {"setting": STEEP, "network": name, "alpha": LOAD}
+    found = (mean("test_error", step, **place, step=step) for step in steps)
+    return [min((row for row in found if np.isfinite(row.value)), key=lambda row: row.value)]
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
@@ -268,7 +254,8 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     for row in simulated:
         if row["setting"] != STEEP and (row.quantity, row["network"]) != ("attended", POOLED):
             yield _compared(rows, row)
-    one, two = (_errors(rows, BOTH, name) for name in (SOFTMAX, HEADS))
+    errors = rows.where(THEORY, "test_error", setting=BOTH)
+    one, two = (errors.where(network=name) for name in (SOFTMAX, HEADS))
     sound = one.converged and two.converged
     where = "n/d = " + ", ".join(f"{row['alpha']:g}" for row in one)
     given: dict[str, Any] = {"curve": "theory", "where": where, "converged": sound}
@@ -296,10 +283,6 @@ def _compared(rows: Rows, row: Row) -> Comparison:
         # What it lacks to 1 is an error of a kind, off at finite d as a test error is.
         options |= {"shift": SHIFTS["test_error"], "size": 1 - expected.value}
     return against_simulation(DESCENT, expected, row, **options)
-
-
-def _errors(rows: Rows, setting: str, name: str) -> Rows:
-    return rows.where(THEORY, "test_error", setting=setting, network=name)
 
 
 def _place(row: Row) -> dict[str, Any]:
@@ -338,11 +321,7 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
         "gated": [(name, row) for name, row in own.items() if name.startswith("gated")],
         "attended": [(row, own[row["network"]]) for row in found],
         "tokens": [(name, shared[name], falling.get(name), steep.get(name)) for name in shared],
-        "load": LOAD,
         "limits": {row["network"]: row for row in rows.where("least")},
-        "overlap": OVERLAP,
-        "steep_steps": STEEP_STEPS,
-        "meeting_load": MEETING_LOAD,
     }
 
 
@@ -361,18 +340,6 @@ LOOKS = {
 """Colour and dashes."""
 
 
-def _lines(setting: str, quantity: str) -> Any:
-    def of(rows: Rows) -> Rows:
-        both = rows.where(THEORY) + rows.where("floor")
-        return Rows(both).where(setting=setting, quantity=quantity)
-
-    return of
-
-
-def _points(setting: str, quantity: str) -> Any:
-    return lambda rows: rows.where("simulated", quantity, setting=setting)
-
-
 def _panel(setting: str, quantity: str, y: Axis, title: str, shown: Sequence[str]) -> Panel:
     curves = [
         Curve(name, colour, {"network": name}, line)
@@ -380,8 +347,15 @@ def _panel(setting: str, quantity: str, y: Axis, title: str, shown: Sequence[str
         if name in shown
     ]
     x = Axis("n / d", ticks=(0.5, 1, 2, 4, 8, 16, 32))
-    own = {"lines": _lines(setting, quantity), "points": _points(setting, quantity)}
-    return Panel("alpha", x, y, curves, title=title, **own)
+
+    def lines(rows: Rows) -> Rows:
+        both = rows.where(THEORY) + rows.where("floor")
+        return both.where(setting=setting, quantity=quantity)
+
+    def points(rows: Rows) -> Rows:
+        return rows.where("simulated", quantity, setting=setting)
+
+    return Panel("alpha", x, y, curves, lines, points, title)
 
 
 def draw(rows: Rows) -> Figure:

@@ -83,31 +83,24 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return for each step size the steps that the words name, and the best of all."""
     errors = rows.where("free", "test_error")
     ways: list[dict[str, Any]] = []
+    falls = []  # of the cosine, beyond the errors, from its highest value to the last
     for eta_q, path in errors.by("eta_q"):
         cosines = rows.where("free", "cosine", eta_q=eta_q)
         change = rows.where("free", "test_error − step 2", eta_q=eta_q)[-1]
         way = {"first": path[0], "best": _lowest(path), "last": path[-1], "change": change}
         top = max(cosines, key=lambda row: row.value)
         ways.append({**way, "cosines": {"first": cosines[0], "top": top, "last": cosines[-1]}})
+        falls.append(top.value - cosines[-1].value > 3 * (top.error + cosines[-1].error))
     return {
-        "alpha0": ALPHA0,
-        "alpha1": READOUT.alpha1,
-        "held": HELD,
-        "eta_q": ETA_Q,
         "references": References.of(rows, READOUT.alpha1),
         "ways": ways,
         "best": _lowest(errors),
-        "fits_noise": all(_falls(**way["cosines"]) for way in ways),
+        "fits_noise": all(falls),
     }
 
 
 def _lowest(rows: Rows) -> Row:
     return min(rows, key=lambda row: row.value)
-
-
-def _falls(first: Row, top: Row, last: Row) -> bool:
-    """Return whether the cosine falls beyond the errors from its highest value to the last."""
-    return top.value - last.value > 3 * (top.error + last.error)
 
 
 def draw(rows: Rows) -> Figure:

@@ -285,13 +285,8 @@ def excesses(rows: Rows) -> Rows:
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
-    of = {name: [c for c in comparisons if c.quantity == name] for name in (GAP, EXCESS, SLOPE)}
     turned = rows.where(THEORY, "cosine")
     return {
-        "far": FAR,
-        "gaps": of[GAP],
-        "excesses": of[EXCESS],
-        "slopes": of[SLOPE],
         "away": [row["curve"] for row in turned if row.value < 0],
         "limits": {model: limit_of(rows, model) for model in LINEAR},
     }

@@ -127,8 +127,6 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     return {
         "digit": DIGIT,
         "lengths": [length for tokens, length in PLACES if tokens == "digits"],
-        "ridge": RIDGE,
-        "sharpness": SHARPNESS,
         "last": [pair for pair in pairs if pair[1]["bags"] == sizes.bags[-1]],
         "mean_gap": {name: sum(found) / len(found) for name, found in gaps.items()},
         "largest_gap": {name: max(found) for name, found in gaps.items()},

@@ -17,6 +17,7 @@ from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, pi
 from sparsetoken.experiments.core.finite_dimension import NO_SHIFT
 from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows, averaged, predicted
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
+from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
 from sparsetoken.figures.palette import BLACK, BLUE, GREY, LIGHT_GREY, ORANGE, PURPLE, SKY, WINE
 from sparsetoken.models import Attention, Model
@@ -348,9 +349,6 @@ def _on_fresh(rows: Rows, found: Row) -> Comparison:
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
     return {
-        "level": LEVEL,
-        "blocks": BLOCKS,
-        "longest": sizes.lengths[-1],
         "last": {name: line[-1].value for name, line in _lines(rows).items()},
         "slope": {c.curve: c.measured for c in comparisons if c.quantity == "slope"},
         "failed": sorted({c.claim for c in comparisons if c.verdict == FAILS}),
@@ -377,16 +375,8 @@ def draw(rows: Rows) -> Figure:
         axes.set_xscale("log", base=2)
         for name, y in guides.items():
             axes.plot(L, y, color=LIGHT_GREY, lw=0.8)
-            axes.annotate(
-                name,
-                (L[-1], y[-1]),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                color=GREY,
-                fontsize=8.5,
-                annotation_clip=False,
-            )
+            look = {"va": "center", "color": GREY, "fontsize": 8.5, "annotation_clip": False}
+            style.note(axes, name, (L[-1], y[-1]), (4, 0), **look)
     return figure
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.capacities import solved_capacity
@@ -411,20 +410,18 @@ def _direction(rows: Rows) -> Iterator[Comparison]:
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the peak, the divergence, the losses around the capacity and the direction."""
     free = rows.where(quantity="test_error", loss="square", model="attention", ridge=0.0)
-    computed = {(c.claim, c.curve, c.quantity): c for c in comparisons if not c.trials}
     return {
         "top": max(free.where(THEORY), key=lambda row: row.value),
         "simulated": max(free.where("simulated"), key=lambda row: row.value),
-        "chi": computed[DIVERGES, "attention", "(α₁ − 1) χ"],
         "capacity": rows.where(THEORY, "capacity")[0],
         "losses": [c for c in comparisons if c.key and c.claim in (ZERO, POSITIVE)],
-        "extrapolated": computed[DIRECTION, "logistic", "test_error"],
         "turned": [row for _, row in rows.where("simulated", "distance").along("ridge")],
     }
 
 
 DASHES = dict(zip(RIDGES, ("-", "--", ":"), strict=True))
 SHADES = dict(zip(RIDGES, (SEQUENCE[0], SEQUENCE[1], SEQUENCE[3]), strict=True))
+DISC = {"ls": "none", "marker": "o", "mec": "white", "mew": 0.6}
 LOSS_COLOURS = {"hinge": SEQUENCE[1], "logistic": SEQUENCE[4]}
 
 
@@ -450,13 +447,11 @@ def draw(rows: Rows) -> Figure:
     x = "n₁ / number of weights"
     style.axis_text(left, x=x, y="test error", title="test error, square loss")
     style.axis_text(right, x=x, y="susceptibility χ", title="susceptibility of attention")
-    models = [Line2D([], [], color=COLOURS[name], label=name) for name in ("attention", "pooled")]
-    ridges = [
-        Line2D([], [], color=SHADES[r], ls=dashes, label=f"λ = {r:g}" if r else "λ → 0")
-        for r, dashes in DASHES.items()
-    ]
-    handles = [*models, _disc(COLOURS["vectorized"], "vectorized (line of pooled)"), *ridges]
-    figure.legend(handles=handles, loc="outside upper center", ncols=6)
+    marks: dict[str, Any] = {name: {"color": COLOURS[name]} for name in ("attention", "pooled")}
+    marks["vectorized (line of pooled)"] = {"color": COLOURS["vectorized"], **DISC}
+    for r, dashes in DASHES.items():
+        marks[f"λ = {r:g}" if r else "λ → 0"] = {"color": SHADES[r], "ls": dashes}
+    style.key(figure, marks)
     return figure
 
 
@@ -465,10 +460,6 @@ def _line(axes: Axes, rows: Sequence[Row], ridge: float, colour: str) -> None:
     for side in (True, False):
         part = Rows(row for row in rows if (ridge > 0 or row["load"] > 1) == side)
         style.predicted(axes, part.along("load"), colour, DASHES[ridge])
-
-
-def _disc(colour: str, label: str) -> Line2D:
-    return Line2D([], [], color=colour, label=label, ls="none", marker="o", mec="white", mew=0.6)
 
 
 def draw_capacity(rows: Rows) -> Figure:
@@ -481,10 +472,9 @@ def draw_capacity(rows: Rows) -> Figure:
     left.axvline(1.0, color="black", lw=0.9)
     style.axis_text(left, x="α₁ / α*", y="training loss", title="training loss, λ → 0")
     _turn(right, rows)
-    lines = [Line2D([], [], color=colour, label=loss) for loss, colour in LOSS_COLOURS.items()]
-    black = Line2D([], [], color="black", lw=0.9, label="predicted capacity")
-    handles = [*lines, _disc(GREY, "simulation"), black]
-    figure.legend(handles=handles, loc="outside upper center", ncols=4)
+    marks: dict[str, Any] = {loss: {"color": colour} for loss, colour in LOSS_COLOURS.items()}
+    marks["simulation"] = {"color": GREY, **DISC}
+    style.key(figure, {**marks, "predicted capacity": {"color": "black", "lw": 0.9}})
     return figure
 
 
@@ -492,8 +482,7 @@ def _turn(axes: Axes, rows: Rows) -> None:
     followed, limit = turning(rows)
     colour = LOSS_COLOURS["logistic"]
     points = rows.where("simulated", "distance").along("ridge")
-    values = [row.value for _, row in points]
-    axes.plot([x for x, _ in points], values, ":o", color=colour, label="1 − cosine")
+    style.line(axes, points, ":o", color=colour, label="1 − cosine")
     style.measured(axes, points, colour)
     gaps = [abs(row.value - limit.value) for _, row in followed]
     ridges = [ridge for ridge, _ in followed]

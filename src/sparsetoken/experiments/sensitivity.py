@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.contour import QuadContourSet
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import FAILS, Comparison, Comparisons, largest_z
@@ -276,8 +275,6 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     on_map = [c for c in comparisons if c.quantity == "test_error"]
     near = [c for c in comparisons if c.quantity == "gain"]
     return {
-        "neighbour": NEIGHBOUR,
-        "bias": BIAS,
         "places": len(on_map),
         "largest": largest_z(on_map),
         "splits": splits,
@@ -325,25 +322,24 @@ def draw_maps(rows: Rows) -> Figure:
     for row in best:
         fill = RED if row.converged else "none"
         sharp.plot(row["x"], row["y"], mfc=fill, ms=9, mew=0.6, zorder=4, **star)
-    xs, ys, cosines = _grid(rows.where(THEORY, "cosine", panel="bias"))
+    xs, ys, cosines = rows.where(THEORY, "cosine", panel="bias").grid("x", "y")
     if cosines.min() < 0 < cosines.max():  # the query turns away
         bias.contour(xs, ys, cosines, levels=[0.0], colors=RED, linewidths=1.6, linestyles="--")
     style.axis_text(sharp, x="inverse temperature β", y="α₀ = n₀ / d")
     style.axis_text(bias, x=r"bias step $\eta_b$", y="rate of positives π")
     bar = figure.colorbar(filled, ax=[sharp, bias], label="test error", shrink=0.9)
     bar.set_ticks(LEVELS[::2].tolist(), labels=[f"{level:g}" for level in LEVELS[::2]])
-    turn = Line2D([], [], color=RED, ls="--", label="query orthogonal to the signal")
-    disc = Line2D([], [], ls="none", marker="o", ms=8, mfc=LIGHT_GREY, mec="black", mew=0.8)
-    disc.set_label("simulation, coloured by test error")
-    handles = [Line2D([], [], ms=10, label="best β", **star), turn, disc]
-    figure.legend(handles=handles, loc="outside upper center", ncols=3)
+    disc = {"ls": "none", "marker": "o", "ms": 8, "mfc": LIGHT_GREY, "mec": "black", "mew": 0.8}
+    marks = {"best β": {"ms": 10, **star}}
+    marks["query orthogonal to the signal"] = {"color": RED, "ls": "--"}
+    style.key(figure, {**marks, "simulation, coloured by test error": disc})
     return figure
 
 
 def _map(axes: Axes, rows: Rows) -> QuadContourSet:
     """Draw theory as filled contours, and simulated places as discs of the same colours."""
     surface = rows.where(THEORY, "test_error")
-    filled = axes.contourf(*_grid(surface), levels=LEVELS, extend="both", **COLOURED)
+    filled = axes.contourf(*surface.grid("x", "y"), levels=LEVELS, extend="both", **COLOURED)
     axes.grid(False)
     for row in surface:
         if not row.converged:
@@ -355,19 +351,12 @@ def _map(axes: Axes, rows: Rows) -> QuadContourSet:
     return filled
 
 
-def _grid(surface: Rows) -> tuple[list[float], list[float], np.ndarray]:
-    """Return the values of x, of y, and those over them; nan where not converged."""
-    values = {(row["x"], row["y"]): row.value if row.converged else np.nan for row in surface}
-    xs, ys = sorted(surface.distinct("x")), sorted(surface.distinct("y"))
-    return xs, ys, np.array([[values[x, y] for x in xs] for y in ys])
-
-
 def draw_split(rows: Rows) -> Figure:
     """Draw the test error against the split, a line for each total, the best marked."""
     figure, (axes,) = style.new_figure(6.6, 4.0)
     rows = rows.where(panel="split", quantity="test_error")
     colours = [SEQUENCE[i] for i in (0, 1, 3, 4)]
-    handles = []
+    marks: dict[str, Any] = {}
     for total, colour in zip(sorted(rows.distinct("y")), colours, strict=False):
         some = rows.where(y=total)
         line = some.where(THEORY).along("x")
@@ -378,14 +367,13 @@ def draw_split(rows: Rows) -> Figure:
         for row in some.where("best"):
             fill = colour if row.converged else "none"
             axes.plot(row["x"], 0.86 * row.value, "^", color=colour, mfc=fill, ms=7)
-        handles.append(Line2D([], [], color=colour, label=f"α₀ + α₁ = {total:g}"))
+        marks[f"α₀ + α₁ = {total:g}"] = {"color": colour}
     style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))
     style.axis_text(axes, x="fraction of samples for the query, α₀ / (α₀ + α₁)", y="test error")
-    triangle = Line2D([], [], ls="none", marker="^", color=GREY, label="best")
-    disc = Line2D([], [], ls="none", marker="o", color=GREY, label="simulation")
-    dashed = Line2D([], [], ls="-.", color=GREY, label="Bayes-optimal learner")
-    handles += [triangle, disc, dashed]
-    figure.legend(handles=handles, loc="outside upper center", ncols=(len(handles) + 1) // 2)
+    marks["best"] = {"ls": "none", "marker": "^", "color": GREY}
+    marks["simulation"] = {"ls": "none", "marker": "o", "color": GREY}
+    marks["Bayes-optimal learner"] = {"ls": "-.", "color": GREY}
+    style.key(figure, marks, (len(marks) + 1) // 2)
     return figure
 
 

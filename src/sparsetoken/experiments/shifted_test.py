@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import THEORY, Rows
@@ -96,7 +96,6 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     return {
         "lengths": [measured(model, "length") for model in MODELS],
         "rates": measured("attention", "positive_rate"),
-        "largest": largest_z(comparisons),
     }
 
 

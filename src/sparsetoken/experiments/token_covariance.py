@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation, theory
-from sparsetoken.experiments.core.claims import Comparison, Comparisons, largest_z
+from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
@@ -158,11 +158,10 @@ def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
-    along = {
+    return {
         change: {name: measured_along(rows, change, name) for name in classifiers}
         for change, classifiers in CLASSIFIERS.items()
     }
-    return {**along, "largest": largest_z(comparisons)}
 
 
 def _panel(change: str, label: str) -> Panel:

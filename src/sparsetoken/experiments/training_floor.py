@@ -184,7 +184,8 @@ def search_descent(
         at["series"] = MEASURED
         near = [_trained(descent, dimension, seed_of(seed, trial)) for trial in range(trials)]
         yield averaged(near, dimension=dimension, **at)
-        far = follow_trials(descent, [descent.steps], FARTHER * dimension, trials, seed)
+        sizes: dict[str, Any] = {"dimension": FARTHER * dimension, "trials": trials, "seed": seed}
+        far = follow_trials(PROBLEM, Attention(descent), [descent.steps], **sizes)
         yield far("test_error", -1, **at)
 
 
@@ -280,8 +281,6 @@ def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the levels at each load, and the results of the searches."""
     expected = rows.where(THEORY)
     return {
-        "eta_q": ETA_Q,
-        "ridge": RIDGE,
         "levels": [(alpha, {row.series: row for row in some}) for alpha, some in rows.by("alpha")],
         "schedules": [row for row in expected if row["training"] != STAGES],
         "searched": [
@@ -299,10 +298,8 @@ def draw(rows: Rows) -> Figure:
     for training, (label, colour, marker) in POINTS.items():
         found = rows.where(MEASURED, engine=TENSORS, training=training).along("alpha")
         style.mean_points(axes, found, color=colour, fmt=marker, ms=5, label=label)
-        crosses = [
-            (x, row.value) for x, row in rows.where(THEORY, training=training).along("alpha")
-        ]
-        axes.plot(*zip(*crosses, strict=True), "x", color=colour, ms=9)
+        crosses = rows.where(THEORY, training=training).along("alpha")
+        style.line(axes, crosses, "x", color=colour, ms=9)
     passed = rows.where(PASSED).along("alpha")
     style.mean_points(axes, passed, color=GREY, fmt="^", ms=5, label=PASSED)
     style.log_ticks(axes, y=(0.02, 0.03, 0.05, 0.1, 0.2, 0.4))

@@ -26,27 +26,11 @@ TOLERANCE = 2e-3
 
 
 def export(folder: Path, grids: Mapping[str, Grid] | None = None) -> Path:
-    """Write the page with its results, and return its path.
+    """Write the page with its results, and return its path, which a browser opens without a server.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is missing.
-    grids : mapping of str to dict, optional
-        By the name of a story, the values of each parameter at which its sliders stop. Stories
-        left out are not on the page. By default all stories with their own grids.
-
-    Returns
-    -------
-    Path
-        ``index.html`` in the folder, which a browser opens without any server.
-
-    Raises
-    ------
-    InvalidInput
-        If the folder cannot be written.
-    OSError
-        If it cannot be made, or the disk is full; an older page then stays.
+    The grids say, by the name of a story, the values of each parameter at which its sliders stop;
+    stories left out are not on the page. By default they are all stories with their own grids. If
+    the disk is full, an older page stays.
     """
     path = folder / "index.html"
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from typing import Any
 from sparsetoken.explorer.presets import PRESETS
 from sparsetoken.explorer.settings import controls
 from sparsetoken.figures.palette import COLOURS
-from sparsetoken.json_text import json_text
+from sparsetoken.tables import json_text
 from sparsetoken.version import __version__
 
 STATIC = Path(__file__).with_name("static")
@@ -35,14 +35,7 @@ LOOK = {model: (words, COLOURS[model]) for model, words in _WORDS.items()}
 def page(grid: dict[str, Any] | None = None) -> str:
     """Return the page as HTML.
 
-    Parameters
-    ----------
-    grid : dict, optional
-        Results computed beforehand. The page then holds all its files and needs no server.
-
-    Returns
-    -------
-    str
+    With results computed beforehand, a grid, it holds all its files and needs no server.
     """
     boot = {
         "parameters": controls(),

@@ -20,11 +20,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sparsetoken.explorer.page import STATIC, page, policy
 from sparsetoken.explorer.settings import Settings
-from sparsetoken.json_text import json_text
+from sparsetoken.tables import json_text
 from sparsetoken.validation import InvalidInput, choice
 
 if TYPE_CHECKING:
-    from sparsetoken.explorer.coarse import CoarseCurves
+    from sparsetoken.explorer.views import CoarseCurves
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 """The names by which a browser on this machine may call the server."""
@@ -93,8 +93,7 @@ class _Theory:
         """Return what makes coarse curves; all of the theory is imported then."""
         with self._loading:
             if self._curves is None:
-                from sparsetoken.explorer import views  # noqa: F401
-                from sparsetoken.explorer.coarse import CoarseCurves
+                from sparsetoken.explorer.views import CoarseCurves
 
                 self._curves = CoarseCurves()
             return self._curves
@@ -160,18 +159,10 @@ async def _given(request: Request, *options: str) -> tuple[Settings, dict[str, A
 
 
 def create_app(port: int) -> ASGIApp:
-    """Return the application.
+    """Return the application, for requests whose Host header names this port.
 
-    Parameters
-    ----------
-    port : int
-        The port that the Host header must name.
-
-    Returns
-    -------
-    ASGI application
-        ``POST /api/coarse`` takes ``{"settings": {...}}`` and gives coarse learning curves;
-        ``POST /api/view/NAME`` and ``POST /api/simulate`` give events, a line of JSON each.
+    ``POST /api/coarse`` takes ``{"settings": {...}}`` and gives coarse learning curves;
+    ``POST /api/view/NAME`` and ``POST /api/simulate`` give events, a line of JSON each.
     """
     theory = _Theory()
 

@@ -125,6 +125,12 @@ class Settings:
     InvalidInput
         If a name is unknown, a value is outside its range, or R > L.
 
+    See Also
+    --------
+    sparsetoken.SparseTokenProblem : The task with one signal.
+    sparsetoken.TwoSteps : A query found by two gradient steps.
+    sparsetoken.Readout : The ridge, loss and load of the readout.
+
     Examples
     --------
     >>> from sparsetoken.explorer import Settings

@@ -16,16 +16,25 @@ import numpy as np
 
 from sparsetoken.explorer.settings import DIMENSION, Settings
 from sparsetoken.models import Attention
+from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.results import Prediction, Weights
 from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.setting import Setting
 from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory import capacity as capacity_of
+from sparsetoken.theory.features import model_features
 from sparsetoken.theory.floor import directions_alike
 from sparsetoken.theory.oracle import LearningError, learning_error
 from sparsetoken.theory.query import advice_on, working_query
+from sparsetoken.theory.readout.equations import Load
+from sparsetoken.theory.readout.outcome import scores_on
+from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
+
+COARSE = ("attention", "pooled", "vectorized")
+COARSE_LOADS = tuple(np.geomspace(0.25, 10, 7).tolist())
+NODES = 32  # of a coarse curve, for each class and scramble
 
 Events = Iterator[dict[str, Any]]
 
@@ -111,6 +120,40 @@ def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
     labels = [alpha1 + settings["alpha0"] for alpha1 in loads]
     return [learning_error(problem, alpha, points=FLOOR_POINTS) for alpha in labels]
+
+
+class CoarseCurves:
+    """Curves of low accuracy, one after another.
+
+    A slider moves by little from one request to the next, so the solution before is a good
+    start: a few Newton steps lead to the next.
+    """
+
+    def __init__(self) -> None:
+        self._starts: dict[tuple[object, ...], SaddlePoint] = {}
+
+    @with_x64
+    def curves(self, settings: Settings) -> dict[str, dict[str, list[float]]]:
+        """Return ``{model: {"alpha": [...], "test_error": [...]}}`` of `COARSE`."""
+        return {name: self._curve(settings, name) for name in COARSE}
+
+    def _curve(self, settings: Settings, name: str) -> dict[str, list[float]]:
+        problem, model = settings.problem(), settings.model(name)
+        features = model_features(model, problem, working_query(problem, model))
+        readout = features.readout(features.nodes(problem, NODES), settings.readout(1.0).loss)
+        known: dict[str, list[float]] = {"alpha": [], "test_error": []}
+        if readout.nodes.featureless:
+            return known
+        last = None  # points of tokens with a covariance take longer: they are fewer
+        for alpha in COARSE_LOADS if settings.isotropic else COARSE_LOADS[::3]:
+            key = name, settings["loss"], readout.J, readout.K, settings.isotropic, alpha
+            load = Load(features.samples(alpha), settings["ridge"])
+            found = solve_readout(readout, load, self._starts.get(key, last), ROUGH_STEP)
+            if found.converged:
+                self._starts[key] = last = found
+                known["alpha"].append(alpha)
+                known["test_error"].append(scores_on(readout.nodes, found.state).test_error())
+        return known
 
 
 def phase(settings: Settings, axis: str = "strength") -> Events:

@@ -51,27 +51,9 @@ def draw(
 ) -> tuple[Figure, Drawn]:
     """Plot a sweep: theory and simulation, one panel for each step of the unassigned axes.
 
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        As `sparsetoken.sweep.to_xarray` returns it.
-    value : str
-        What is drawn, such as test_error.
-    x, y : str
-        Numeric coordinates on different dimensions. By default x is that of the longest one;
-        with y the figure is a heat map.
-    curves : str
-        The coordinate with a curve for each value; by default the model, if it is one.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-    drawn : Drawn
-
-    Raises
-    ------
-    InvalidInput
-        If no axis is numeric, the value was not found, or more than 40 panels would be needed.
+    The dataset is that of `sparsetoken.sweep.to_xarray`. The numeric coordinates x and y are on
+    different dimensions: x is by default that of the longest one, and with y the figure is a heat
+    map. There is a curve for each value of the coordinate of the curves, by default the model.
     """
     x = x or _longest(dataset, [name for name in (y, curves) if name])
     if (

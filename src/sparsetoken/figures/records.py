@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.figures.palette import COLOURS
-from sparsetoken.figures.panels import drawing
-from sparsetoken.figures.style import log_axis
+from sparsetoken.figures.style import drawing, log_axis
 from sparsetoken.models import MODELS
 from sparsetoken.parameters import Parameter, parameters_of
 from sparsetoken.problem import SparseTokenProblem
@@ -25,20 +24,9 @@ _WORDS = {"auc": "AUC"}
 def draw(record: Any, quantity: str, ax: Any, floor: bool | None, options: dict[str, Any]) -> Any:
     """Plot one column over the last dimension, with a line for each point of the others.
 
-    Parameters
-    ----------
-    record : Record
-    quantity : str
-        A column; "" for the first.
-    ax : matplotlib Axes or None
-    floor : bool or None
-        Whether the Bayes-optimal error is drawn; None: in a new figure only.
-    options : dict
-        Of the lines; a label stands before the values of the other dimensions.
-
-    Returns
-    -------
-    matplotlib Axes
+    The quantity is a column, by default the first. The Bayes-optimal error is drawn by default in
+    a new figure only. The options are those of the lines; a label stands before the values of the
+    other dimensions.
     """
     columns = record.columns()
     numbers = [name for name, values in columns.items() if values.dtype.kind in "iuf"]

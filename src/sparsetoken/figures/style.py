@@ -6,41 +6,22 @@ the reduced engine. Points that did not converge are hollow.
 
 from __future__ import annotations
 
-import dataclasses
+import contextlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import matplotlib
+import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-from sparsetoken.figures.palette import COLOURS, CYCLE, GREY, GRID, SEQUENCE
+from sparsetoken.figures.palette import COLOURS as COLOURS
+from sparsetoken.figures.palette import CYCLE, GREY, GRID
 from sparsetoken.validation import InvalidInput
-
-__all__ = [
-    "COLOURS",
-    "SEQUENCE",
-    "STYLE",
-    "Shown",
-    "Value",
-    "as_written",
-    "axis_text",
-    "legend",
-    "joint_legend",
-    "load_axis",
-    "log_axis",
-    "log_ticks",
-    "measured",
-    "mean_points",
-    "new_figure",
-    "predicted",
-    "styled",
-]
 
 MARKERS = {"reduced": "o", "tensors": "s"}
 
@@ -64,7 +45,7 @@ STYLE: dict[Any, Any] = {
 """Settings of matplotlib; the gallery of the site has them too."""
 
 
-@contextmanager
+@contextlib.contextmanager
 def styled(salt: str = "sparsetoken") -> Iterator[None]:
     """Use the style in this block only; `salt` makes the ids of an SVG its own."""
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": salt}):
@@ -83,11 +64,6 @@ def as_written(text: object) -> str:
 
     Its dollars would begin a formula, which may not be one, and half a pair of surrogates is no
     character.
-
-    Raises
-    ------
-    InvalidInput
-        If it is an integer that Python does not write.
 
     Examples
     --------
@@ -110,35 +86,17 @@ def axis_text(axes: Axes, *, x: str, y: str, title: str = "") -> None:
         axes.set_title(title, loc="left")
 
 
-class Value(Protocol):
-    """A number with its error, predicted (engine theory) or measured."""
-
-    @property
-    def value(self) -> float:
-        """The number."""
-
-    @property
-    def error(self) -> float:
-        """Its numerical or standard error."""
-
-    @property
-    def engine(self) -> str:
-        """Either theory, or the engine of a simulation."""
-
-    @property
-    def converged(self) -> bool:
-        """Whether it may be trusted."""
+def note(
+    axes: Axes, text: str, at: tuple[float, float], shift: tuple[float, float] = (3, 0), **look: Any
+) -> None:
+    """Write a text so many points beside a place; `look` is that of matplotlib."""
+    axes.annotate(text, at, xytext=shift, textcoords="offset points", **look)
 
 
-@dataclasses.dataclass(frozen=True)
-class Shown:
-    """A `Value` that is not a column of a row.
+class Shown(NamedTuple):
+    """A number that is drawn, predicted (engine theory) or measured, with its error.
 
-    Attributes
-    ----------
-    value, error : float
-    engine, status : str
-        Either theory or the engine of a simulation; converged, or what stopped it.
+    Rows of experiments have the same attributes.
     """
 
     value: float
@@ -152,7 +110,8 @@ class Shown:
         return self.status == "converged" and math.isfinite(self.value)
 
 
-Series = Sequence[tuple[float, Value]]
+Series = Sequence[tuple[float, Any]]
+"""Pairs of a coordinate and a `Shown` or a row."""
 
 
 def log_ticks(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
@@ -179,6 +138,11 @@ def log_axis(axes: Axes) -> None:
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.xaxis.set_minor_locator(NullLocator())
+
+
+def line(axes: Axes, series: Series, dashes: str = "-", **look: Any) -> None:
+    """Draw pairs (x, value) as a line; `look` is that of matplotlib."""
+    axes.plot([x for x, _ in series], [v.value for _, v in series], dashes, **look)
 
 
 def predicted(axes: Axes, series: Series, colour: str, line: str = "-") -> None:
@@ -225,35 +189,34 @@ def legend(
 ) -> None:
     """Put one legend above the axes or beside them: the curves by colour, then what the marks mean.
 
-    Parameters
-    ----------
-    figure : Figure
-    curves : sequence of (name, colour) or (name, colour, dashes)
-    shown : series
-        All that was drawn, which decides on the marks that are explained.
-    ncols : int
-        Columns of a legend above; one for each entry by default.
-    beside : bool
+    A curve is (name, colour) or (name, colour, dashes). All that was drawn, `shown`, decides on the
+    marks that are explained.
     """
-    entries = [
-        (Line2D([], [], color=colour, ls="".join(dashes) or "-"), name)
-        for name, colour, *dashes in curves
-    ]
-    shape = {"linestyle": "none", "mec": "white", "mew": 0.6}
+    marks: dict[str, Any] = {
+        name: {"color": colour, "ls": "".join(dashes) or "-"} for name, colour, *dashes in curves
+    }
+    shape = {"color": GREY, "ls": "none", "mec": "white", "mew": 0.6}
     if any(v.engine == "reduced" for _, v in shown):
-        disc = Line2D([], [], marker="o", color=GREY, **shape)  # type: ignore[arg-type]
-        entries.append((disc, "simulation"))
+        marks["simulation"] = {"marker": "o", **shape}
     if any(v.engine == "tensors" for _, v in shown):
-        square = Line2D([], [], marker="s", ms=8, color=GREY, **shape)  # type: ignore[arg-type]
-        entries.append((square, "simulation, real tensors"))
+        marks["simulation, real tensors"] = {"marker": "s", "ms": 8, **shape}
     if not all(v.converged for _, v in shown):
-        hollow = Line2D([], [], marker="D", mfc="none", mec=GREY, linestyle="none")
-        entries.append((hollow, "not converged"))
-    lines, names = zip(*entries, strict=True)
+        marks["not converged"] = {"marker": "D", "mfc": "none", "mec": GREY, "ls": "none"}
+    key(figure, marks, ncols, beside)
+
+
+def key(
+    figure: Figure, marks: Mapping[str, Mapping[str, Any]], ncols: int = 0, beside: bool = False
+) -> None:
+    """Put a legend above the panels or beside them: labels with the look of their lines or marks.
+
+    The columns of one above are by default one for each label.
+    """
+    handles = [Line2D([], [], label=label, **look) for label, look in marks.items()]
     if beside:
-        figure.legend(lines, names, loc="outside right upper")
+        figure.legend(handles=handles, loc="outside right upper")
     else:
-        figure.legend(lines, names, loc="outside upper center", ncols=ncols or len(names))
+        figure.legend(handles=handles, loc="outside upper center", ncols=ncols or len(handles))
 
 
 def mean_points(axes: Axes, series: Series, **look: Any) -> None:
@@ -269,3 +232,43 @@ def joint_legend(figure: Figure, ncols: int = 3) -> None:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
     figure.legend(list(entries.values()), list(entries), loc="outside upper center", ncols=ncols)
+
+
+_SIZE = (5.6, 3.9)  # of a new figure with one panel, in inches
+
+
+@contextlib.contextmanager
+def drawing(ax: Axes | None) -> Iterator[Axes]:
+    """Give the axes to draw on: those of the caller, or a new figure in the package's style."""
+    with style_of(ax):
+        yield panels(ax, 1, 1, _SIZE)[0, 0]
+
+
+def style_of(ax: Axes | None) -> contextlib.AbstractContextManager[None]:
+    """Return the style of the package for a new figure, and nothing for axes that have a style."""
+    return styled() if ax is None else contextlib.nullcontext()
+
+
+def panels(
+    ax: Axes | None, rows: int, columns: int, size: tuple[float, float], **share: Any
+) -> np.ndarray:
+    """Return axes in rows and columns, in a new figure or in the place of one axes.
+
+    For more than one panel the place of the axes is divided, and it is switched off. The size is
+    that of a new figure in inches; to share are ``sharex`` and ``sharey``.
+    """
+    if ax is None:
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=size, layout="constrained")
+        return figure.subplots(rows, columns, squeeze=False, **share)
+    if not isinstance(ax, Axes):
+        raise InvalidInput("ax", "a matplotlib Axes or None", type(ax).__name__)
+    if rows * columns == 1:
+        return np.array([[ax]])
+    place = ax.get_subplotspec()
+    if place is None:
+        legal = f"None or an Axes of a grid, for {rows * columns} panels"
+        raise InvalidInput("ax", legal, "an Axes without a grid", "pyplot.subplots makes one.")
+    ax.set_axis_off()
+    return place.subgridspec(rows, columns).subplots(squeeze=False, **share)

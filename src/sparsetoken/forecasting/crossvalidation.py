@@ -10,9 +10,8 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.estimators import BagClassifier
 from sparsetoken.fitting.folds import fold_numbers
-from sparsetoken.forecasting.excess import Excess, Spreads
 from sparsetoken.forecasting.inputs import Labelled
-from sparsetoken.forecasting.ranking import auc, influences, placements
+from sparsetoken.forecasting.measures import Excess, Spreads, auc, influences, placements
 from sparsetoken.progress import progress_of
 
 MODELS = ("pooled", "attention")
@@ -29,20 +28,13 @@ _ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 2, 1))
 class HeldOut:
     """How classifiers that had not seen a bag classify it, and order it among others.
 
-    Attributes
-    ----------
-    sizes : array of shape (K,)
-        Rising numbers of training bags, rounded means over the folds.
-    shares : dict of arrays of shape (K, n)
-        For ``pooled``, ``attention`` and ``attending`` the share of the fits of each size that
-        misclassify each bag. ``attention`` is `BagClassifier`; ``attending`` is its member with
-        attention alone: its potential shows with fewer bags than it needs to prove it.
-    placed : dict of arrays of shape (K, n)
-        For ``pooled`` and ``attending``: of each bag, the share of the bags of the other class
-        in its folds that it is on the right side of.
-    positive : bool array of shape (n,)
-    excess : Excess
-        How much more the tokens of a positive bag differ, along the readout of the mean token.
+    The sizes are rising numbers of training bags, rounded means over the folds. For ``pooled``,
+    ``attention`` and ``attending`` there is the share of the fits of each size that misclassify
+    each bag. ``attention`` is `BagClassifier`; ``attending`` is its member with attention alone:
+    its potential shows with fewer bags than it needs to prove it. For ``pooled`` and ``attending``
+    each bag is placed: the share of the bags of the other class in its folds that it is on the
+    right side of. The excess is by how much more the tokens of a positive bag differ, along the
+    readout of the mean token.
     """
 
     sizes: Float[np.ndarray, " K"]
@@ -54,6 +46,11 @@ class HeldOut:
     def errors(self, model: str) -> Float[np.ndarray, " K"]:
         """Return the error at each size."""
         return self.shares[model].mean(axis=1)
+
+    def gain(self, model: str, other: str) -> tuple[float, float]:
+        """Return by how much a model errs less than another at the last size, and its error."""
+        gains = self.shares[other][-1] - self.shares[model][-1]
+        return float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
 
     @property
     def measured(self) -> Float[np.ndarray, " J"]:

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import entr, ndtr, ndtri
 
-from sparsetoken.forecasting.law import BagLaw
+from sparsetoken.forecasting.inputs import BagLaw
 
 _DRAWS = 1500  # bags of noise of each class
 _SHIFTS = np.linspace(0.0, 12.0, 49)  # of the score of an informative token, in deviations
@@ -35,16 +35,9 @@ _GAIN_SPREAD = 1.1
 class Settings:
     """Settings of the unknowns, arrays of one shape.
 
-    Attributes
-    ----------
-    separation : array of shape (G,)
-        Of the mean tokens of the two classes, in standard deviations of their noise.
-    dimension : array of shape (G,)
-        Effective d of the readouts.
-    informative : int array of shape (G,)
-        R; the length of a bag is mean pooling.
-    flips : array of shape (G,)
-        Share of the labels that no classifier explains.
+    The separation is that of the mean tokens of the two classes, in standard deviations of their
+    noise; the dimension the effective d of the readouts. An informative R of the length of a bag
+    is mean pooling. Flips are the share of the labels that no classifier explains.
     """
 
     separation: Float[np.ndarray, " G"]

@@ -1,25 +1,112 @@
-"""Advice on which classifier suits labelled bags."""
+"""Advice on which classifier suits labelled bags: numbers, and sentences that explain them."""
 
 from __future__ import annotations
 
+import dataclasses
+import textwrap
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sparsetoken.forecasting.crossvalidation import HeldOut, held_out_errors
-from sparsetoken.forecasting.diagnosis import Diagnosis
-from sparsetoken.forecasting.forecast import assembled, check_sizes
-from sparsetoken.forecasting.gaussianity import TokenCheck, check_tokens
-from sparsetoken.forecasting.inputs import Labelled, read_labelled
-from sparsetoken.forecasting.law import bag_law
-from sparsetoken.forecasting.posterior import fit_posterior
+from sparsetoken.forecasting.crossvalidation import HeldOut
+from sparsetoken.forecasting.forecast import check_sizes, measured_forecast
+from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
-from sparsetoken.forecasting.scales import Scales, sample_of_tokens
+from sparsetoken.forecasting.tokens import Scales, TokenCheck, check_tokens, sample_of_tokens
 
 _CLEAR = 0.02  # by which a forecast must favour the other model to overrule what was measured
 _REFUSED = 2.0  # standard errors by which refused attention must be better to be told of
 _WORTH_LABELS = 0.01  # a fall of the error from n to 4n bags below this counts for nothing
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnosis:
+    """The recommended classifier for some bags, and the gain from more labels.
+
+    Attributes
+    ----------
+    n, n_positive : int
+        Bags, and those of the second class in order.
+    positive_class : object
+        Its label.
+    length, smallest, largest : int
+        Sizes of the bags: the median, the least and the largest.
+    dimension : int
+        Columns of the tokens.
+    measured : {"attention", "pooled"}
+        The model of less cross-validated error on these bags.
+    gain : float
+        The cross-validated error of the pooled model less that of attention.
+    gain_error : float
+        Its standard error over bags.
+    recommended : {"attention", "pooled"}
+        The measured one, unless the forecast says that at four times the bags the other one
+        errs clearly less often.
+    forecast : Forecast or None
+        At n, 2n and 4n bags; None where its curves disagree with cross-validation.
+    tokens : TokenCheck
+        How far the tokens are from independent normals.
+    advice : tuple of str
+        Sentences.
+
+    See Also
+    --------
+    sparsetoken.diagnose : The function that returns it.
+    TokenCheck : How far the tokens are from independent normals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> labels, rng = np.arange(80) % 2, np.random.default_rng(0)
+    >>> bags = rng.standard_normal((80, 6, 4))
+    >>> bags[labels == 1, 0] += 2  # one token of six
+    >>> found = st.diagnose(bags, labels)
+    >>> found.measured, found.gain > 0, found.tokens.fit
+    ('attention', True, 'close')
+    """
+
+    n: int
+    n_positive: int
+    positive_class: Any
+    length: int
+    smallest: int
+    largest: int
+    dimension: int
+    measured: str
+    gain: float
+    gain_error: float
+    recommended: str
+    forecast: Forecast | None
+    tokens: TokenCheck
+    advice: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the values as dicts, lists, numbers and strings, such as JSON holds."""
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        tokens = {**dataclasses.asdict(self.tokens), "verdict": self.tokens.verdict}
+        tokens["departures"] = list(self.tokens.departures)
+        return {
+            **values,
+            "positive_class": str(self.positive_class),
+            "forecast": None if self.forecast is None else self.forecast.to_dict(),
+            "tokens": tokens,
+            "advice": list(self.advice),
+        }
+
+    def __str__(self) -> str:
+        sizes = f"{self.smallest} to {self.largest}, median {self.length}"
+        lines = [
+            f"{self.n} bags ({self.n_positive} of class {self.positive_class}) of {sizes} tokens; "
+            f"{self.dimension} columns",
+            "",
+        ]
+        if self.forecast is not None:
+            lines += [*str(dataclasses.replace(self.forecast, advice=())).split("\n")[:-1], ""]
+        for sentence in self.advice:
+            lines += textwrap.wrap(sentence, 88, initial_indent="- ", subsequent_indent="  ")
+        return "\n".join(lines)
 
 
 def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True) -> Diagnosis:
@@ -53,6 +140,11 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
         lengths do not match, there are not exactly two classes, or a class has fewer than 10
         bags.
 
+    See Also
+    --------
+    forecast : Test errors with more labels.
+    BagClassifier : The classifier to begin with.
+
     Examples
     --------
     >>> import numpy as np
@@ -65,27 +157,23 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     """
     data = read_labelled(bags, y)
     rng = check_random_state(random_state)
-    tokens = _tokens(data, rng)
-    held_out = held_out_errors(data, rng, progress)
-    found = assembled(
-        data,
-        check_sizes(None, len(data.bags)),
-        held_out,
-        fit_posterior(bag_law(data), held_out),
-    )
-    gains = held_out.shares["pooled"][-1] - held_out.shares["attention"][-1]
-    gain, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    generator = np.random.default_rng(rng.randint(2**31 - 1))
+    noise = sample_of_tokens(data, Scales.of(data), generator)
+    tokens = check_tokens(noise, data.bags.sizes)
+    sizes = check_sizes(None, len(data.bags))
+    held_out, found = measured_forecast(data, sizes, rng, progress)
+    gain, error = held_out.gain("attention", "pooled")
     measured = "attention" if gain > error else "pooled"
     recommended = _recommended(measured, found)
     agreed = found if found.status.converged else None
-    sizes = data.bags.sizes
+    tokens_of = data.bags.sizes
     return Diagnosis(
         n=len(data.bags),
         n_positive=int(data.positive.sum()),
         positive_class=data.classes[1],
-        length=max(1, round(float(np.median(sizes)))),
-        smallest=int(sizes.min()),
-        largest=int(sizes.max()),
+        length=max(1, round(float(np.median(tokens_of)))),
+        smallest=int(tokens_of.min()),
+        largest=int(tokens_of.max()),
         dimension=data.bags.dimension,
         measured=measured,
         gain=gain,
@@ -98,15 +186,9 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
             *_of_refused(held_out),
             *([_of_labels(agreed, recommended)] if agreed else []),
             *found.advice,
-            *_of_tokens(tokens),
+            *([f"Tokens: {'; '.join(tokens.departures)}."] if tokens.departures else []),
         ),
     )
-
-
-def _tokens(data: Labelled, rng: np.random.RandomState) -> TokenCheck:
-    generator = np.random.default_rng(rng.randint(2**31 - 1))
-    noise = sample_of_tokens(data, Scales.of(data), generator)
-    return check_tokens(noise, data.bags.sizes)
 
 
 def _recommended(measured: str, found: Forecast) -> str:
@@ -134,14 +216,13 @@ def _of_model(measured: str, recommended: str, found: Forecast) -> str:
 
 def _of_refused(held_out: HeldOut) -> list[str]:
     """Return the advice to use attention alone, where that is better."""
-    last = {model: shares[-1] for model, shares in held_out.shares.items()}
-    gains = last["attention"] - last["attending"]
-    gain, error = float(gains.mean()), float(gains.std(ddof=1) / np.sqrt(len(gains)))
+    last = {model: held_out.errors(model)[-1] for model in ("attention", "attending")}
+    gain, error = held_out.gain("attending", "attention")
     if gain <= max(_CLEAR, _REFUSED * error):
         return []
     return [
-        f"Attention alone has test error {last['attending'].mean():.3f} instead of "
-        f"{last['attention'].mean():.3f} in cross-validation: on these bags "
+        f"Attention alone has test error {last['attending']:.3f} instead of "
+        f"{last['attention']:.3f} in cross-validation: on these bags "
         "AttentionClassifier(temperature=4.0) may do better than BagClassifier."
     ]
 
@@ -154,8 +235,3 @@ def _of_labels(found: Forecast, model: str) -> str:
     )
     small = now.error - later.error < _WORTH_LABELS
     return f"{text} More labels would hardly help." if small else text
-
-
-def _of_tokens(tokens: TokenCheck) -> list[str]:
-    """Return how the tokens differ from the model of the curves."""
-    return [f"Tokens: {'; '.join(tokens.departures)}."] if tokens.departures else []

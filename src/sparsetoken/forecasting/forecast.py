@@ -9,9 +9,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
-from sparsetoken.forecasting.inputs import Labelled, read_labelled
-from sparsetoken.forecasting.law import bag_law
-from sparsetoken.forecasting.posterior import Interval, Posterior, fit_posterior
+from sparsetoken.forecasting.inputs import Labelled, bag_law, read_labelled
+from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.validation import InvalidInput, integer
@@ -78,6 +77,11 @@ def forecast(
     ValueError
         If tokens are not finite, a bag is empty, or lengths do not match.
 
+    See Also
+    --------
+    diagnose : Which classifier suits some bags.
+    sparsetoken.displays.predicted_errors : Errors predicted by theory.
+
     Examples
     --------
     >>> import numpy as np
@@ -94,8 +98,15 @@ def forecast(
     data = read_labelled(bags, y)
     wanted = check_sizes(sizes, len(data.bags))
     rng = check_random_state(random_state)
+    return measured_forecast(data, wanted, rng, progress)[1]
+
+
+def measured_forecast(
+    data: Labelled, sizes: tuple[int, ...], rng: np.random.RandomState, progress: bool
+) -> tuple[HeldOut, Forecast]:
+    """Return what cross-validation of the pilot gave, and the forecast at some sizes."""
     held_out = held_out_errors(data, rng, progress)
-    return assembled(data, wanted, held_out, fit_posterior(bag_law(data), held_out))
+    return held_out, assembled(data, sizes, held_out, fit_posterior(bag_law(data), held_out))
 
 
 def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
@@ -123,7 +134,7 @@ def assembled(
     guess = min(rate, 1 - rate)
     measured = _measured(held_out)
     at = {size: posterior.errors(size) for size in sizes}
-    curves = {model: tuple(_point(size, at[size][model]) for size in sizes) for model in MODELS}
+    curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
     last = at[sizes[-1]]
     attention = last["attention"].value < last["pooled"].value - WORTH
     status = _status(measured, posterior)
@@ -137,10 +148,6 @@ def assembled(
         status=status,
         advice=_advice(n, sizes, measured, guess, status),
     )
-
-
-def _point(n: int, found: Interval) -> ForecastPoint:
-    return ForecastPoint(n, found.value, found.low, found.high)
 
 
 def _measured(held_out: HeldOut) -> dict[str, Measured]:

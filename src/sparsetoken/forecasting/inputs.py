@@ -1,4 +1,4 @@
-"""Bags and two-class labels, checked for a forecast."""
+"""Bags and two-class labels, checked for a forecast, and the numbers that curves depend on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.estimators.labels import read_targets
+from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.validation import InvalidInput
 
 LEAST_BAGS = 10  # of each class: one in each of ten folds
@@ -18,15 +20,7 @@ _SAFE = 1e-6  # of the largest value whose square is finite, so that sums of squ
 
 @dataclasses.dataclass(frozen=True)
 class Labelled:
-    """Bags of two classes.
-
-    Attributes
-    ----------
-    bags : Bags
-    positive : bool array of shape (n,)
-    classes : array of shape (2,)
-        In order; the second is the positive one.
-    """
+    """Bags of two classes, which are in order: the second is the positive one."""
 
     bags: Bags
     positive: Bool[np.ndarray, " n"]
@@ -34,17 +28,12 @@ class Labelled:
 
 
 def read_labelled(bags: Any, y: Any) -> Labelled:
-    """Check bags and labels.
-
-    Raises
-    ------
-    ValueError
-        If tokens are not finite or too large to be squared, a bag is empty, lengths do not
-        match, there are not exactly two classes, a class has fewer than 10 bags, or all tokens
-        are equal.
-    """
+    """Check bags and labels: finite tokens that can be squared and differ, 10 bags of a class."""
     read = as_bags(bags)
-    _check_size(read)
+    largest, most = np.abs(read.tokens).max(), _SAFE * np.sqrt(np.finfo(read.dtype).max)
+    if largest > most:
+        legal = f"of values up to {most:.2g} (in {read.dtype})"
+        raise InvalidInput("bags", legal, f"{largest:.3g}", "Scale the columns.")
     targets = read_targets(read, y, None, None)
     if len(targets.classes) != 2:
         remedy = "Compare one class with the rest: y == label."
@@ -60,9 +49,46 @@ def read_labelled(bags: Any, y: Any) -> Labelled:
     return Labelled(read, targets.number == 1, targets.classes)
 
 
-def _check_size(bags: Bags) -> None:
-    most = float(_SAFE * np.sqrt(np.finfo(bags.dtype).max))
-    largest = float(np.abs(bags.tokens).max())
-    if largest > most:
-        legal = f"of values up to {most:.2g} (in {bags.dtype})"
-        raise InvalidInput("bags", legal, f"{largest:.3g}", "Scale the columns.")
+LONGEST = 200  # longer bags count as so long: the curves hardly change, their time does
+
+
+@dataclasses.dataclass(frozen=True)
+class BagLaw:
+    """The numbers of the bags that learning curves depend on.
+
+    The length L is the median size of a bag. With the harmonic mean of the sizes, `averaging`, the
+    noise of a mean token has variance 1/averaging. `between` is the mean variance of the effect of
+    a bag, in units of that of tokens within a bag.
+    """
+
+    length: int
+    averaging: float
+    between: float
+    positive_rate: float
+
+
+def bag_law(data: Labelled) -> BagLaw:
+    """Estimate the law of the bags on columns scaled by the deviations of all tokens."""
+    bags = data.bags
+    means = BagFeatures(bags, Standardization.of(bags, np.ones(len(bags)), True)).means
+    averaging = float(1 / np.mean(1 / bags.sizes))
+    return BagLaw(
+        length=min(max(1, round(float(np.median(bags.sizes)))), LONGEST),
+        averaging=min(averaging, float(LONGEST)),
+        between=_between(data, means, averaging),
+        positive_rate=float(data.positive.mean()),
+    )
+
+
+def _between(data: Labelled, means: Float[np.ndarray, "n d"], averaging: float) -> float:
+    """Return the variance of the bags' effects over that of tokens in a bag, by moments."""
+    sizes, N, n = data.bags.sizes, len(data.bags.tokens), len(data.bags)
+    if n == N:
+        return 0.0
+    columns = int((np.square(means).sum(axis=0) > 0).sum())
+    # Standardised columns have a mean square of 1 over all tokens.
+    within = (N * columns - float(sizes @ np.square(means).sum(axis=1))) / (N - n)
+    rows = (data.positive, ~data.positive)
+    squares = sum(float(np.square(means[r] - means[r].mean(axis=0)).sum()) for r in rows)
+    excess = squares / (n - 2) - within / averaging
+    return max(excess, 0.0) / within if within > 0 else 0.0

@@ -8,6 +8,7 @@ Forecasts are weighted means and quantiles.
 from __future__ import annotations
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -20,8 +21,8 @@ from sparsetoken.forecasting.curves import (
     errors_at,
     pooled_shift,
 )
-from sparsetoken.forecasting.excess import Excess, excess_of
-from sparsetoken.forecasting.law import BagLaw
+from sparsetoken.forecasting.inputs import BagLaw
+from sparsetoken.forecasting.measures import Excess, excess_of
 
 # Chosen on the tuning sets of benchmarks/forecast.py.
 _SEPARATIONS = (0.15, 6.0, 24)  # least, largest, number
@@ -39,8 +40,7 @@ _WIDENING = 1.2  # of intervals, for what the curves of a pilot miss
 _TAIL = 0.05
 
 
-@dataclasses.dataclass(frozen=True)
-class Interval:
+class Interval(NamedTuple):
     """A value and its 90% interval."""
 
     value: float

@@ -21,6 +21,10 @@ CLASSIFIERS = {"pooled": "PooledLinearClassifier", "attention": "BagClassifier"}
 class ForecastPoint:
     """The forecast test error of a classifier fitted to n bags, with its 90% interval.
 
+    See Also
+    --------
+    Forecast : Holds it.
+
     Examples
     --------
     >>> from sparsetoken.forecasting import ForecastPoint
@@ -45,6 +49,10 @@ class Measured:
     error : float
     standard_error : float
         Over test bags; it does not include the variation from the training bags.
+
+    See Also
+    --------
+    Forecast : Holds it.
 
     Examples
     --------
@@ -82,6 +90,22 @@ class Forecast:
         CONVERGED, or DISAGREES where the curves miss what was measured by more than noise.
     advice : tuple of str
         What to know of the forecast.
+
+    See Also
+    --------
+    sparsetoken.forecast : The function that returns it.
+    ForecastPoint : A point of its curves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> labels, rng = np.arange(80) % 2, np.random.default_rng(0)
+    >>> bags = rng.standard_normal((80, 6, 4))
+    >>> bags[labels == 1, 0] += 2  # one token of six
+    >>> found = st.forecast(bags, labels, sizes=[160])
+    >>> found.n, sorted(found.curves), found.recommended
+    (80, ['attention', 'pooled'], 'attention')
     """
 
     n: int
@@ -123,7 +147,7 @@ class Forecast:
             "status": str(self.status.code),
             "n": self.n,
             "measured": {model: dataclasses.asdict(one) for model, one in self.measured.items()},
-            "informative": dataclasses.asdict(self.informative),
+            "informative": self.informative._asdict(),
             "guess": self.guess,
             "advice": list(self.advice),
         }
@@ -141,7 +165,7 @@ class Forecast:
             If matplotlib is not installed.
         """
         needed("matplotlib.pyplot", "to plot", "app")
-        from sparsetoken.figures.panels import drawing
+        from sparsetoken.figures.style import drawing
 
         with drawing(ax) as ax:
             for i, (model, points) in enumerate(self.curves.items()):

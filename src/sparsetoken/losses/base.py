@@ -30,6 +30,19 @@ class Smoothed(NamedTuple):
     D, Dg, Dgg : E[D g^j], j = 0, 1, 2
     pD, pDg : E[p D g^j], j = 0, 1
     ppD : E[p^2 D]
+
+    See Also
+    --------
+    Loss : The interface of a loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sparsetoken.losses import get_loss
+    >>> y, m, T, v = (np.array([number]) for number in (1.0, 0.0, 1.0, 1.0))
+    >>> found = get_loss("square").smoothed(y, m, T, v)
+    >>> round(found.M.item(), 3)
+    0.5
     """
 
     M: Any
@@ -67,6 +80,18 @@ class Loss(abc.ABC):
         Half the width of a strip around the real axis in which the dual is an analytic
         function of omega, for every v; 0 if none is known. The trapezoidal rule then takes
         the place of `smoothed` where it needs fewer nodes.
+
+    See Also
+    --------
+    CustomLoss : A loss given by its value.
+    Smoothed : Gaussian means of the Moreau envelope.
+
+    Examples
+    --------
+    >>> from sparsetoken.losses import get_loss
+    >>> loss = get_loss("square")
+    >>> float(loss.value(1.0, 3.0)), float(loss.prox(1.0, 3.0, 1.0))
+    (2.0, 2.0)
     """
 
     name: str

@@ -26,6 +26,11 @@ def get_loss(loss: Loss | str) -> Loss:
     InvalidInput
         If no loss has that name, or a custom loss has the name of a built-in one.
 
+    See Also
+    --------
+    CustomLoss : A loss given by its value.
+    Loss : The interface of a loss.
+
     Examples
     --------
     >>> from sparsetoken.losses import get_loss

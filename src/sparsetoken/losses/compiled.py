@@ -27,7 +27,10 @@ def smoothed_at(loss: Loss, y: np.ndarray, m: np.ndarray, T: np.ndarray, v: np.n
     Few points take the trapezoidal rule, if the dual is analytic in a strip, so that no process
     compiles anything for them, nor imports JAX.
     """
-    columns = np.stack([np.broadcast_to(column, y.shape).ravel() for column in (y, m, T, v)])
+    columns = np.empty((4, *y.shape))
+    for row, column in zip(columns, (y, m, T, v), strict=True):
+        row[...] = column
+    columns = columns.reshape(4, -1)
     nodes = _nodes_in_g(loss, columns[2])
     if y.size * nodes <= _FEW_VALUES:
         return Smoothed(*_trapezoidal_in_g(loss, columns, int(nodes)).reshape(-1, *y.shape))

@@ -59,6 +59,11 @@ class CustomLoss(Loss):
         |z| <= 1e4, with the place; if it is not written with ``jax.numpy``; or if the
         name is that of a built-in loss. Pickling raises it if the function cannot be pickled.
 
+    See Also
+    --------
+    Loss : The interface of a loss.
+    get_loss : A built-in loss by its name.
+
     Examples
     --------
     >>> import jax.numpy as jnp
@@ -151,7 +156,7 @@ class CustomLoss(Loss):
 
     def _check_kinks(self) -> None:
         """Follow the larger rise of the slope into each interval of the grid."""
-        remedy = "Smooth it, as logaddexp smooths a maximum; see docs/losses.md."
+        remedy = "Smooth it, as logaddexp smooths a maximum; see docs/extending.md."
         for y in (-1.0, 1.0):
             near = _GRID[np.abs(_GRID) <= 100]
             low, high = near[:-1], near[1:]

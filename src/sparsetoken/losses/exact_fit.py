@@ -12,18 +12,12 @@ _ROUNDING = 1e-24  # of a squared distance
 
 
 class ExactFit(Loss):
-    """The loss 0 where a squared loss is 0, and infinite elsewhere.
+    """The loss 0 where a squared loss, square or squared_hinge, is 0, and infinite elsewhere.
 
-    Its envelope is ``M_v = dist^2 / (2v)``, v > 0, with the distance to the scores of loss
-    0: {z = y} or {y z >= 1}. At v = 1 that is the squared loss itself; envelopes add their
-    parameters, so M_v is the envelope of the squared loss at v - 1.
-
-    Parameters
-    ----------
-    squared : Loss
-        square or squared_hinge.
-    margin : float
-        Stands for 1 in these sets. At 0 scores on the right side are enough.
+    Its envelope is ``M_v = dist^2 / (2v)``, v > 0, with the distance to the scores of loss 0: {z =
+    y} or {y z >= 1}. At v = 1 that is the squared loss itself; envelopes add their parameters, so
+    M_v is the envelope of the squared loss at v - 1. The margin stands for 1 in these sets: at 0
+    scores on the right side are enough.
     """
 
     smooth = False

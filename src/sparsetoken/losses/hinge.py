@@ -14,6 +14,11 @@ _NODES = 32
 class HingeLoss(Loss):
     """l(y, z) = max(0, 1 - y z).
 
+    See Also
+    --------
+    SquaredHingeLoss : Its square, which is smooth.
+    LogisticLoss : The logistic loss.
+
     Examples
     --------
     >>> from sparsetoken.losses import HingeLoss

@@ -18,14 +18,9 @@ NOT_TRACEABLE = (jax.errors.TracerArrayConversionError, jax.errors.Concretizatio
 def digest_of(functions: Sequence[tuple[Callable[..., Any], int]]) -> str:
     """Return a hash of what functions of float64 scalars compute.
 
-    The hash is taken over the StableHLO text of the functions, which holds every operation and
-    every constant, derivatives that are given by rule included. It is the same in every process
-    and on every machine that has the same version of JAX.
-
-    Parameters
-    ----------
-    functions : sequence of (function, int)
-        Each function of JAX with the number of its arguments.
+    Each is given with the number of its arguments. The hash is taken over the StableHLO text of the
+    functions, which holds every operation and every constant, derivatives that are given by rule
+    included. It is the same in every process and on every machine that has the same version of JAX.
 
     Raises
     ------

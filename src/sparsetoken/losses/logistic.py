@@ -18,6 +18,11 @@ _HALLEY_STEPS = 3
 class LogisticLoss(Loss):
     """l(y, z) = log(1 + exp(-y z)).
 
+    See Also
+    --------
+    HingeLoss : Without the square.
+    SquareLoss : The square loss.
+
     Examples
     --------
     >>> from sparsetoken.losses import LogisticLoss

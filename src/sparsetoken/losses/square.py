@@ -11,6 +11,11 @@ from sparsetoken.numerics.namespace import namespace
 class SquareLoss(Loss):
     """l(y, z) = (z - y)^2 / 2.
 
+    See Also
+    --------
+    LogisticLoss : The logistic loss.
+    SquaredHingeLoss : The same, 0 beyond the margin.
+
     Examples
     --------
     >>> from sparsetoken.losses import SquareLoss

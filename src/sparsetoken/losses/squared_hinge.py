@@ -12,6 +12,11 @@ from sparsetoken.numerics.quadrature import normal_density
 class SquaredHingeLoss(Loss):
     """l(y, z) = max(0, 1 - y z)^2 / 2: the square loss, 0 beyond the margin.
 
+    See Also
+    --------
+    HingeLoss : Without the square.
+    SquareLoss : The square loss.
+
     Examples
     --------
     >>> from sparsetoken.losses import SquaredHingeLoss

@@ -18,13 +18,7 @@ Evaluate = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 class Descents(NamedTuple):
-    """Where S descents ended.
-
-    Attributes
-    ----------
-    points : array of shape (S, m)
-    values : array of shape (S,)
-    """
+    """Where S descents ended, and their values there."""
 
     points: Float[np.ndarray, "S m"]
     values: Float[np.ndarray, " S"]
@@ -41,20 +35,10 @@ class _Pair(NamedTuple):
 def descend_together(
     evaluate: Evaluate, start: Float[np.ndarray, "S m"], steps: int, tolerance: float
 ) -> Descents:
-    """Minimise S functions of m unknowns, each from its own start.
+    """Minimise S functions of m unknowns, each from its own start, in at most so many steps.
 
     No value ever rises. A function is done when a step lowers it by less than a share
     `tolerance` of its value, and is not evaluated again.
-
-    Parameters
-    ----------
-    evaluate : callable
-        Maps points (s, m) and the numbers (s,) of the functions that are meant to their values
-        (s,) and gradients (s, m).
-    start : array of shape (S, m)
-    steps : int
-        At most so many.
-    tolerance : float
     """
     x = np.array(start, dtype=float)
     f, g = evaluate(x, np.arange(len(x)))

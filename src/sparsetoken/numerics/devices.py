@@ -16,10 +16,7 @@ REMEDY = 'For a GPU install a JAX with CUDA: pip install "jax[cuda12]".'
 def jax_device(name: str) -> jax.Device:
     """Return the first device of this kind in this process.
 
-    Parameters
-    ----------
-    name : str
-        cpu, gpu, or another name of a backend that JAX knows, such as cuda.
+    A kind is cpu, gpu, or another name of a backend that JAX knows, such as cuda.
 
     Raises
     ------

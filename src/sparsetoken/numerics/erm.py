@@ -45,10 +45,6 @@ class ConvexLoss(Protocol):
 class Shared:
     """Features of several fits, with the work that does not depend on the ridge done once.
 
-    Parameters
-    ----------
-    features : array of shape (n, m), finite
-
     Raises
     ------
     InvalidInput

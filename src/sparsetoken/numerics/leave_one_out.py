@@ -58,12 +58,8 @@ class LeaveOneOut(NamedTuple):
 class Influence(NamedTuple):
     """Of each sample on its own score: gamma_i, and what its leverage leaves of 1.
 
-    Attributes
-    ----------
-    gamma : array of shape (n,)
-        Rise of z_i for a unit pull -l' on sample i; inf where nothing holds it.
-    left : array of shape (n,)
-        1 - gamma_i l''_i.
+    gamma_i is the rise of z_i for a unit pull -l' on sample i, and inf where nothing holds it; what
+    is left is 1 - gamma_i l''_i.
     """
 
     gamma: np.ndarray

@@ -128,14 +128,8 @@ def follow(
 
     The ratio of successive parameters grows after a success and shrinks after a
     failure. `stop` may be 0 if `enough` is given: below `enough` the next value is 0.
-
-    Returns
-    -------
-    result : NewtonResult
-        At the last parameter reached, which is `stop` if `converged`; `iterations`
-        counts the whole way, with those of `at_start`.
-    reached : float
-        That parameter.
+    The result is that at the last parameter reached, which is returned with it and is `stop` if it
+    converged; its iterations count the whole way, with those of `at_start`.
     """
     at, ratio, total = start, _RATIO, at_start.iterations
     result = at_start

@@ -45,29 +45,12 @@ def newton(
     max_steps: int,
     conjugate: ConjugateDirections | None = None,
 ) -> tuple[Point, float, int]:
-    """Minimise ``mean_i l_i(F_i w + b) + (ridge/2) |w|^2`` from `start`.
+    """Minimise ``mean_i l_i(F_i w + b) + (ridge/2) |w|^2``, ridge > 0, from `start`.
 
-    The Newton systems are solved by factorisation, or roughly by conjugate gradients; then it
-    ends where they fail.
-
-    Parameters
-    ----------
-    F : array of shape (n, m)
-    slope, curvature : callables
-        Scores (n,) -> l_i' and l_i'' >= 0, both (n,).
-    ridge : float > 0
-    start : Point
-    tolerance : float
-        For the residual of `_residual`.
-    max_steps : int
-    conjugate : ConjugateDirections, optional
-        Of this F and ridge.
-
-    Returns
-    -------
-    point : Point
-    residual : float
-    steps : int
+    Slope and curvature map scores (n,) to l_i' and l_i'' >= 0. The Newton systems are solved by
+    factorisation, or roughly by conjugate gradients of this F and ridge; then it ends where they
+    fail. The tolerance is that of the residual of `_residual`, which is returned with the point and
+    the number of steps.
     """
     here, best, stuck = start, np.inf, 0
     patience = PATIENCE if conjugate is None else CONJUGATE_PATIENCE

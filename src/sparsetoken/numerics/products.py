@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,7 @@ _ONE_BY_ONE, _PIECE = 4, 4096
 
 
 def few_columns(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return A @ B where B has many rows and few columns: by pieces, several times as fast.
-
-    Parameters
-    ----------
-    A : array of shape (k, m)
-    B : array of shape (m, c)
-    """
+    """Return A @ B where B has many rows and few columns: by pieces, several times as fast."""
     size = max(_SMALL // max(len(A) * B.shape[1], 1), 256)
     total = A[:, :size] @ B[:size]
     for first in range(size, len(B), size):
@@ -39,11 +33,6 @@ def few_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """Return A @ B where A has few rows and B has many columns, up to twice as fast.
 
     Up to four rows are multiplied one by one, more of them by pieces of B.
-
-    Parameters
-    ----------
-    A : array of shape (c, k)
-    B : array of shape (k, m)
     """
     found = np.empty((len(A), B.shape[1]))
     if len(A) <= _ONE_BY_ONE:
@@ -53,19 +42,6 @@ def few_rows(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     for first in range(0, B.shape[1], _PIECE):
         found[:, first : first + _PIECE] = A @ B[:, first : first + _PIECE]
     return found
-
-
-@runtime_checkable
-class Products(Protocol):
-    """Products of one design F (n, m), whose weights change."""
-
-    def weighted(self, D: np.ndarray) -> Product:
-        """Return the product with the weights D (n,)."""
-
-
-def products(F: np.ndarray, device: str | None) -> Products:
-    """Return the products of a float32 design: in NumPy, or on the device of this name."""
-    return HostProducts(F) if device is None else DeviceProducts(F, device)
 
 
 class HostProducts:
@@ -123,6 +99,11 @@ class DeviceProducts:
         moving = self._put(np.append(v, bias).astype(np.float32))
         found = np.asarray(_compiled()(self._F, D, moving))
         return found[:-1], float(found[-1])
+
+
+def products(F: np.ndarray, device: str | None) -> HostProducts | DeviceProducts:
+    """Return the products of a float32 design: in NumPy, or on the device of this name."""
+    return HostProducts(F) if device is None else DeviceProducts(F, device)
 
 
 @functools.cache

@@ -14,16 +14,10 @@ _MAX_STEPS = 200  # bisection alone narrows 1e9 to one ulp in fewer than 100
 def increasing_root(function: Callable[[Any], tuple[Any, Any]], low: Any, high: Any) -> jax.Array:
     """Return the root in [low, high] of an increasing function, element by element.
 
-    Newton's step is taken while it stays in the bracket and at least halves the last
-    step; otherwise the bracket is halved. So it cannot cycle, and a jump through zero
-    (a kink of a loss) is found as well.
-
-    Parameters
-    ----------
-    function : callable
-        Maps z to (value, derivative), arrays of the shape of z.
-    low, high : arrays of one shape
-        A bracket: value(low) <= 0 <= value(high).
+    The function maps z to value and derivative. Newton's step is taken while it stays in the
+    bracket and at least halves the last step; otherwise the bracket is halved. So it cannot cycle,
+    and a jump through zero (a kink of a loss) is found as well. It must be value(low) <= 0 <=
+    value(high).
     """
     import jax  # on first use: it takes half a second
     import jax.numpy as jnp

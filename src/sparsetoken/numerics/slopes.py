@@ -14,15 +14,7 @@ MOST_STEPS, MOST_TRIALS = 200, 60  # of Newton's method, and of one line search
 
 
 class Slopes(NamedTuple):
-    """K fits of scores w x + b to the same labels.
-
-    Attributes
-    ----------
-    w, b : arrays of shape (K,)
-    scores : array of shape (K, n)
-    left_out : array of shape (K, n)
-        The leave-one-out score of each sample, as in `leave_one_out`.
-    """
+    """K fits of scores w x + b to the same labels, and their scores as of `leave_one_out`."""
 
     w: Float[np.ndarray, " K"]
     b: Float[np.ndarray, " K"]
@@ -37,18 +29,10 @@ def fit_slopes(
     ridges: Float[np.ndarray, " K"],
     tolerance: float,
 ) -> Slopes:
-    """Minimise ``mean_i l(y_i, w x_i + b) + (ridge/2) w^2`` for each row x and its ridge.
+    """Minimise ``mean_i l(y_i, w x_i + b) + (ridge/2) w^2`` for each row x and its ridge > 0.
 
     It is `fit_readout` and `leave_one_out` for one feature, without their cost for each call.
-
-    Parameters
-    ----------
-    x : array of shape (K, n), finite
-    y : array of shape (n,), in {-1, +1}, of both classes
-    loss : SmoothLoss
-    ridges : array of shape (K,), > 0
-    tolerance : float
-        For the residual of `fit_readout`.
+    Labels are -1 and +1, of both classes. The tolerance is that of the residual of `fit_readout`.
     """
     centred = x - x.mean(axis=1, keepdims=True)
     point = np.zeros((2, len(x)))  # w and b of the centred features

@@ -12,14 +12,6 @@ MOST_DIMENSIONS = 21201  # for which SciPy has direction numbers
 
 
 def sobol_sequence(dimensions: int, rng: np.random.Generator | None = None) -> Any:
-    """Return a `scipy.stats.qmc.Sobol`.
-
-    Parameters
-    ----------
-    dimensions : int
-        From 1 to 21201.
-    rng : numpy.random.Generator, optional
-        Scrambles the sequence.
-    """
+    """Return a `scipy.stats.qmc.Sobol`, scrambled by a generator if there is one."""
     sequence = scipy.stats.qmc.Sobol  # imported here, on first use
     return sequence(dimensions, scramble=rng is not None, bits=BITS, rng=rng)

@@ -27,12 +27,6 @@ def _controller() -> Any:
     return importlib.import_module("threadpoolctl").ThreadpoolController()
 
 
-@functools.cache
-def use_one_thread() -> None:
-    """Limit this process to one thread until it ends, whatever the environment says."""
-    _controller().limit(limits=1)
-
-
 def on_one_thread(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Run a function of many small products on one thread."""
 

@@ -22,13 +22,8 @@ EDGE = 5.0  # of the histogram; what lies beyond is counted at the edge
 class Scatter:
     """The z of comparisons with a simulation without a bound below which differences do not count.
 
-    Attributes
-    ----------
-    z, raw : tuple of float
-        With the shift of finite dimension and without it; a correct theory has standard normal
-        z. A z of exactly 0 is that of a one-sided comparison, and is omitted.
-    bounded : int
-        The omitted comparisons.
+    Raw ones are without the shift of finite dimension; a correct theory has standard normal z. A z
+    of exactly 0 is that of a one-sided comparison, and is omitted and counted as bounded.
     """
 
     z: tuple[float, ...]
@@ -38,7 +33,8 @@ class Scatter:
     @property
     def spreads(self) -> dict[str, float]:
         """The standard deviations of z and raw by name; nan of fewer than two numbers."""
-        return {name: _spread(getattr(self, name)) for name in ("z", "raw")}
+        both = {"z": self.z, "raw": self.raw}
+        return {n: float(np.std(x)) if len(x) > 1 else math.nan for n, x in both.items()}
 
     @property
     def largest(self) -> float:
@@ -76,18 +72,12 @@ def scatter_of(comparisons: Iterable[Comparison]) -> Scatter:
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """The comparisons of one quantity with simulations.
+    """The comparisons of one quantity with simulations, the largest |z| among them.
 
-    Attributes
-    ----------
-    count : int
-    largest : float
-        The largest |z|.
-    detectable : float
-        The relative error of a formula that fails a comparison: the median over comparisons of
-        the difference at which z reaches its limit, over the number that the theory gives.
-    used, here : Shift or None
-        c of finite dimension: as it is used, and as these comparisons measure it.
+    Detectable is the relative error of a formula that fails a comparison: the median over
+    comparisons of the difference at which z reaches its limit, over the number that the theory
+    gives. Of c of finite dimension there is the one used, and the one that these comparisons
+    measure.
     """
 
     count: int
@@ -146,7 +136,3 @@ def draw_scatter(scatter: Scatter) -> Figure:
         axes.plot(line, expected, color="black", lw=1, label="standard normal")
         style.axis_text(axes, x="z", y="comparisons", title=title)
     return figure
-
-
-def _spread(values: Sequence[float]) -> float:
-    return float(np.std(values)) if len(values) > 1 else math.nan

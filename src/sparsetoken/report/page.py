@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from sparsetoken.experiments.core.claims import (
     EVIDENCE,
+    KINDS,
+    PAPER,
     VERDICTS,
     Comparison,
     Finding,
     evidence_of,
     findings,
+    source_of,
     verdict_of,
 )
 from sparsetoken.experiments.core.experiment import Experiment
 from sparsetoken.experiments.core.rows import Rows
 from sparsetoken.experiments.core.rules import RULE
-from sparsetoken.experiments.core.sources import KINDS, PAPER, source_of
 from sparsetoken.report.calibration import by_quantity, draw_scatter, scatter_of
-from sparsetoken.report.figure_data import places
+from sparsetoken.report.data import places
 from sparsetoken.report.pictures import Picture, picture
-from sparsetoken.report.text import FILTERS, maths, number, shifted, subject
-from sparsetoken.report.words import HEADLINE, words_of
+from sparsetoken.report.words import (
+    HEADLINE,
+    environment,
+    maths,
+    number,
+    shifted,
+    subject,
+    words_of,
+)
 
 SCATTER = "z_values"
 OPENING = "learning-curves"
@@ -38,17 +43,7 @@ OPENING = "learning-curves"
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """One experiment on the page.
-
-    Attributes
-    ----------
-    experiment : Experiment
-    findings : sequence of Finding
-    words : mapping
-        The parts of its page, as `words_of` returns them.
-    pictures : mapping
-        Pictures by name.
-    """
+    """One experiment on the page: its findings, the parts of its words, and its pictures."""
 
     experiment: Experiment
     findings: Sequence[Finding]
@@ -102,30 +97,6 @@ def _title(caption: Markup) -> str:
     return re.split(r"(?<=[a-z0-9)])\. (?=[A-Z])", text)[0].rstrip(".") + "."
 
 
-@functools.cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sparsetoken", "."),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= FILTERS | {"script_json": _script_json, "inline": _inline}
-    return environment
-
-
-def _inline(html: str) -> Markup:
-    """Return paragraphs without their tags, to stand in a line."""
-    return Markup(re.sub(r"</?p>", " ", html).strip())
-
-
-def _script_json(values: Any) -> Markup:
-    """Return JSON that may stand in an element of the page."""
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c"))
-
-
 def page(
     sections: Sequence[Section],
     facts: Mapping[str, str],
@@ -133,18 +104,9 @@ def page(
     skipped: Sequence[Experiment] = (),
     scatter: Picture | None = None,
 ) -> str:
-    """Return the page as HTML.
+    """Return the page as HTML, with what is to be known of the run and of experiments left out.
 
-    Parameters
-    ----------
-    sections : sequence of Section
-    facts : mapping
-        What is to be known of the run, by name.
-    profile : str
-    skipped : sequence of Experiment
-        Those whose optional packages are not installed.
-    scatter : Picture, optional
-        As `scatter_picture` returns it, which draws it by default.
+    By default `scatter_picture` draws the scatter.
     """
     found = [finding for s in sections for finding in s.findings]
     comparisons = [c for finding in found for c in finding.comparisons]
@@ -164,7 +126,7 @@ def page(
     if first:  # its first picture is figure 1, and another one stands in its card
         tops[OPENING] = list(first.pictures)[-1 if len(first.pictures) < 2 else 1]
     return (
-        _environment()
+        environment(".", True)
         .get_template("report/report.html")
         .render(
             parts=[(title, some) for title, some in parts if some],

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 from matplotlib.figure import Figure
 
 from sparsetoken.figures import style
-from sparsetoken.report.figure_data import Mark, marks_of
+from sparsetoken.report.data import Mark, marks_of
 
 Draw = Callable[[Any], Figure]
 """A pure function of rows."""
@@ -27,20 +27,9 @@ _PLAIN = " {}<>='/:;,()[]-.!?*+@|"
 
 @dataclasses.dataclass(frozen=True)
 class Picture:
-    """A figure, drawn.
+    """A figure as an SVG of so many points, and as a PNG of 150 dots per inch, with its points.
 
-    Attributes
-    ----------
-    svg : str
-        A document that needs no other file.
-    width, height : float
-        In points (1/72 inch).
-    title : str
-        What it shows, for those who do not see it.
-    png : bytes
-        150 dots per inch.
-    marks : list of (Mark, place)
-        As `marks_of` returns them.
+    The title says what it shows to those who do not see it.
     """
 
     svg: str

@@ -7,30 +7,43 @@ import datetime
 import json
 import math
 import os
+import platform
+import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
 from sparsetoken.experiments import EXPERIMENTS
 from sparsetoken.experiments.core.bag_sets import BagSet, LeftOut
-from sparsetoken.experiments.core.claims import HOLDS, VERDICTS, Comparison, Finding, evidence_of
+from sparsetoken.experiments.core.claims import (
+    HOLDS,
+    VERDICTS,
+    Comparison,
+    Finding,
+    evidence_of,
+    source_of,
+)
 from sparsetoken.experiments.core.experiment import Experiment, Piece
 from sparsetoken.experiments.core.rows import Rows
-from sparsetoken.experiments.core.sources import source_of
-from sparsetoken.report.figure_data import table
-from sparsetoken.report.files import WORK, writable_folder, write_files
-from sparsetoken.report.kept import finish
-from sparsetoken.report.origin import computed_with, origin
+from sparsetoken.numerics.threads import kernels
+from sparsetoken.report.data import row_tables, table, trial_table
+from sparsetoken.report.folder import (
+    WORK,
+    Finished,
+    computed_with,
+    finish,
+    writable_folder,
+    write_files,
+)
 from sparsetoken.report.page import SCATTER, Section, page, scatter_picture, section
 from sparsetoken.report.pictures import Picture
-from sparsetoken.report.tables import row_tables, trial_table
 from sparsetoken.validation import Failure, InvalidInput, choice, integer
 from sparsetoken.workers import package_version
 
 PROFILES = ("quick", "paper")
-PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib", "equinox", "optax")
+PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib", "optax")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,35 +99,20 @@ def chosen_experiments(
 ) -> tuple[list[Experiment], list[Experiment]]:
     """Return the experiments that a run does and those that it skips, in order of the report.
 
-    Parameters
-    ----------
-    names : sequence of str
-        All by default: then those are skipped whose optional packages are not installed.
-    profile : str
-        quick or paper.
-
-    Raises
-    ------
-    InvalidInput
-        If a name or profile is unknown, or the packages of an experiment that is named are
-        not installed.
+    All are done by default, but those whose optional packages are not installed.
     """
     choice("profile", profile, PROFILES)
     if isinstance(names, str):
         raise InvalidInput("experiments", f"a list of names, as [{names!r}]", names)
     for name in names:
-        choice("experiment", name, EXPERIMENTS)
-        _require_available(EXPERIMENTS[name])
+        experiment = EXPERIMENTS[choice("experiment", name, EXPERIMENTS)]
+        if not experiment.available:
+            needed = " and ".join(experiment.modules)
+            remedy = f"Install them: pip install 'sparsetoken[{experiment.extra}]'."
+            legal = f"one whose packages are installed; {name} needs {needed}"
+            raise InvalidInput("experiment", legal, name, remedy)
     wanted = [e for name, e in EXPERIMENTS.items() if not names or name in names]
     return [e for e in wanted if e.available], [e for e in wanted if not e.available]
-
-
-def _require_available(experiment: Experiment) -> None:
-    if not experiment.available:
-        needed = " and ".join(experiment.modules)
-        remedy = f"Install them: pip install 'sparsetoken[{experiment.extra}]'."
-        legal = f"one whose packages are installed; {experiment.name} needs {needed}"
-        raise InvalidInput("experiment", legal, experiment.name, remedy)
 
 
 def reproduce(
@@ -166,8 +164,6 @@ def reproduce(
         not installed, sets are given that no experiment of the run takes or two of one name,
         or the folder cannot be written.
     Failure
-        If an experiment cannot be judged, drawn or written.
-    Failure
         If an experiment cannot be judged, drawn or written; all work is kept by then.
     RunStopped
         If a piece of work fails. The others are done; a new run tries it again.
@@ -181,37 +177,42 @@ def reproduce(
     folder = writable_folder(out, ("report.html", "claims.json", *pictures))
     facts, start = _facts(profile, seed), time.monotonic()
     plan = {experiment.name: experiment.plan(profile, seed, sets) for experiment in chosen}
-    rows, computed, resumed, damaged = _rows(folder, plan, executor, workers, progress)
-    seconds, pieces = time.monotonic() - start, sum(map(len, plan.values()))
-    facts |= {"computed": computed, "wall time": f"{seconds:.0f} s"}
-    if resumed:
-        facts["taken from earlier runs"] = f"{resumed} of {pieces} pieces of work"
+    done = _finished(folder, plan, executor, workers, progress)
+    kept = iter(done.kept)
+    rows = {name: Rows(row for _ in some for row in next(kept).rows) for name, some in plan.items()}
+    seconds, pieces = time.monotonic() - start, len(done.kept)
+    facts |= {"computed": computed_with(done.kept), "wall time": f"{seconds:.0f} s"}
+    if done.resumed:
+        facts["taken from earlier runs"] = f"{done.resumed} of {pieces} pieces of work"
     sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
     scatter = scatter_picture(sections)
     files = _files(sections, scatter, rows, facts)
     files["report.html"] = page(sections, facts, profile, skipped, scatter).encode()
     write_files(folder, files)
     found = tuple(f for s in sections for f in s.findings)
-    return Reproduction(
-        found, folder / "report.html", seconds, resumed, pieces, tuple(skipped), damaged
-    )
+    report, left_out = folder / "report.html", tuple(skipped)
+    return Reproduction(found, report, seconds, done.resumed, pieces, left_out, done.damaged)
 
 
-def _rows(
+def _finished(
     folder: Path,
     plan: Mapping[str, Sequence[Piece]],
     executor: Executor | None,
     workers: int,
     progress: Callable[[str, float, float], None],
-) -> tuple[dict[str, Rows], str, int, int]:
-    """Return rows by experiment, their environments, and the numbers of stored and damaged ones."""
+) -> Finished:
+    """Do the missing work, and report the cost of all that has ended."""
+    costs = {p.key: (name, p.cost) for name, some in plan.items() for p in some}
+    total, done = sum(cost for _, cost in costs.values()), 0.0
+
+    def tell(keys: Sequence[tuple[str, int, int]]) -> None:
+        nonlocal done
+        if keys:
+            done += sum(costs[key][1] for key in keys)
+            progress(costs[keys[-1]][0], done, total)
+
     every = [piece for pieces in plan.values() for piece in pieces]
-    found = finish(folder / WORK, every, executor, workers, _Progress(plan, progress))
-    kept = iter(found.kept)
-    rows = {
-        name: Rows(row for _ in pieces for row in next(kept).rows) for name, pieces in plan.items()
-    }
-    return rows, computed_with(found.kept), found.resumed, found.damaged
+    return finish(folder / WORK, every, executor, workers, tell)
 
 
 def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
@@ -222,25 +223,6 @@ def _section(experiment: Experiment, profile: str, rows: Rows) -> Section:
         told = f"{type(error).__name__}: {' '.join(str(error).split())}"
         text = f"{experiment.name} could not be judged, drawn or written: {told}"
         raise Failure(f"{text}. Its work is kept; correct it and run again.") from error
-
-
-class _Progress:
-    """Adds up the cost of the work that has ended."""
-
-    def __init__(
-        self, plan: Mapping[str, Sequence[Piece]], report: Callable[[str, float, float], None]
-    ) -> None:
-        self._costs = {p.key: (name, p.cost) for name, some in plan.items() for p in some}
-        self._report = report
-        self._total = sum(cost for _, cost in self._costs.values())
-        self._done = 0.0
-
-    def __call__(self, pieces: Iterable[tuple[str, int, int]]) -> None:
-        """Report that the pieces with these keys have ended, if there are any."""
-        ended = [self._costs[key] for key in pieces]
-        if ended:
-            self._done += sum(cost for _, cost in ended)
-            self._report(ended[-1][0], self._done, self._total)
 
 
 def _files(
@@ -287,11 +269,8 @@ def comparison_row(comparison: Comparison) -> dict[str, Any]:
     """
     row = dataclasses.asdict(comparison)
     row = {"statement": row.pop("claim"), **row, "evidence": comparison.evidence}
-    return {name: _json(value) for name, value in row.items()}
-
-
-def _json(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    lacking = {n for n, v in row.items() if isinstance(v, float) and not math.isfinite(v)}
+    return {name: None if name in lacking else value for name, value in row.items()}
 
 
 def _facts(profile: str, seed: int) -> dict[str, str]:
@@ -303,3 +282,32 @@ def _facts(profile: str, seed: int) -> dict[str, str]:
         **{name: package_version(name) for name in PACKAGES},
         **origin(),
     }
+
+
+def origin() -> dict[str, str]:
+    """Return facts of this process by name, none for what is not known."""
+    return {
+        "Python": platform.python_version(),
+        "commit": _commit(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "linear algebra": kernels(),
+    }
+
+
+def _commit() -> str:
+    """Return the commit of the checkout that the package is in, marked if files have changed."""
+    here = Path(__file__).resolve().parent
+    if not any((parent / ".git").exists() for parent in here.parents):
+        return "none"
+    try:
+        commit = _git(here, "rev-parse", "--short=12", "HEAD")
+        changed = _git(here, "status", "--porcelain", "--untracked-files=no", "--", str(here))
+    except (OSError, subprocess.SubprocessError):
+        return "none"
+    return f"{commit} with changes" if changed else commit
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+    return found.stdout.strip()

@@ -1,20 +1,160 @@
-"""The words of an experiment: a Jinja template of Markdown, as HTML."""
+"""Words of a report: numbers and formulas as text, and the pages of experiments as HTML."""
 
 from __future__ import annotations
 
 import functools
+import json
+import math
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jinja2
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from sparsetoken.experiments.core.claims import Comparison, findings
+from sparsetoken.experiments.core.claims import Comparison, findings, largest_z
 from sparsetoken.experiments.core.experiment import Experiment, Sizes
-from sparsetoken.experiments.core.rows import THEORY, Rows
-from sparsetoken.report.text import FILTERS, INDEX
+from sparsetoken.experiments.core.rows import THEORY, Row, Rows
+
+NAMES = {
+    "cosine": "cos(q₂, ξ)",
+    "readout_cosine": "cos(w₁, ξ)",
+    "threshold": "capacity",
+    "separable": "share separable",
+    "auc": "AUC",
+}
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_JOINED = re.compile(r"([a-z]{2,})_(?=[a-z]{2,})")
+_MOST_DECIMALS = 5  # before a power of ten is easier to read
+INDEX = re.compile(r"([_^])(?:\{([^}]*)\}|(\w)(?!\w))")
+"""An index η_q or α*_{pool}, or an exponent d^{−1/2}."""
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with `digits` decimals, or as a power of ten if it is small or large."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if digits > 1 and value != 0 and not 1e-3 <= abs(value) < 1e5:
+        mantissa, power = f"{value:.1e}".split("e")
+        return f"{mantissa}·10{str(int(power)).translate(_RAISED)}".replace("-", "−")
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def general(value: float, digits: int = 6) -> str:
+    """Return a number with at most `digits` significant digits."""
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def fixed(value: float, digits: int) -> str:
+    """Return a number with `digits` decimals."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """Return a share as per cent with two significant digits."""
+    return "–" if math.isnan(value) else f"{general(100 * value, 2)} %"
+
+
+def plus_minus(found: Row, digits: int) -> str:
+    """Return a measured number and its standard error with `digits` decimals, or more if needed."""
+    digits = _enough(found.error, digits)
+    return f"{fixed(found.value, digits)} ± {fixed(found.error, digits)}"
+
+
+def _enough(error: float, digits: int) -> int:
+    """Return so many decimals, or as many as show an error that is not 0."""
+    if not 0 < error < 0.5 * 10.0**-digits:
+        return digits
+    return min(math.ceil(-math.log10(error)), 12)
+
+
+def change(found: Row, digits: int, scale: float = 1.0) -> str:
+    """Return a measured difference times a scale with its sign, and its standard error."""
+    digits = _enough(scale * found.error, digits)
+    text = f"{scale * found.value:+.{digits}f} ± {scale * found.error:.{digits}f}"
+    return text.replace("-", "−")
+
+
+def shifted(comparison: Comparison) -> str:
+    """Return the shift that finite dimension is expected to add, or a bound that is allowed."""
+    if comparison.allowance > 0:
+        return f"≤ {number(comparison.allowance)}"
+    if not comparison.shift_error:
+        return "–"
+    error = f"{comparison.shift_error:.1e}"
+    power = int(error.split("e")[1])
+    if power < -_MOST_DECIMALS:
+        shift, error = (
+            fixed(x / 10.0**power, 1) for x in (comparison.shift, comparison.shift_error)
+        )
+        return f"({shift} ± {error})·10{str(power).translate(_RAISED)}"
+    digits = max(1 - power, 0)
+    return f"{fixed(comparison.shift, digits)} ± {fixed(comparison.shift_error, digits)}"
+
+
+def words(quantity: str) -> str:
+    """Return the name of a quantity for readers."""
+    return NAMES.get(quantity) or _JOINED.sub(r"\1 ", quantity)
+
+
+def subject(comparison: Comparison) -> Markup:
+    """Return the subject of a comparison: the curve, if it has its own name, and the quantity."""
+    quantity = maths(words(comparison.quantity))
+    if comparison.curve == comparison.quantity:
+        return quantity
+    return maths(words(comparison.curve)) + ": " + quantity
+
+
+def maths(text: str) -> Markup:
+    """Return HTML in which η_q and α*_{pool} have an index, and d^{−1/2} an exponent."""
+
+    def shifted(match: re.Match[str]) -> str:
+        tag = "sub" if match[1] == "_" else "sup"
+        return f"<{tag}>{match[2] or match[3]}</{tag}>"
+
+    return Markup(INDEX.sub(shifted, str(escape(text))))
+
+
+def literal(text: str) -> str:
+    """Return Markdown that shows a text of someone else on one line as it is written."""
+    line = " ".join(text.split())
+    return re.sub(r"[^\w\s.]|_", lambda match: f"&#{ord(match[0])};", line)
+
+
+def inline(html: str) -> Markup:
+    """Return paragraphs without their tags, to stand in a line."""
+    return Markup(re.sub(r"</?p>", " ", html).strip())
+
+
+def script_json(values: Any) -> Markup:
+    """Return JSON that may stand in an element of the page."""
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c"))
+
+
+FILTERS = {
+    "inline": inline,
+    "script_json": script_json,
+    "number": number,
+    "g": general,
+    "f": fixed,
+    "percent": percent,
+    "pm": plus_minus,
+    "change": change,
+    "shifted": shifted,
+    "words": words,
+    "maths": maths,
+    "subject": subject,
+    "literal": literal,
+}
+"""By their names in templates."""
+
 
 MARKS = {
     ("reduced",): "Points: simulation, mean and one standard error.",
@@ -38,26 +178,28 @@ def words_of(
 
     What stands under the title has the name Setting. Under Headline: CLAIM is one sentence of what
     was found; the experiments that have one stand at the top of the report. The template sees the
-    sizes as `sizes`, `rows`, `findings`, what `Experiment.words` returns by its names, and
-    `marks`, the sentences that explain the marks of a figure.
-
-    Parameters
-    ----------
-    experiment : Experiment
-    sizes : Sizes
-        Of one of its profiles.
-    rows : Rows
-    comparisons : sequence of Comparison
+    constants of the module of the experiment, which have names in capitals, the sizes as `sizes`,
+    `rows`, `findings`, ``compared(claim=...)``, the comparisons with such fields, the `largest`
+    |z|, `marks`, the sentences that explain the marks of a figure, and what `Experiment.words`
+    returns by its names.
     """
-    seen = {"sizes": sizes, "rows": rows, "marks": _marks(rows)}
+
+    def compared(**fields: Any) -> list[Comparison]:
+        return [c for c in comparisons if all(getattr(c, n) == v for n, v in fields.items())]
+
+    module = vars(sys.modules[experiment.work.__module__])
+    seen = {name: value for name, value in module.items() if name.isupper()}
+    seen |= {"sizes": sizes, "rows": rows, "marks": _marks(rows)}
     seen["findings"] = findings(experiment.claims, comparisons)
+    seen |= {"compared": compared, "largest": largest_z(comparisons)}
     seen |= experiment.words(sizes, rows, comparisons)
     return parts_of(experiment.text, seen)
 
 
 def parts_of(template: str, seen: Mapping[str, Any]) -> dict[str, Markup]:
     """Return the parts of a template of Markdown as HTML, by their headings."""
-    text = _environment().from_string(template).render(**seen)
+    # The parser of Markdown lets no HTML through.
+    text = environment("experiments/core", False).from_string(template).render(**seen)
     _, _, *pieces = _HEADING.split(text)
     return {
         name.strip(): markdown(part)
@@ -88,13 +230,14 @@ def _parser() -> MarkdownIt:
 
 
 @functools.cache
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("sparsetoken", "experiments/core"),
-        autoescape=False,  # the parser of Markdown lets no HTML through
+def environment(folder: str, autoescape: bool) -> jinja2.Environment:
+    """Return the environment of templates in a folder of the package."""
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("sparsetoken", folder),
+        autoescape=autoescape,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= FILTERS
-    return environment
+    found.filters |= FILTERS
+    return found

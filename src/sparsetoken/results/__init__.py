@@ -1,15 +1,17 @@
 """What theory and simulation return: named arrays over named dimensions."""
 
-from sparsetoken.results.courses import Course, NetworkPath, Weights
 from sparsetoken.results.outcomes import (
     Alignment,
     Capacity,
+    Course,
     DescentPath,
     FoundQuery,
+    NetworkPath,
     Outcome,
     Overlaps,
     Prediction,
     Trajectory,
+    Weights,
 )
 from sparsetoken.results.record import Record
 from sparsetoken.results.simulation import Simulation, TrialOutcome

@@ -1,4 +1,4 @@
-"""Outcomes of a trained classifier, from theory or simulation."""
+"""Outcomes of a trained classifier or network and of its training, predicted or simulated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,21 @@ NOTES = "Warnings with remedies at each point; `advice` summarises them."
 
 @record
 class FoundQuery(Record):
-    """A query found by two gradient steps."""
+    """A query found by two gradient steps.
+
+    See Also
+    --------
+    Alignment : What theory returns.
+    sparsetoken.simulation.align : The query at finite dimension.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.simulation.align(problem, st.TwoSteps(alpha0=1.0), dimension=100, trials=4)
+    >>> print(f"{found.mean.cosine:.1f}")
+    0.9
+    """
 
     cosine: Numbers = quantity("s_q = <q2, xi> / |q2|; 0 if q2 = 0.")
     overlap: Numbers = quantity("<q2, xi>.")
@@ -27,7 +41,21 @@ class FoundQuery(Record):
 
 @record
 class Alignment(FoundQuery):
-    """The query after two gradient steps, predicted by theory."""
+    """The query after two gradient steps, predicted by theory.
+
+    See Also
+    --------
+    sparsetoken.align : The function that returns it.
+    FoundQuery : What simulations return.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.align(problem, st.TwoSteps(alpha0=1.0))
+    >>> print(f"{found.cosine:.2f} {found.sharpness:.2f}")
+    0.88 0.96
+    """
 
     sharpness: Numbers = quantity("k = beta |q2|.")
     rate: Numbers = quantity(
@@ -53,6 +81,19 @@ class Overlaps(Record):
 
     For models without a query e_2 = xi; for ``vectorized`` the overlap w_2 is
     <W, 1 xi^T> / sqrt(L).
+
+    See Also
+    --------
+    Outcome : Test error, training loss and AUC.
+    sparsetoken.theory.ScoreLaw : The law of the scores of a readout.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.predict(problem, st.Pooled(), st.Readout("square", ridge=0.1))
+    >>> print(f"{found.overlaps.orthogonal:.3f} {found.overlaps.noise:.3f}")
+    0.860 0.857
     """
 
     query: Numbers = quantity("w_1 = <w, q/|q|>; 0 without a query.", column="query_overlap")
@@ -66,7 +107,21 @@ class Overlaps(Record):
 
 @record
 class Outcome(Record):
-    """Test error, training loss and AUC of a trained classifier, from theory or simulation."""
+    """Test error, training loss and AUC of a trained classifier, from theory or simulation.
+
+    See Also
+    --------
+    Prediction : The outcome predicted by theory.
+    TrialOutcome : The outcome of one trial.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.predict(problem, st.Pooled())
+    >>> isinstance(found, st.results.Outcome), bool(found.auc > 0.7)
+    (True, True)
+    """
 
     test_error: Numbers = quantity("P(y sign(score) < 0) on new data.")
     training_loss: Numbers = quantity("Mean loss over D1, without the ridge term.")
@@ -82,6 +137,19 @@ class Prediction(Outcome):
     Its notes warn of a query that turns away from the signal, is so blunt that attention is
     pooling, or loses to pooling; and of a ridge for which the limit holds only at dimensions far
     above 1000.
+
+    See Also
+    --------
+    sparsetoken.predict : The function that returns it.
+    TrialOutcome : The outcome of a simulation.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> curve = st.predict(problem, st.Pooled(), st.Readout("square", ridge=0.1, alpha1=[1.0, 4.0]))
+    >>> curve.dims, curve.test_error.round(3).tolist(), curve.converged
+    (('alpha1',), [0.325, 0.258], True)
     """
 
     susceptibility: Numbers = quantity(
@@ -111,7 +179,20 @@ class Prediction(Outcome):
 
 @record
 class Capacity(Record):
-    """The number of samples per dimension below which D1 is linearly separable."""
+    """The number of samples per dimension below which D1 is linearly separable.
+
+    See Also
+    --------
+    sparsetoken.capacity : The function that returns it.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=4, informative=1, strength=2.0)
+    >>> found = st.capacity(problem, st.Pooled())
+    >>> print(f"{found.capacity:.3f}", found.status)
+    2.341 converged
+    """
 
     capacity: Numbers = quantity("alpha* = n1 / d.")
     numerical_error: Numbers = quantity("Standard error of the capacity over scrambles of nodes.")
@@ -122,13 +203,7 @@ class Capacity(Record):
 
 
 def best_step(test_error: Numbers) -> Numbers:
-    """Return the step, along the last axis, with the smallest known test error.
-
-    Raises
-    ------
-    InvalidInput
-        If none is known.
-    """
+    """Return the step, along the last axis, with the smallest known test error."""
     if np.isnan(test_error).all(axis=-1).any():
         raise InvalidInput("test errors", "computed at one step or more", "none")
     return np.nanargmin(test_error, axis=-1)
@@ -139,6 +214,19 @@ class DescentPath(Record):
     """Weights (w, q, b) and their test error, at the start and after each step.
 
     The last dimension is step. What a descent that diverged has not is nan.
+
+    See Also
+    --------
+    Trajectory : What theory returns.
+    NetworkPath : The same for any network.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> path = st.descend(problem, st.Attention(st.JointDescent(steps=2)), replicas=2).errors
+    >>> path.test_error.shape
+    (3,)
     """
 
     test_error: Numbers = quantity("P(y sign(score) < 0) on new data; a score of 0 counts 1/2.")
@@ -185,6 +273,20 @@ class Trajectory(DescentPath):
     """The course of training predicted by theory.
 
     Its status is NO_LIMIT if the descent diverges: the steps before that are kept.
+
+    See Also
+    --------
+    sparsetoken.descend : The function that returns it.
+    Course : The same for any network.
+    DescentPath : Weights and test errors at each step.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.descend(problem, st.Attention(st.JointDescent(steps=2)), replicas=2)
+    >>> found.dims, found.cosine.round(2).tolist()
+    (('step',), [0.0, 0.0, 0.95])
     """
 
     errors: DescentPath = quantity(
@@ -192,6 +294,127 @@ class Trajectory(DescentPath):
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
+    status: Status = quantity("How each course ended.", without=("step",))
+    notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
+    floor: Callable[[], np.ndarray] | None = quantity(
+        FLOOR, column=None, default=None, without=("step",)
+    )
+
+
+@record
+class Weights(Record):
+    """The columns of U and the further weights, at the start and after each step.
+
+    Arrays have axes for columns and signals after the dimensions. Tables have overlap_NAME and
+    norm_NAME of each column (overlap_NAME_1, ... of several signals), and the further weights by
+    name.
+
+    See Also
+    --------
+    NetworkPath : Weights and test errors.
+    Course : The course predicted by theory.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> course = st.descend(problem, st.Descent(st.networks.Pooled(), steps=2), replicas=2)
+    >>> course.weights.names, course.weights.norms.shape
+    (('w',), (3, 1))
+    """
+
+    overlaps: Numbers = quantity("U^T xi_p, with axes for columns and signals.")
+    norms: Numbers = quantity("Lengths of the columns.")
+    gram: Numbers = quantity("U^T U.")
+    c: Numbers = quantity("The further weights.")
+    names: tuple[str, ...] = quantity("Of the columns.", column=None)
+    weight_names: tuple[str, ...] = quantity("Of the further weights.", column=None)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Return overlaps and lengths of each column, and the further weights, by name."""
+        found = {}
+        for j, name in enumerate(self.names):
+            own = self.overlaps[..., j, :]
+            several = own.shape[-1] > 1
+            for p in range(own.shape[-1]):
+                found[f"overlap_{name}_{p + 1}" if several else f"overlap_{name}"] = own[..., p]
+        found |= {f"norm_{name}": self.norms[..., j] for j, name in enumerate(self.names)}
+        return found | {name: self.c[..., j] for j, name in enumerate(self.weight_names)}
+
+    @property
+    def cosines(self) -> np.ndarray:
+        """Cosines of columns and signals, with axes for both; 0 for a column that is 0."""
+        norms = np.broadcast_to(self.norms[..., None], self.overlaps.shape)
+        none = np.zeros(self.overlaps.shape)
+        return np.divide(self.overlaps, norms, out=none, where=norms > 0)
+
+
+@record
+class NetworkPath(Record):
+    """Weights of a network and their test error, at the start and after each step.
+
+    The last dimension is step. What a descent that diverged has not is nan.
+
+    See Also
+    --------
+    Course : What theory returns.
+    Weights : The columns of U and the further weights.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> descent = st.Descent(st.networks.Pooled(), steps=2)
+    >>> found = st.simulation.descend(problem, descent, dimension=50, trials=2)
+    >>> found.trials.dims, type(found.mean).__name__
+    (('trial', 'step'), 'NetworkPath')
+    """
+
+    test_error: Numbers = quantity(
+        "Probability of the wrong class on new data; with two classes a score of 0 counts 1/2."
+    )
+    training_loss: Numbers = quantity("Mean loss over all samples, without weight decay.")
+    attended: Numbers = quantity(
+        "Fraction of the bags with a signal whose most attended token holds one; nan for a "
+        "network without attention, and if no bag has a signal. Ties are split equally."
+    )
+    weights: Weights = quantity("Overlaps, lengths and further weights.")
+
+    @property
+    def best_step(self) -> Numbers:
+        """The step with the smallest test error."""
+        return best_step(self.test_error)
+
+
+@record
+class Course(NetworkPath):
+    """The course of a network in training, predicted by theory.
+
+    Its status is NO_LIMIT if the descent diverges: the steps before that are kept.
+
+    See Also
+    --------
+    sparsetoken.descend : The function that returns it.
+    Trajectory : The same for query, readout and bias.
+    NetworkPath : Its quantities at each step.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> course = st.descend(problem, st.Descent(st.networks.Pooled(), steps=2), replicas=2)
+    >>> course.dims, course.test_error.shape, course.weights.names
+    (('step',), (3,), ('w',))
+    """
+
+    errors: NetworkPath = quantity(
+        "For each quantity, the standard error over independent replicas and, where eigenvalues "
+        "are grouped, the change from halving the number of atoms; those of `test_error` and "
+        "`attended` include the error from the new bags.",
+        suffix="_error",
+    )
+    numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
+    replicas: Numbers = quantity("The number of replicas followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
     floor: Callable[[], np.ndarray] | None = quantity(

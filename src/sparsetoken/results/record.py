@@ -49,8 +49,8 @@ def record(kind: type[Kind]) -> type[Kind]:
     made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(kind)
     made.quantities = tuple(f for f in dataclasses.fields(made) if f.metadata["column"] is not None)
     texts = (f"{f.name} : {f.type}\n    {f.metadata['text']}" for f in dataclasses.fields(made))
-    head, dashes, examples = (inspect.cleandoc(kind.__doc__ or "")).partition("\nExamples\n")
-    made.__doc__ = "\n".join([head, "", "Attributes", "-" * 10, *texts, dashes + examples])
+    head, title, rest = (inspect.cleandoc(kind.__doc__ or "")).partition("\nSee Also\n")
+    made.__doc__ = "\n".join([head, "", "Attributes", "-" * 10, *texts, title + rest])
     return made
 
 
@@ -65,6 +65,19 @@ class Record:
 
     A dimension along which several parameters vary together is called point. Coordinates have
     as many axes as there are dimensions, of length 1 where they do not vary.
+
+    See Also
+    --------
+    Prediction : The outcome predicted by theory.
+    Simulation : Trials at finite dimension.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> curve = st.predict(problem, st.Pooled(), st.Readout("square", ridge=0.1, alpha1=[1.0, 4.0]))
+    >>> curve.coords["alpha1"].tolist(), curve.isel(alpha1=-1).test_error.round(3).item()
+    ([1.0, 4.0], 0.258)
     """
 
     quantities: ClassVar[tuple[dataclasses.Field[Any], ...]] = ()

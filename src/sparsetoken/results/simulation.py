@@ -18,7 +18,21 @@ Of = TypeVar("Of", bound=Record)
 
 @record
 class TrialOutcome(Outcome):
-    """The outcome of one trial, with its query."""
+    """The outcome of one trial, with its query.
+
+    See Also
+    --------
+    sparsetoken.simulate : The function that returns it.
+    Prediction : The outcome predicted by theory.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.simulate(problem, st.Pooled(), dimension=100, trials=4)
+    >>> type(found.trials).__name__, found.trials.isel(trial=0).test_error.shape
+    ('TrialOutcome', ())
+    """
 
     cosine: Numbers = quantity("Of the query; nan for a model without one.")
     sharpness: Numbers = quantity("Of the query; nan for a model without one.")
@@ -29,7 +43,21 @@ class TrialOutcome(Outcome):
 
 @record
 class Simulation(Record, Generic[Of]):
-    """Trials of one finite-dimensional experiment."""
+    """Trials of one finite-dimensional experiment.
+
+    See Also
+    --------
+    sparsetoken.simulate : The function that returns it.
+    TrialOutcome : The outcome of one trial.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.simulate(problem, st.Pooled(), dimension=100, trials=4)
+    >>> found.trials.dims, found.trials.test_error.shape, found.status
+    (('trial',), (4,), 'converged')
+    """
 
     trials: Of = quantity("The outcomes, over a dimension trial.")
     status: Status = quantity("Whether the trials are valid, at each point.", without=("step",))

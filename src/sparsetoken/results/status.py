@@ -9,7 +9,18 @@ import numpy as np
 
 
 class StatusCode(enum.StrEnum):
-    """The ways in which a computation ends."""
+    """The ways in which a computation ends.
+
+    See Also
+    --------
+    Status : A code with its remedy.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> [str(code) for code in st.results.StatusCode]
+    ['converged', 'max_iterations', 'tolerance_not_reached', 'no_limit', 'disagrees']
+    """
 
     CONVERGED = "converged"
     MAX_ITERATIONS = "max_iterations"
@@ -23,6 +34,18 @@ class Status(str):
 
     It is the string of its code, so that ``result.status == "converged"`` is true or false at each
     point of a result; `remedy` says what to try.
+
+    See Also
+    --------
+    StatusCode : All codes.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> status = st.predict(problem, st.Pooled()).status
+    >>> status == "converged", status.remedy
+    (True, '')
     """
 
     __slots__ = ("remedy",)

@@ -4,8 +4,7 @@ from sparsetoken.simulation.alignment import align
 from sparsetoken.simulation.descent import descend
 from sparsetoken.simulation.message_passing import MessagePassing, pass_messages
 from sparsetoken.simulation.separability import is_separable
-from sparsetoken.simulation.simulate import simulate
-from sparsetoken.simulation.training_set import draw_training_set
+from sparsetoken.simulation.simulate import draw_training_set, simulate
 
 __all__ = [
     "MessagePassing",

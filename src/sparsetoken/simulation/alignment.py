@@ -78,6 +78,11 @@ def align(
     InvalidInput
         If a value is illegal, or the memory needed exceeds the budget.
 
+    See Also
+    --------
+    sparsetoken.align : The same in the limit of high dimension.
+    sparsetoken.simulate : The same experiment at finite dimension.
+
     Examples
     --------
     >>> import sparsetoken as st

@@ -28,7 +28,7 @@ from sparsetoken.results import (
 )
 from sparsetoken.results.outcomes import QUANTITIES, over_steps
 from sparsetoken.simulation.budget import CHUNK_BYTES, Size, scalar_bytes
-from sparsetoken.simulation.descent_data import Blocks, DescentData, TokenData
+from sparsetoken.simulation.descent_data import Blocks, TokenData
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.network_scores import NewBags, new_bags_bytes
@@ -47,6 +47,9 @@ from sparsetoken.values import broadcast, require_numbers
 LARGEST = 10**9
 DIMENSION = 1000
 _Q, _W = 0, 1  # columns of attention with one query
+
+DescentData = TokenData | ReducedData
+"""A data set, and weights in its coordinates, which may grow from step to step."""
 
 
 class State(NamedTuple):
@@ -223,16 +226,9 @@ def descended(
     trained: Descent | Model,
     memory_budget: int | None = None,
 ) -> Iterator[State]:
-    """Yield the weights at the start and after each step, until they diverge.
+    """Yield the weights at the start and after each step on D0 of an engine, until they diverge.
 
-    Parameters
-    ----------
-    engine : TensorEngine
-        The samples are its D0.
-    task : SparseTokenProblem or ConceptProblem
-    trained : Descent, or Attention or Elementwise
-    memory_budget : int, optional
-        Bytes; tokens that do not fit are drawn again for each step.
+    Tokens that do not fit into the budget are drawn again for each step.
     """
     training = training_of(task, trained)
     yield from followed(_data_of(task, training, engine, memory_budget), training)
@@ -393,6 +389,11 @@ def descend(
     InvalidInput
         If a value is illegal, or the memory needed exceeds the budget (before anything is
         allocated).
+
+    See Also
+    --------
+    sparsetoken.descend : The same in the limit of high dimension.
+    sparsetoken.simulate : The same experiment at finite dimension.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -30,22 +30,6 @@ class Gradient(NamedTuple):
     by_c: Float[np.ndarray, " C"]
 
 
-class DescentData(Protocol):
-    """A data set, and weights in its coordinates, which may grow from step to step."""
-
-    def start(self) -> Blocks:
-        """Return the columns of U before the first step."""
-
-    def gradient(self, U: Blocks, c: np.ndarray, t: int, moves: np.ndarray) -> Gradient:
-        """Return mean loss and gradients at step t; only columns that move need theirs."""
-
-    def moments(self, U: Blocks) -> Moments:
-        """Return what the law of the projections of new tokens depends on."""
-
-    def frame(self, U: Blocks) -> TokenFrame:
-        """Return the frame of the coordinates of U, one part after the other."""
-
-
 def batch_of(training: Training, n: int, first: int, count: int, t: int) -> np.ndarray:
     """Return which of some samples among n take part in step t, as 0 and 1."""
     numbers = np.arange(first, first + count)
@@ -60,14 +44,7 @@ def batch_size(training: Training, n: int, t: int) -> int:
 class TokenData:
     """Real tokens, which are kept where they fit and drawn again for each step otherwise.
 
-    Parameters
-    ----------
-    task : SparseTokenProblem or ConceptProblem
-    training : Training
-    engine : TensorEngine
-        Its problem plays no part where there are several signals.
-    memory_budget : int, optional
-        Bytes.
+    The problem of the engine plays no part where there are several signals.
     """
 
     def __init__(

@@ -47,16 +47,7 @@ class Split:
 
 
 class Design(NamedTuple):
-    """Features and labels of stage 4, in the coordinates of a frame.
-
-    Attributes
-    ----------
-    features : array of shape (n, m)
-    labels : array of shape (n,), in {-1, +1}
-    frame : TokenFrame
-    query : TrainedQuery or None
-        In these coordinates.
-    """
+    """Features and labels of stage 4 in the coordinates of a frame, and the query in these."""
 
     features: Float[np.ndarray, "n m"]
     labels: Int[np.ndarray, " n"]

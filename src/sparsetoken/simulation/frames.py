@@ -51,14 +51,9 @@ class TrainedQuery:
 
 
 class Along(NamedTuple):
-    """What a covariance S has along a vector q.
+    """What a covariance S has along a vector q: the width sqrt(q^T S q), and S q / width.
 
-    Attributes
-    ----------
-    width : float
-        sqrt(q^T S q).
-    vector : array of shape (k,)
-        S q / width, which is u for the within covariance; 0 where the width is.
+    The vector, which is u for the within covariance, is 0 where the width is.
     """
 
     width: float
@@ -86,11 +81,11 @@ class TokenFrame:
 
     @functools.cached_property
     def _within_root(self) -> np.ndarray:
-        return _factor(self.within)
+        return factor(self.within)
 
     @functools.cached_property
     def _between_root(self) -> np.ndarray:
-        return _factor(self.between)
+        return factor(self.between)
 
     def along(self, q: np.ndarray) -> Along:
         """Return what the within covariance has along a vector."""
@@ -183,15 +178,10 @@ class TokenFrame:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class IsotropicFrame(TokenFrame):
-    """Coordinates along a few directions of R^d, and isotropic noise in all d.
+    """Coordinates along a few directions of R^d, and isotropic noise in all d >= 3.
 
     Isotropic noise looks the same in every frame: the directions that matter come first, and
     the rest of the noise enters by its lengths and inner products alone.
-
-    Parameters
-    ----------
-    dimension : int, at least 3
-        d.
     """
 
     dimension: int = dataclasses.field(kw_only=True)
@@ -259,7 +249,7 @@ def _along(S: np.ndarray, q: np.ndarray) -> Along:
     return Along(width, turned / width if width > 0 else 0 * turned)
 
 
-def _factor(S: np.ndarray) -> np.ndarray:
+def factor(S: np.ndarray) -> np.ndarray:
     """Return a matrix (or a diagonal) whose rows mix normals into N(0, S)."""
     if S.ndim < 2:
         return np.sqrt(S)

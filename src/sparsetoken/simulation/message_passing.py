@@ -30,7 +30,20 @@ _COPIES = 4  # of the tokens of positives that are alive at once
 
 @record
 class MessagePassing(Record):
-    """The outcome of one trial of approximate message passing."""
+    """The outcome of one trial of approximate message passing.
+
+    See Also
+    --------
+    pass_messages : The function that returns it.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> found = st.simulation.pass_messages(problem, 2.0, dimension=200, trials=2)
+    >>> found.trials.dims, bool(found.mean.cosine > 0.8)
+    (('trial',), True)
+    """
 
     cosine: Numbers = quantity("Of xi and its estimate.")
     test_error: Numbers = quantity("On fresh samples.")
@@ -104,17 +117,9 @@ def message_passing(
 ) -> _Estimate:
     """Estimate xi from the tokens of positive samples, by its posterior mean.
 
-    Each round weighs the tokens by the posterior chance that they carry the signal, and
-    takes from both estimates what they owe to their own last value (the Onsager terms).
-
-    Parameters
-    ----------
-    tokens : array of shape (n, L, d)
-    problem : SparseTokenProblem
-    iterations : int
-        The most rounds.
-    rng : numpy.random.Generator
-        Of the small random numbers that the chances start with.
+    Each round, of so many iterations at most, weighs the tokens by the posterior chance that they
+    carry the signal, and takes from both estimates what they owe to their own last value (the
+    Onsager terms). The chances start with small random numbers.
     """
     _, theta, R, L = problem.letters
     n, _, d = tokens.shape
@@ -138,12 +143,6 @@ def position_chances(
     """Return the probability that each position is in a set of R, of weight e^(sum of scores).
 
     Sums over sets of the positions before and after each, with logarithms throughout.
-
-    Parameters
-    ----------
-    scores : array of shape (n, L)
-    informative : int
-        R.
     """
     n, L = scores.shape
     R = informative
@@ -225,6 +224,10 @@ def pass_messages(
     ------
     InvalidInput
         If a value is outside its range, or the memory needed exceeds the budget.
+
+    See Also
+    --------
+    sparsetoken.theory.oracle.learning_error : The error that it attains.
 
     Examples
     --------

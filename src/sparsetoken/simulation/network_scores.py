@@ -14,22 +14,16 @@ from sparsetoken.descents import Training
 from sparsetoken.networks import Architecture
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.simulation.budget import FLOAT
+from sparsetoken.simulation.frames import factor
 
 _BAGS = 2**13  # new bags in one call
 _SCORED = 8  # arrays as large as the draws of a call that are alive while it is scored
 
 
 class Sums(NamedTuple):
-    """Sums over samples: their loss, and its gradients by projections and further weights.
+    """The loss of all samples, and its gradients by projections and further weights over a batch.
 
-    Attributes
-    ----------
-    loss : float
-        Of all samples.
-    by_H : array of shape (n, L, m)
-        0 for samples outside the batch.
-    by_c : array of shape (C,)
-        Over the batch.
+    Those by projections are 0 for samples outside the batch.
     """
 
     loss: float
@@ -71,12 +65,7 @@ def _gradient(network: Architecture, loss: Any, outputs: int) -> Callable[..., A
 class Moments(NamedTuple):
     """What the law of the projections of new tokens depends on.
 
-    Attributes
-    ----------
-    overlaps : array of shape (m, P)
-        U^T xi_p.
-    gram, within, between : arrays of shape (m, m)
-        U^T U, U^T S_w U, U^T S_b U.
+    That is U^T xi_p, U^T U, U^T S_w U and U^T S_b U.
     """
 
     overlaps: Float[np.ndarray, "m P"]
@@ -102,17 +91,7 @@ def new_bags_bytes(length: int, columns: int, count: int) -> int:
 
 
 class NewBags:
-    """New bags, the same for all states of a trial.
-
-    Parameters
-    ----------
-    law : TaskLaw
-    columns : int
-        m.
-    count : int
-        Bags.
-    rng : numpy.random.Generator
-    """
+    """New bags in a number, the same for all states of a trial."""
 
     def __init__(self, law: TaskLaw, columns: int, count: int, rng: np.random.Generator) -> None:
         self._law, self._columns = law, columns
@@ -120,21 +99,17 @@ class NewBags:
 
     def _drawn(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, Any]:
         law = self._law
-        kinds = rng.choice(len(law.rates), size=_BAGS, p=np.array(law.rates) / sum(law.rates))
-        held = np.full((len(law.rates), law.length), -1)  # the signal that each token holds
-        for row, counts in zip(held, law.patterns, strict=True):
-            row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
-        order = np.argsort(rng.random((_BAGS, law.length)), axis=1)
+        kinds, held = law.sample_places(_BAGS, rng)
         noise = rng.standard_normal((_BAGS, law.length, self._columns))
         shared = rng.standard_normal((_BAGS, 1, self._columns))
-        return np.take_along_axis(held[kinds], order, axis=1), noise, shared, kinds
+        return held, noise, shared, kinds
 
     def counted(self, network: Architecture, at: Moments, c: np.ndarray) -> Counted:
         """Return the shares among all bags; ties count their part."""
         law = self._law
         strengths = np.append(law.strengths, 0.0)  # of no signal: -1
         means = strengths[:, None] * np.vstack([at.overlaps.T, np.zeros(len(at.gram))])
-        roots = [_root(S) for S in (at.within, at.between)]
+        roots = [factor(S) for S in (at.within, at.between)]
         wrong, attended, holding = 0.0, 0.0, 0
         for held, noise, shared, kinds in self._chunks:
             H = means[held] + noise @ roots[0]
@@ -177,9 +152,3 @@ def _wrong(scores: Float[np.ndarray, "n K"], targets: Int[np.ndarray, " n"]) -> 
     best = scores == scores.max(axis=1, keepdims=True)
     own = np.take_along_axis(best, targets[:, None], axis=1)[:, 0]
     return float((1 - own / best.sum(axis=1)).sum())
-
-
-def _root(S: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
-    """Return R with S = R^T R."""
-    values, vectors = np.linalg.eigh(S)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))).T)

@@ -44,17 +44,9 @@ def simulated(
     on_trial: Callable[[int, Of], None] | None = None,
     progress: bool = True,
 ) -> Simulation[Of]:
-    """Run the trials of all points.
+    """Run the trials of all points of a grid, for each of which there is a plan.
 
-    Parameters
-    ----------
-    plans : sequence of Plan
-        One for each point of the grid.
-    grid : Grid
-    trials : int
-        Of each point.
-    executor, on_trial, progress
-        As of `simulate`.
+    The rest is as of `simulate`.
     """
     trials = integer("trials", trials, 1)
     rows = []

@@ -20,14 +20,8 @@ from sparsetoken.stages import TwoSteps
 class ReducedEngine:
     """Samples the experiment without tokens, by vectors in the frame of their distribution.
 
-    Of isotropic tokens that is O(n0) scalars and an n1 x d Gaussian at most.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    dimension : int, at least 3
-        Two directions are named, and a third is needed.
-    seed : int
+    Of isotropic tokens that is O(n0) scalars and an n1 x d Gaussian at most. The dimension is at
+    least 3: two directions are named, and a third is needed.
     """
 
     problem: SparseTokenProblem
@@ -105,19 +99,10 @@ def centred_sums(
 ) -> CentredSums:
     """Draw what sum_i h_i X_i^T a_i is made of, a_i the centred scores of the tokens.
 
-    With rows a_i = width z_i + theta m v_i 1{+}: the sum of h_i <v_i, a_i> over positives, that
-    of h_i <z_i, a_i>, and the root of that of h_i^2 |a_i|^2. Of the centred Gaussian z_i only
-    its part p along v_i and its length enter.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    m : float
-        <w1, xi>.
-    width : float
-        Standard deviation of the noise of a token's score.
-    y, h : arrays of shape (n,)
-    rng : numpy.random.Generator
+    With rows a_i = width z_i + theta m v_i 1{+}: the sum of h_i <v_i, a_i> over positives, that of
+    h_i <z_i, a_i>, and the root of that of h_i^2 |a_i|^2. Of the centred Gaussian z_i only its part
+    p along v_i and its length enter. m is <w1, xi>, and the width the standard deviation of the
+    noise of a token's score.
     """
     _, theta, R, L = problem.letters
     n, V = len(y), R * (1 - R / L)

@@ -22,15 +22,9 @@ _DEPENDENT = 1e-10  # slopes with a smaller share of new squares have no new dir
 
 
 class Block(NamedTuple):
-    """Directions in which the tokens have the same variances.
+    """Directions in which the tokens have the same variances, within and between bags.
 
-    Attributes
-    ----------
-    dimension : int
-    within, between : float
-        Variances of tokens, and of what the tokens of a bag share.
-    signals : array of shape (P,)
-        Lengths of the parts of the signals in this block.
+    The signals are by the lengths of their parts in this block.
     """
 
     dimension: int
@@ -82,12 +76,6 @@ class ReducedData:
     Each block has noise of its own, in the tokens and in what the tokens of a bag share. The
     coordinates of U in a block are its directions so far: those of the signals, those of the
     start, and what was new in each gradient.
-
-    Parameters
-    ----------
-    training : Training
-    dimension : int
-    seed : int
     """
 
     def __init__(self, training: Training, dimension: int, seed: int) -> None:
@@ -95,11 +83,11 @@ class ReducedData:
         self.n = training_size(training.alpha, dimension)
         self._rng = stream(seed, Stream.D0)
         self._blocks = blocks_of(training, dimension)
-        kinds = self._rng.choice(
-            len(law.rates), size=self.n, p=np.array(law.rates) / sum(law.rates)
-        )
+        kinds, held = law.sample_places(self.n, self._rng)
         self._y = np.array(law.targets, dtype=float)[kinds]
-        self._signals = self._placed(kinds)
+        strengths = np.array(law.strengths)[:, None, None]
+        places = np.arange(len(strengths))[:, None, None]
+        self._signals = strengths * (places == held.T)  # (P, L, n)
         self._entries = law.length + any(block.between for block in self._blocks)
         self._start, sizes = self._drawn_start()
         moving = int(training.moves.sum())
@@ -107,17 +95,6 @@ class ReducedData:
             _Noise(block.dimension, size, moving, self.n * self._entries, self._rng)
             for block, size in zip(self._blocks, sizes, strict=True)
         ]
-
-    def _placed(self, kinds: np.ndarray) -> Float[np.ndarray, "P L n"]:
-        """Return the strengths of the signals in the tokens, at random places."""
-        law = self._training.law
-        held = np.full((len(law.rates), law.length), -1)
-        for row, counts in zip(held, law.patterns, strict=True):
-            row[: sum(counts)] = np.repeat(np.arange(len(counts)), counts)
-        order = np.argsort(self._rng.random((self.n, law.length)), axis=1)
-        own = np.take_along_axis(held[kinds], order, axis=1).T
-        strengths = np.array(law.strengths)
-        return strengths[:, None, None] * (own == np.arange(len(strengths))[:, None, None])
 
     def _drawn_start(self) -> tuple[Blocks, list[int]]:
         """Return U at the start, and how many directions each block then has.

@@ -32,6 +32,11 @@ def is_separable(features: Float[np.ndarray, "n m"], labels: Real[np.ndarray, " 
     InvalidInput
         If the shapes differ, a label is not -1 or +1, or a feature is not finite.
 
+    See Also
+    --------
+    draw_training_set : Draws features and labels.
+    sparsetoken.capacity : The load up to which they are, in the limit.
+
     Examples
     --------
     >>> import numpy as np

@@ -4,35 +4,70 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
+from sparsetoken.attention import softmax_weights
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.budget import chunk_rows, chunk_sizes
 from sparsetoken.simulation.designs import Design, training_size
 from sparsetoken.simulation.features import FeatureSampler
 from sparsetoken.simulation.frames import TokenFrame, TrainedQuery, frame_of
 from sparsetoken.simulation.seeds import Stream, stream
-from sparsetoken.simulation.two_steps import Gradient, gradient
 from sparsetoken.stages import TwoSteps
 
 Chunk = tuple[np.ndarray, np.ndarray]
+
+
+class Gradient(NamedTuple):
+    """Gradients of the mean loss by readout, query and bias."""
+
+    by_w: Float[np.ndarray, " d"]
+    by_q: Float[np.ndarray, " d"]
+    by_b: float
+
+
+def gradient(
+    chunks: Iterable[tuple[np.ndarray, np.ndarray]],
+    n: int,
+    steps: TwoSteps,
+    w: Float[np.ndarray, " d"],
+    q: Float[np.ndarray, " d"],
+    b: float,
+) -> Gradient:
+    """Return the gradients over n samples of real tokens, chunk by chunk.
+
+    Parameters
+    ----------
+    chunks : iterable of (tokens, labels)
+    n : int
+    steps : TwoSteps
+        With the temperature and the loss.
+    w, q : arrays of shape (d,)
+    b : float
+    """
+    by_w, by_q, by_b = np.zeros_like(w), np.zeros_like(q), 0.0
+    for X, y in chunks:
+        t, u = X @ w.astype(X.dtype), X @ q.astype(X.dtype)
+        a = softmax_weights(steps.beta * u)
+        scores = (a * t).sum(axis=1, keepdims=True)
+        slope = np.asarray(steps.loss.slope(y[:, None], scores + b))
+        flat = X.reshape(-1, X.shape[2])
+        by_w += (slope * a).astype(X.dtype).ravel() @ flat
+        by_q += (slope * steps.beta * a * (t - scores)).astype(X.dtype).ravel() @ flat
+        by_b += float(slope.sum())
+    return Gradient(by_w / n, by_q / n, by_b / n)
 
 
 @dataclasses.dataclass(frozen=True)
 class TensorEngine:
     """Draws X chunk by chunk; no more than one chunk of tokens is held.
 
-    Chunks are seeded by their number, so a second pass draws the same data again.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    dimension : int
-    seed : int
-    dtype : str
-        float64 or float32, the type of the tokens. Readouts are always float64.
+    Chunks are seeded by their number, so a second pass draws the same data again. Tokens are
+    float64 or float32; readouts are always float64.
     """
 
     problem: SparseTokenProblem

@@ -50,15 +50,10 @@ from sparsetoken.values import require_numbers
 
 
 class Trial(NamedTuple):
-    """The outcome of one trial.
+    """The outcome of one trial, and what its status depends on.
 
-    Attributes
-    ----------
-    outcome : TrialOutcome
-    one_class : bool
-        Whether the training set holds one class only.
-    reason : str
-        Why the fit did not converge; "" if it did.
+    The training set may hold one class only; the reason says why the fit did not converge, "" if it
+    did.
     """
 
     outcome: TrialOutcome

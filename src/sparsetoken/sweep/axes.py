@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.sweep.keys import rounded
 from sparsetoken.validation import InvalidInput, choice, integer, real
 
 LARGEST_AXIS = 100_000
@@ -25,6 +24,13 @@ class Axis:
         One parameter, or several tied ones, which vary together.
     steps : tuple of tuples
         A tuple of values, one for each name, for every step.
+
+    See Also
+    --------
+    listed : Values of any kind.
+    linear : Equal steps.
+    logarithmic : Equal ratios.
+    tied : Several parameters together.
 
     Examples
     --------
@@ -54,6 +60,11 @@ class Axis:
 def listed(name: str, values: Sequence[Any] | np.ndarray) -> Axis:
     """Return an axis with these values.
 
+    See Also
+    --------
+    linear : Equal steps.
+    tied : Several parameters together.
+
     Examples
     --------
     >>> from sparsetoken.sweep import listed
@@ -73,14 +84,18 @@ def linear(name: str, start: float, stop: float, points: int) -> Axis:
     -------
     Axis
 
+    See Also
+    --------
+    logarithmic : Equal ratios.
+    listed : Values of any kind.
+
     Examples
     --------
     >>> from sparsetoken.sweep import linear
     >>> linear("strength", 1, 3, 3).names
     ('strength',)
     """
-    where = f"axes.{name}"
-    start, stop, points = _ends(where, start, stop, points)
+    start, stop, points = _ends(name, start, stop, points)
     inner = [start + (stop - start) * i / (points - 1) for i in range(1, points - 1)]
     return listed(name, [rounded(value) for value in (start, *inner, stop)])
 
@@ -88,16 +103,22 @@ def linear(name: str, start: float, stop: float, points: int) -> Axis:
 def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:
     """Return an axis with equal ratios from start to stop, both included.
 
+    See Also
+    --------
+    linear : Equal steps.
+    listed : Values of any kind.
+
     Examples
     --------
     >>> from sparsetoken.sweep import logarithmic
     >>> logarithmic("alpha1", 0.1, 10, 5).names
     ('alpha1',)
     """
-    where = f"axes.{name}"
-    start, stop, points = _ends(where, start, stop, points)
+    start, stop, points = _ends(name, start, stop, points)
     if start <= 0 or stop <= 0:
-        raise InvalidInput(where, "above 0 at both ends of a logarithmic axis", (start, stop))
+        raise InvalidInput(
+            f"axes.{name}", "above 0 at both ends of a logarithmic axis", (start, stop)
+        )
     low, high = math.log(start), math.log(stop)
     inner = [math.exp(low + (high - low) * i / (points - 1)) for i in range(1, points - 1)]
     return listed(name, [rounded(value) for value in (start, *inner, stop)])
@@ -105,6 +126,10 @@ def logarithmic(name: str, start: float, stop: float, points: int) -> Axis:
 
 def tied(**values: Sequence[Any]) -> Axis:
     """Return an axis whose parameters take their first values together, then their second.
+
+    See Also
+    --------
+    listed : Values of any kind.
 
     Examples
     --------
@@ -120,9 +145,15 @@ def tied(**values: Sequence[Any]) -> Axis:
     return Axis(names, tuple(zip(*values.values(), strict=True)))
 
 
-def _ends(where: str, start: Any, stop: Any, points: Any) -> tuple[float, float, int]:
+def _ends(name: str, start: Any, stop: Any, points: Any) -> tuple[float, float, int]:
+    where = f"axes.{name}"
     points = integer(f"{where}.points", points, 2, LARGEST_AXIS)
     return real(f"{where}.from", start), real(f"{where}.to", stop), points
+
+
+def rounded(value: float) -> float:
+    """Return a computed axis value with 12 digits, so that its text is the same everywhere."""
+    return float(f"{value:.12g}") + 0.0  # the sum turns -0.0 into 0.0
 
 
 def of_table(name: str, table: Mapping[str, Any]) -> Axis:

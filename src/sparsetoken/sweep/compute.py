@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sparsetoken import simulation, theory
 from sparsetoken.losses import Loss, get_loss
 from sparsetoken.models import MODELS, Model, make_model
-from sparsetoken.numerics.threads import one_thread
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Record, StatusCode
 from sparsetoken.simulation.alignment import require_query_memory
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.trial import Trial, TrialPlan
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.sweep.definitions import NOTHING, Definitions, Received
+from sparsetoken.sweep.definitions import NOTHING, Definitions
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import Row
 from sparsetoken.sweep.parameters import (
@@ -28,24 +26,13 @@ from sparsetoken.sweep.parameters import (
     defaults,
     series_of,
 )
-from sparsetoken.validation import InvalidInput, choice, real
-from sparsetoken.workers import environment, peak_memory
+from sparsetoken.validation import InvalidInput, choice, one_line, real
 
 LONGEST_MESSAGE = 2000
 
 
 class Result(NamedTuple):
-    """The result of one row.
-
-    Attributes
-    ----------
-    values : mapping
-        Numbers by name.
-    status : str
-        converged, failed if the computation raised an error, or the code of what stopped it.
-    message : str
-        What to try if it did not converge, or the error.
-    """
+    """The numbers of one row, with the status and what to try, or the error of a failed one."""
 
     values: Mapping[str, float]
     status: str = CONVERGED
@@ -57,42 +44,23 @@ class Work(NamedTuple):
 
     number: int
     rows: Sequence[Row]
-    definitions: Definitions | Received = NOTHING
+    definitions: Definitions = NOTHING
     memory_budget: int | None = None
 
 
-class Done(NamedTuple):
-    """The results of some rows, their environment, and the memory of the worker."""
-
-    results: list[Result]
-    seconds: float
-    environment: str
-    memory: int
-
-
-def computed(work: Work) -> Done:
-    """Compute rows in a worker, with one BLAS thread."""
-    start = time.perf_counter()
-    with one_thread():
-        results = compute(*work[1:])
-    return Done(results, time.perf_counter() - start, environment(), peak_memory())
+def computed(work: Work) -> list[Result]:
+    """Compute rows in a worker."""
+    return compute(*work[1:])
 
 
 def compute(
     rows: Sequence[Row],
-    definitions: Definitions | Received = NOTHING,
+    definitions: Definitions = NOTHING,
     memory_budget: int | None = None,
 ) -> list[Result]:
     """Return the results of rows; one whose computation raises an error has status failed.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-    definitions : Definitions
-        The losses and models of the rows that are not part of this package.
-    memory_budget : int, optional
-        The largest number of bytes that one trial may take, as counted beforehand; 4 GiB by
-        default.
+    One trial may take so many bytes, as counted beforehand; 4 GiB by default.
     """
     series: dict[str, list[int]] = {}
     for place, row in enumerate(rows):
@@ -104,9 +72,7 @@ def compute(
     return [found[place] for place in range(len(rows))]
 
 
-def _tried(
-    rows: Sequence[Row], definitions: Definitions | Received, budget: int | None
-) -> list[Result]:
+def _tried(rows: Sequence[Row], definitions: Definitions, budget: int | None) -> list[Result]:
     """Return the results of one row, or of rows of one series; each by itself if they fail."""
     try:
         losses = definitions.known().losses
@@ -118,7 +84,7 @@ def _tried(
     except Exception as error:
         if len(rows) > 1:
             return [result for row in rows for result in _tried([row], definitions, budget)]
-        text = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST_MESSAGE]
+        text = one_line(error)[:LONGEST_MESSAGE]
         return [Result({}, FAILED, text)]
 
 
@@ -238,15 +204,11 @@ def _predicted_learning(points: Sequence[_Point]) -> list[Result]:
     return _results(found)
 
 
-def _predicted_alignment(point: _Point) -> Result:
-    (found,) = _results(theory.align(point.problem, point.steps))
-    return found
-
-
-def _predicted_capacity(point: _Point) -> Result:
-    capacity = theory.capacity(point.problem, point.model, tolerance=point["tolerance"])
-    (found,) = _results(capacity)
-    return found
+def _predicted(point: _Point) -> Result:
+    if point["experiment"] == "alignment":
+        return _results(theory.align(point.problem, point.steps))[0]
+    tolerance = point["tolerance"]
+    return _results(theory.capacity(point.problem, point.model, tolerance=tolerance))[0]
 
 
 def _results(found: Record) -> list[Result]:
@@ -293,8 +255,8 @@ def _simulated_capacity(point: _Point) -> Result:
 
 
 _COMPUTE = {
-    ("alignment", "theory"): _predicted_alignment,
-    ("capacity", "theory"): _predicted_capacity,
+    ("alignment", "theory"): _predicted,
+    ("capacity", "theory"): _predicted,
     ("alignment", "simulation"): _simulated_alignment,
     ("learning", "simulation"): _simulated_learning,
     ("capacity", "simulation"): _simulated_capacity,

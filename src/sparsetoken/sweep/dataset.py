@@ -48,6 +48,11 @@ def to_xarray(store: Store | Path | str) -> xr.Dataset:
     StoreError
         If results are damaged.
 
+    See Also
+    --------
+    to_frame : Results as a table.
+    run : Computes what is missing.
+
     Examples
     --------
     >>> import tempfile
@@ -81,6 +86,11 @@ def to_frame(store: Store | Path | str) -> pd.DataFrame:
     InvalidInput, StoreError
         As `to_xarray`.
 
+    See Also
+    --------
+    to_xarray : Results as a Dataset.
+    run : Computes what is missing.
+
     Examples
     --------
     >>> import tempfile
@@ -97,11 +107,7 @@ def to_frame(store: Store | Path | str) -> pd.DataFrame:
 def read(store: Store, facts: bool = False) -> tuple[xr.Dataset, int]:
     """Return what is whole of a sweep, and how many results are damaged.
 
-    Parameters
-    ----------
-    store : Store
-    facts : bool
-        Whether to add the seconds of each piece of work and what it was computed with.
+    The facts are the seconds of each piece of work and what it was computed with.
     """
     xr = needed("xarray", "to read sweeps", "data")
     grid, names = store.grid, results_of(store.grid)

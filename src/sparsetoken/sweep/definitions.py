@@ -31,39 +31,29 @@ class Definitions:
 
     losses: Mapping[str, Loss]
     models: tuple[ModelEntry, ...] = ()
+    pickled: bytes = b""  # of definitions from another process
 
     def known(self) -> Definitions:
         """Return the definitions, whose models are in the table from here on."""
-        for entry in self.models:
+        found = _read(self.pickled) if self.pickled else self
+        for entry in found.models:
             MODELS.setdefault(entry.name, entry)
-        return self
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self.losses and not self.models:
-            return Definitions, ({},)
+            return Definitions, ({}, (), self.pickled)
         try:
-            pickled = cloudpickle.dumps((dict(self.losses), self.models))
+            return Definitions, ({}, (), cloudpickle.dumps((dict(self.losses), self.models)))
         except InvalidInput:  # of a loss
             raise
         except Exception as error:
             names = ", ".join(entry.name for entry in self.models)
             got = f"{names}, which cannot be ({type(error).__name__}: {error})"
             raise InvalidInput("model", "one that can be pickled", got) from None
-        return Received, (pickled,)
 
 
 NOTHING = Definitions({})
-
-
-@dataclasses.dataclass(frozen=True)
-class Received:
-    """Definitions from another process."""
-
-    pickled: bytes
-
-    def known(self) -> Definitions:
-        """Read the definitions; their models are in the table from here on."""
-        return _read(self.pickled).known()
 
 
 @functools.lru_cache(maxsize=16)

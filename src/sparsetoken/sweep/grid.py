@@ -13,12 +13,12 @@ from sparsetoken.losses import Loss, get_loss
 from sparsetoken.models import MODELS
 from sparsetoken.sweep.axes import Axis
 from sparsetoken.sweep.definitions import outside_models
-from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.parameters import (
     EXPERIMENTS,
     QUANTITIES,
     RESULTS,
     VERSIONS,
+    canonical_text,
     defaults,
     parameters,
     relevant,
@@ -48,6 +48,10 @@ class Drawing:
         The parameter that has a curve for each value.
     value : str
         The result that is drawn, such as test_error.
+
+    See Also
+    --------
+    Grid : Holds it.
 
     Examples
     --------
@@ -116,6 +120,11 @@ class Grid:
     ------
     InvalidInput
         Its name is the place in a file, such as ``axes.alpha1``.
+
+    See Also
+    --------
+    run : Computes what is missing.
+    read_spec : A grid from a file.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -9,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsetoken.sweep.grid import Grid, combinations
-from sparsetoken.sweep.keys import canonical_text, number_of
-from sparsetoken.sweep.parameters import RESULTS, SERIES, defaults
+from sparsetoken.sweep.parameters import RESULTS, SERIES, canonical_text, defaults
 
 MOST_PREDICTIONS = {"alignment": 512, "learning": 64, "capacity": 8}
 """The most predictions of a piece of work, which then takes about a second."""
@@ -31,14 +31,9 @@ def results_of(grid: Grid) -> tuple[str, ...]:
 
 
 class Layout:
-    """The array of one quantity of a grid.
+    """The array of one quantity of a grid: its dimensions, and the shapes of it and of a piece.
 
-    Attributes
-    ----------
-    dims : tuple of str
-        The labels of the axes, for simulations trial, and result.
-    shape, chunks : tuple of int
-        Of the array, and of a piece of work, along `dims`.
+    Dimensions are the labels of the axes, for simulations trial, and result.
     """
 
     def __init__(self, grid: Grid, quantity: str) -> None:
@@ -102,12 +97,8 @@ class Layout:
 class Row(NamedTuple):
     """All that a result depends on; trials of one point share their setting.
 
-    Attributes
-    ----------
-    setting : mapping
-        experiment, quantity, versions, seed, and the parameters that matter.
-    trial : int
-        Of a simulation; 0 for a prediction.
+    It has the experiment, quantity, versions, seed, and the parameters that matter. The trial of a
+    prediction is 0.
     """
 
     setting: Mapping[str, Any]
@@ -119,6 +110,11 @@ def keys_of(rows: Sequence[Row]) -> np.ndarray:
     settings = {id(row.setting): row.setting for row in rows}
     texts = {number: canonical_text(setting) for number, setting in settings.items()}
     return np.array([number_of(f"{texts[id(row.setting)]}{row.trial}") for row in rows])
+
+
+def number_of(text: str) -> float:
+    """Return a whole number in [0, 2^53), which a float holds, that is a hash of a text."""
+    return float(int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 11)
 
 
 def name_of(key: float) -> str:

@@ -13,9 +13,8 @@ import numpy as np
 
 from sparsetoken.extras import needed
 from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.layout import Layout, results_of
-from sparsetoken.sweep.parameters import STATUSES
+from sparsetoken.sweep.parameters import STATUSES, canonical_text
 from sparsetoken.validation import InvalidInput
 
 FORMAT = 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -18,7 +19,6 @@ from sparsetoken.parameters import Parameter, parameters_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results.status import StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.validation import LARGEST_INTEGER, InvalidInput, choice
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -49,14 +49,16 @@ STATUSES = (*(str(code) for code in StatusCode), FAILED)
 """A status is stored as its place in this tuple; later ones are added at the end."""
 
 
-def typed(declared: Parameter, where: str, given: Any) -> Any:
-    """Return a value in the type of a parameter, so that 5 and 5.0 are one value.
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
-    Raises
-    ------
-    InvalidInput
-        If it is of another type or an integer of too many digits; its name is `where`.
-    """
+
+def canonical_text(configuration: Mapping[str, Any]) -> str:
+    """Return the configuration as JSON with sorted keys and no spaces."""
+    return _ENCODER.encode(configuration)
+
+
+def typed(declared: Parameter, where: str, given: Any) -> Any:
+    """Return a value in the type of a parameter, so that 5 and 5.0 are one value."""
     kind = declared.number
     if isinstance(given, int) and abs(given) > LARGEST_INTEGER:
         raise InvalidInput(where, "an integer of at most 128 bits", given)
@@ -145,11 +147,6 @@ def relevant(experiment: str, quantity: str, values: Mapping[str, Any]) -> tuple
     """Return the parameters that this result depends on, given the values of all.
 
     Points that differ in other parameters share a result.
-
-    Raises
-    ------
-    InvalidInput
-        If no model has that name.
     """
     given = any(values[name] is not None for name in QUERY)
     return _relevant(experiment, quantity, values["model"], given, values["engine"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import json
 import pickle
 import random
@@ -14,20 +15,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.sweep.compute import Done, Result, Work, computed
+from sparsetoken.sweep.compute import Result, Work, computed
 from sparsetoken.sweep.definitions import Definitions, outside_models
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import Layout, Place, Row, name_of, results_of
 from sparsetoken.sweep.parameters import CONVERGED, FAILED, MISSING, STATUSES
 from sparsetoken.sweep.store import Piece, Store
 from sparsetoken.validation import InvalidInput, integer
-from sparsetoken.workers import WorkerDied, completed, require_executor
+from sparsetoken.workers import Done, WorkerDied, completed, require_executor, timed
 
 LONG, MOST_TIMED = 2.0, 20
 
 
 class Counts(NamedTuple):
     """The results of a sweep by state; `done` includes `not_converged`, `left` the damaged ones.
+
+    See Also
+    --------
+    run : The function that returns it.
 
     Examples
     --------
@@ -62,15 +67,7 @@ def counts_of(piece: Piece) -> Counts:
 
 
 def count(store: Store) -> Counts:
-    """Count the results in a store, each of which is read.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no store.
-    StoreError
-        If it cannot be read.
-    """
+    """Count the results in a store, each of which is read."""
     counts = Counts()
     for piece in store.pieces():
         counts = counts.and_then(counts_of(piece))
@@ -121,6 +118,12 @@ def run(
     RunStopped
         If the executor breaks.
 
+    See Also
+    --------
+    to_xarray : Results as a Dataset.
+    to_frame : Results as a table.
+    read_spec : A grid from a file.
+
     Examples
     --------
     >>> import tempfile
@@ -143,7 +146,7 @@ def run(
     if jobs.counts.damaged:
         on_damaged(f"{jobs.counts.damaged} results are")
     on_counts(jobs.counts)
-    for work, done in completed(computed, jobs.works(), executor, width):
+    for work, done in completed(functools.partial(timed, computed), jobs.works(), executor, width):
         jobs.finish(work, done)
         on_counts(jobs.counts)
     store.require_same()
@@ -163,8 +166,8 @@ def seconds_of(grid: Grid, memory_budget: int | None = None) -> float:
         each = []
         for place in sorted(places):
             work = Work(0, layout.rows(place)[:MOST_TIMED], Definitions(grid.losses), memory_budget)
-            done = computed(work)
-            done = done if done.seconds > LONG else computed(work)
+            done = timed(computed, work)
+            done = done if done.seconds > LONG else timed(computed, work)
             each.append(done.seconds / len(work.rows))
         total += count * sum(each) / len(each)
     return total
@@ -231,7 +234,7 @@ class _Jobs:
         keys, names = pieces[0].keys, results_of(self.store.grid)
         if isinstance(done, WorkerDied):
             done = Done([Result({}, FAILED, str(done))] * len(work.rows), 0.0, "{}", 0)
-        found = dict(zip(dict.fromkeys(keys[lacking].tolist()), done.results, strict=True))
+        found = dict(zip(dict.fromkeys(keys[lacking].tolist()), done.result, strict=True))
         messages: dict[str, str] = {}
         for piece in pieces if len(lacking) < len(keys) else ():
             messages |= self.store.facts(piece.quantity, piece.place).get("messages", {})

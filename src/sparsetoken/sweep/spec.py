@@ -31,6 +31,11 @@ def read_spec(path: Path | str, *, check: bool = True) -> Grid:
     InvalidInput
         With file, line and key.
 
+    See Also
+    --------
+    Grid : What a sweep computes.
+    run : Computes what is missing.
+
     Examples
     --------
     >>> import tempfile

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,6 @@ import numpy as np
 from sparsetoken.extras import needed
 from sparsetoken.files import require_place, written_whole
 from sparsetoken.sweep.grid import Grid
-from sparsetoken.sweep.keys import canonical_text
 from sparsetoken.sweep.layout import Layout, Place, Row, keys_of, name_of
 from sparsetoken.sweep.metadata import (
     COPY,
@@ -31,30 +31,33 @@ from sparsetoken.sweep.metadata import (
     same_work,
     specification,
 )
-from sparsetoken.sweep.parameters import CONVERGED, MISSING, STATUSES
-from sparsetoken.validation import Failure, InvalidInput
+from sparsetoken.sweep.parameters import CONVERGED, MISSING, STATUSES, canonical_text
+from sparsetoken.validation import Failure, InvalidInput, one_line
 
 ZIP = ".zarr.zip"
 PARTIAL = ".partial"  # the ending of what an interrupted write leaves
 
 
 class StoreError(Failure):
-    """A store that is damaged, or cannot be read or written."""
+    """A store that is damaged, or cannot be read or written.
+
+    See Also
+    --------
+    Store : What raises it.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> issubclass(st.sweep.StoreError, st.validation.Failure)
+    True
+    """
 
 
 class Piece(NamedTuple):
-    """A piece of work, and its stored results.
+    """A piece of work: what its results depend on, and what is stored of them.
 
-    Attributes
-    ----------
-    quantity, place : str, tuple of int
-    rows : list of Row
-        What each result depends on.
-    keys : array of shape (results,)
-    entries : array of shape (results, names)
-        In the order of `rows` and of `results_of`; NaN where there is none.
-    damaged : int
-        The number of results that are not what was written.
+    The entries are in the order of `rows` and of `results_of`, NaN where there is none. Damaged is
+    the number of results that are not what was written.
     """
 
     quantity: str
@@ -84,6 +87,11 @@ class Store:
     ------
     InvalidInput
         If the path is a file of another kind, or zarr is missing.
+
+    See Also
+    --------
+    run : Fills it.
+    to_xarray : Results as a Dataset.
 
     Examples
     --------
@@ -141,8 +149,9 @@ class Store:
         except Exception as error:  # of the system, or of the library that speaks to a bucket
             if optional and isinstance(error, FileNotFoundError):
                 return None
-            told = " ".join(f"{type(error).__name__}: {error}".split())
-            raise StoreError(f"{self.path} cannot be read or written: {told}.") from error
+            raise StoreError(
+                f"{self.path} cannot be read or written: {one_line(error)}."
+            ) from error
 
     def _get(self, name: str) -> bytes | None:
         from zarr.core.buffer import default_buffer_prototype
@@ -155,36 +164,26 @@ class Store:
 
         self._sync(self._place.set(name, default_buffer_prototype().buffer.from_bytes(content)))
 
-    def _names(self, prefix: str = "") -> set[str]:
-        """Return the names of all files, or of those in a folder such as ``theory/c/``."""
+    def _names(self, prefix: str = "", most: float = math.inf) -> set[str]:
+        """Return the names of all files, or of those in a folder such as ``theory/c/``.
+
+        What an interrupted write leaves is none of them. With `most`, others may be left out.
+        """
 
         async def listed() -> set[str]:
-            return {name async for name in self._place.list_prefix(prefix)}
+            found: set[str] = set()
+            async for name in self._place.list_prefix(prefix):
+                if not name.endswith(PARTIAL):
+                    found.add(name)
+                if len(found) >= most:
+                    break
+            return found
 
         return self._sync(listed(), optional=True) or set()
 
-    def _holds_other_files(self) -> bool:
-        """Return whether anything is there but what an interrupted write leaves."""
-
-        async def found() -> bool:
-            async for name in self._place.list_prefix(""):
-                if not name.endswith(PARTIAL):
-                    return True
-            return False
-
-        return bool(self._sync(found(), optional=True))
-
     @property
     def grid(self) -> Grid:
-        """The grid of the sweep, as the store says.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no store of sweeps.
-        StoreError
-            If its metadata are damaged.
-        """
+        """The grid of the sweep, as the store says."""
         if self._grid is None:
             self._grid = self._read_grid()
             self._open_arrays()
@@ -224,22 +223,14 @@ class Store:
         return bool(copy or specification(self._get(ROOT)))
 
     def prepare(self, grid: Grid) -> bool:
-        """Make the store, or extend it to a larger grid; return whether metadata were damaged.
-
-        Raises
-        ------
-        InvalidInput
-            If there is something else, or the sweep of another grid.
-        StoreError
-            If it cannot be written, or another run extends it at the same time.
-        """
+        """Make the store, or extend it to a larger grid; return whether metadata were damaged."""
         self._grid, content = None, self._get(ROOT)  # another run may have extended it
         root = specification(content)
         known = root or specification(self._get(COPY), "array")
         if known is not None:
             self._grid = self._grid_of(known)
             require_extension(self._grid, grid)
-        elif self._holds_other_files():
+        elif self._names(most=1):
             legal = "a store, or a folder that is empty or not there"
             raise InvalidInput("store", legal, f"{self.path}, a folder of other files")
         damaged = content is not None and root is None
@@ -277,13 +268,8 @@ class Store:
     ) -> Piece:
         """Return a piece of work, with what is there of it.
 
-        Parameters
-        ----------
-        quantity : str
-        place : tuple of int
-        known : pair of sets of str, optional
-            The files of its array and of what it was computed with. It is not read if its own
-            is not among them.
+        It is not read if its own is not among the known files of its array and of what it was
+        computed with.
         """
         layout = self.layout(quantity)
         rows = layout.rows(place)
@@ -329,8 +315,7 @@ class Store:
             part = tuple(slice(i, i + 1) for i in place[:-1])
             self._arrays[f"{quantity}_{FACTS}"][part] = text
         except Exception as error:
-            told = " ".join(f"{type(error).__name__}: {error}".split())
-            raise StoreError(f"{self.path} cannot be written: {told}.") from error
+            raise StoreError(f"{self.path} cannot be written: {one_line(error)}.") from error
 
     def facts(self, quantity: str, place: Place) -> dict[str, Any]:
         """Return seconds, versions, machine and messages of a piece; {} if they are lost."""
@@ -344,8 +329,7 @@ class Store:
         require_place("--export", path)
         with written_whole(path) as aside, zipfile.ZipFile(aside, "w") as file:
             for name in sorted(self._names()):
-                if not name.endswith(PARTIAL):
-                    file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
+                file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
 
 
 def _chunk(name: str, place: Place) -> str:

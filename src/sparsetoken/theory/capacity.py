@@ -7,24 +7,35 @@ import math
 
 import numpy as np
 
-from sparsetoken.models import Attention, Model
+from sparsetoken.models import Attention, Model, QueriedModel
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.progress import Progress, progress_of
-from sparsetoken.results import Capacity, Status, StatusCode
+from sparsetoken.results import CONVERGED, Capacity, Status, StatusCode
 from sparsetoken.results.record import stacked
 from sparsetoken.stages import Query
+from sparsetoken.theory.alignment.draws import randomness_advice
+from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.features import QueriedFeatures
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.laws.hard import sharp_law
 from sparsetoken.theory.query import advice_on, working_query
-from sparsetoken.theory.routes import on_route
+from sparsetoken.theory.readout.curve import FIRST_POINTS, LAST_POINTS
+from sparsetoken.theory.readout.nodes import FeatureNodes
+from sparsetoken.theory.readout.rare import drawn_nodes, effective_share
+from sparsetoken.theory.separability.proposal import LABELS, Proposal, fitted_proposals
 from sparsetoken.theory.separability.sampled_violation import sampled_violation
+from sparsetoken.theory.separability.separation import most_separable, violations
 from sparsetoken.theory.separability.violation import LeastViolation, violation_of
-from sparsetoken.validation import real
+from sparsetoken.theory.spectrum import gain, spectrum_of, whitened
+from sparsetoken.validation import InvalidInput, real
 from sparsetoken.values import broadcast
 
 _FEW = 64  # nodes, to see whether a law is exact
+_MORE = 4  # times as many points where they are not enough
+_RARE = 0.5  # effective share of plain nodes below which drawn ones spread less
+_PILOT = 256  # nodes for each class and scramble that proposals are fitted to
 _NOT_SOLVED = Status(StatusCode.MAX_ITERATIONS, "The minimum was not reached; change the query.")
 
 
@@ -64,6 +75,11 @@ def capacity(
     InvalidInput
         If a value is outside its range.
 
+    See Also
+    --------
+    sparsetoken.simulation.is_separable : Whether one training set is separable.
+    predict : Test error, training loss and AUC in the limit.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -82,22 +98,68 @@ def capacity(
 def _capacity(
     problem: SparseTokenProblem, model: Model, tolerance: float, progress: Progress
 ) -> Capacity:
+    require_problem(problem)
     query = working_query(problem, model)
-    found: Capacity = on_route(problem, "capacity")(problem, model, query, tolerance)
+    found = capacity_of(problem, model, query, tolerance)
     progress()
     return dataclasses.replace(found, notes=advice_on(problem, model, query))
 
 
-def capacity_at(
+def capacity_of(
     problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
 ) -> Capacity:
-    """Return `capacity` of the features of isotropic tokens with a known query."""
+    """Return the capacity of a model whose query, if it has one, is known.
+
+    Equation: covariance-capacity. Whether samples can be separated does not change under a
+    linear map that can be undone. Whitened, the features of a model with one covariance are
+    those of isotropic tokens with the strength ``theta sqrt(xi^T S^-1 xi)`` and the same
+    scores, S being the covariance within samples, and S_w + L S_b for linear models. Where
+    samples have an effect of their own beside a model with a query, features have two
+    covariances, and the capacity is that of `most_separable`.
+
+    Raises
+    ------
+    InvalidInput
+        If the covariance has no inverse, or the weights of a model see what the tokens of a
+        sample share.
+    """
+    if isinstance(problem.tokens, Isotropic):
+        return _of_one(problem, model, query, tolerance)
+    spectrum = spectrum_of(problem)
+    if not isinstance(model, QueriedModel):
+        whole = problem.length * spectrum.mean_token(problem.length)
+        if model.name == "vectorized" and problem.length > 1:
+            gain(spectrum.within, spectrum.signal)  # refuses: differences of tokens have S_w
+        return _of_one(_like(problem, gain(whole, spectrum.signal)), model, None, tolerance)
+    stronger = gain(spectrum.within, spectrum.signal)  # refuses an S_w without an inverse
+    random = randomness_advice(problem, model.query)
+    if spectrum.shared:
+        return _marked_random(_of_two(problem, model, tolerance), random)
+    law = query_law(problem, model.query)
+    width = law.width(spectrum)
+    cosine = law.overlap(spectrum) / (width * stronger) if width > 0 else 0.0
+    turned = Query(max(-1.0, min(1.0, cosine)), law.sharpness)
+    found = _of_one(_like(problem, stronger), model, turned, tolerance)
+    return _marked_random(found, random)
+
+
+def _marked_random(found: Capacity, advice: str) -> Capacity:
+    """Return a capacity that is not called converged where the query is random."""
+    if not (advice and found.status.converged):
+        return found
+    return dataclasses.replace(found, status=Status(StatusCode.NO_LIMIT, advice))
+
+
+def _of_one(
+    problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
+) -> Capacity:
+    """Return the capacity of the features of isotropic tokens with a known query."""
     law = feature_law(model, problem, query, _FEW)
     if law.vanishes:  # a share of both classes has the same feature
-        return Capacity(0.0, 0.0, 0.0, 0, Status(StatusCode.CONVERGED))
+        return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
     found = _least_violation(problem, model, query, law, tolerance)
     alpha = law.weights_per_dimension / found.value
-    status = capacity_status(found.error, tolerance)
+    status = _status(found.error, tolerance)
     return Capacity(alpha, alpha * found.error, found.residual, found.iterations, status)
 
 
@@ -119,10 +181,60 @@ def _least_violation(
     return sampled_violation(law.features, tolerance)
 
 
-def capacity_status(error: float, tolerance: float) -> Status:
+def _of_two(problem: SparseTokenProblem, model: Model, tolerance: float) -> Capacity:
+    """Return the capacity of features with two covariances, by as many nodes as it takes.
+
+    Plain nodes find a solution. Where a small part of them has the violated margins, more nodes
+    are drawn where the last solution has them.
+    """
+    features = QueriedFeatures(problem, model)
+    if features.sees_effect:
+        remedy = "Its weights see what the tokens of a sample share; leave between out."
+        legal = f"without a between covariance for the capacity of {model.name}"
+        raise InvalidInput("tokens", legal, problem.tokens, remedy)
+
+    def drawn(
+        proposals: dict[int, Proposal], points: int, stage: int
+    ) -> tuple[FeatureNodes, np.ndarray]:
+        tokens = features.tokens(problem)
+        assert tokens is not None
+        return drawn_nodes(features, problem, tokens, proposals, "ordered", points, stage)
+
+    covariances = whitened(features.spectrum, features.covariances.directions)
+    points, nodes = FIRST_POINTS, features.nodes(problem, FIRST_POINTS)
+    proposals, rare = dict.fromkeys(LABELS, Proposal.standard(problem.length)), False
+    found = most_separable(nodes, covariances, features.removed)
+    while not (nodes.exact or points >= LAST_POINTS or 2 * found.error <= tolerance):
+        rare = found.converged and (rare or effective_share(violations(nodes, found)) < _RARE)
+        points *= _MORE
+        if rare:
+            few, leading = drawn(proposals, _PILOT, 0)
+            shares = np.split(violations(few, found), len(LABELS), axis=1)
+            proposals = fitted_proposals(leading, shares)
+            # Half as many points: drawn nodes have twice as many scrambles.
+            nodes, _ = drawn(proposals, points // 2, 1)
+        else:
+            nodes = features.nodes(problem, points)
+        near = found if found.converged else None
+        found = most_separable(nodes, covariances, features.removed, near)
+    alpha = found.samples / covariances.dimension if found.converged else math.nan
+    return Capacity(
+        capacity=alpha,
+        numerical_error=alpha * found.error,
+        residual=found.residual,
+        iterations=found.iterations,
+        status=_status(found.error, tolerance),
+    )
+
+
+def _like(problem: SparseTokenProblem, stronger: float) -> SparseTokenProblem:
+    return dataclasses.replace(problem, strength=problem.strength * stronger, tokens=Isotropic())
+
+
+def _status(error: float, tolerance: float) -> Status:
     """Return the status of a capacity of a relative standard error, inf where there is none."""
     if 2 * error <= tolerance:
-        return Status(StatusCode.CONVERGED)
+        return CONVERGED
     if not math.isfinite(error):
         return _NOT_SOLVED
     return Status(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import scipy
 
@@ -48,6 +47,20 @@ class CriticalCosine:
     iterations : int
         Readouts solved for.
     status : Status
+
+    See Also
+    --------
+    critical_cosine : The function that returns it.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> from sparsetoken.theory import critical_cosine
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
+    >>> found = critical_cosine(problem, readout, sharpness=2.0)
+    >>> print(f"{found.cosine:.2f}", found.wins_above)
+    0.29 True
     """
 
     cosine: float
@@ -74,6 +87,11 @@ class QueryVerdict:
         The cosine that is needed, where attention loses to pooling.
     message : str
         What to tell the user, with a remedy; "" if all is well.
+
+    See Also
+    --------
+    check_query : The function that returns it.
+    CriticalCosine : The cosine at which attention and mean pooling are equal.
 
     Examples
     --------
@@ -132,6 +150,11 @@ def critical_cosine(
     InvalidInput
         If a value is outside its range.
 
+    See Also
+    --------
+    check_query : Whether attention with a query beats mean pooling.
+    sign_boundary : Where the cosine of the query changes sign.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -149,12 +172,12 @@ def critical_cosine(
         return _none(pooled, 0, pooled.status)
     rough = _RoughGap(problem, readout, sharpness, pooled.test_error)
     bracket = _bracket(rough)
-    if bracket.status is not None:  # so few nodes may have missed a crossing
+    if isinstance(bracket, Status):  # so few nodes may have missed a crossing
         rough.nodes = FIRST_POINTS
         bracket = _bracket(rough)
-    if bracket.status is not None:
-        return _none(pooled, rough.solved, bracket.status)
-    s = scipy.optimize.brentq(rough, bracket.low, bracket.high, xtol=0.1 * tolerance)
+    if isinstance(bracket, Status):
+        return _none(pooled, rough.solved, bracket)
+    s = scipy.optimize.brentq(rough, *bracket, xtol=0.1 * tolerance)
     near = (max(s - _APART, 0.0), min(s + _APART, 1.0))
     slope = (rough(near[1]) - rough(near[0])) / (near[1] - near[0])
     # What is left is the error of the rough nodes: a few steps with good ones.
@@ -197,29 +220,22 @@ class _RoughGap:
         return found.test_error - self._pooled
 
 
-class _Bracket(NamedTuple):
-    """The first interval below 1 at whose ends attention wins and loses."""
-
-    low: float = math.nan
-    high: float = math.nan
-    status: Status | None = None
-
-
-def _bracket(difference: Callable[[float], float]) -> _Bracket:
+def _bracket(difference: Callable[[float], float]) -> tuple[float, float] | Status:
+    """Return the first interval below 1 at whose ends attention wins and loses, or why not."""
     high, above = 1.0, difference(1.0)
     for s in _SCAN[1:]:
         here = difference(s)
         if not math.isfinite(here + above):
             remedy = "A prediction did not converge; raise the ridge or lower the sharpness."
-            return _Bracket(status=Status(StatusCode.MAX_ITERATIONS, remedy))
+            return Status(StatusCode.MAX_ITERATIONS, remedy)
         if (here > 0) != (above > 0):
-            return _Bracket(s, high)
+            return s, high
         high, above = s, here
     if above > 0:
         remedy = "Attention loses at every cosine; lower the sharpness, or use the pooled model."
     else:
         remedy = "Attention wins at every cosine from 0 to 1."
-    return _Bracket(status=Status(StatusCode.NO_LIMIT, remedy))
+    return Status(StatusCode.NO_LIMIT, remedy)
 
 
 def _none(pooled: Prediction, count: int, status: Status) -> CriticalCosine:
@@ -259,6 +275,11 @@ def check_query(
     QueryVerdict
         Without a query (one token, or no step) attention is pooling: nothing is said,
         and ``beats_pooling`` is False.
+
+    See Also
+    --------
+    critical_cosine : The cosine above which attention beats mean pooling.
+    sparsetoken.align : The query in the limit of high dimension.
 
     Examples
     --------

@@ -61,6 +61,12 @@ class FeatureLaw:
     features : TokenFeatures or None
         What the nodes were sampled from; None for a law that is known exactly.
 
+    See Also
+    --------
+    feature_law : The law of a given model.
+    TokenFeatures : How features depend on the tokens.
+    ScoreLaw : The law of the scores of a readout.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -122,6 +128,11 @@ class TokenFeatures:
         those belong to each token by itself. Where `sees_mean` is false, it returns weights
         relative to that of the other token, and they add up to 1 after division by their sum.
         With it, the many small tokens of a long sample need not be drawn one by one.
+
+    See Also
+    --------
+    sampled_law : The law by sampling the projections of the tokens.
+    FeatureLaw : The law of such features.
 
     Examples
     --------
@@ -243,14 +254,9 @@ def _small_sums(features: TokenFeatures, shift: float, size: int, largest: int) 
 class Group(NamedTuple):
     """Exchangeable tokens of many samples.
 
-    Attributes
-    ----------
-    largest : array of shape (nodes, tokens)
-        Noise of tokens that are drawn; where that are not all, of the largest ones, falling.
-    small : int
-        Number of the others, often 0.
-    normals : array of shape (nodes, SUMS)
-        Independent N(0, 1), from which the sums over those are drawn; empty if there are none.
+    `largest`, of shape (nodes, tokens), is the noise of those that are drawn: of all, or of the
+    largest ones, falling. `small` is the number of the others, often 0; sums over them are drawn
+    from independent N(0, 1), of shape (nodes, SUMS).
     """
 
     largest: np.ndarray
@@ -271,20 +277,8 @@ class Layout:
     Sobol sequence: its error falls 10 to 100 times against one dimension per token.
     The sums over small tokens, which rule blunt weights, come after the largest token.
 
-    Parameters
-    ----------
-    *sizes : int
-        Tokens of each group.
-    most : int
-        All tokens of a group of so many are drawn.
-
-    Attributes
-    ----------
-    columns : list of arrays
-        Of each group: those of the tokens, then those of the sums.
-    dimensions : int
-    has_small : bool
-        Whether some tokens are not drawn.
+    All tokens of a group of up to `most` are drawn. The columns of each group are those of the
+    tokens, then those of the sums.
     """
 
     def __init__(self, *sizes: int, most: int) -> None:
@@ -328,6 +322,11 @@ def two_nodes(problem: SparseTokenProblem, along: float, across: float, C: float
     C : float
         Standard deviation in every other direction.
 
+    See Also
+    --------
+    sampled_law : The law by sampling the projections of the tokens.
+    feature_law : The law of the features of a model.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -361,6 +360,11 @@ def sampled_law(features: TokenFeatures, points: int) -> FeatureLaw:
     ------
     InvalidInput
         If there are more tokens than Sobol sequences have dimensions.
+
+    See Also
+    --------
+    TokenFeatures : How features depend on the tokens.
+    two_nodes : Features that are Gaussian given the label.
 
     Examples
     --------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -13,8 +14,7 @@ from sparsetoken.models import Elementwise, Model, QueriedModel
 from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.stages import Query
-from sparsetoken.theory.covariance.query import QueryLaw, query_law
-from sparsetoken.theory.covariance.spectrum import spectrum_of, times
+from sparsetoken.theory.alignment.limit import QueryLaw, query_law
 from sparsetoken.theory.feature_law import FeatureLaw, TokenFeatures
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.laws.elementwise import elementwise_nodes_with_effect
@@ -26,10 +26,10 @@ from sparsetoken.theory.readout.covariances import (
     covariances,
 )
 from sparsetoken.theory.readout.equations import ConvexReadout, IsotropicReadout, SpectrumReadout
+from sparsetoken.theory.readout.means import ReadoutState
 from sparsetoken.theory.readout.nodes import FeatureNodes
-from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import SaddlePoint
-from sparsetoken.theory.score_law import ScoreLaw
+from sparsetoken.theory.spectrum import full, spectrum_of, times
 from sparsetoken.validation import InvalidInput
 
 _FEW = 64  # nodes, to know what a law is sampled from
@@ -58,11 +58,8 @@ class ModelFeatures(abc.ABC):
     def nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
         """Return nodes of the law, also of a problem with other L, R, theta or pi.
 
-        Parameters
-        ----------
-        problem : SparseTokenProblem
-        points : int
-            For each class and scramble, a power of two, unless the law is known exactly.
+        Points are those of each class and scramble, a power of two, unless the law is known
+        exactly.
         """
         if (problem, points) not in self._known:
             self._known[problem, points] = self._nodes(problem, points)
@@ -96,15 +93,11 @@ class ModelFeatures(abc.ABC):
     def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
 
-    def scores(
-        self,
-        readout: ConvexReadout,
-        found: SaddlePoint,
-        problem: SparseTokenProblem,
-        nodes: FeatureNodes,
-    ) -> ScoreLaw:
-        """Return the scores of a readout on new data of a problem, whose features have nodes."""
-        return scores_on(nodes, found.state)
+    def state_on(
+        self, problem: SparseTokenProblem, readout: ConvexReadout, found: SaddlePoint
+    ) -> ReadoutState:
+        """Return what the scores of a readout on new data of a problem depend on."""
+        return found.state
 
 
 class IsotropicFeatures(ModelFeatures):
@@ -138,14 +131,7 @@ class IsotropicFeatures(ModelFeatures):
 
 
 class CorrelatedFeatures(ModelFeatures):
-    """Features of tokens of a covariance.
-
-    Attributes
-    ----------
-    covariances : Covariances
-    removed : array of shape (K, J, J) or None
-        As of `SpectrumReadout`.
-    """
+    """Features of tokens of a covariance; what is `removed` is as of `SpectrumReadout`."""
 
     covariances: Covariances
     removed: np.ndarray | None = None
@@ -185,14 +171,38 @@ class CorrelatedFeatures(ModelFeatures):
         return float(self._norms(readout, found, ones)[0])
 
 
-def _two_classes(pi: float, mean: float, amplitude: float = 1.0) -> FeatureNodes:
-    """Return features that are Gaussian in each class, with one direction and one amplitude."""
-    noise = [[amplitude], [amplitude]]
-    return FeatureNodes.of([[mean], [0.0]], noise, [1.0, -1.0], [pi, 1 - pi])
+class LinearFeatures(CorrelatedFeatures):
+    """A linear model with one covariance, and the signal as its direction.
 
+    The mean token has the covariance S_b + S_w/L. As among isotropic tokens its amplitude is
+    1/sqrt(L), that of the covariance S_w + L S_b. With all tokens side by side, the readout is by
+    symmetry the same at each position but for its noise, so that where the signal is does not
+    matter: in the frame (their mean, the differences) the mean over positions, times sqrt(L), has
+    the covariance S_w + L S_b, and L - 1 differences have S_w.
+    """
 
-class _Linear(CorrelatedFeatures):
-    """A linear model with one covariance, and the signal as its direction."""
+    def __init__(self, problem: SparseTokenProblem, model: Model) -> None:
+        super().__init__(problem)
+        self._model = model
+        xi, first = self.spectrum.signal, self._covariance(problem.length)
+        if model.name == "pooled":
+            self._set_covariances(covariances(first[None], xi[:, None]))
+            return
+        if first.ndim == 2:
+            first, basis = np.linalg.eigh(first)
+            xi = basis.T @ xi
+        differences = np.tile(self.spectrum.within, problem.length - 1)
+        values = np.concatenate([np.maximum(first, 0.0), differences])
+        direction = np.concatenate([xi, np.zeros(len(differences))])
+        self._set_covariances(CommutingCovariances(values[None], Directions(direction[:, None])))
+
+    def _covariance(self, length: int) -> np.ndarray:
+        return length * self.spectrum.mean_token(length)
+
+    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
+        like = dataclasses.replace(problem, tokens=Isotropic())
+        law = feature_law(self._model, like, None, points)
+        return FeatureNodes.of(law.across.T, law.C.T, law.y[0], law.weight[0])
 
     def overlaps(self, readout: ConvexReadout, found: SaddlePoint) -> Overlaps:
         """Return a readout in the frame of query and signal."""
@@ -200,65 +210,14 @@ class _Linear(CorrelatedFeatures):
         rest = math.sqrt(max(self._length(readout, found) - along**2, 0.0))
         return Overlaps(0.0, along, rest, found.state.b)
 
-
-class PooledFeatures(_Linear):
-    """The mean token: mean theta R/L xi on positives, covariance S_b + S_w/L.
-
-    As among isotropic tokens the amplitude is 1/sqrt(L), that of the covariance S_w + L S_b.
-    """
-
-    def __init__(self, problem: SparseTokenProblem) -> None:
-        super().__init__(problem)
-        signal = self.spectrum.signal[:, None]
-        self._set_covariances(covariances(self._covariance(problem.length), signal))
-
-    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
-        pi, theta, R, L = problem.letters
-        return _two_classes(pi, theta * R / L, 1 / math.sqrt(L))
-
-    def _covariance(self, length: int) -> np.ndarray:
-        return length * self.spectrum.mean_token(length)[None]
-
-    def scores(
-        self,
-        readout: ConvexReadout,
-        found: SaddlePoint,
-        problem: SparseTokenProblem,
-        nodes: FeatureNodes,
-    ) -> ScoreLaw:
-        """Return the scores; the mean of another number of tokens has another covariance."""
-        state = found.state
-        if problem.length != self.problem.length:
-            other = self._covariance(problem.length)
-            state = state._replace(q=self._norms(readout, found, other))
-        return scores_on(nodes, state)
-
-
-class VectorizedFeatures(_Linear):
-    """All tokens side by side, in the frame (their mean, the differences).
-
-    By symmetry the readout is the same at each position but for its noise, so that where the
-    signal is does not matter. The mean over positions, times sqrt(L), has the covariance
-    S_w + L S_b; L - 1 differences have S_w.
-    """
-
-    def __init__(self, problem: SparseTokenProblem) -> None:
-        super().__init__(problem)
-        if problem.position_law is not None:
-            remedy = "The theory of vectorized assumes uniform positions; simulate instead."
-            raise InvalidInput("position_law", "None", problem.position_law, remedy)
-        L, xi, S = problem.length, self.spectrum.signal, self.spectrum.within
-        first = L * self.spectrum.mean_token(L)
-        if first.ndim == 2:
-            first, basis = np.linalg.eigh(first)
-            xi = basis.T @ xi
-        values = np.concatenate([np.maximum(first, 0.0), np.tile(S, L - 1)])
-        direction = np.concatenate([xi, np.zeros((L - 1) * len(xi))])
-        self._set_covariances(CommutingCovariances(values[None], Directions(direction[:, None])))
-
-    def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
-        pi, theta, R, L = problem.letters
-        return _two_classes(pi, theta * R / math.sqrt(L))
+    def state_on(
+        self, problem: SparseTokenProblem, readout: ConvexReadout, found: SaddlePoint
+    ) -> ReadoutState:
+        """Return the state; the mean of another number of tokens has another covariance."""
+        if problem.length == self.problem.length:
+            return found.state
+        other = self._covariance(problem.length)[None]
+        return found.state._replace(q=self._norms(readout, found, other))
 
 
 class QueriedFeatures(CorrelatedFeatures):
@@ -301,10 +260,7 @@ class QueriedFeatures(CorrelatedFeatures):
         assert isinstance(self._model, Elementwise)
         shift, sharpness = self._projected(problem), self._query.sharpness
         effect = self._effect / self._width if self._width > 0 else 0.0
-        law = elementwise_nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
-        a = np.stack([problem.strength * law.A, law.B, law.S * law.zeta], axis=-1)
-        amplitudes = np.stack([law.C, law.S], axis=-1)
-        return FeatureNodes(a, amplitudes, law.y, law.weight, np.zeros((3, 3)))
+        return elementwise_nodes_with_effect(self._model, problem, shift, effect, sharpness, points)
 
     def tokens(self, problem: SparseTokenProblem) -> TokenFeatures | None:
         """Return what nodes are sampled from, None where the weights see an effect."""
@@ -362,11 +318,7 @@ class QueriedFeatures(CorrelatedFeatures):
 
 def _quadratic(query: QueryLaw, G: np.ndarray) -> float:
     """Return the mean of q^T G q."""
-    return float(query.mean @ times(G, query.mean)) + float(np.sum(_full(G) * _full(query.scatter)))
-
-
-def _full(G: np.ndarray) -> np.ndarray:
-    return np.diag(G) if G.ndim == 1 else G
+    return float(query.mean @ times(G, query.mean)) + float(np.sum(full(G) * full(query.scatter)))
 
 
 def _directions(
@@ -386,26 +338,13 @@ def _directions(
     scatter = {}
     for i, (G, one) in enumerate(maps):
         for j, (H, other) in enumerate(maps[i:], start=i):
-            product = G * Q * H if diagonal else _full(G) @ _full(Q) @ _full(H)
+            product = G * Q * H if diagonal else full(G) @ full(Q) @ full(H)
             scatter[i + 1, j + 1] = one * other * product
     return Directions(mean, scatter)
 
 
-_LINEAR: dict[str, type[PooledFeatures] | type[VectorizedFeatures]] = {
-    "pooled": PooledFeatures,
-    "vectorized": VectorizedFeatures,
-}
-
-
 def model_features(model: Model, problem: SparseTokenProblem, query: Query | None) -> ModelFeatures:
-    """Return the features of a model.
-
-    Parameters
-    ----------
-    model : Model
-    problem : SparseTokenProblem
-    query : Query or None
-        The query that the model works with among isotropic tokens.
+    """Return the features of a model, with the query that it works with among isotropic tokens.
 
     Raises
     ------
@@ -416,7 +355,7 @@ def model_features(model: Model, problem: SparseTokenProblem, query: Query | Non
         return IsotropicFeatures(model, problem, query)
     if isinstance(model, QueriedModel):
         return QueriedFeatures(problem, model)
-    if model.name in _LINEAR:
-        return _LINEAR[model.name](problem)
+    if model.name in ("pooled", "vectorized"):
+        return LinearFeatures(problem, model)
     legal = "one with a query, Pooled() or Vectorized() for tokens of a covariance"
     raise InvalidInput("model", legal, model)

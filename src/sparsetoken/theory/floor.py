@@ -52,12 +52,7 @@ def _known(problem: Task) -> bool:
 
 
 def directions_alike(law: TokenLaw) -> bool:
-    """Return whether the noise of tokens is the same in all directions, within and between samples.
-
-    Parameters
-    ----------
-    law : TokenLaw
-    """
+    """Return whether noise is the same in all directions, within and between samples."""
     if not isinstance(law, TokenCovariance):
         return isinstance(law, Isotropic)
     return all(_multiple_of_identity(S) for S in (law.within, law.between) if S is not None)

@@ -22,24 +22,14 @@ _LARGEST = 1e12  # dimension that is looked for
 
 
 def error_with_imbalance(scores: ScoreLaw, loss: Loss, pi: float, samples: float) -> float:
-    """Return the mean test error at a finite number of samples, where scores are small.
+    """Return the mean test error at a finite number of samples n1, where scores are small.
 
     Equation: class-imbalance. The share of positives among n1 samples varies by
     sqrt(pi(1-pi)/n1), and the bias, which has no ridge, follows it: where scores are small
-    beside the scale of the loss it is the minimum b(share) of the loss without features. Its
+    beside the scale of a smooth loss it is the minimum b(share) of the loss without features. Its
     variance ``b'(pi)^2 pi(1-pi)/n1`` adds to that of the scores. In the limit n1 -> infinity
-    there is none of it, but scores shrink as 1/ridge, so that n1 must grow as its square.
-
-    Parameters
-    ----------
-    scores : ScoreLaw
-        Of new data, in the limit.
-    loss : Loss
-        A smooth one.
-    pi : float
-        The chance of the label +1 in training.
-    samples : float
-        n1, of the readout.
+    there is none of it, but scores shrink as 1/ridge, so that n1 must grow as its square. The
+    scores are those of new data in the limit, and pi is that of training.
     """
     spread = _slope_of_bias(loss, pi) * math.sqrt(pi * (1 - pi) / samples)
     return dataclasses.replace(scores, width=np.hypot(scores.width, spread)).test_error()

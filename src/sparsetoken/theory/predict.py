@@ -83,6 +83,13 @@ def predict(
         If a value is outside its range, arrays do not broadcast, or the ridge is 0 with a
         custom loss.
 
+    See Also
+    --------
+    simulate : The same experiment at finite dimension.
+    align : The query in the limit of high dimension.
+    capacity : The largest load that is linearly separable.
+    sparsetoken.theory.oracle.learning_error : The Bayes-optimal error with finite data.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -154,6 +161,10 @@ def predict_readouts(
         tolerance. The differences between the predictions are then exact, far below the
         error of the nodes themselves. The query is then that of the limit, also where it is
         random: the status is NO_LIMIT there.
+
+    See Also
+    --------
+    sparsetoken.predict : With one readout, or arrays of parameters.
 
     Examples
     --------

@@ -8,9 +8,11 @@ from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
 from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
+from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.sign import sign_boundary
 from sparsetoken.theory.alignment.two_steps import align
-from sparsetoken.theory.routes import on_route
+from sparsetoken.theory.spectrum import spectrum_of
+from sparsetoken.tokens import Isotropic
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput
 
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
@@ -34,21 +36,14 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
 
         return descended_query(problem, model)
     if isinstance(query, QueryVector):
-        found: Query = on_route(problem, "query")(problem, query)
-        return found
+        if isinstance(problem.tokens, Isotropic):  # which have no frame
+            remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
+            legal = "Query(cosine, sharpness) for isotropic tokens"
+            raise InvalidInput("query", legal, query, remedy)
+        law = query_law(problem, query)
+        cosine = law.overlap(spectrum_of(problem)) / law.norm
+        return Query(max(-1.0, min(1.0, cosine)), query.sharpness)
     return query
-
-
-def query_without_frame(problem: SparseTokenProblem, query: QueryVector) -> Query:
-    """Refuse a query given as a vector: isotropic tokens have no frame.
-
-    Raises
-    ------
-    InvalidInput
-        Always.
-    """
-    remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."
-    raise InvalidInput("query", "Query(cosine, sharpness) for isotropic tokens", query, remedy)
 
 
 def advice_on(problem: SparseTokenProblem, model: Model, query: Query | None) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
 from sparsetoken.stages import Query, QueryVector, Readout, TwoSteps
-from sparsetoken.theory.covariance.draws import (
+from sparsetoken.theory.alignment.draws import (
     DRAWS,
     DrawnQueries,
     drawn_queries,
@@ -43,19 +43,9 @@ def predictions_of(
     *,
     spread: bool,
 ) -> list[Prediction]:
-    """Return predictions of readouts, over draws of the query where that is random.
+    """Return predictions of readouts of one loss, over draws of the query where that is random.
 
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    model : Model
-    test_problem : SparseTokenProblem or None
-    readouts : sequence of Readout
-        Of one loss.
-    tolerance : float
-        As of `predict`.
-    spread : bool
-        Whether to tell the spread over draws also where the limit holds.
+    With `spread` the spread over draws is told also where the limit holds.
     """
     advice = randomness_advice(problem, model.query)
     if not advice:
@@ -94,18 +84,11 @@ def _spreads(
 class OverDraws(NamedTuple):
     """A prediction over draws of a random query.
 
-    Attributes
-    ----------
-    mean : Prediction
-        Means over draws, also of the cosine and the sharpness of the query. The numerical error
-        has both the nodes' part and the standard error of the mean over draws.
-    spread : float
-        Standard deviation of the test error over draws of the query; what D1 adds to it at
-        finite dimension vanishes in the limit of the readout.
-    standard_error : float
-        Of the mean test error over draws.
-    solved : int
-        Draws whose readout was solved.
+    The mean is over draws, also of the cosine and the sharpness of the query; its numerical error
+    has both the nodes' part and `standard_error`, that of the mean over draws. The spread is the
+    standard deviation of the test error over draws of the query: what D1 adds to it at finite
+    dimension vanishes in the limit of the readout. `solved` counts the draws whose readout was
+    solved.
     """
 
     mean: Prediction
@@ -130,28 +113,15 @@ def predict_over_draws(
 ) -> list[OverDraws]:
     """Predict readouts of one loss for a query that is random at the dimension of the tokens.
 
-    Given the query the theory is exact. The outcome of a readout depends on a query through
-    tau = theta <q, xi>/sigma and the sharpness, which fix the law of the scores of tokens, and
-    only weakly on the rest of its direction. So queries are drawn in great number.
-    Readouts are solved at a few that are as far apart in (tau, log sharpness) as can be, and a
-    thin-plate spline through these stands for the others.
-    Readouts at draws taken without a choice tell what the spline leaves out, and correct
-    the mean and the variance for it. More are solved, or with more
-    nodes, until twice the numerical error of the mean, and the interpolation error at a
-    single draw, are below the tolerance or a tenth of the spread: one experiment has one query, and
-    its test error is off by the spread.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-        Its tokens have a covariance.
-    model : QueriedModel
-        Its query is a `TwoSteps` or a `Query`.
-    readouts : sequence of Readout
-    tolerance : float
-        As of `predict`, of the mean; a tenth of the spread is enough.
-    test_problem : SparseTokenProblem, optional
-    draws, seed : int
+    Given the query the theory is exact. The outcome of a readout depends on a query, of a model
+    with a `TwoSteps` or a `Query`, through tau = theta <q, xi>/sigma and the sharpness, which fix
+    the law of the scores of tokens, and only weakly on the rest of its direction. So queries are
+    drawn in great number. Readouts are solved at a few that are as far apart in (tau, log
+    sharpness) as can be, and a thin-plate spline through these stands for the others. Readouts at
+    draws taken without a choice tell what the spline leaves out, and correct the mean and the
+    variance for it. More are solved, or with more nodes, until twice the numerical error of the
+    mean, and the interpolation error at a single draw, are below the tolerance or a tenth of the
+    spread: one experiment has one query, and its test error is off by the spread.
     """
     assert isinstance(model.query, (TwoSteps, Query))
     queries = drawn_queries(problem, model.query, draws, seed)

@@ -11,7 +11,7 @@ import numpy as np
 from sparsetoken.models import Attention, Model
 from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import Overlaps
-from sparsetoken.theory.feature_law import FeatureLaw
+from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.query import working_query
 from sparsetoken.theory.score_law import ScoreLaw
@@ -29,6 +29,10 @@ class Approach(NamedTuple):
     limit, rate : float
     limit_error, rate_error : float
         Standard errors over the scrambles of the nodes.
+
+    See Also
+    --------
+    approach_to_infinite_data : The function that returns it.
 
     Examples
     --------
@@ -61,6 +65,10 @@ def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attent
         If a value is outside its range, or scores have no noise in the limit (also at
         strength 0).
 
+    See Also
+    --------
+    sparsetoken.predict : At finite load.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -87,8 +95,7 @@ def approach_to_infinite_data(problem: SparseTokenProblem, model: Model = Attent
 
 
 def _scramble(law: FeatureLaw, i: int) -> FeatureLaw:
-    columns = ("along", "across", "C", "y", "weight")
-    return dataclasses.replace(law, **{name: getattr(law, name)[i : i + 1] for name in columns})
+    return dataclasses.replace(law, **{name: getattr(law, name)[i : i + 1] for name in COLUMNS})
 
 
 def _first_order(law: FeatureLaw) -> tuple[float, float]:

@@ -15,9 +15,9 @@ from sparsetoken.losses import Loss, get_loss
 from sparsetoken.losses.exact_fit import ExactFit
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.results import Capacity, Status, StatusCode
+from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import Query, Readout
-from sparsetoken.theory.routes import on_route
+from sparsetoken.theory.capacity import capacity_of
 from sparsetoken.validation import InvalidInput
 
 _WITH_CAPACITY = ("logistic", "hinge", "squared_hinge")
@@ -31,15 +31,7 @@ _LARGEST_MARGIN = ExactFit(get_loss("squared_hinge"))
 
 @dataclasses.dataclass(frozen=True)
 class Stage:
-    """Loss and ridge of the potential of stage 4.
-
-    Attributes
-    ----------
-    loss : Loss
-    ridge : float
-    status : Status
-        NO_LIMIT where ridge 0 stands for no readout.
-    """
+    """Loss and ridge of the potential of stage 4; NO_LIMIT where ridge 0 stands for no readout."""
 
     loss: Loss
     ridge: float
@@ -70,18 +62,8 @@ def ridgeless_stage(
     to the potential with ridge 1 and a loss that is infinite off the fitted scores: its saddle
     point is the least ``w_1^2 + w_2^2 + nu^2`` subject to
     ``nu^2 >= alpha E[dist(omega)^2 / C^2]``, dist to {z = y} or {y z >= 1}. Features of any
-    covariances have the same limit: ``H / lambda`` tends to ``I + sum_k kappa_k G_k``.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    model : Model
-    query : Query or None
-    readout : Readout
-    weights : int
-        Weights per dimension of the tokens.
-    vanishing : bool
-        Whether some features have no noise of their own.
+    covariances have the same limit: ``H / lambda`` tends to ``I + sum_k kappa_k G_k``. Where some
+    features are vanishing, without noise of their own, they cannot be fitted.
 
     Raises
     ------
@@ -129,13 +111,8 @@ def _capacity_near(
     return found.capacity, error
 
 
-@functools.lru_cache(maxsize=8)
-def _capacity(
-    problem: SparseTokenProblem, model: Model, query: Query | None, tolerance: float
-) -> Capacity:
-    """Return the capacity, which all loads have in common."""
-    found: Capacity = on_route(problem, "capacity")(problem, model, query, tolerance)
-    return found
+_capacity = functools.lru_cache(maxsize=8)(capacity_of)
+"""Kept, since all loads have it in common."""
 
 
 def _no_limit(alpha1: float, threshold: float) -> Status:

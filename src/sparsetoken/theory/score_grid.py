@@ -42,16 +42,10 @@ FINE = GridShape(64, 48, np.sqrt, np.square)  # C may be 0 here
 
 
 class ClassView(NamedTuple):
-    """The nodes of one label at one readout, moved to a grid of mean scores and lengths.
+    """The nodes of one label y at one readout, moved to a grid of mean scores m and lengths C.
 
-    Attributes
-    ----------
-    y : float
-        The label.
-    m : array of shape (scores,)
-    C : array of shape (lengths,)
-    moments : array of shape (scrambles, 3, 3, lengths * scores)
-        Weight of each point times the products of (X_1, X_2, 1).
+    The moments are, at each point (lengths * scores), its weight times the products of (X_1, X_2,
+    1).
     """
 
     y: float
@@ -69,11 +63,7 @@ class ClassView(NamedTuple):
 class ScoreGrid:
     """Moves the weights of a law to a grid of scores and lengths.
 
-    Parameters
-    ----------
-    law : FeatureLaw
-    shape : GridShape
-        All but `FINE` are for laws whose lengths are all > 0.
+    All shapes but `FINE` are for laws whose lengths are all > 0.
     """
 
     def __init__(self, law: FeatureLaw, shape: GridShape = PLAIN) -> None:
@@ -113,11 +103,6 @@ class ScoreGrids:
 
     Readouts follow one another closely, so that a grid which was too coarse for the last one is
     not tried again until a finer grid shows that it would do.
-
-    Parameters
-    ----------
-    law : FeatureLaw
-    shapes : sequence of GridShape
     """
 
     def __init__(self, law: FeatureLaw, shapes: Sequence[GridShape]) -> None:

@@ -12,7 +12,7 @@ from sparsetoken.problem import Isotropic, SparseTokenProblem
 from sparsetoken.results import Overlaps, Prediction, Status, StatusCode
 from sparsetoken.results.record import fields_of
 from sparsetoken.stages import Readout
-from sparsetoken.theory.covariance.draws import randomness_advice
+from sparsetoken.theory.alignment.draws import randomness_advice
 from sparsetoken.theory.features import model_features
 from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.query import advice_on, working_query
@@ -33,16 +33,9 @@ _NOT_SOLVED = Status(
 class Setting:
     """The common setting of predictions with the same features.
 
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    model : Model
-    test_problem : SparseTokenProblem or None
-        Its tokens have the same law.
-    nodes : int, optional
-        A fixed number of nodes for each class and scramble.
-    like : Setting, optional
-        One that is much like this one and has predicted the same readouts.
+    A test problem has tokens of the same law. With `nodes` the number of nodes for each class and
+    scramble is fixed. `like` is a setting much like this one that has predicted the same readouts:
+    its solutions are where to start.
 
     Raises
     ------

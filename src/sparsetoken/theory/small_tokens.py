@@ -38,17 +38,8 @@ Weights = Callable[[np.ndarray, float], np.ndarray]
 class SmallSums:
     """The law of the sums of (w, w g, w^2, g) over all but the largest tokens of a group.
 
-    Equation: small-token-sums.
-
-    Parameters
-    ----------
-    weights : callable
-    bend : float
-        Where weights as a function of g may have a kink.
-    size : int
-        Number of tokens of the group.
-    largest : int
-        Number of those that are known.
+    Equation: small-token-sums. Of `size` tokens so many of the largest are known; weights as a
+    function of g may have a kink at the bend.
     """
 
     def __init__(self, weights: Weights, bend: float, size: int, largest: int) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.attention import pool, softmax_weights
-from sparsetoken.losses import Loss
 from sparsetoken.models import Attention
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.problem import SparseTokenProblem
@@ -17,7 +16,7 @@ from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
-from sparsetoken.simulation.tensors import TensorEngine
+from sparsetoken.simulation.tensors import TensorEngine, gradient
 from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.tokens import isotropic_only
 from sparsetoken.validation import integer, real
@@ -25,31 +24,30 @@ from sparsetoken.values import require_numbers
 
 
 class Samples(NamedTuple):
-    """Tokens and labels.
-
-    Attributes
-    ----------
-    X : array of shape (n, L, d)
-    y : array of shape (n,), in {-1, +1}
-    """
+    """Tokens, and labels in {-1, +1}."""
 
     X: Float[np.ndarray, "n L d"]
     y: Int[np.ndarray, " n"]
 
+    @classmethod
+    def drawn(cls, engine: TensorEngine, source: Stream, alpha: float) -> Samples:
+        """Return alpha d samples of one source of a trial, all at once."""
+        X, y = zip(*engine.chunks(source, training_size(alpha, engine.dimension)), strict=True)
+        return cls(np.concatenate(X), np.concatenate(y))
+
+    def __or__(self, other: Samples) -> Samples:
+        return Samples(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
 
 class Classifier(NamedTuple):
-    """The score of X is <w, X^T softmax(beta X q)> + b.
-
-    Also used for gradients, which have the same three parts.
-    """
+    """The score of X is <w, X^T softmax(beta X q)> + b."""
 
     w: Float[np.ndarray, " d"]
     b: float
     q: Float[np.ndarray, " d"]
 
 
-@dataclasses.dataclass(frozen=True)
-class TrialData:
+class TrialData(NamedTuple):
     """One trial: the engine that draws its samples, and the two training sets."""
 
     engine: TensorEngine
@@ -62,12 +60,6 @@ def start(problem: SparseTokenProblem, dimension: int, seed: int, trial: int) ->
 
     Trainings that differ in anything else share the random numbers, so that their differences are
     more precise.
-
-    Raises
-    ------
-    InvalidInput
-        If the dimension is below 2, seed or trial is negative, or a field of the problem
-        holds an array.
     """
     require_numbers(problem)
     isotropic_only(problem.tokens, "This experiment")
@@ -84,86 +76,42 @@ def trial_data(
     seed: int,
     trial: int,
 ) -> TrialData:
-    """Draw round(alpha0 d) samples of D0 and round(alpha1 d) samples of D1.
-
-    Raises
-    ------
-    InvalidInput
-        As `start`, or if a field of the stages holds an array or alpha1 is infinite.
-    """
+    """Draw round(alpha0 d) samples of D0 and round(alpha1 d) samples of D1."""
     require_numbers(steps, readout)
     alpha1 = real("alpha1 (n1/d)", readout.alpha1, remedy="An experiment needs finite data.")
     engine = start(problem, dimension, seed, trial)
-    D0 = draw(engine, Stream.D0, training_size(steps.alpha0, dimension))
-    return TrialData(engine, D0, draw(engine, Stream.D1, training_size(alpha1, dimension)))
+    D0 = Samples.drawn(engine, Stream.D0, steps.alpha0)
+    return TrialData(engine, D0, Samples.drawn(engine, Stream.D1, alpha1))
 
 
-def draw(engine: TensorEngine, source: Stream, n: int) -> Samples:
-    """Return n samples of one source of a trial, all at once."""
-    X, y = zip(*engine.chunks(source, n), strict=True)
-    return Samples(np.concatenate(X), np.concatenate(y))
+def query_path(samples: Samples, steps: TwoSteps, last_step: int = 2) -> list[Classifier]:
+    """Return (w1, b1, q_t) after gradient steps t = 2 .. last_step on the same samples.
 
-
-def union(first: Samples, second: Samples) -> Samples:
-    """Return the samples of both."""
-    return Samples(np.concatenate([first.X, second.X]), np.concatenate([first.y, second.y]))
-
-
-def gradient(samples: Samples, at: Classifier, loss: Loss, beta: float) -> Classifier:
-    """Return the gradient of the mean loss in (w, b, q).
-
-    With a = softmax(beta X q), u = X w, h = l'(y, <a, u> + b) / n it is
-    ``(sum h X^T a, sum h, beta sum h X^T (a * (u - <a, u>)))``.
+    Step 1 moves (w, b), as in the four stages. Each later step is one of gradient descent on q
+    alone, of size eta_q, with the readout left at (w1, b1).
     """
-    n, L, d = samples.X.shape
-    tokens = samples.X.reshape(n * L, d)
-    t, u = (tokens @ np.stack([at.q, at.w], axis=1)).T.reshape(2, n, L)
-    a = softmax_weights(beta * t)
-    mean = np.einsum("nl,nl->n", a, u)
-    h = np.asarray(loss.slope(samples.y, mean + at.b)) / n
-    on_w = h[:, None] * a
-    on_q = beta * on_w * (u - mean[:, None])
-    dw, dq = np.stack([on_w.ravel(), on_q.ravel()]) @ tokens
-    return Classifier(dw, float(h.sum()), dq)
-
-
-def objective(samples: Samples, at: Classifier, readout: Readout, beta: float) -> float:
-    """Return the mean loss plus (ridge/2) |w|^2."""
-    z = _features(samples, at.q, beta) @ at.w + at.b
-    penalty = 0.5 * readout.ridge * float(at.w @ at.w)
-    return float(np.mean(readout.loss.value(samples.y, z))) + penalty
-
-
-def two_steps(samples: Samples, steps: TwoSteps) -> Classifier:
-    """Run stages 1-3: from zero a gradient step on (w, b), then one on q."""
     zero = np.zeros(samples.X.shape[2])
-    first = gradient(samples, Classifier(zero, 0.0, zero), steps.loss, steps.beta)
-    w1, b1 = -steps.eta_w * first.w, -steps.eta_b * first.b
-    second = gradient(samples, Classifier(w1, b1, zero), steps.loss, steps.beta)
-    return Classifier(w1, b1, -steps.eta_q * second.q)
+    first = gradient([samples], len(samples.y), steps, zero, zero, 0.0)
+    at, path = Classifier(-steps.eta_w * first.by_w, -steps.eta_b * first.by_b, zero), []
+    for _ in range(integer("last_step", last_step, 2) - 1):
+        slope = gradient([samples], len(samples.y), steps, at.w, at.q, at.b).by_q
+        at = at._replace(q=at.q - steps.eta_q * slope)
+        path.append(at)
+    return path
 
 
 def fitted(
     samples: Samples, q: Float[np.ndarray, " d"], readout: Readout, beta: float
 ) -> Classifier:
     """Run stage 4: fit the ridge-penalised readout with q frozen."""
-    fit = fit_readout(_features(samples, q, beta), samples.y, readout.loss, readout.ridge)
+    features = pool(samples.X, softmax_weights(beta * (samples.X @ q)))
+    fit = fit_readout(features, samples.y, readout.loss, readout.ridge)
     return Classifier(fit.w, fit.b, q)
 
 
 @dataclasses.dataclass(frozen=True)
 class Reached:
-    """Test error of a classifier, and cosine and sharpness of its query.
-
-    Attributes
-    ----------
-    test_error : float
-        Conditional expectation given the classifier.
-    cosine : float
-        <q, xi> / |q|; 0 for q = 0.
-    sharpness : float
-        beta |q|.
-    """
+    """Expected test error given a classifier, cosine of its query (0 for q = 0), and beta |q|."""
 
     test_error: float
     cosine: float
@@ -184,12 +132,6 @@ def reached(engine: TensorEngine, of: Classifier, beta: float) -> Reached:
     return Reached(error, query.cosine, query.sharpness)
 
 
-def cosine(vector: Float[np.ndarray, " d"], signal: Float[np.ndarray, " d"]) -> float:
-    """Return <v, xi> / |v| for a unit vector xi; 0 for v = 0."""
-    norm = np.linalg.norm(vector)
-    return float(np.clip(vector @ signal / norm, -1, 1)) if norm > 0 else 0.0
-
-
 ARMS = ("fresh", "reused", "all twice")
 """Query from D0 and readout from D1; both from D1; both from the union of D0 and D1."""
 
@@ -207,66 +149,28 @@ def reuse_trial(
 
     D0 has round(alpha0 d) samples and D1 round(alpha1 d). ``fresh`` is the training of the
     theory. ``reused`` sees D1 alone, the others see both.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    steps : TwoSteps
-    readout : Readout
-    dimension : int, at least 2
-    seed, trial : int >= 0
-
-    Returns
-    -------
-    dict from each of `ARMS` to what it reached
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
     """
     data = trial_data(problem, steps, readout, dimension=dimension, seed=seed, trial=trial)
-    both = union(data.D0, data.D1)
+    both = data.D0 | data.D1
     sets = {"fresh": (data.D0, data.D1), "reused": (data.D1, data.D1), "all twice": (both, both)}
     found = {}
     for arm, (for_query, for_readout) in sets.items():
-        q = two_steps(for_query, steps).q
-        of = fitted(for_readout, q, readout, steps.beta)
+        (last,) = query_path(for_query, steps)
+        of = fitted(for_readout, last.q, readout, steps.beta)
         found[arm] = reached(data.engine, of, steps.beta)
     return found
 
 
 @dataclasses.dataclass(frozen=True)
 class RefittedQuery:
-    """Test error after a step of the query, with the readout refitted.
+    """What is reached after so many steps, with the readout refitted.
 
-    Attributes
-    ----------
-    step : int
-        Gradient steps so far, the first of them on (w, b).
-    free : Reached
-        With the query as it is.
-    held : Reached
-        With the query rescaled to the held sharpness, so that only its direction matters.
+    With the query as it is, and rescaled to the held sharpness: only its direction then matters.
     """
 
     step: int
     free: Reached
     held: Reached
-
-
-def query_path(samples: Samples, steps: TwoSteps, last_step: int) -> list[Classifier]:
-    """Return (w1, b1, q_t) after steps t = 2 .. last_step on the same samples.
-
-    Step 1 moves (w, b), as in the four stages. Each later step is one of gradient
-    descent on q alone, of size eta_q, with the readout left at (w1, b1).
-    """
-    path = [two_steps(samples, steps)]
-    for _ in range(integer("last_step", last_step, 2) - 2):
-        at = path[-1]
-        slope = gradient(samples, at, steps.loss, steps.beta).q
-        path.append(at._replace(q=at.q - steps.eta_q * slope))
-    return path
 
 
 def steps_trial(
@@ -280,29 +184,7 @@ def steps_trial(
     seed: int = 0,
     trial: int = 0,
 ) -> list[RefittedQuery]:
-    """Refit the readout on D1 after each step on q.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    steps : TwoSteps
-    readout : Readout
-    last_step : int, at least 2
-        Gradient steps in all, the first of them on (w, b).
-    held_sharpness : float >= 0
-        k of the queries that are held at one sharpness.
-    dimension : int, at least 2
-    seed, trial : int >= 0
-
-    Returns
-    -------
-    list of RefittedQuery, for steps 2 .. last_step
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
-    """
+    """Refit the readout on D1 after each step on q, from the second in all to the last."""
     k, beta = real("held_sharpness", held_sharpness, 0.0), steps.beta
     data = trial_data(problem, steps, readout, dimension=dimension, seed=seed, trial=trial)
 
@@ -315,7 +197,3 @@ def steps_trial(
         held = k / (beta * norm) * at.q if norm > 0 else at.q
         found.append(RefittedQuery(step, worth(at.q), worth(held)))
     return found
-
-
-def _features(samples: Samples, q: np.ndarray, beta: float) -> np.ndarray:
-    return pool(samples.X, softmax_weights(beta * (samples.X @ q)))

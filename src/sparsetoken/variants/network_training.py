@@ -1,13 +1,15 @@
-"""Training of equinox networks on tokens: descent, early stopping, test error."""
+"""Training of attention networks end to end: descent, early stopping, test error.
+
+It needs optax, which the extra ``architectures`` installs; nothing imports it before a network is
+trained.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib
 import math
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -15,8 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from sparsetoken.extras import needed
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.validation import InvalidInput, integer, real
+from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.tokens import isotropic_only
+from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.values import require_numbers
+from sparsetoken.variants.networks import Architecture
 
 CHUNK = 2500
 """Fresh samples scored at once."""
@@ -45,11 +52,6 @@ class Recipe:
         Steps between two looks at the held-out loss.
     blocks, patience : int >= 1
         Most blocks, and blocks without improvement before the end.
-
-    Raises
-    ------
-    InvalidInput
-        If a value is outside its range.
     """
 
     learning_rate: float = 3e-3
@@ -60,33 +62,13 @@ class Recipe:
     blocks: int = 60
     patience: int = 10
 
-    def __post_init__(self) -> None:
-        real("learning_rate", self.learning_rate, 0.0, open_low=True)
-        real("scale", self.scale, 0.0)
-        real("held_out", self.held_out, 0.0, 1.0, open_low=True, open_high=True)
-        for name in ("block", "blocks", "patience"):
-            integer(name, getattr(self, name), 1)
-        if not self.weight_decays:
-            raise InvalidInput("weight_decays", "at least one number >= 0", self.weight_decays)
-        for decay in self.weight_decays:
-            real("weight_decays", decay, 0.0)
-
 
 class _Samples(NamedTuple):
-    """Samples in chunks; those that only fill a chunk up have weight 0.
+    """Samples in chunks, of which some are used; what only fills a chunk up has the share 0."""
 
-    Attributes
-    ----------
-    X : array of shape (chunks, rows, L, d)
-    y, share : arrays of shape (chunks, rows)
-        Labels, and what each sample counts in a mean.
-    used : int
-        Chunks that hold samples.
-    """
-
-    X: Array
-    y: Array
-    share: Array
+    X: Float[Array, "chunks rows L d"]
+    y: Float[Array, "chunks rows"]
+    share: Float[Array, "chunks rows"]
     used: Array
 
     @classmethod
@@ -113,67 +95,23 @@ class _Samples(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """A trained network.
-
-    Attributes
-    ----------
-    network : equinox.Module
-    held_out_loss : float
-        Mean logistic loss at the chosen step; inf if it was never finite.
-    steps : int
-        Steps of Adam up to it.
-    weight_decay : float
-        The chosen one.
-    """
+    """A network at the step with the least held-out loss, which is inf if none was finite."""
 
     network: Any
     held_out_loss: float
     steps: int
-    weight_decay: float
 
 
-def require_libraries() -> tuple[ModuleType, ModuleType]:
-    """Return (equinox, optax).
-
-    Raises
-    ------
-    InvalidInput
-        If one is not installed; the message says how to install it.
-    """
-    found, missing = [], []
-    for name in ("equinox", "optax"):
-        try:
-            found.append(importlib.import_module(name))
-        except ImportError:
-            missing.append(name)
-    if missing:
-        raise InvalidInput(
-            "the installation for other architectures",
-            "one with equinox and optax",
-            "no " + " and no ".join(missing),
-            "pip install 'sparsetoken[architectures]'",
-        )
-    return found[0], found[1]
+def require_optax() -> Any:
+    """Return optax, or raise `InvalidInput` with the extra that installs it."""
+    return needed("optax", "to train other architectures", "architectures")
 
 
 def train(
     network: Any, tokens: Float[np.ndarray, "n L d"], labels: np.ndarray, recipe: Recipe
 ) -> Trained:
-    """Train a network by a recipe; the last samples are those held out.
-
-    Parameters
-    ----------
-    network : equinox.Module
-        As `build` returns it.
-    tokens : array of shape (n, L, d)
-    labels : array of shape (n,), in {-1, +1}
-    recipe : Recipe
-
-    Raises
-    ------
-    InvalidInput
-        If the samples are too few to hold some out, or the libraries are missing.
-    """
+    """Train a network by a recipe; the last samples are those held out."""
+    require_optax()
     n = len(labels)
     held_out = round(recipe.held_out * n)
     if not 0 < held_out < n:
@@ -190,13 +128,13 @@ def _descent(
     """Return the best network on the way of one descent."""
     advance, begin = _advance(recipe.learning_rate, recipe.block)
     state = begin(network)
-    best = Trained(network, math.inf, 0, decay)
+    best = Trained(network, math.inf, 0)
     for block in range(1, recipe.blocks + 1):
-        network, state, loss = advance(network, state, fitted, checked, decay)
+        network, state, loss = advance(network, state, fitted, checked, jnp.float32(decay))
         held_out_loss = float(loss)
         steps = block * recipe.block
         if held_out_loss < best.held_out_loss:
-            best = Trained(network, held_out_loss, steps, decay)
+            best = Trained(network, held_out_loss, steps)
         if steps - best.steps >= recipe.patience * recipe.block:
             break
     return best
@@ -205,35 +143,25 @@ def _descent(
 @functools.cache
 def _advance(rate: float, steps: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return a compiled block of steps, and what starts its state."""
-    equinox, optax = require_libraries()
+    optax = require_optax()
 
     def optimiser(decay: Any) -> Any:
         return optax.adamw(rate, weight_decay=decay)
 
-    def begin(network: Any) -> Any:
-        return optimiser(0.0).init(equinox.filter(network, equinox.is_array))
-
-    @equinox.filter_jit
+    @jax.jit
     def advance(network: Any, state: Any, fitted: Any, checked: Any, decay: Array) -> Any:
-        fixed = equinox.filter(network, equinox.is_array, inverse=True)
-
         def step(carry: Any, _: None) -> tuple[Any, None]:
-            weights, state = carry
+            network, state = carry
+            slope_on = functools.partial(jax.grad(_loss), network)
+            slope = fitted.total(slope_on, jax.tree.map(jnp.zeros_like, network))
+            change, state = optimiser(decay).update(slope, state, network)
+            return (optax.apply_updates(network, change), state), None
 
-            def slope_on(*chunk: Array) -> Any:
-                return jax.grad(lambda w: _loss(equinox.combine(w, fixed), *chunk))(weights)
-
-            slope = fitted.total(slope_on, jax.tree.map(jnp.zeros_like, weights))
-            change, state = optimiser(decay).update(slope, state, weights)
-            return (optax.apply_updates(weights, change), state), None
-
-        weights = equinox.filter(network, equinox.is_array)
-        (weights, state), _ = jax.lax.scan(step, (weights, state), None, length=steps)
-        network = equinox.combine(weights, fixed)
+        (network, state), _ = jax.lax.scan(step, (network, state), None, length=steps)
         on = functools.partial(_loss, network)
         return network, state, checked.total(on, jnp.float32(0))
 
-    return lambda *given: advance(*given[:-1], jnp.float32(given[-1])), begin
+    return advance, optimiser(0.0).init
 
 
 def _loss(network: Any, X: Array, y: Array, share: Array) -> Array:
@@ -247,27 +175,44 @@ def test_error(
     samples: int,
     rng: np.random.Generator,
 ) -> float:
-    """Return the share of fresh samples that are not on the right side.
-
-    Parameters
-    ----------
-    network : equinox.Module
-    problem : SparseTokenProblem
-    signal : array of shape (d,)
-        xi.
-    samples : int
-        Rounded up to whole chunks of 2500.
-    rng : numpy.random.Generator
-    """
-    scores = _scorer()
+    """Return the share of fresh samples, in whole chunks of 2500, not on the right side."""
     wrong = []
     for _ in range(math.ceil(samples / CHUNK)):
         X, y = problem.sample(CHUNK, signal, rng, np.float32)
-        wrong.append(1 - np.mean(np.asarray(scores(network, X)) * y > 0))
+        wrong.append(1 - np.mean(np.asarray(_scores(network, X)) * y > 0))
     return float(np.mean(wrong))
 
 
-@functools.cache
-def _scorer() -> Callable[..., Any]:
-    equinox, _ = require_libraries()
-    return equinox.filter_jit(lambda network, X: jax.vmap(network)(X))
+@jax.jit
+def _scores(network: Any, X: Array) -> Array:
+    return jax.vmap(network)(X)
+
+
+def trial_error(
+    architecture: Architecture,
+    problem: SparseTokenProblem,
+    recipe: Recipe,
+    *,
+    dimension: int,
+    samples: int,
+    test_samples: int = 20_000,
+    seed: int = 0,
+) -> float:
+    """Return the test error of one training, nan if its loss was never finite.
+
+    The seed fixes the random numbers of signal, samples and test samples, the same for all
+    architectures, problems and sizes.
+    """
+    dimension = integer("dimension", dimension, 1)
+    samples = integer("samples", samples, 2)
+    require_numbers(problem)
+    isotropic_only(problem.tokens, "This experiment")
+    base = seed_of("architectures", integer("seed", seed, 0))
+    xi = stream(base, Stream.SIGNAL).standard_normal(dimension)
+    xi /= np.linalg.norm(xi)
+    X, y = problem.sample(samples, xi, stream(base, Stream.D1), np.float32)
+    start = architecture.start(dimension, recipe.scale, base % 2**31)
+    trained = train(start, X, y, recipe)
+    if not math.isfinite(trained.held_out_loss):
+        return math.nan
+    return test_error(trained.network, problem, xi, test_samples, stream(base, Stream.FRESH))

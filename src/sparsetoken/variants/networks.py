@@ -1,42 +1,69 @@
-"""Small attention networks for the sparse-token task, as equinox modules.
+"""Small attention networks for the sparse-token task, as JAX pytrees of their weights.
 
 Each maps the tokens of one sample to a score; its sign is the label. No network knows
 the position of a token, so that the order of the tokens does not matter. Readouts start at
 0. A bias is read through a constant as long as a token, sqrt(d): one step of Adam moves
 each weight by about the same amount, and so a plain bias would lag behind the readout.
+
+In what follows H is the number of heads (or queries), k the dimension of keys and values.
 """
 
 from __future__ import annotations
 
-import equinox
+import dataclasses
+
 import jax
 import jax.numpy as jnp
+from jax.tree_util import register_dataclass
 from jaxtyping import Array, Float, PRNGKeyArray
 
 
-class MultiQuery(equinox.Module):
+@dataclasses.dataclass(frozen=True)
+class Architecture:
+    """A network to train.
+
+    Parameters
+    ----------
+    family : {"multi-query", "class-token", "two-layer"}
+    heads : int >= 1
+        Heads of each layer; for multi-query the number of queries.
+    width : int >= 1
+        Dimension of the keys and values of a head; multi-query has neither.
+    read : {"class", "mean"}
+        What a two-layer network reads in the end.
+    """
+
+    family: str
+    heads: int = 1
+    width: int = 16
+    read: str = "class"
+
+    def start(self, dimension: int, scale: float, seed: int) -> MultiQuery | Layers:
+        """Return the network before training, with weights of a size."""
+        key = jax.random.PRNGKey(seed)
+        if self.family == "multi-query":
+            return MultiQuery.start(dimension, self.heads, scale, key)
+        count, read = (1, "class") if self.family == "class-token" else (2, self.read)
+        return Layers.start(dimension, count, self.heads, self.width, scale, read, key)
+
+
+@register_dataclass
+@dataclasses.dataclass(frozen=True)
+class MultiQuery:
     """H learned queries; a readout of their H pooled features.
 
     ``sum_h <w_h, X^T softmax(X q_h)> + sqrt(d) b``. One query is the paper's attention with
     beta = 1, here with all of (q, w, b) free.
-
-    Parameters
-    ----------
-    dimension, queries : int
-        d and H.
-    scale : float
-        Standard deviation of the scores <x, q> of noise tokens at the start.
-    key : PRNG key
     """
 
     query: Float[Array, "H d"]
     readout: Float[Array, "H d"]
     bias: Float[Array, ""]
 
-    def __init__(self, dimension: int, queries: int, scale: float, key: PRNGKeyArray):
-        self.query = _normal(key, (queries, dimension), scale, dimension)
-        self.readout = jnp.zeros((queries, dimension), jnp.float32)
-        self.bias = jnp.zeros((), jnp.float32)
+    @classmethod
+    def start(cls, d: int, queries: int, scale: float, key: PRNGKeyArray) -> MultiQuery:
+        """Return queries for which the scores of noise tokens have the deviation `scale`."""
+        return cls(_normal(key, (queries, d), scale, d), _zeros(queries, d), _zeros())
 
     def __call__(self, tokens: Float[Array, "L d"]) -> Float[Array, ""]:
         """Return the score of one sample."""
@@ -44,29 +71,23 @@ class MultiQuery(equinox.Module):
         return jnp.sum(self.readout * (weights.T @ tokens)) + _offset(self.bias, tokens)
 
 
-class Attention(equinox.Module):
-    """Multi-head attention of some tokens to all: queries, keys, values and an output matrix.
-
-    Parameters
-    ----------
-    dimension, heads, width : int
-        d, the number of heads, and the dimension of the keys and values of each head.
-    scale : float
-        Entries start as scale * N(0, 1/d), those of the output as
-        scale * N(0, 1 / (heads * width)).
-    key : PRNG key
-    """
+@register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Attention:
+    """Multi-head attention of some tokens to all: queries, keys, values and an output matrix."""
 
     query: Float[Array, "H k d"]
     key: Float[Array, "H k d"]
     value: Float[Array, "H k d"]
     output: Float[Array, "H k d"]
 
-    def __init__(self, dimension: int, heads: int, width: int, scale: float, key: PRNGKeyArray):
-        keys = jax.random.split(key, 4)
-        shape = (heads, width, dimension)
-        self.query, self.key, self.value = (_normal(k, shape, scale, dimension) for k in keys[:3])
-        self.output = _normal(keys[3], shape, scale, heads * width)
+    @classmethod
+    def start(cls, d: int, heads: int, width: int, scale: float, key: PRNGKeyArray) -> Attention:
+        """Return matrices of entries scale N(0, 1/d), of the output scale N(0, 1 / (H k))."""
+        *keys, last = jax.random.split(key, 4)
+        shape = (heads, width, d)
+        query, own, value = (_normal(one, shape, scale, d) for one in keys)
+        return cls(query, own, value, _normal(last, shape, scale, heads * width))
 
     def __call__(
         self, receivers: Float[Array, "T d"], tokens: Float[Array, "S d"]
@@ -79,80 +100,39 @@ class Attention(equinox.Module):
         return jnp.einsum("htk,hkd->td", found, self.output)
 
 
-class ClassToken(equinox.Module):
-    """Self-attention over the tokens and a learned class token, which is then read.
+@register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Layers:
+    """Layers of self-attention with residuals, then the class token or the mean is read.
 
-    Of the full attention matrix only the row of the class token is computed: the readout
-    sees no other.
-
-    Parameters
-    ----------
-    dimension, heads, width : int
-        d, the number of heads, and the dimension of keys and values of each head.
-    scale : float
-        Size of the matrices at the start, as in `Attention`.
-    key : PRNG key
+    `read` is class, where a learned class token joins the tokens, or mean, over the tokens. In the
+    last layer only what is read is computed: the readout sees nothing else.
     """
 
     token: Float[Array, " d"]
-    attention: Attention
+    layers: tuple[Attention, ...]
     readout: Float[Array, " d"]
     bias: Float[Array, ""]
+    read: str = dataclasses.field(metadata={"static": True})
 
-    def __init__(self, dimension: int, heads: int, width: int, scale: float, key: PRNGKeyArray):
-        first, second = jax.random.split(key)
-        self.token = _normal(first, (dimension,), 1.0, 1)
-        self.attention = Attention(dimension, heads, width, scale, second)
-        self.readout = jnp.zeros(dimension, jnp.float32)
-        self.bias = jnp.zeros((), jnp.float32)
-
-    def __call__(self, tokens: Float[Array, "L d"]) -> Float[Array, ""]:
-        """Return the score of one sample."""
-        own = self.token[None]
-        state = own + self.attention(own, jnp.concatenate([own, tokens]))
-        return state[0] @ self.readout + _offset(self.bias, tokens)
-
-
-class TwoLayer(equinox.Module):
-    """Two layers of self-attention with residuals, then the class token or the mean is read.
-
-    Parameters
-    ----------
-    dimension, heads, width : int
-        d, and heads and width of both layers.
-    scale : float
-        Size of the matrices at the start, as in `Attention`; the readout starts at 0.
-    read : str
-        "class": a learned class token joins the tokens and is read. "mean": no class
-        token, the mean over the tokens is read.
-    key : PRNG key
-    """
-
-    token: Float[Array, " d"]
-    first: Attention
-    second: Attention
-    readout: Float[Array, " d"]
-    bias: Float[Array, ""]
-    read: str = equinox.field(static=True)
-
-    def __init__(
-        self, dimension: int, heads: int, width: int, scale: float, read: str, key: PRNGKeyArray
-    ):
-        keys = jax.random.split(key, 3)
-        self.token = _normal(keys[0], (dimension,), 1.0, 1)
-        self.first = Attention(dimension, heads, width, scale, keys[1])
-        self.second = Attention(dimension, heads, width, scale, keys[2])
-        self.readout = jnp.zeros(dimension, jnp.float32)
-        self.bias = jnp.zeros((), jnp.float32)
-        self.read = read
+    @classmethod
+    def start(
+        cls, d: int, count: int, heads: int, width: int, scale: float, read: str, key: PRNGKeyArray
+    ) -> Layers:
+        """Return a class token of variance 1, and layers as `Attention.start` has them."""
+        own, *keys = jax.random.split(key, 1 + count)
+        layers = tuple(Attention.start(d, heads, width, scale, one) for one in keys)
+        return cls(_normal(own, (d,), 1.0, 1), layers, _zeros(d), _zeros(), read)
 
     def __call__(self, tokens: Float[Array, "L d"]) -> Float[Array, ""]:
         """Return the score of one sample."""
         with_class = self.read == "class"
         state = jnp.concatenate([self.token[None], tokens]) if with_class else tokens
-        state = state + self.first(state, state)
+        *before, last = self.layers
+        for layer in before:
+            state = state + layer(state, state)
         receivers = state[:1] if with_class else state
-        read = (receivers + self.second(receivers, state)).mean(axis=0)
+        read = (receivers + last(receivers, state)).mean(axis=0)
         return read @ self.readout + _offset(self.bias, tokens)
 
 
@@ -160,6 +140,10 @@ def _normal(
     key: PRNGKeyArray, shape: tuple[int, ...], scale: float, inputs: int
 ) -> Float[Array, ...]:
     return scale / inputs**0.5 * jax.random.normal(key, shape, jnp.float32)
+
+
+def _zeros(*shape: int) -> Float[Array, ...]:
+    return jnp.zeros(shape, jnp.float32)
 
 
 def _offset(bias: Float[Array, ""], tokens: Float[Array, "L d"]) -> Float[Array, ""]:

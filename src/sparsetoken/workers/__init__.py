@@ -6,18 +6,25 @@ import contextlib
 from collections.abc import Iterator
 from concurrent.futures import Executor
 
-from sparsetoken.workers.calls import RunStopped, WorkerDied, completed, require_executor
+from sparsetoken.workers.calls import (
+    Done,
+    RunStopped,
+    WorkerDied,
+    completed,
+    require_executor,
+    timed,
+)
 from sparsetoken.workers.cluster import connected
-from sparsetoken.workers.environment import environment, package_version
+from sparsetoken.workers.environment import environment, package_version, peak_memory
 from sparsetoken.workers.pool import (
     WorkerPool,
     end_workers,
     memory_share,
     one_thread_each,
-    peak_memory,
 )
 
 __all__ = [
+    "Done",
     "RunStopped",
     "WorkerDied",
     "WorkerPool",
@@ -31,6 +38,7 @@ __all__ = [
     "package_version",
     "peak_memory",
     "require_executor",
+    "timed",
 ]
 
 

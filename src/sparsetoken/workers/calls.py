@@ -6,12 +6,14 @@ import collections
 import dataclasses
 import itertools
 import queue
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from sparsetoken.numerics.threads import one_thread
 from sparsetoken.validation import Failure, InvalidInput
+from sparsetoken.workers.environment import environment, peak_memory
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -27,6 +29,23 @@ class RunStopped(Failure):
 
 class WorkerDied(Failure):
     """A call that was abandoned, since worker processes died of it repeatedly."""
+
+
+class Done(NamedTuple):
+    """A result with the seconds it took, the environment as JSON, and the memory of the worker."""
+
+    result: Any
+    seconds: float
+    environment: str
+    memory: int
+
+
+def timed(function: Callable[[Task], Any], task: Task) -> Done:
+    """Call a function with one BLAS thread."""
+    start = time.perf_counter()
+    with one_thread():
+        result = function(task)
+    return Done(result, time.perf_counter() - start, environment(), peak_memory())
 
 
 @dataclasses.dataclass
@@ -51,26 +70,14 @@ def completed(
 ) -> Iterator[tuple[Task, Result | WorkerDied]]:
     """Yield each task with ``function(task)`` as it ends.
 
+    Tasks are drawn as there is room: twice as many are in flight as the executor runs at once, its
+    width. By default they run in this thread, with one BLAS thread. What a function raises is
+    raised here, and `RunStopped` if the executor takes no more work, or has cancelled a call.
+
     If a worker dies, all tasks in flight are suspects, and run again one by one. A task is
     given up, and yielded with `WorkerDied`, after the third death of a worker that had it
     alone or with others, the last time alone: so it is never given up for what another did.
     When the generator is left, tasks that have not begun are cancelled.
-
-    Parameters
-    ----------
-    function : callable
-        What it raises is raised here.
-    tasks : iterable
-        Drawn as there is room.
-    executor : concurrent.futures.Executor, optional
-        By default tasks run in this thread, with one BLAS thread.
-    width : int
-        Calls that the executor runs at once; twice as many are in flight.
-
-    Raises
-    ------
-    RunStopped
-        If the executor takes no more work, or has cancelled a call.
     """
     if executor is None:
         for task in tasks:
@@ -97,11 +104,13 @@ def completed(
             if future.cancelled():
                 raise RunStopped("The executor was shut down, or lost its scheduler.")
             error = future.exception()
+            # Dask gives a call up when several workers have died.
+            killed = type(error).__name__ == "KilledWorker"
             if error is None:
                 yield call.task, future.result()
-            elif not _is_death(error):
+            elif not (killed or isinstance(error, BrokenExecutor)):
                 raise error
-            elif alone and _is_last(error, call):
+            elif alone and (killed or call.deaths + 1 >= MOST_DEATHS):
                 text = (
                     f"Its worker process died {MOST_DEATHS} times or more. Is there enough memory?"
                 )
@@ -128,16 +137,3 @@ def _submitted(
 def _run(function: Callable[[Task], Result], task: Task, deaths: int) -> Result:
     """Return ``function(task)``; to dask the same arguments are the same call, and as lost."""
     return function(task)
-
-
-def _is_death(error: BaseException) -> bool:
-    return isinstance(error, BrokenExecutor) or _is_killed(error)
-
-
-def _is_killed(error: BaseException) -> bool:
-    """Return whether dask gave a call up, which it does when several workers have died."""
-    return type(error).__name__ == "KilledWorker"
-
-
-def _is_last(error: BaseException, call: _Call) -> bool:
-    return _is_killed(error) or call.deaths + 1 >= MOST_DEATHS

@@ -21,15 +21,8 @@ LEGAL = "the address of a dask scheduler that is running, such as tcp://host:878
 def connected(address: str) -> Iterator[tuple[Executor, int]]:
     """Connect to a scheduler, such as ``tcp://host:8786``.
 
-    Return an executor, and the number of calls that it runs at once.
-
-    Every worker must have this version of the package.
-
-    Raises
-    ------
-    InvalidInput
-        If dask is missing, the scheduler does not answer, it has no workers, or a worker
-        has another version.
+    Return an executor, and the number of calls that it runs at once. Every worker must have this
+    version of the package.
     """
     if not re.fullmatch(r"\w+://\S+|\S+:\d+", address):
         raise InvalidInput("--cluster", LEGAL, address)
@@ -42,8 +35,8 @@ def connected(address: str) -> Iterator[tuple[Executor, int]]:
             remedy = f"It did not answer in {TIMEOUT_SECONDS} s: {told}."
             raise InvalidInput("--cluster", LEGAL, address, remedy) from None
         try:
-            _check_versions(client)
-            yield client.get_executor(), _threads(client)
+            threads = _checked_threads(client)
+            yield client.get_executor(), threads
         finally:
             client.close(timeout=2)
 
@@ -63,18 +56,16 @@ def _quiet() -> Iterator[None]:
             logging.getLogger(name).setLevel(level)
 
 
-def _threads(client: Any) -> int:
-    return sum(client.nthreads().values())
-
-
-def _check_versions(client: Any) -> None:
-    if not _threads(client):
+def _checked_threads(client: Any) -> int:
+    """Return the threads of all workers, which must have this version of the package."""
+    if not (threads := sum(client.nthreads().values())):
         raise InvalidInput("--cluster", "a scheduler with workers", "no workers")
     mine = package_version()
     for worker, version in _versions(client).items():
         if version != mine:
             legal = f"of workers with sparsetoken {mine}"
             raise InvalidInput("--cluster", legal, f"{version} on {worker}")
+    return threads
 
 
 def _versions(client: Any) -> dict[str, str]:

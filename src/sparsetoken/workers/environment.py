@@ -1,9 +1,10 @@
-"""The versions, host and kernels that a result was computed with."""
+"""The versions, host, kernels and memory that a result was computed with."""
 
 from __future__ import annotations
 
 import functools
 import json
+import os
 import platform
 from importlib import metadata
 
@@ -28,3 +29,13 @@ def environment() -> str:
     facts |= {"machine": platform.machine(), "system": platform.system()}
     facts["linear algebra"] = kernels()
     return json.dumps(facts, sort_keys=True)
+
+
+def peak_memory() -> int:
+    """Return the most bytes that this process has held in memory; 0 if not known."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    unit = 1 if os.uname().sysname == "Darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

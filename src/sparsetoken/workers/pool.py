@@ -46,13 +46,7 @@ class WorkerPool(Executor):
         self._large = threading.Event()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """Give a call to the processes, or to new ones if one has died or grown too large.
-
-        Raises
-        ------
-        RunStopped
-            If new processes die before they do anything.
-        """
+        """Give a call to the processes, or to new ones if one has died or grown too large."""
         if self._ended:
             raise RuntimeError("the pool has ended")
         if self._large.is_set():
@@ -162,16 +156,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def peak_memory() -> int:
-    """Return the most bytes that this process has held in memory; 0 if not known."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    unit = 1 if os.uname().sysname == "Darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def memory_share(workers: int) -> int:

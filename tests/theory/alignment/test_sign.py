@@ -76,11 +76,3 @@ def test_no_change_of_sign_is_said():
 def test_bad_input(name, low, high, word):
     with pytest.raises(InvalidInput, match=word):
         sign_boundary(GOOD, STEPS, name, low, high)
-
-
-def test_arrays_are_refused():
-    many = dataclasses.replace(GOOD, strength=[1.0, 2.0])
-    with pytest.raises(InvalidInput, match="strength must be a single number"):
-        sign_boundary(many, STEPS, "eta_b", 0.1, 1.0)
-    with pytest.raises(InvalidInput, match="strength must be a single number"):
-        small_step_margin(many)

@@ -112,19 +112,9 @@ def test_readouts_that_first_become_shorter():
     assert found.numerical_error < 0.3 * found.capacity
 
 
-def test_more_nodes_are_said_to_be_needed():
-    tokens = st.TokenCovariance(spectrum(), effect(0.2), signal=XI)
-    problem = st.SparseTokenProblem(20, 1, 6.0, tokens=tokens)
-    found = st.capacity(problem, st.Attention(st.Query(0.95, 3.0)), tolerance=1e-6)
-    assert "ask for a tolerance" in found.status.remedy
-
-
-@pytest.mark.parametrize(
-    ("letters", "sharpness"), [((10, 1, 8.0, 0.5), 2.0), ((5, 3, 6.0, 0.2), 0.5)]
-)
-def test_margins_that_are_rarely_violated(letters, sharpness):
+def test_margins_that_are_rarely_violated():
     """Plain nodes leave a standard error of about 1e-3; nodes drawn where it counts do not."""
-    problem, query = st.SparseTokenProblem(*letters), st.Query(0.95, sharpness)
+    problem, query = st.SparseTokenProblem(5, 3, 6.0, 0.2), st.Query(0.95, 0.5)
     violation = violation_of(problem, query, 1.0, 2**13)
     least = minimize(violation, np.zeros(3), method="Nelder-Mead", tol=1e-12).fun
     tokens = st.TokenCovariance(np.ones(30), np.ones(30), signal=XI)

@@ -40,35 +40,6 @@ def test_each_point_is_what_it_is_alone(plane):
     assert plane.converged
 
 
-def test_columns_dicts_and_frames_have_a_row_for_each_step(plane):
-    frame = plane.to_frame()
-    assert len(frame) == 6 * (STEPS + 1)
-    assert list(frame.columns[:4]) == ["alpha", "eta_w", "step", "test_error"]
-    assert list(plane.to_dict()) == list(frame.columns)
-    np.testing.assert_array_equal(frame["cosine"], plane.cosine.ravel())
-    with pytest.raises(AttributeError, match="loss"):
-        plane.loss  # noqa: B018
-    assert "<table>" in plane._repr_html_()
-
-
-def test_a_step_and_the_best_are_parts(plane):
-    last = plane.isel(step=-1)
-    assert last.dims == ("alpha", "eta_w")
-    np.testing.assert_array_equal(last.test_error, plane.test_error[..., -1])
-    np.testing.assert_array_equal(plane.isel(step=1).overlap_w, plane.overlap_w[..., 1])
-    best = plane.isel(step=plane.best_step)
-    np.testing.assert_array_equal(best.test_error, plane.test_error.min(axis=-1))
-    np.testing.assert_array_equal(best.coords["step"], plane.best_step)
-    assert list(best.to_frame()["step"]) == plane.best_step.ravel().tolist()
-    expected = plane.errors.bias[1, 2, plane.best_step[1, 2]]
-    assert best.errors.bias[1, 2] == expected
-    assert (best.numerical_error > 0).all()
-    with pytest.raises(InvalidInput, match="step"):
-        plane.isel(step=STEPS + 1)
-    with pytest.raises(InvalidInput, match="dimension"):
-        plane.isel(beta=0)
-
-
 def test_pictures(plane):
     over_steps = plane.plot("training_loss", Figure().subplots())
     assert len(over_steps.lines) == 6
@@ -159,8 +130,3 @@ def test_simulations_of_several_descents():
 def test_bad_arrays_are_one_error(fields, words):
     with pytest.raises(InvalidInput, match=words):
         _model(**fields)
-
-
-def test_arrays_that_do_not_broadcast_are_one_error():
-    with pytest.raises(InvalidInput, match="broadcast"):
-        descend(PROBLEM, _model(alpha=[1.0, 2.0], eta_q=np.ones((3, 1))))

@@ -7,7 +7,6 @@ import dataclasses
 import math
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -17,8 +16,7 @@ from sparsetoken import networks, simulation
 from sparsetoken.concepts import law_of
 from sparsetoken.results import StatusCode
 from sparsetoken.theory import descend
-from sparsetoken.theory.dynamics.follow import _known
-from sparsetoken.theory.dynamics.gathering import gathered_plan
+from sparsetoken.theory.dynamics.follow import gathered_plan
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica
@@ -234,8 +232,6 @@ HEADS = {"network": networks.Softmax(2), "alpha": 4.0, "steps": 16, "rates": [1.
         ),
         (PROBLEM, st.Descent(networks.SelfAttention(2), 3.0, 14, 1.0), True),
         (PROBLEM, st.Descent(networks.Softmax(), 3.0, 14), False),
-        (dataclasses.replace(PROBLEM, length=10, strength=5.0), st.Descent(steps=2), False),
-        (PROBLEM, st.Descent(networks.Gated(2), 2.0, 14, 3.0), False),
     ],
 )
 def test_broken_symmetries_are_said(task, descent, broken):
@@ -288,20 +284,6 @@ def test_eigenvalues_that_differ_by_rounding_are_one():
         assert plan.atoms.exact
 
 
-def test_coarse_atoms_see_the_normals_of_the_finer_ones():
-    """Both gather draws of the finer atoms, whichever of them an atom holds."""
-    rng = np.random.default_rng(0)
-    within, between = rng.uniform(0.5, 1.5, 60), rng.uniform(0.0, 1.0, 60)
-    tokens = st.TokenCovariance(within, between, signal=np.full(60, 60**-0.5))
-    task = st.SparseTokenProblem(4, 1, 4.0, tokens=tokens)
-    descent = st.Descent(networks.Softmax(), alpha=2.0, steps=3, rates=0.3)
-    plan, gathering = gathered_plan(task, descent, None)
-    others = [run_replica(plan, i).loss[-1] for i in range(4)]
-    # Normals of its own would move the loss as another replica does.
-    fine, coarse = gathering.states.loss[:, -1]
-    assert abs(fine - coarse) < np.std(others, ddof=1) / 2
-
-
 def test_a_network_without_further_weights_and_readouts():
     """Scores that are squares of one column; c has no entries."""
     square = networks.Network(lambda H, c: (H[:, 0] ** 2).sum() - 6.0, columns=1)
@@ -312,18 +294,6 @@ def test_a_network_without_further_weights_and_readouts():
     )
     assert course.weights.c.shape == (3, 0)
     assert np.isfinite(course.test_error).all()
-
-
-def test_the_largest_eigenvalues_decide_what_is_stable():
-    """Mean pooling with the square loss moves along each eigenvector by itself."""
-    problem = power_law(300, 0.5)
-    most = 2 * problem.length / problem.tokens.within.max()
-    for share, stable in ((0.5, True), (1.5, False)):
-        descent = st.Descent(
-            networks.Pooled(), alpha=3.0, steps=20, rates=share * most, rate_c=0.1, loss="square"
-        )
-        loss = descend(problem, descent, replicas=2).training_loss
-        assert (loss[-1] < loss[0]) == stable
 
 
 def test_atoms_that_gather_equal_eigenvalues_change_nothing():
@@ -346,20 +316,6 @@ def test_atoms_that_gather_equal_eigenvalues_change_nothing():
     # The first step sees the projections on signal and start alone, in which the atoms are one.
     np.testing.assert_allclose(one.loss[0], other.loss[0], rtol=1e-12)
     np.testing.assert_allclose(one.overlaps[1], other.overlaps[1], rtol=1e-9)
-
-
-def test_courses_are_cut_where_their_gram_matrix_is_none():
-    rng = np.random.default_rng(0)
-    steps, m = 5, 2
-    gram = np.tile(np.eye(m), (8, steps, 1, 1)) + 1e-3 * rng.standard_normal((8, steps, 1, 1))
-    whole = States(*[np.zeros((8, steps))] * 2, gram, gram, gram, np.zeros((8, steps)))
-    assert _known(whole) == steps
-    vague = gram.copy()
-    vague[:, 3, 0, 0] += 5 * rng.standard_normal(8)
-    assert _known(whole._replace(gram=vague)) == 3
-    negative = gram.copy()
-    negative[:, 2, 0, 1] = negative[:, 2, 1, 0] = 1.5
-    assert _known(whole._replace(gram=negative)) == 2
 
 
 def test_a_descent_near_a_divergence_keeps_what_is_known():
@@ -404,16 +360,6 @@ def test_bad_descents_are_one_error(task, descent, words):
         descend(task, st.Descent(**descent))
 
 
-def test_each_batch_has_a_bag_of_each_kind():
-    def task(kinds):
-        patterns, labels = [[k % 4] for k in range(kinds)], [k % 2 for k in range(kinds)]
-        return st.ConceptProblem(3, [3.0], patterns, np.full(kinds, 1 / kinds), labels)
-
-    assert plan_of(task(8), st.Descent(batches=256)).size == 256
-    with pytest.raises(InvalidInput, match="at most 128"):
-        plan_of(task(16), st.Descent(batches=256))
-
-
 def test_spectra_that_do_not_commute_are_refused():
     rng = np.random.default_rng(1)
     roots = rng.standard_normal((2, 6, 6))
@@ -428,29 +374,3 @@ def test_the_floor_is_that_of_all_samples():
     (floor,) = np.atleast_1d(found.floor())
     assert 0 < floor < found.test_error.min()
     assert descend(CLASSES, st.Descent(steps=1), replicas=2).floor is None
-
-
-def test_rates_of_each_step_and_grids():
-    schedule = np.outer([1.0, 0.5, 0.25], [4.0, 1.0])
-    one = descend(PROBLEM, st.Descent(steps=3, rates=schedule), replicas=2)
-    assert one.test_error.shape == (4,)
-    plane = descend(PROBLEM, st.Descent(steps=3, alpha=[1.0, 2.0]), replicas=2)
-    assert plane.test_error.shape == (2, 4)
-    assert plane.weights.overlaps.shape == (2, 4, 2, 1)
-    alone = descend(PROBLEM, st.Descent(steps=3, alpha=2.0), replicas=2)
-    np.testing.assert_allclose(plane.test_error[1], alone.test_error, rtol=1e-12)
-
-
-def test_own_losses_of_scores_and_class():
-    def own(score, y):
-        return jnp.logaddexp(0.0, -y * score)
-
-    first, second = (
-        descend(PROBLEM, st.Descent(steps=4, loss=loss), replicas=2) for loss in (own, "logistic")
-    )
-    np.testing.assert_allclose(first.training_loss, second.training_loss, rtol=1e-9)
-
-
-def test_a_descent_with_numbers_by_names_can_be_changed():
-    given = st.Descent(steps=3, rates={"q": 1.0, "w": 2.0}, start_overlaps={"q": 0.1, "w": 0.0})
-    assert dataclasses.replace(given, steps=4).rates == given.rates

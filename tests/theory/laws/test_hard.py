@@ -119,20 +119,6 @@ def test_predictions_of_sharp_softmax_tend_to_it(letters, cosine, loss):
     assert gaps[1] < 5e-3
 
 
-@pytest.mark.parametrize(("letters", "cosine"), SETTINGS[:3])
-def test_capacity_of_sharp_softmax_tends_to_it(letters, cosine):
-    problem = SparseTokenProblem(*letters)
-    limit = capacity(problem, HardAttention(Query(cosine, 1.0)))
-    assert limit.status.converged
-    gaps = []
-    for sharpness in (10.0, 100.0):
-        sharp = capacity(problem, Attention(Query(cosine, sharpness)), tolerance=5e-3)
-        gaps.append(abs(sharp.capacity / limit.capacity - 1))
-    # 2 relative standard errors of the nodes are within 5e-3
-    assert gaps[1] < 0.15 * gaps[0] + 1e-2
-    assert gaps[1] < 2e-2
-
-
 def test_without_signal_it_has_covers_capacity():
     problem = SparseTokenProblem(7, 2, 0.0)
     found = capacity(problem, HardAttention(Query(0.4, 1.0)))
@@ -145,7 +131,7 @@ def test_nodes_have_the_moments_of_the_two_largest_tokens(letters, cosine, sharp
     problem = SparseTokenProblem(*letters)
     law, left_out = sharp_law(problem, Query(cosine, sharpness))
     pi, theta, R, L = problem.letters
-    n, rng = 200_000, np.random.default_rng(2)
+    n, rng = 60_000, np.random.default_rng(2)
     mean_left_out = variance = 0.0
     for y, chance in ((1.0, pi), (-1.0, 1 - pi)):
         g = rng.standard_normal((n, L))
@@ -167,7 +153,7 @@ def test_nodes_have_the_moments_of_the_two_largest_tokens(letters, cosine, sharp
         for i, j in ((0, None), (1, None), (2, None), (0, 0), (0, 1), (0, 2), (2, 2)):
             ours = own[i] * (1.0 if j is None else own[j])
             theirs = drawn[i] * (1.0 if j is None else drawn[j])
-            # 4.5 standard errors of 200 000 draws: 168 comparisons
+            # 4.5 standard errors of 60 000 draws: 168 comparisons
             error = 4.5 * theirs.std() / math.sqrt(n) + 1e-9
             assert weight @ ours / chance == pytest.approx(theirs.mean(), abs=error)
     # Mills' bound is above the mean, by (hazard / sharpness)^2 or so; few draws have near ties.

@@ -4,7 +4,7 @@ Equations: bayes-test.
 """
 
 import math
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -73,16 +73,6 @@ def test_all_tokens_informative_is_a_normal_test(length, rate):
     expected = rate * norm.cdf(b - d) + (1 - rate) * norm.sf(b)
     found = bayes_error(SparseTokenProblem(length, length, theta, rate))
     assert found.test_error == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("informative", [1, 4])
-def test_the_error_falls_with_the_strength(informative):
-    errors = [
-        bayes_error(SparseTokenProblem(512, informative, theta), points=256).test_error
-        for theta in (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0)
-    ]
-    assert errors[0] == 0.5
-    assert all(a > b for a, b in pairwise(errors))
 
 
 @pytest.mark.parametrize("strength", [40.0, 1e3, 1e6])

@@ -84,18 +84,3 @@ def test_the_sharpest_weights_leave_the_largest_token(length, c):
     assert found.miss == pytest.approx(
         norm.cdf(c) ** (length - 1) * norm.cdf(c - 5), rel=0.02, abs=1e-5
     )
-
-
-@pytest.mark.parametrize("length", [2, 1024, 65536])
-@pytest.mark.parametrize("k", [0.1, 1.0, 4.0, 20.0])
-def test_chances_are_monotone_in_the_threshold_and_end_at_0_and_1(length, k):
-    problem = SparseTokenProblem(length, 1, 5.0)
-    tests = oracle_tests(Attention(), problem)
-    levels = np.linspace(*tests.levels(k), 25)
-    found = [mistake_chances(tests.token(k, c), problem, 11) for c in levels]
-    misses, alarms = np.array(found).T
-    # The lattice of 2^11 points has errors of this size.
-    assert np.all(np.diff(misses) > -3e-3)
-    assert np.all(np.diff(alarms) < 3e-3)
-    assert (misses[0], alarms[-1]) == pytest.approx((0, 0), abs=1e-5)
-    assert (misses[-1], alarms[0]) == pytest.approx((1, 1), abs=1e-5)

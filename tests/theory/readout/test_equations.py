@@ -22,7 +22,6 @@ from sparsetoken.theory.readout.covariances import (
 )
 from sparsetoken.theory.readout.equations import IsotropicReadout, Load, SpectrumReadout
 from sparsetoken.theory.readout.nodes import FeatureNodes
-from sparsetoken.theory.readout.outcome import worth
 from sparsetoken.theory.readout.solve import solve_readout
 
 D = 200
@@ -37,24 +36,6 @@ def pooled(L, R, theta, pi):
     nodes = FeatureNodes.of([[1.0], [0.0]], [[1.0], [1.0]], [1, -1], [pi, 1 - pi])
     G = np.diag(SPECTRUM) / L + BETWEEN
     return nodes, G, (theta * R / L * SIGNAL)[:, None]
-
-
-@pytest.mark.parametrize(
-    ("letters", "ridge", "alpha", "expected"),
-    [
-        ((8, 1, 3, 0.5), 0.01, 2, (0.398162, 0.354360, 0.814719, -0.407360, 1.578249)),
-        ((6, 2, 3, 0.3), 0.02, 4, (0.131611, 0.239027, 2.554421, -2.037984, 1.201997)),
-    ],
-)
-def test_reference_points_of_pooling(letters, ridge, alpha, expected):
-    nodes, G, M = pooled(*letters)
-    readout = SpectrumReadout(nodes, get_loss("logistic"), covariances(G[None], M))
-    found = solve_readout(readout, Load(alpha * D, ridge))
-    assert found.converged
-    outcome, (p, b, q, _) = worth(readout, found), found.state
-    ours = (outcome.test_error, outcome.training_loss, p[0], b, np.sqrt(q[0]))
-    # All six digits that are given.
-    assert ours == pytest.approx(expected, abs=6e-7)
 
 
 def test_full_and_commuting_covariances_agree():

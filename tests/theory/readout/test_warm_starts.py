@@ -46,23 +46,6 @@ def test_polynomials_along_an_axis(axis):
     assert guess.distance < 1e-4
 
 
-def test_one_neighbour_is_taken_as_it_is():
-    guess = known([Load(1.0, 0.1)]).guess(Load(2.0, 0.1))
-    np.testing.assert_allclose(guess.x, smooth(Load(1.0, 0.1)))
-    assert guess.distance == pytest.approx(math.log(2))
-
-
-def test_far_extrapolation_stays_with_few_neighbours():
-    loads = [Load(float(a), 0.1) for a in np.exp(0.01 * np.arange(6))]
-    guess = known(loads).guess(Load(100.0, 0.1))
-    assert np.abs(guess.x).max() < 1e3
-
-
-@pytest.mark.parametrize("load", [Load(2.0, 0.2), Load(math.inf, 0.1), Load(2.0, 0.0)])
-def test_what_is_not_on_an_axis_is_no_neighbour(load):
-    assert known([Load(1.0, 0.1)]).guess(load) is None
-
-
 def test_infinite_data_is_followed_along_the_ridge():
     solved = SolvedLoads(positive)
     for ridge in (0.1, 0.2):

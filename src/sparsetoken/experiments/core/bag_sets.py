@@ -94,16 +94,8 @@ class Split(NamedTuple):
 class Drawn:
     """Bags of packaged tokens, half of them positive; each bag is drawn independently.
 
-    Attributes
-    ----------
-    tokens : str
-        digits or textures.
-    length : int
-        Tokens in a bag.
-    pilot : int
-        Bags of a pilot.
-    tested : int
-        Bags to test on.
+    Tokens are digits or textures, so many in a bag. There are the bags of a pilot, and those to
+    test on.
     """
 
     tokens: str
@@ -134,12 +126,6 @@ class BagSet:
     """A set of labelled bags that was given; `of` makes it.
 
     Its text (`repr`), which keys the rows, has the name and the digest of the content.
-
-    Attributes
-    ----------
-    name, digest : str
-    bags : Bags
-    positive : bool array of shape (n,)
     """
 
     name: str
@@ -149,19 +135,9 @@ class BagSet:
 
     @classmethod
     def of(cls, name: str, bags: Any, y: Any) -> BagSet:
-        """Check bags and labels.
+        """Check bags in any form and labels of two classes.
 
-        Parameters
-        ----------
-        name : str
-        bags : any form of bags
-        y : array of shape (n,)
-            Labels of two classes.
-
-        Raises
-        ------
-        ValueError
-            If they cannot be forecast, or are too few for a pilot and as many bags again.
+        Too few for a pilot and as many bags again are refused, as what cannot be forecast.
 
         Examples
         --------
@@ -217,24 +193,10 @@ class LeftOut(NamedTuple):
 
 
 def read_sets(folder: Path, positive: str = "") -> list[BagSet | LeftOut]:
-    """Read the .npz and Parquet files of a folder, by name.
+    """Read the .npz and Parquet files of a folder, by name; what cannot be read has the reason.
 
-    Parameters
-    ----------
-    folder : Path
-    positive : str
-        The label that is compared with the rest in files of more than two classes.
-
-    Returns
-    -------
-    list of BagSet or LeftOut
-        What cannot be read or forecast comes with the reason.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no such folder, no file in it that can be forecast, or no file of more than
-        two classes that has the label.
+    In files of more than two classes the positive label is compared with the rest. If no file can
+    be forecast, or the label is that of none, `InvalidInput` says so.
     """
     legal = f"a folder with {', '.join(ENDINGS)} files of bags"
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""Claims of the theory, their comparisons, and their verdicts."""
+"""Claims of the theory, their comparisons, their verdicts, and their sources."""
 
 from __future__ import annotations
 
@@ -74,16 +74,16 @@ class Comparison:
     quantity: str
     where: str
     x: float
-    theory: float
-    measured: float
-    standard_error: float
-    numerical_error: float
-    allowance: float
-    z: float
-    dimension: int
-    trials: int
-    engine: str
-    verdict: str
+    theory: float = math.nan
+    measured: float = math.nan
+    standard_error: float = math.nan
+    numerical_error: float = math.nan
+    allowance: float = math.nan
+    z: float = math.nan
+    dimension: int = 0
+    trials: int = 0
+    engine: str = COMPUTED
+    verdict: str = NOT_CONVERGED
     key: bool = False
     group: str = ""
     experiment: str = ""
@@ -102,16 +102,10 @@ Comparisons = Sequence[Comparison]
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """A claim with the comparisons that bear on it.
-
-    Attributes
-    ----------
-    claim : Claim
-    comparisons : sequence of Comparison
-    """
+    """A claim with the comparisons that bear on it."""
 
     claim: Claim
-    comparisons: Sequence[Comparison]
+    comparisons: Comparisons
 
     @property
     def verdict(self) -> str:
@@ -165,3 +159,54 @@ def verdict_of(comparisons: Iterable[Comparison]) -> str:
 def largest_z(comparisons: Iterable[Comparison]) -> float:
     """Return the largest |z| of the comparisons with a simulation, 0 if there is none."""
     return max((abs(c.z) for c in comparisons if math.isfinite(c.z)), default=0.0)
+
+
+PAPER = "arXiv 2509.25153"
+OWN = "this project’s own"
+KINDS = ("Proposition", "Theorem", "Corollary", "Conjecture", "Figure", OWN)
+PROVED = "proved in the paper"
+DERIVED, EXPERIMENT = "derived here and checked", "by experiment"
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """The result that a claim states, as the paper calls it, and how it is known."""
+
+    name: str
+    status: str
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Those of `KINDS` that it is."""
+        return tuple(kind for kind in KINDS if kind.lower() in self.name.lower())
+
+
+_REPRESENTATION = Source("Propositions 1–3", PROVED)
+_ALIGNMENT = Source("Theorem on query alignment", PROVED)
+_CAPACITY = Source("Theorem 3 and Conjecture 1", "conjectured in the paper, with a heuristic step")
+
+SOURCES = {
+    "linear-needs-sqrt-length": _REPRESENTATION,
+    "attention-log-length-free": _REPRESENTATION,
+    "attention-fixed-sharpness": Source("Propositions 1–3, with another constant", DERIVED),
+    "bounded-elementwise-loses": Source("Proposition 4", PROVED),
+    "elementwise-powers": Source("Proposition 4, with another exponent", DERIVED),
+    "query-alignment": _ALIGNMENT,
+    "alignment-rate": Source("Corollary to query alignment", PROVED),
+    "anti-alignment-of-rare-positives": Source("Theorem on query alignment, sign (15)", PROVED),
+    "learned-error": Source("Theorem 2, Figure 1", PROVED),
+    "residual-error-falls-with-alignment": Source("Figure of the appendix", EXPERIMENT),
+    "capacity": _CAPACITY,
+    "capacity-order": _CAPACITY,
+    "capacity-measured": _CAPACITY,
+    "pooled-capacity-is-vectorized-over-length": Source("Theorem 3", PROVED),
+    "forecast-intervals": Source(OWN, EXPERIMENT),
+    "forecast-recommendation": Source(OWN, EXPERIMENT),
+}
+"""Of the claims that are the paper's or come from it, or whose status is not the usual one."""
+
+
+def source_of(claim: Claim) -> Source:
+    """Return where a claim comes from: the paper as `SOURCES` says, or this project."""
+    own = Source(OWN, EXPERIMENT if claim.open else DERIVED)
+    return SOURCES.get(claim.name, own)

@@ -1,21 +1,23 @@
-"""Descents on all weights of the common problem, as several experiments follow them."""
+"""Descents on all weights, as several experiments follow them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from sparsetoken import simulation
-from sparsetoken.experiments.core.references import PROBLEM
-from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, averaged
+from sparsetoken.concepts import Task
+from sparsetoken.descents import Descent
+from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, averaged
 from sparsetoken.models import Attention
 from sparsetoken.results import Course, StatusCode, Trajectory
-from sparsetoken.stages import JointDescent
 
 
 def follow_trials(
-    descent: JointDescent,
-    at: Sequence[int],
+    problem: Task,
+    model: Descent | Attention,
+    at: Iterable[int],
+    *,
     dimension: int,
     trials: int,
     seed: int,
@@ -24,47 +26,28 @@ def follow_trials(
     """Follow a descent in all trials; return what gives the means over them.
 
     It is called as mean(quantity, step, **coordinates), or as mean(quantity, step, other,
-    **coordinates) for the quantity after the step less that after the other, trial by trial.
-
-    Parameters
-    ----------
-    descent : JointDescent
-    at : sequence of int
-        Steps at which the test error is known.
-    dimension, trials, seed : int
-    engine : str
-        reduced, or tensors for real tokens.
+    **coordinates) for the quantity after the step less that after the other, trial by trial. The
+    test error is known at the steps `at`.
     """
-    found = simulation.descend(
-        PROBLEM,
-        Attention(descent),
-        dimension=dimension,
-        trials=trials,
-        seed=seed,
-        engine=engine,
-        at=at,
-    )
-    status = str(found.status.code)
+    sizes: dict[str, Any] = {"dimension": dimension, "engine": engine}
+    options = {**sizes, "trials": trials, "seed": seed, "at": list(at)}
+    found: Any = simulation.descend(problem, model, **options)  # type: ignore[arg-type]
+    sizes["status"] = str(found.status.code)
 
     def mean(quantity: str, step: int, other: int | None = None, /, **at: Any) -> Row:
         courses = getattr(found.trials, quantity)
         less = 0.0 if other is None else courses[:, other]
-        values = courses[:, step] - less
-        return averaged(values, quantity, dimension=dimension, engine=engine, status=status, **at)
+        return averaged(courses[:, step] - less, quantity, **sizes, **at)
 
     return mean
 
 
 def course_row(course: Trajectory | Course, quantity: str, step: int, /, **at: Any) -> Row:
-    """Return the row of a quantity after one step of a predicted course; `at`: its coordinates."""
-    value, error = (float(getattr(one, quantity)[step]) for one in (course, course.errors))
-    return Row(THEORY, quantity, value, error, at, status=course_status(course))
+    """Return the row of a quantity after one step of a predicted course; `at`: its coordinates.
 
-
-def course_status(course: Trajectory | Course) -> str:
-    """Return the status of a predicted course whose errors are part of the comparison.
-
-    Only divergence is a failure.
+    Its error is part of the comparison, so that only divergence is a failure.
     """
+    value, error = (float(getattr(one, quantity)[step]) for one in (course, course.errors))
     diverged = course.status.code is StatusCode.NO_LIMIT
-    return str(StatusCode.NO_LIMIT if diverged else StatusCode.CONVERGED)
+    status = str(StatusCode.NO_LIMIT) if diverged else CONVERGED
+    return Row(THEORY, quantity, value, error, at, status=status)

@@ -34,25 +34,11 @@ Sizes = SimpleNamespace
 class Piece:
     """A piece of work for one process: a call whose result makes rows.
 
-    Attributes
-    ----------
-    work : callable
-        A function of a module, so that another process can find it. It returns rows, or a
-        result of `sparsetoken.theory` or `sparsetoken.simulation`.
-    arguments : tuple
-    options : mapping
-        Its keyword arguments. They and the arguments are all that the rows depend on, as plain
-        declared values: their text (`repr`) says all that they are.
-    quantities : tuple of str
-        Of a result, those that become rows.
-    series : str
-        Of these rows: theory, or simulated where nothing else is given.
-    at : mapping
-        Coordinates of these rows, besides those of the dimensions of the result.
-    cost : float
-        Expected seconds; only the ratios matter.
-    version : int
-        That of the experiment.
+    The work is a function of a module, so that another process can find it. It returns rows, or a
+    result of `sparsetoken.theory` or `sparsetoken.simulation`, of which some quantities become rows
+    of a series with coordinates of their own. Arguments and options are all that the rows depend
+    on, as plain declared values: their text (`repr`) says all that they are. Of the cost, expected
+    seconds, only the ratios matter.
     """
 
     work: Callable[..., Any]
@@ -144,10 +130,6 @@ def profiles(
     return {"quick": Sizes(**{**both, **quick}), "paper": Sizes(**{**both, **paper})}
 
 
-def _no_words(sizes: Sizes, rows: Rows, comparisons: Sequence[Comparison]) -> Mapping[str, Any]:
-    return {}
-
-
 @dataclasses.dataclass(frozen=True)
 class Experiment:
     """One section of the report.
@@ -188,7 +170,7 @@ class Experiment:
     work: Callable[[Any, int], Iterable[Piece]]
     judge: Callable[[Any, Rows], Iterable[Comparison]]
     figures: Mapping[str, Callable[[Rows], Any]]
-    words: Callable[[Any, Rows, Sequence[Comparison]], Mapping[str, Any]] = _no_words
+    words: Callable[[Any, Rows, Sequence[Comparison]], Mapping[str, Any]] = lambda *_: {}
     page: Path | None = None
     extra: str = ""
     modules: tuple[str, ...] = ()
@@ -229,13 +211,7 @@ class Experiment:
         return all(importlib.util.find_spec(module) is not None for module in self.modules)
 
     def check(self) -> None:
-        """Check that the page has its parts.
-
-        Raises
-        ------
-        InvalidInput
-            If a part is missing, or a claim has no text.
-        """
+        """Check that the page has its parts."""
         parts = re.findall(r"^## +(.*?) *$", self.text, re.MULTILINE)
         for part in ("Found", *(f"Figure: {name}" for name in self.figures)):
             if part not in parts:

@@ -12,20 +12,13 @@ import numpy as np
 from scipy import optimize, stats
 
 from sparsetoken.experiments.core.rows import Row
-from sparsetoken.experiments.core.threshold import limit_of
 
 
 class Shift(NamedTuple):
-    """The c of a quantity over settings.
+    """The c of a quantity over settings: the middle, by medians, and its standard error.
 
-    Attributes
-    ----------
-    mean, error : float
-        The middle over settings, by medians, and its standard error.
-    spread : float
-        Standard deviation between settings, beyond the noise of the trials.
-    settings : int
-        How many were measured.
+    The spread is the standard deviation between settings, beyond the noise of the trials; and so
+    many settings were measured.
     """
 
     mean: float
@@ -51,21 +44,40 @@ def scale_of(quantity: str, limit: float) -> float:
 
 
 def fitted_shift(quantity: str, found: Sequence[Row]) -> tuple[float, float]:
-    """Return c and its standard error by a line in 1/d through means at several d.
+    """Return c and its standard error by a line in 1/d through means at two d or more."""
+    x, values, errors = zip(*((1 / m.dimension, m.value, m.error) for m in found), strict=True)
+    limit, slope = _line(x, values, errors)
+    scale = scale_of(quantity, limit.value)
+    return slope.value / scale, slope.error / scale
 
-    Parameters
-    ----------
-    quantity : str
-    found : sequence of Row
-        At two dimensions or more, from independent trials.
-    """
-    x = np.array([1 / m.dimension for m in found])
-    y = np.array([m.value for m in found])
-    scaled = np.stack([np.ones_like(x), x], axis=1) / np.array([[m.error] for m in found])
+
+class Limit(NamedTuple):
+    """A number of a fitted line, with its standard error."""
+
+    value: float
+    error: float
+
+
+def limit_of(sizes: Sequence[float], values: Sequence[float], errors: Sequence[float]) -> Limit:
+    """Return a in ``values = a + c / sizes``: the value of infinite size."""
+    return _line([1 / m for m in sizes], values, errors)[0]
+
+
+def fit_power(sizes: Sequence[int], values: Sequence[float], errors: Sequence[float]) -> Limit:
+    """Return p in ``values = c sizes^p``, by a line through the logarithms."""
+    log_values = [math.log(v) for v in values]
+    log_errors = [e / v for e, v in zip(errors, values, strict=True)]
+    return _line([math.log(m) for m in sizes], log_values, log_errors)[1]
+
+
+def _line(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> tuple[Limit, Limit]:
+    """Return intercept and slope of the weighted least-squares line."""
+    e = np.asarray(errors)
+    scaled = np.stack([np.ones(len(x)), np.asarray(x, dtype=float)], axis=1) / e[:, None]
     covariance = np.linalg.inv(scaled.T @ scaled)
-    limit, slope = covariance @ scaled.T @ (y / np.array([m.error for m in found]))
-    scale = scale_of(quantity, limit)
-    return float(slope / scale), float(math.sqrt(covariance[1, 1]) / scale)
+    first, second = covariance @ scaled.T @ (np.asarray(y) / e)
+    first_error, second_error = np.sqrt(np.diag(covariance)).tolist()
+    return Limit(float(first), first_error), Limit(float(second), second_error)
 
 
 def pooled_shift(found: Sequence[tuple[float, float]]) -> Shift:
@@ -74,11 +86,6 @@ def pooled_shift(found: Sequence[tuple[float, float]]) -> Shift:
     A few settings have a c many times larger, where the query has hardly found the signal; medians
     keep them from deciding what is expected everywhere else. The spread is that with which half
     of the settings are within 0.6745 of its scale, as half of normal numbers are.
-
-    Parameters
-    ----------
-    found : sequence of (c, standard error)
-        Of independent settings, two at least.
     """
     c, error = np.array(sorted(found), dtype=float).T
 
@@ -104,15 +111,8 @@ def pooled_shift(found: Sequence[tuple[float, float]]) -> Shift:
 def carried_to_infinity(found: Sequence[Row], sizes: Sequence[float] | None = None) -> Row:
     """Return the limit of infinite size by a line in 1/size through means at several sizes.
 
-    It is the row of the largest dimension but for the number of trials, which is that of the
-    place with the fewest.
-
-    Parameters
-    ----------
-    found : sequence of Row
-        At two sizes or more.
-    sizes : sequence of float, optional
-        By default the dimensions.
+    The sizes are by default the dimensions. It is the row of the largest dimension but for the
+    number of trials, which is that of the place with the fewest.
     """
     at = [m.dimension for m in found] if sizes is None else sizes
     limit = limit_of(at, [m.value for m in found], [m.error for m in found])

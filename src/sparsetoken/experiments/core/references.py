@@ -37,21 +37,8 @@ def predict_references(
 ) -> list[Row]:
     """Predict the test errors of pooled, attention, Bayes and the floor, each a series.
 
-    Their coordinate is the load, the samples over the dimension.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    steps : TwoSteps
-        That find the query of attention.
-    readout : Readout
-        Of attention; pooled has the same loss and ridge.
-    load : float, optional
-        The alpha of the readout by default.
-    pooled_alpha1 : float, optional
-        n1 / d of pooled, that of attention by default.
-    tolerance : float
-        Of `theory.predict`.
+    Their coordinate is the load, the samples over the dimension, by default the alpha of the
+    readout of attention. Pooled has the same loss and ridge, and by default the same n1 / d.
     """
     at = {"load": readout.alpha1 if load is None else load}
 
@@ -72,11 +59,8 @@ def predict_references(
 class References(NamedTuple):
     """The references at one load.
 
-    Attributes
-    ----------
-    pooled, attention, floor, bayes : Row
-        Of mean pooling, of attention with the query of two steps, of the Bayes-optimal learner from
-        all samples of both stages, and of the best test that knows the signal.
+    They are mean pooling, attention with the query of two steps, the Bayes-optimal learner from
+    all samples of both stages, and the best test that knows the signal.
     """
 
     pooled: Row
@@ -110,4 +94,4 @@ def reference_lines(
         if len(places) == 1:
             axes.axhline(places[0][1].value, linestyle=line, **look)
         elif places:
-            axes.plot([at for at, _ in places], [row.value for _, row in places], line, **look)
+            style.line(axes, places, line, **look)

@@ -112,7 +112,9 @@ class Rows(Sequence[Row]):
         """
         wanted |= {"series": series} if series is not None else {}
         wanted |= {"quantity": quantity} if quantity is not None else {}
-        return Rows(row for row in self if all(_has(row, n, v) for n, v in wanted.items()))
+        return Rows(
+            row for row in self if all(_knows(row, n) and row[n] == v for n, v in wanted.items())
+        )
 
     def one(self, series: str | None = None, quantity: str | None = None, **wanted: Any) -> Row:
         """Return the only such row; arguments as of `where`.
@@ -151,6 +153,12 @@ class Rows(Sequence[Row]):
         """Return pairs of a coordinate and its row, in rising order."""
         return sorted(((row[name], row) for row in self), key=lambda pair: pair[0])
 
+    def grid(self, x: str, y: str) -> tuple[list[float], list[float], np.ndarray]:
+        """Return the values of two coordinates, and those over them; nan where not converged."""
+        values = {(row[x], row[y]): row.value if row.converged else np.nan for row in self}
+        xs, ys = sorted(self.distinct(x)), sorted(self.distinct(y))
+        return xs, ys, np.array([[values[a, b] for a in xs] for b in ys])
+
     @property
     def converged(self) -> bool:
         """Whether all values may be trusted."""
@@ -159,10 +167,6 @@ class Rows(Sequence[Row]):
 
 def _knows(row: Row, name: str) -> bool:
     return name in row.at or hasattr(row, name)
-
-
-def _has(row: Row, name: str, value: Any) -> bool:
-    return _knows(row, name) and bool(row[name] == value)
 
 
 def predicted(
@@ -237,13 +241,7 @@ def to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def from_json(stored: Iterable[Mapping[str, Any]]) -> Rows:
-    """Return the rows that `to_json` made.
-
-    Raises
-    ------
-    LookupError
-        If a stored row has other fields than now.
-    """
+    """Return the rows that `to_json` made; other fields than now are a `LookupError`."""
     try:
         return Rows(Row(**{**row, "values": tuple(row["values"])}) for row in stored)
     except (KeyError, TypeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -85,50 +86,35 @@ def against_simulation(
     InvalidInput
         If the quantity has no shift in `SHIFTS` and none is given.
     """
-    quantity = quantity or found.quantity
+    place: dict[str, Any] = {"quantity": quantity, "curve": curve, "where": where, "x": x}
+    reported = report_only(claim, found, **place, group=group, key=key)
+    quantity = reported.quantity
     if shift is None and quantity not in SHIFTS:
-        remedy = (
-            "NO_SHIFT of sparsetoken.experiments.core.finite_dimension says that there is none."
-        )
-        raise InvalidInput(
-            "quantity", f"one of {sorted(SHIFTS)}, or with a shift", quantity, remedy
-        )
+        legal = f"one of {sorted(SHIFTS)}, or with a shift"
+        remedy = f"NO_SHIFT of {Shift.__module__} says that there is none."
+        raise InvalidInput("quantity", legal, quantity, remedy)
     c = SHIFTS[quantity] if shift is None else shift
     per = scale_of(quantity, theory.value) if size is None else size
     per /= found.dimension or math.inf  # a fit that failed has no dimension
-    difference = found.value - theory.value
-    z = _score(difference, found, theory, c.mean * per, c.deviation * per, bound)
-    sound = theory.converged and found.converged
-    return Comparison(
-        claim=claim,
-        curve=curve or quantity,
-        quantity=quantity,
-        where=where,
-        x=x,
+    z = _score(found, theory, c.mean * per, c.deviation * per, bound)
+    return dataclasses.replace(
+        reported,
         theory=theory.value,
         numerical_error=theory.error,
         allowance=bound,
         shift=c.mean * per,
         shift_error=c.deviation * per,
         z=z,
-        raw_z=_score(difference, found, theory),
-        verdict=_verdict(sound, abs(z) <= LARGEST_Z),
-        key=key,
-        group=group,
-        **_columns(found),
+        raw_z=_score(found, theory),
+        verdict=_verdict(theory.converged and found.converged, abs(z) <= LARGEST_Z),
     )
 
 
 def _score(
-    difference: float,
-    found: Row,
-    theory: Row,
-    shift: float = 0.0,
-    shift_error: float = 0.0,
-    bound: float = 0.0,
+    found: Row, theory: Row, shift: float = 0.0, shift_error: float = 0.0, bound: float = 0.0
 ) -> float:
     """Return z of a difference whose mean is the shift, less a bound towards 0."""
-    left = difference - shift
+    left = found.value - theory.value - shift
     excess = max(abs(left) - bound, 0.0)
     scale = math.hypot(found.error, theory.error, shift_error)
     # Only the standard error is estimated from trials (Welch and Satterthwaite).
@@ -140,16 +126,6 @@ def _verdict(sound: bool, true: bool) -> str:
     if not sound:
         return NOT_CONVERGED
     return HOLDS if true else FAILS
-
-
-def _columns(found: Row) -> dict[str, Any]:
-    return {
-        "measured": found.value,
-        "standard_error": found.error,
-        "dimension": found.dimension,
-        "trials": found.trials,
-        "engine": found.engine,
-    }
 
 
 def _ratio(excess: float, scale: float) -> float:
@@ -212,52 +188,28 @@ def against_value(
         x=x,
         theory=expected,
         measured=found,
-        standard_error=math.nan,
         numerical_error=error,
         allowance=allowance,
-        z=math.nan,
-        dimension=0,
-        trials=0,
         engine=engine,
         verdict=_verdict(converged and math.isfinite(found), near),
         key=key,
     )
 
 
-def fraction_true(
-    claim: str,
-    quantity: str,
-    true: Sequence[bool],
-    *,
-    curve: str = "",
-    where: str = "",
-    converged: bool = True,
-    engine: str = COMPUTED,
-    key: bool = False,
-) -> Comparison:
+def fraction_true(claim: str, quantity: str, true: Sequence[bool], **given: Any) -> Comparison:
     """Judge a claim about order or sign: it must be true in all cases.
 
     Parameters
     ----------
-    claim, quantity, curve, where : str
+    claim, quantity : str
         As for `against_simulation`.
     true : sequence of bool
         Whether it is, case by case.
-    converged, engine, key
-        As for `against_value`.
+    **given
+        curve, where, converged, engine and key as of `against_value`.
     """
-    return against_value(
-        claim,
-        quantity,
-        curve=curve,
-        where=where,
-        expected=1.0,
-        found=sum(true) / len(true) if true else math.nan,
-        allowance=0.0,
-        converged=converged,
-        engine=engine,
-        key=key,
-    )
+    share = sum(true) / len(true) if true else math.nan
+    return against_value(claim, quantity, expected=1.0, found=share, allowance=0.0, **given)
 
 
 def report_only(
@@ -279,12 +231,12 @@ def report_only(
         quantity=quantity,
         where=where,
         x=x,
-        theory=math.nan,
-        numerical_error=math.nan,
-        allowance=math.nan,
-        z=math.nan,
+        measured=found.value,
+        standard_error=found.error,
+        dimension=found.dimension,
+        trials=found.trials,
+        engine=found.engine,
         verdict=BY_EXPERIMENT if found.converged else NOT_CONVERGED,
         key=key,
         group=group,
-        **_columns(found),
     )

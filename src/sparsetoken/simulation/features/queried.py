@@ -1,15 +1,16 @@
-"""Features that weight tokens by their projections on a query."""
+"""Features that weight tokens by their projections on a query: softmax, hard and elementwise."""
 
 from __future__ import annotations
 
 import abc
+import math
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sparsetoken.attention import pool
+from sparsetoken.attention import check_exponent, elementwise_weights, pool, softmax_weights
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Overlaps
 from sparsetoken.simulation.budget import chunk_sizes, scalar_rows
@@ -23,23 +24,12 @@ from sparsetoken.stages import Query
 class Scalars(NamedTuple):
     """What a feature takes of its sample.
 
-    It is ``theta A xi + B u + C (S_w - u u^T)^(1/2) h + D e``, with h ~ N(0, I) and what the
-    tokens of the sample share, ``e = zeta u_b + (S_b - u_b u_b^T)^(1/2) h'``. Here
-    ``u = S_w q/sigma`` and ``u_b = S_b q/sigma_b`` are what the covariances have along the query.
-
-    Attributes
-    ----------
-    A : array of shape (n,)
-        Sum of the weights at the places of the signal.
-    B : array of shape (n,)
-        Sum of the weights times the noise of the projections.
-    C : array of shape (n,)
-        Length of the weights.
-    D : array of shape (n,)
-        Sum of the weights.
-    zeta : array of shape (n,) or None
-        What the projections of the tokens share, over its width sigma_b; None where the weights
-        do not depend on it.
+    It is ``theta A xi + B u + C (S_w - u u^T)^(1/2) h + D e``, with h ~ N(0, I) and what the tokens
+    of the sample share, ``e = zeta u_b + (S_b - u_b u_b^T)^(1/2) h'``. Here ``u = S_w q/sigma`` and
+    ``u_b = S_b q/sigma_b`` are what the covariances have along the query. A is the sum of the
+    weights at the places of the signal, B that of the weights times the noise of the projections, C
+    the length of the weights and D their sum; zeta is what the projections of the tokens share,
+    over its width sigma_b, and None where the weights do not depend on it.
     """
 
     A: Float[np.ndarray, " n"]
@@ -185,3 +175,41 @@ class QueriedSampler(FeatureSampler):
 
         for n in chunk_sizes(draws_for(split.dimension, DRAWS), scalar_rows(problem.length)):
             yield ClassScores(of_class(True, n), of_class(False, n))
+
+
+class SoftmaxSampler(QueriedSampler):
+    """Samples X^T softmax(beta X q)."""
+
+    def weights(self, scores: np.ndarray) -> np.ndarray:
+        """Return softmax(scores)."""
+        return softmax_weights(scores)
+
+
+class HardSampler(QueriedSampler):
+    """Samples the token with the largest projection on the query, at any sharpness."""
+
+    def sharpness(self, query: Query) -> float:
+        """Return 1: the order of the projections must survive a sharpness of 0."""
+        return 1.0
+
+    def weights(self, scores: np.ndarray) -> np.ndarray:
+        """Return 1 for the largest score and 0 for all others."""
+        chosen = np.zeros_like(scores)
+        np.put_along_axis(chosen, scores.argmax(axis=-1)[..., None], 1.0, axis=-1)
+        return chosen
+
+
+class ElementwiseSampler(QueriedSampler):
+    """Samples (1/L) X^T phi(beta X q)."""
+
+    sees_mean = True
+
+    def check_query(self, problem: SparseTokenProblem, trained: TrainedQuery) -> None:
+        """Refuse exponential weights that overflow."""
+        noise = math.hypot(1.0, trained.shared)
+        shift = problem.strength * abs(trained.projected) / noise
+        check_exponent(self.model.activation, trained.query.sharpness * noise, shift)
+
+    def weights(self, scores: np.ndarray) -> np.ndarray:
+        """Return phi(scores) / L."""
+        return elementwise_weights(scores, self.model.activation)

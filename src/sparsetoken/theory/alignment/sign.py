@@ -36,6 +36,10 @@ class SignBoundary:
         `sign_margin` there.
     status : Status
 
+    See Also
+    --------
+    sign_boundary : The function that returns it.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -74,6 +78,11 @@ def sign_boundary(
     ------
     InvalidInput
         If a value is outside its range.
+
+    See Also
+    --------
+    sign_margin : Positive where the query aligns.
+    sparsetoken.align : The query in the limit of high dimension.
 
     Examples
     --------
@@ -133,6 +142,10 @@ def small_step_margin(problem: SparseTokenProblem) -> float:
     ------
     InvalidInput
         If a field of the problem holds an array.
+
+    See Also
+    --------
+    sign_margin : Positive where the query aligns.
 
     Examples
     --------

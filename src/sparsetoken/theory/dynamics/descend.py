@@ -22,10 +22,10 @@ from sparsetoken.results import Course, Trajectory
 from sparsetoken.results.record import stacked
 from sparsetoken.stages import JointDescent, Query
 from sparsetoken.theory.dynamics.courses import course_of, trajectory_of
-from sparsetoken.theory.dynamics.follow import FIRST_REPLICAS, Asked, Replicas, follow, mean_states
+from sparsetoken.theory.dynamics.follow import FIRST_REPLICAS, Replicas, follow
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
-from sparsetoken.theory.dynamics.replica import run_replica
+from sparsetoken.theory.dynamics.replica import run_replica, together
 from sparsetoken.theory.floor import floor_of
 from sparsetoken.validation import InvalidInput, integer, real
 from sparsetoken.values import broadcast
@@ -110,6 +110,12 @@ def descend(
         descent, or the steps need more memory than 512 MiB for each replica (before anything is
         allocated).
 
+    See Also
+    --------
+    sparsetoken.simulation.descend : The same at finite dimension.
+    sparsetoken.theory.tuning.best_descent : The best descent on all samples.
+    predict : Test error, training loss and AUC in the limit.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -128,14 +134,14 @@ def descend(
     ('v1', 'v2', 'g1', 'g2', 'w')
     """
     real("tolerance", tolerance, 0.0, 1.0, open_low=True, open_high=True)
-    asked = Asked(tolerance, None if replicas is None else integer("replicas", replicas, 2))
+    count = None if replicas is None else integer("replicas", replicas, 2)
     grid = broadcast(problem, model)
     for point in grid.points:
         plan_of(*point)  # a point that cannot be followed is refused before any is
-    expected = len(grid.points) * (asked.replicas or FIRST_REPLICAS)
+    expected = len(grid.points) * (count or FIRST_REPLICAS)
     with progress_of("replicas", expected, progress) as done:
         run = Replicas(executor, done)
-        followed = [follow(task, trained, asked, run) for task, trained in grid.points]
+        followed = [follow(task, trained, tolerance, count, run) for task, trained in grid.points]
     results: Any = [
         course_of(one) if isinstance(trained, Descent) else trajectory_of(one)
         for one, (_, trained) in zip(followed, grid.points, strict=True)
@@ -151,7 +157,8 @@ def test_errors(
     """Return the test errors of `descend` alone, without their errors; nan after a divergence."""
     plan = plan_of(task, trained)
     training = plan.training
-    states = mean_states([run_replica(plan, i) for i in range(replicas)])
+    courses = together([run_replica(plan, i) for i in range(replicas)])
+    states = courses.each(lambda x: x.mean(axis=0))
     worth = functools.partial(worth_of, training.network, training.law, states)
     found = np.mean([worth(scramble).test_error for scramble in _SCRAMBLES], axis=0)
     return np.pad(found, (0, training.steps + 1 - len(found)), constant_values=math.nan)

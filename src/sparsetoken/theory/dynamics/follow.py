@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from typing import NamedTuple
 
@@ -16,34 +16,82 @@ from sparsetoken.descents import Descent, Training
 from sparsetoken.models import Model
 from sparsetoken.progress import Progress
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
-from sparsetoken.theory.dynamics.plan import Plan
+from sparsetoken.theory.dynamics.plan import Plan, plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
+from sparsetoken.theory.dynamics.spectrum import ATOMS, mixing
 from sparsetoken.theory.dynamics.symmetry import broken_symmetry
 from sparsetoken.theory.readout.accuracy import allowed_error
+from sparsetoken.validation import InvalidInput
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the standard errors
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
 _LEAST_KNOWN = 0.3  # relative standard error of a squared length above which a course is cut
+MOST_ATOMS = 32
 _DEVIATIONS = 4  # standard errors by which the Gram matrix may lack positivity
 
 
-class Asked(NamedTuple):
-    """How well a course should be known.
+class Gathering(NamedTuple):
+    """States of one replica with all atoms and with half as many, and what they are worth."""
 
-    Attributes
-    ----------
-    tolerance : float
-    replicas : int or None
-        How many replicas are followed, whatever the tolerance; the tolerance still decides the
-        status.
+    states: States
+    worth: Worth
+
+    def until(self, known: int) -> Gathering:
+        """Return the first states."""
+        return Gathering(
+            self.states.each(lambda x: x[:, :known]), self.worth.each(lambda x: x[:, :known])
+        )
+
+    @property
+    def worth_error(self) -> Worth:
+        """The change of the test errors from halving the number of atoms."""
+        return self.worth.each(lambda x: np.abs(x[0] - x[1]))
+
+
+def gathered_plan(
+    task: Task, trained: Descent | Model, tolerance: float | None
+) -> tuple[Plan, Gathering | None]:
+    """Return the plan of a descent, and what tells the error of gathered eigenvalues.
+
+    The atoms are doubled until the error of the test error is half the tolerance, where there is
+    one, or memory ends.
     """
+    plan = plan_of(task, trained)
+    if plan.atoms.exact:
+        return plan, None
+    count, both = ATOMS, _both(plan, plan_of(task, trained, ATOMS // 2))
+    while (
+        tolerance is not None
+        and both.worth_error.test_error.max() > tolerance / 2
+        and count < MOST_ATOMS
+    ):
+        count *= 2
+        try:
+            finer = plan_of(task, trained, count)
+        except InvalidInput:  # no memory for more
+            break
+        both = _both(finer, plan)
+        plan = finer
+    return plan, both
 
-    tolerance: float
-    replicas: int | None
+
+def _both(plan: Plan, coarse: Plan) -> Gathering:
+    """Return one replica with the atoms of two plans.
+
+    Both see the same normals, so that the difference is sharp. It is a bound of the error, which
+    falls as the square of the distances in an atom.
+    """
+    coarse = coarse._replace(mixing=mixing(coarse.atoms, plan.atoms), size=plan.size)
+    courses = [run_replica(one, 0) for one in (plan, coarse)]
+    states = together(courses)
+    worths = [worth_of(plan.training.network, plan.training.law, one) for one in courses]
+    known = states.loss.shape[1]
+    return Gathering(
+        states, Worth(*(np.stack([x[:known] for x in part]) for part in zip(*worths, strict=True)))
+    )
 
 
 class Replicas:
@@ -64,25 +112,10 @@ class Replicas:
 class Followed:
     """A descent as far as it is known.
 
-    Attributes
-    ----------
-    plan : Plan
-    replicas : int
-    states : States
-        Means over replicas.
-    groups : States
-        Means over groups of replicas, with an axis for groups in front.
-    worth : Worth
-        Of the states.
-    worths : Worth
-        Of the groups.
-    node_errors : Worth
-        Standard errors over scrambles of nodes.
-    gathering : Gathering, optional
-        What tells the error by the atoms of the spectrum, where they gather eigenvalues.
-    status : Status
-    notes : tuple of str
-        On broken symmetries.
+    States are means over replicas, and `groups` means over groups of replicas, with an axis for
+    groups in front; `worth` and `worths` are what they are worth, and `node_errors` standard errors
+    of the worth over scrambles of nodes. The gathering tells the error by the atoms of the
+    spectrum, where they gather eigenvalues. Notes are on broken symmetries.
     """
 
     plan: Plan
@@ -124,26 +157,24 @@ def _standard_error(groups: np.ndarray) -> np.ndarray:
     return spread / math.sqrt(len(groups))
 
 
-def follow(task: Task, trained: Descent | Model, asked: Asked, replicas: Replicas) -> Followed:
-    """Return a descent, from as many replicas as are asked for."""
-    plan, gathering = gathered_plan(
-        task, trained, asked.tolerance if asked.replicas is None else None
-    )
-    notes = broken_symmetry(plan, asked.tolerance) if isinstance(trained, Descent) else ()
-    courses = list(replicas.run(plan, range(asked.replicas or FIRST_REPLICAS)))
+def follow(
+    task: Task, trained: Descent | Model, tolerance: float, count: int | None, replicas: Replicas
+) -> Followed:
+    """Return a descent, from as many replicas as a tolerance needs, or from a given number.
+
+    The tolerance decides the status in any case.
+    """
+    plan, gathering = gathered_plan(task, trained, tolerance if count is None else None)
+    notes = broken_symmetry(plan, tolerance) if isinstance(trained, Descent) else ()
+    courses = list(replicas.run(plan, range(count or FIRST_REPLICAS)))
     while True:
-        found = _followed(plan, courses, gathering, asked.tolerance)
-        more = _wanted(found, asked.tolerance) - len(courses)
+        found = _followed(plan, courses, gathering, tolerance)
+        more = _wanted(found, tolerance) - len(courses)
         # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
-        if asked.replicas is not None or notes or more <= 0:
+        if count is not None or notes or more <= 0:
             return dataclasses.replace(found, notes=notes)
         replicas.progress.expect(more)
         courses += replicas.run(plan, range(len(courses), len(courses) + more))
-
-
-def mean_states(courses: Sequence[States]) -> States:
-    """Return the mean of courses, as far as all of them go."""
-    return together(courses).each(lambda x: x.mean(axis=0))
 
 
 def _followed(

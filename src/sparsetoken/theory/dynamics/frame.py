@@ -59,18 +59,10 @@ class Frame:
         return self._slopes[: self.size - self._own]
 
     def add(self, slopes: Float[np.ndarray, "c m"], normals: Rows) -> Float[np.ndarray, "size c"]:
-        """Add the new directions of gradients, and return the gradients in the frame.
+        """Add the new directions of gradients, and return the gradients in the frame, as columns.
 
-        Parameters
-        ----------
-        slopes : array of shape (c, m)
-            Slopes of the losses by the projections of the tokens on c weight vectors.
-        normals : array of shape (c, m)
-            Fresh normals, as many rows as directions can be new.
-
-        Returns
-        -------
-        array of shape (new size, c)
+        The slopes are those of the losses by the projections of the tokens on c weight vectors; of
+        fresh normals as many rows are given as directions can be new.
         """
         weighted = (slopes * self._weights).T
         known = few_columns(self.tokens, weighted)

@@ -27,12 +27,7 @@ _SINGULAR = 1e-12  # a column with a smaller share of new variance brings none
 
 
 class Worth(NamedTuple):
-    """Test errors, and fractions of bags whose most attended token is informative.
-
-    Attributes
-    ----------
-    test_error, attended : arrays of shape (states,)
-    """
+    """Test errors, and fractions of bags whose most attended token is informative, by state."""
 
     test_error: np.ndarray
     attended: np.ndarray
@@ -58,18 +53,10 @@ def worth_of(network: Architecture, law: TaskLaw, states: States, scramble: int 
 
     Equation: network-error. New bags have H = s theta M^T + noise, where M = U^T xi, the noise of a
     token has the covariance U^T S_w U, and that of what the tokens of a bag share U^T S_b U. In
-    readouts the scores are affine, so given the projections on all other columns they are
-    Gaussian: the chance of an error follows from their mean and covariance, and only the other
-    columns are drawn.
-
-    Parameters
-    ----------
-    network : Architecture
-    law : TaskLaw
-    states : States
-        With one axis for states before those of columns.
-    scramble : int
-        Number of the scramble of the nodes, `POINTS` for each kind of bag.
+    readouts the scores are affine, so given the projections on all other columns they are Gaussian:
+    the chance of an error follows from their mean and covariance, and only the other columns are
+    drawn, on the `POINTS` nodes of a scramble for each kind of bag. States have one axis before
+    those of columns.
     """
     readouts = network.readouts(law.outputs)
     columns = range(states.overlaps.shape[1])

@@ -21,14 +21,8 @@ _BYTES = 2**29  # of the projections that a replica keeps
 class Plan(NamedTuple):
     """All that replicas have in common.
 
-    Attributes
-    ----------
-    training : Training
-    atoms : Atoms
-    size : int
-        Samples of each kind in half a replica.
-    mixing : array of shape (A, more), optional
-        What makes the normals along the atoms of those along more; those of each its own without.
+    The size is the number of samples of each kind in half a replica. With `mixing` normals along
+    the atoms are made of those along more atoms; otherwise each atom has its own.
     """
 
     training: Training

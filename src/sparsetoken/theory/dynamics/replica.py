@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from sparsetoken.network_checks import is_symmetric
+from sparsetoken.network_checks import is_symmetric, sample_loss
+from sparsetoken.networks import Architecture
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
-from sparsetoken.theory.dynamics.samples import Normals, Samples
-from sparsetoken.theory.dynamics.slopes import slopes_of
+from sparsetoken.theory.dynamics.samples import Normals, placed_signals
 from sparsetoken.validation import LARGEST_VALUE
 
 
 class States(NamedTuple):
     """What a descent is followed by, at the start and after each step.
 
-    Attributes
-    ----------
-    loss : array of shape (*, states)
-        Training loss.
-    overlaps : array of shape (*, states, m, P)
-        U^T xi_p.
-    gram, within, between : arrays of shape (*, states, m, m)
-        U^T U, U^T S_w U and U^T S_b U.
-    c : array of shape (*, states, C)
+    All arrays have an axis for states, after those in front. They are the training loss, the
+    overlaps U^T xi_p (m, P), U^T U, U^T S_w U and U^T S_b U (m, m), and the further weights c.
     """
 
     loss: np.ndarray
@@ -75,8 +70,8 @@ def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
     states = []
     for t in range(training.steps + 1):
         grams = population.grams(U)
-        sizes = np.diagonal(grams[0])
-        if not np.isfinite(sizes).all() or not _within_limits(sizes, c):
+        squares = np.append(np.diagonal(grams[0]), c**2)
+        if not (np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2):
             break
         losses, by_H, by_c = population.slopes(U, c)
         states.append((population.mean(losses), population.overlaps(U), *grams, c))
@@ -96,11 +91,6 @@ def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
     return States(*(np.array(part) for part in zip(*states, strict=True)))
 
 
-def _within_limits(sizes: np.ndarray, c: np.ndarray) -> bool:
-    squares = np.append(sizes, c**2)
-    return bool(np.isfinite(squares).all() and squares.max() <= LARGEST_VALUE**2)
-
-
 def _padded(u: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([u, np.zeros((size - len(u), u.shape[1]))])
 
@@ -115,14 +105,18 @@ class _Population:
     def __init__(self, plan: Plan, replica: int, halves: tuple[int, ...]) -> None:
         training, atoms, size, self._mixing = plan
         law = training.law
-        samples = Samples(law, size, replica, halves)
+        # Each half holds equally many bags of each kind, weighted by the chances of the kinds.
+        kinds = np.tile(np.repeat(np.arange(len(law.rates)), size), len(halves))
         self._training, self._atoms = training, atoms
-        self._y, self._weight = samples.targets, samples.weights
+        self._y = np.array(law.targets, dtype=float)[kinds]
+        self._weight = np.array(law.rates)[kinds] / (size * len(halves))
         self._halves = len(halves)
         self._length, self._entries = law.length, law.length + atoms.shared
-        self._normals = samples.normals(self._entries)
-        self._shares = _shares(samples, self._normals, training.batches)
-        self._signals = samples.signals
+        self._normals = [
+            Normals(self._entries, len(law.rates), size, replica, half) for half in halves
+        ]
+        self._shares = _shares(kinds, self._normals, training.batches)
+        self._signals = np.moveaxis(placed_signals(law)[kinds], 0, 2)
         if not is_symmetric(training.network, law.length, law.outputs):
             order = np.concatenate([half.order(law.length) for half in self._normals], axis=1)
             self._signals = np.take_along_axis(self._signals, order[None], axis=1)
@@ -186,8 +180,13 @@ class _Population:
             H += within * found[:, :L]
             if between:
                 H += between * found[:, L:]
-        given = training.network, training.loss, H, c, self._y
-        return slopes_of(*given, training.law.outputs, len(self._y) // self._halves)
+        compiled = _compiled(training.network, training.loss, training.law.outputs)
+        piece = len(self._y) // self._halves  # whole and halves share what is compiled
+        pieces = [slice(first, first + piece) for first in range(0, len(self._y), piece)]
+        with jax.enable_x64(True):
+            parts = [compiled(H[..., some], c, self._y[some]) for some in pieces]
+        losses, by_H, by_c = (np.concatenate(x, axis=-1) for x in zip(*parts, strict=True))
+        return losses, by_H, by_c
 
     def gradient(
         self, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray
@@ -220,10 +219,9 @@ class _Population:
 
 
 def _shares(
-    samples: Samples, normals: Sequence[Normals], batches: int
+    kinds: Int[np.ndarray, " n"], normals: Sequence[Normals], batches: int
 ) -> Float[np.ndarray, "batches n"]:
     """Return by what each sample counts in each batch, so that a batch has the mean of all."""
-    kinds = samples.kinds
     if batches == 1:
         return np.ones((1, len(kinds)))
     batch = np.concatenate([half.batches(batches) for half in normals])
@@ -233,3 +231,18 @@ def _shares(
         own = within & (kinds == kind)
         shares += own * ((kinds == kind).sum() / own.sum(axis=1, keepdims=True))
     return shares
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
+    """Return what maps projections, further weights and targets to losses and their slopes."""
+    of_sample = sample_loss(loss, outputs)
+
+    def of_bag(H: Any, c: Any, y: Any) -> tuple[Any, Any, Any]:
+        def value(H: Any, c: Any) -> Any:
+            return of_sample(network.scores(H.T, c, outputs), y)
+
+        found, (by_H, by_c) = jax.value_and_grad(value, argnums=(0, 1))(H, c)
+        return found, by_H, by_c
+
+    return jax.jit(jax.vmap(of_bag, in_axes=(2, None, 0), out_axes=(0, 2, 1)))

@@ -1,8 +1,7 @@
-"""The samples whose trajectories are followed, and their normal coordinates."""
+"""The normal coordinates of the samples that are followed, and the signals in their tokens."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -20,19 +19,10 @@ _EVEN_ROWS = 9  # coordinates drawn evenly: signal, start, and the gradients of 
 class Normals:
     """Independent N(0, 1) coordinates of the bags of half a replica, row after row.
 
-    The first rows are a Sobol sequence with a random digital shift in each kind of bag: they
-    decide the first steps, where the error falls many times. Later rows are pseudo-random.
-
-    Parameters
-    ----------
-    entries : int
-        Coordinates of a bag in each row: one for each token, and one for the effect of the bag.
-    kinds : int
-        Kinds of bags.
-    size : int
-        Samples of each kind, a power of two.
-    replica, half : int
-        They make the seed.
+    The first rows are a Sobol sequence with a random digital shift in each kind of bag: they decide
+    the first steps, where the error falls many times. Later rows are pseudo-random. A row has
+    `entries` coordinates of each bag: one for each token, and one for the effect of the bag. Of
+    each kind there are `size` samples, a power of two.
     """
 
     def __init__(self, entries: int, kinds: int, size: int, replica: int, half: int) -> None:
@@ -86,52 +76,6 @@ def _points(rows: int, size: int) -> np.ndarray:
     """Return a Sobol sequence as whole numbers below 2^30."""
     points = sobol_sequence(rows).random(size)
     return np.ascontiguousarray((points * 2**BITS).astype(np.uint32).T)
-
-
-@dataclasses.dataclass(frozen=True)
-class Samples:
-    """Targets and weights of the samples of some halves of a replica, and their coordinates.
-
-    Each half holds equally many bags of each kind, weighted by the chances of the kinds.
-
-    Parameters
-    ----------
-    law : TaskLaw
-    size : int
-        Samples of each kind and half, a power of two.
-    replica : int
-    halves : tuple of int
-    """
-
-    law: TaskLaw
-    size: int
-    replica: int
-    halves: tuple[int, ...]
-
-    @property
-    def kinds(self) -> Int[np.ndarray, " n"]:
-        """The kind of each bag."""
-        return np.tile(np.repeat(np.arange(len(self.law.rates)), self.size), len(self.halves))
-
-    @property
-    def targets(self) -> Float[np.ndarray, " n"]:
-        """What losses compare the scores with."""
-        return np.array(self.law.targets, dtype=float)[self.kinds]
-
-    @property
-    def weights(self) -> Float[np.ndarray, " n"]:
-        """Weights of the samples, which add up to 1."""
-        return np.array(self.law.rates)[self.kinds] / (self.size * len(self.halves))
-
-    @property
-    def signals(self) -> Float[np.ndarray, "P L n"]:
-        """What each signal adds to the projections on it; its tokens come first, in order."""
-        return np.moveaxis(placed_signals(self.law)[self.kinds], 0, 2)
-
-    def normals(self, entries: int) -> list[Normals]:
-        """Return the coordinates of each half, from their beginning."""
-        kinds = len(self.law.rates)
-        return [Normals(entries, kinds, self.size, self.replica, half) for half in self.halves]
 
 
 def placed_signals(law: TaskLaw) -> Float[np.ndarray, "kinds P L"]:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sparsetoken.concepts import TaskLaw
-from sparsetoken.tokens import TokenCovariance
+from sparsetoken.theory.spectrum import spectrum_of_tokens
 from sparsetoken.validation import InvalidInput
 
 ATOMS = 8
@@ -62,26 +62,19 @@ def atoms_of(law: TaskLaw, most: int = ATOMS) -> Atoms:
     InvalidInput
         If the covariances within and between bags do not commute.
     """
-    tokens = law.tokens
-    if not isinstance(tokens, TokenCovariance):
-        one = np.ones(1)
-        return Atoms(
-            one, one, np.zeros(1), np.ones((1, len(law.strengths))), np.zeros(1, int), exact=True
-        )
-    from sparsetoken.theory.covariance.spectrum import spectrum_of_tokens
-
-    spectrum = spectrum_of_tokens(tokens)
+    spectrum = spectrum_of_tokens(law.tokens)
     if spectrum.between.ndim == 2:
         legal = "covariances within and between that commute, for descent on all weights"
         remedy = "Simulate the descent, which takes any covariance."
-        raise InvalidInput("tokens", legal, tokens, remedy)
-    return _gathered(spectrum.within, spectrum.between, spectrum.signal**2, most)
+        raise InvalidInput("tokens", legal, law.tokens, remedy)
+    signals = np.repeat(spectrum.signal[:, None] ** 2, len(law.strengths), axis=1)
+    return _gathered(spectrum.within, spectrum.between, signals, most)
 
 
 def _gathered(
     within: Float[np.ndarray, " d"],
     between: Float[np.ndarray, " d"],
-    signal: Float[np.ndarray, " d"],
+    signals: Float[np.ndarray, "d P"],
     most: int,
 ) -> Atoms:
     """Gather eigenvalues that are alike.
@@ -113,7 +106,7 @@ def _gathered(
         count / len(within),
         np.bincount(group, within) / count,
         np.bincount(group, between) / count,
-        np.bincount(group, signal)[:, None],
+        np.stack([np.bincount(group, signal) for signal in signals.T], axis=1),
         group,
         exact=all(np.ptp(points[own], axis=0).max() <= alike for own in parts),
     )

@@ -29,6 +29,11 @@ def feature_law(
         Nodes for each class and scramble, a power of two. Where the law is known exactly
         its own nodes are returned instead.
 
+    See Also
+    --------
+    FeatureLaw : The law of the features of a model.
+    sparsetoken.models.entry_of : The entry of a model.
+
     Examples
     --------
     >>> import sparsetoken as st

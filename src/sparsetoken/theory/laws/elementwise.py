@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
@@ -25,6 +24,7 @@ from sparsetoken.theory.feature_law import (
     refuse_many_tokens,
     sampled_law,
 )
+from sparsetoken.theory.readout.nodes import FeatureNodes
 
 _LARGEST_LOG_WEIGHT = 300.0  # squares are finite
 
@@ -63,30 +63,6 @@ def elementwise_law(
     return dataclasses.replace(law, features=features, vanishes=name == "relu" or law.featureless)
 
 
-class EffectNodes(NamedTuple):
-    """Nodes of the law of weighted tokens that share an effect, of shape (scrambles, nodes).
-
-    Attributes
-    ----------
-    A, B, C : arrays
-        Sum of the weights of informative tokens, sum of weights times own noise along the query,
-        length of the weights.
-    S : array
-        Sum of the weights.
-    zeta : array
-        The effect along the query, in its standard deviations.
-    y, weight : arrays
-    """
-
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    S: np.ndarray
-    zeta: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray
-
-
 def elementwise_nodes_with_effect(
     model: Elementwise,
     problem: SparseTokenProblem,
@@ -94,20 +70,13 @@ def elementwise_nodes_with_effect(
     effect: float,
     sharpness: float,
     points: int,
-) -> EffectNodes:
+) -> FeatureNodes:
     """Return nodes of ``a = phi(k (shift v + g + effect zeta)) / L`` with one zeta for all tokens.
 
-    Parameters
-    ----------
-    model : Elementwise
-    problem : SparseTokenProblem
-        With L, R and the rate of positives.
-    shift, effect : float
-        What the signal, and one standard deviation of the effect, add to projections.
-    sharpness : float
-        k.
-    points : int
-        Nodes for each class and scramble, a power of two.
+    The directions are those of the signal, of a token's noise along the query and of the effect;
+    the amplitudes are the length of the weights and their sum. `shift` and `effect` are what the
+    signal, and one standard deviation of the effect, add to projections. Points are those of each
+    class and scramble, a power of two.
 
     Raises
     ------
@@ -117,7 +86,7 @@ def elementwise_nodes_with_effect(
     """
     width = math.hypot(1.0, effect)
     check_exponent(model.activation, sharpness * width, abs(shift) / width)
-    pi, _, R, L = problem.letters
+    pi, theta, R, L = problem.letters
     refuse_many_tokens(L)
     phi, rng = ACTIVATIONS[model.activation], np.random.default_rng(SEED)
     scrambles = []
@@ -133,11 +102,14 @@ def elementwise_nodes_with_effect(
             projected[:, :informative] += shift
             a = phi(sharpness * projected) / L
             B, squares = (np.einsum("nl,nl->n", a, factor) for factor in (g, a))
-            A, y = a[:, :informative].sum(axis=1), np.full(points, label)
-            weight = np.full(points, chance / points)
-            classes.append([A, B, np.sqrt(squares), a.sum(axis=1), zeta, y, weight])
+            A, S = theta * a[:, :informative].sum(axis=1), a.sum(axis=1)
+            moved = np.stack([A, B, S * zeta], axis=-1)
+            amplitudes = np.stack([np.sqrt(squares), S], axis=-1)
+            sizes = np.full(points, label), np.full(points, chance / points)
+            classes.append([moved, amplitudes, *sizes])
         scrambles.append([np.concatenate(parts) for parts in zip(*classes, strict=True)])
-    return EffectNodes(*(np.stack(parts) for parts in zip(*scrambles, strict=True)))
+    a, amplitudes, y, weight = (np.stack(parts) for parts in zip(*scrambles, strict=True))
+    return FeatureNodes(a, amplitudes, y, weight, np.zeros((3, 3)))
 
 
 def _within_range(log_weights: np.ndarray) -> np.ndarray:

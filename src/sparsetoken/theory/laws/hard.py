@@ -25,11 +25,7 @@ _LEAST = 1e-16  # chance of a node, below which it is dropped
 class SharpLaw(NamedTuple):
     """The law of the features of the two tokens with the largest scores.
 
-    Attributes
-    ----------
-    law : FeatureLaw
-    left_out : array of shape (1, nodes)
-        Mean weight of all other tokens, relative to the largest.
+    `left_out` is the mean weight of all other tokens, relative to the largest.
     """
 
     law: FeatureLaw
@@ -58,13 +54,8 @@ def sharp_law(problem: SparseTokenProblem, query: Query) -> SharpLaw:
     Equation: sharp-attention-law. The largest, t, is of group i, and the second, t - x, of group
     j, with the density ``n_i phi(t - u_i) (n_j - [i = j]) phi(t - x - u_j)`` times
     ``prod_g Phi(t - x - u_g)^(m_g)``, m_g being the numbers of tokens that are left. Where
-    k x > 40 the largest has all the weight, as in hard-attention-law.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    query : Query
-        The other tokens have the weight O(1/sharpness^2) on average.
+    k x > 40 the largest has all the weight, as in hard-attention-law. The other tokens have the
+    weight O(1/sharpness^2) on average.
     """
     return _law(problem, query, query.sharpness)
 

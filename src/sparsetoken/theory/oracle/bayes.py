@@ -14,7 +14,7 @@ from sparsetoken.numerics.sobol import sobol_sequence
 from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, Status, StatusCode
 from sparsetoken.theory.oracle.token_sums import LARGEST_EXPONENT, check_length, mistake_chances
-from sparsetoken.theory.routes import on_route
+from sparsetoken.theory.spectrum import strengths_of
 from sparsetoken.validation import integer
 from sparsetoken.values import require_numbers
 
@@ -40,6 +40,10 @@ class BayesError:
         without an effect of samples), the standard error of 8 scrambles where tokens are
         drawn, 0 for R = L.
     status : Status
+
+    See Also
+    --------
+    bayes_error : The function that returns it.
 
     Examples
     --------
@@ -93,6 +97,11 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
         If `points` is outside [1, 2^20], L above 2^20, S_w has no inverse (S_w + L S_b where
         R = L), or a field of the problem holds an array.
 
+    See Also
+    --------
+    best_error : The least test error over the weights of a model.
+    learning_error : The Bayes-optimal error with finite data.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -104,7 +113,7 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
     require_problem(problem)
     require_numbers(problem)
     check_length(problem.length)
-    strength, mean = on_route(problem, "strengths")(problem)
+    strength, mean = strengths_of(problem)
     whitened = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     return error_of_whitened(whitened, mean, points)
 
@@ -112,14 +121,8 @@ def bayes_error(problem: SparseTokenProblem, *, points: int = 4096) -> BayesErro
 def error_of_whitened(problem: SparseTokenProblem, mean: float, points: int = 4096) -> BayesError:
     """Return the Bayes error among isotropic tokens whose mean shows another strength.
 
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-        Its strength is that of differences of tokens.
-    mean : float
-        The strength m of their mean, at most the other.
-    points : int
-        As for `bayes_error`.
+    The strength of the problem is that of differences of tokens; the strength m of their mean is at
+    most as large.
     """
     pi, theta, R, L = problem.letters
     if theta == 0:
@@ -131,11 +134,6 @@ def error_of_whitened(problem: SparseTokenProblem, mean: float, points: int = 40
         return _judged(fine, abs(fine - coarse))
     errors = _sampled(problem, points, mean)
     return _judged(float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(SCRAMBLES)))
-
-
-def isotropic_strengths(problem: SparseTokenProblem) -> tuple[float, float]:
-    """Return the strength, which differences of tokens and their mean have in common."""
-    return problem.strength, problem.strength
 
 
 def _judged(error: float, numerical: float) -> BayesError:
@@ -227,14 +225,8 @@ def _log_binomial(n: float, k: float) -> float:
 class TokenNodes(NamedTuple):
     """Noises of tokens, drawn many times: of R informative ones, and the largest of the others.
 
-    Attributes
-    ----------
-    informative, noise : arrays of shape (n, R) and (n, m)
-        The m largest noise tokens are in falling order.
-    normal : array of shape (n,)
-        It stands for the sum of the tokens below them.
-    rest : int
-        How many these are.
+    The largest noise tokens are in falling order; `normal` stands for the sum of the `rest` tokens
+    below them.
     """
 
     informative: np.ndarray

@@ -29,6 +29,10 @@ class GrowthFit:
     residual : float
         Root mean square of the relative residuals.
 
+    See Also
+    --------
+    fit_growth : The function that returns it.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -62,6 +66,11 @@ def fit_growth(
     InvalidInput
         If the sequences differ in length, are too short, or a value is out of range.
 
+    See Also
+    --------
+    best_growth : The growth law that fits best.
+    growth_exponent : The exponent of a power law.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -83,6 +92,10 @@ def fit_growth(
 def best_growth(fits: dict[str, GrowthFit]) -> str:
     """Return the law with the smallest residual.
 
+    See Also
+    --------
+    fit_growth : Fits of the growth laws.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -95,6 +108,10 @@ def best_growth(fits: dict[str, GrowthFit]) -> str:
 
 def growth_exponent(lengths: Sequence[int], strengths: Sequence[float] | np.ndarray) -> float:
     """Return the slope d log theta / d log L over the upper half of the lengths.
+
+    See Also
+    --------
+    fit_growth : Fits of the growth laws.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Bayes-optimal learning from finite data."""
+"""Bayes-optimal learning from finite data, and its prior on the signal."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy
+from jaxtyping import Float
+from scipy.special import expit
 
 from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
 from sparsetoken.results import Record, Status, StatusCode
@@ -25,19 +27,24 @@ from sparsetoken.theory.oracle.bayes import (
     scrambles,
     symmetric,
 )
-from sparsetoken.theory.oracle.prior import SignalPrior, signal_prior
 from sparsetoken.theory.oracle.token_sums import check_length
-from sparsetoken.theory.routes import on_route
+from sparsetoken.theory.spectrum import kept_of, strengths_of
 from sparsetoken.validation import LARGEST_LOAD, integer, real
 from sparsetoken.values import require_numbers
 
 _APART = 0.1  # squared cosines of scrambles that take different solutions for the likeliest
 _SCAN = 64  # values of gamma among which changes of sign are looked for
+_ROUNDING = 1e-8  # relative: eigenvalues of an ill-conditioned S_w that are equal
+_REACH = 100.0  # in logits: at its ends all variance lies on the least or largest eigenvalue
 
 
 @record
 class LearningError(Record):
     """The Bayes-optimal error of learning from finite data.
+
+    See Also
+    --------
+    learning_error : The function that returns it.
 
     Examples
     --------
@@ -122,6 +129,11 @@ def learning_error(
         If a value is outside its range, L above 2^20, a field of the problem holds an array,
         or S_w has no inverse.
 
+    See Also
+    --------
+    bayes_error : The least test error with a known signal.
+    sparsetoken.simulation.pass_messages : An algorithm that attains it.
+
     Examples
     --------
     >>> import dataclasses
@@ -145,8 +157,8 @@ def learning_error(
     alpha = real("alpha (n/d)", alpha, 0.0, LARGEST_LOAD, open_low=True)
     integer("points", points, 1, MOST_POINTS)
     oracle = bayes_error(problem)
-    strength, _ = on_route(problem, "strengths")(problem)
-    kept, share = on_route(problem, "kept")(problem)
+    strength, _ = strengths_of(problem)
+    kept, share = kept_of(problem)
     problem = dataclasses.replace(problem, strength=strength, tokens=Isotropic())
     if problem.strength == 0:
         return LearningError(oracle.test_error, 0.0, oracle.test_error, 0.0, 0.0, oracle.status)
@@ -190,13 +202,6 @@ def position_overlap(problem: SparseTokenProblem, snr: float, nodes: TokenNodes)
     symmetric polynomial of the exponentials of the scores; for R = 1 that is softmax.
 
     Equation: position-overlap.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-    snr : float
-        S >= 0.
-    nodes : TokenNodes
     """
     R = problem.informative
     root = math.sqrt(snr)
@@ -204,6 +209,64 @@ def position_overlap(problem: SparseTokenProblem, snr: float, nodes: TokenNodes)
     others = symmetric(signal[:, 1:], noise_polynomials(nodes, root))
     everything = symmetric(signal[:, :1], others)
     return R * float(np.mean(-np.expm1(others[R] - everything[R])))
+
+
+class SignalPrior(NamedTuple):
+    """The law of the whitened signal, a unit vector u with u_j ~ N(0, tau_j / d) in high dimension.
+
+    Coordinates are eigenvectors of W = S_w^(1/2) (S_w + L S_b)^-1 S_w^(1/2). The eigenvalues w_j of
+    W in (0, 1] are `kept`: the part that an effect of samples leaves of the precision of mean
+    tokens, a single 1 without one. The variances are tau_j >= 0, of mean 1.
+    """
+
+    kept: Float[np.ndarray, " m"]
+    variance: Float[np.ndarray, " m"]
+
+    def known(self, gamma: float, chance: float, total: float = 1.0) -> Float[np.ndarray, " m"]:
+        """Return the squared length of the posterior mean along each direction, d times.
+
+        The precision gamma comes from positives, where the effect takes nothing of it, and of that
+        the part `chance` from mean tokens; `total` is the squared length of the signal.
+        """
+        gain = self._precision(gamma, chance) * self.variance
+        return total * self.variance * gain / (1 + gain)
+
+    def slope(self, gamma: float, chance: float) -> float:
+        """Return the derivative by gamma of the mean of `known`."""
+        gain = self._precision(gamma, chance) * self.variance
+        return float(np.mean((self.variance / (1 + gain)) ** 2))
+
+    def _precision(self, gamma: float, chance: float) -> np.ndarray:
+        return np.maximum(gamma - chance * (1 - self.kept), 0.0)
+
+
+def signal_prior(kept: Float[np.ndarray, " m"], share: float) -> SignalPrior:
+    """Return the prior of all u with ``|u| = 1`` and ``u^T W u = share`` alike.
+
+    In high dimension the uniform law on these two surfaces is that of independent normal u_j with
+    ``1 / tau_j`` linear in w_j, which are `kept`: of all laws with both lengths it has the largest
+    entropy. Where the share is the mean of w, all directions are alike. A share beyond the least
+    or the largest w_j by rounding is taken as there.
+
+    Equation: signal-prior.
+    """
+    least, most = float(kept.min()), float(kept.max())
+    if most - least <= _ROUNDING * most:
+        return SignalPrior(kept, np.ones_like(kept))
+    place = (kept - least) / (most - least)
+    target = (share - least) / (most - least)
+
+    def weights(tilt: float) -> np.ndarray:
+        w = 1 / (expit(-tilt) * (1 - place) + expit(tilt) * place)
+        return np.asarray(w / w.mean())
+
+    def excess(tilt: float) -> float:
+        return float(np.mean(weights(tilt) * place)) - target
+
+    tilt = _REACH if excess(_REACH) >= 0 else -_REACH
+    if excess(_REACH) < 0 < excess(-_REACH):
+        tilt = scipy.optimize.brentq(excess, -_REACH, _REACH, xtol=1e-13)
+    return SignalPrior(kept, weights(tilt))
 
 
 class _Solution(NamedTuple):

@@ -54,6 +54,10 @@ class Representation:
         Change of the test error from half the lattice; 0 in closed form.
     status : Status
 
+    See Also
+    --------
+    best_error : The function that returns it.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -102,6 +106,11 @@ def best_error(
     InvalidInput
         If the best weights of the model are not known, or k or L (at most 2^20) is out of range.
 
+    See Also
+    --------
+    bayes_error : The least test error with a known signal.
+    critical_strength : The strength at which the best error falls to a level.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -146,12 +155,8 @@ def best_test(
 ) -> Candidate:
     """Return the best test of a model other than ``vectorized``.
 
-    Parameters
-    ----------
-    near : float, optional
-        A sharpness within a factor 1.6 of the best one, if known: saves the search.
-    rough : bool
-        Whether the best one of few sharpnesses is enough.
+    A sharpness within a factor 1.6 of the best one saves the search. A rough test is the best one
+    of few sharpnesses.
     """
     one_token = isinstance(model, Attention) and problem.length == 1 and sharpness is None
     if isinstance(model, Pooled) or one_token or (sharpness == 0 and _weighs_alike(model)):

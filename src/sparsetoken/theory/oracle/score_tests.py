@@ -20,18 +20,10 @@ _NOISE = 9.0  # no projection of noise is larger
 class OracleTests:
     """The tests of a model with q and w along xi, by sharpness k and level u.
 
-    Attributes
-    ----------
-    token : callable
-        (k, u) to x: the test calls positive where sum_l x(t_l) > 0. It does so less
-        often as u grows.
-    levels : callable
-        k to an interval of u that holds every useful test.
-    threshold : callable
-        (k, u) to the threshold of the model's own score <w, f_q(X)>, w = xi.
-    sharpness : pair of floats
-        Between which k is searched; the tests beyond are as good as at the ends, or
-        known in closed form.
+    `token` maps (k, u) to x: the test calls positive where sum_l x(t_l) > 0, less often as u grows.
+    `levels` maps k to an interval of u that holds every useful test, and `threshold` maps (k, u) to
+    the threshold of the model's own score <w, f_q(X)>, w = xi. Between the two values of
+    `sharpness` k is searched; the tests beyond are as good as at the ends, or known in closed form.
     """
 
     token: Callable[[float, float], TokenFunction]

@@ -67,6 +67,10 @@ class CriticalStrength:
         Of the strength: that of the test error, divided by its slope in theta.
     status : Status
 
+    See Also
+    --------
+    critical_strength : The function that returns it.
+
     Examples
     --------
     >>> import sparsetoken as st
@@ -123,6 +127,11 @@ def critical_strength(
     ------
     InvalidInput
         If a value is out of range.
+
+    See Also
+    --------
+    best_error : The least test error over the weights of a model.
+    fit_growth : Fits of the growth laws.
 
     Examples
     --------

@@ -53,19 +53,11 @@ def mistake_chances(
 ) -> MistakeChances:
     """Return the error probabilities of the test sum_l x(t_l) > 0.
 
-    The tokens t_l are N(0, 1), those that carry the signal N(theta, 1).
+    The tokens t_l are N(0, 1), those that carry the signal N(theta, 1). The function x is below
+    e^300 in size, and bounded below on the line or falling no faster than linearly. `finest` is
+    log2 of the number of lattice points, a small multiple of which is the memory at any length.
 
     Equation: token-sum-law.
-
-    Parameters
-    ----------
-    token : callable
-        x, bounded below on the line or falling no faster than linearly, and below
-        e^300 in size.
-    problem : SparseTokenProblem
-    finest : int
-        log2 of the number of lattice points. Memory is a small multiple of it,
-        whatever the length.
     """
     return MistakeChances(
         miss=chance_of_rest(token, problem, positive=True, finest=finest),

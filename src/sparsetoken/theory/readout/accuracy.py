@@ -13,16 +13,10 @@ _RELATIVE = 100.0  # times the tolerance: 1% by default
 
 
 def allowed_error(value: float, tolerance: float) -> float:
-    """Return the largest error of a number that a tolerance allows.
+    """Return the largest error of a number that a tolerance in (0, 1), or inf, allows.
 
     It is the tolerance itself for numbers up to 1 and relative to larger ones, but no more than
     100 times the tolerance relative to small ones: at 1e-4 a number of 1e-3 is known to 1e-5.
-
-    Parameters
-    ----------
-    value : float
-    tolerance : float
-        In (0, 1), or inf.
     """
     if math.isinf(tolerance):
         return math.inf
@@ -31,15 +25,7 @@ def allowed_error(value: float, tolerance: float) -> float:
 
 
 def status_of(value: float, standard_error: float, tolerance: float, nodes: int) -> Status:
-    """Return whether twice a standard error is allowed.
-
-    Parameters
-    ----------
-    value, standard_error : float
-    tolerance : float
-    nodes : int
-        Nodes that the standard error belongs to.
-    """
+    """Return whether twice a standard error, which belongs to so many nodes, is allowed."""
     error = 2 * standard_error
     if error <= allowed_error(value, tolerance):
         return Status(StatusCode.CONVERGED)

@@ -24,14 +24,8 @@ _COMMUTE = 1e-12  # relative: below rounding of what a user computes
 class Pull(NamedTuple):
     """What the samples do to the readout.
 
-    Attributes
-    ----------
-    eta : array of shape (J,)
-        Pull along the fixed directions.
-    kappa : array of shape (K,)
-        Curvature against the noise, >= 0.
-    rho : array of shape (K,)
-        Mean squares of the forces, r_k^2.
+    They pull along the fixed directions by eta, of shape (J,), and against the noise by the
+    curvatures kappa >= 0; rho, of shape (K,) as these, are mean squares of the forces, r_k^2.
     """
 
     eta: np.ndarray
@@ -40,14 +34,9 @@ class Pull(NamedTuple):
 
 
 class Response(NamedTuple):
-    """What the readout becomes under a pull.
+    """What the readout becomes under a pull, p = M^T w, then w^T G_k w, then chi_k.
 
-    Attributes
-    ----------
-    value : array of shape (J + 2 K,)
-        p = M^T w, then w^T G_k w, then chi_k.
-    jacobian : array of shape (J + 2 K, J + 2 K)
-        Its derivatives in (eta, kappa, rho).
+    The Jacobian has the derivatives of these J + 2 K numbers in (eta, kappa, rho).
     """
 
     value: np.ndarray
@@ -81,13 +70,8 @@ class Directions:
 class Covariances(abc.ABC):
     """The covariances G_k of the noise and the fixed directions M of the features.
 
-    Attributes
-    ----------
-    directions : Directions
-        May have more columns than the features: those are asked for by `overlaps` alone.
-    dimension : int
-    count : int
-        K.
+    There are `count` covariances. M may have more columns than the features: those are asked for by
+    `overlaps` alone.
     """
 
     directions: Directions
@@ -162,15 +146,10 @@ def _assembled(
 
 
 class CommutingCovariances(Covariances):
-    """Covariances with common eigenvectors: each step costs O(d).
+    """Covariances with common eigenvectors, the columns of a basis: each step costs O(d).
 
-    Parameters
-    ----------
-    eigenvalues : array of shape (K, d)
-    directions : Directions
-        In the coordinates of the eigenvectors.
-    basis : array of shape (d, d), optional
-        The eigenvectors as columns; the identity by default.
+    The directions are in the coordinates of the eigenvectors. Without a basis these are those in
+    which all covariances are given.
     """
 
     def __init__(
@@ -256,13 +235,7 @@ def _turned(G: np.ndarray, basis: np.ndarray | None) -> np.ndarray:
 
 
 class FullCovariances(Covariances):
-    """Covariances that need not commute: each step takes one factorisation of H.
-
-    Parameters
-    ----------
-    matrices : array of shape (K, d, d)
-    directions : Directions
-    """
+    """Covariances that need not commute: each step takes one factorisation of H."""
 
     def __init__(self, matrices: Float[np.ndarray, "K d d"], directions: Directions) -> None:
         self.count, self.dimension = matrices.shape[:2]
@@ -406,14 +379,7 @@ def covariances(
     matrices: Float[np.ndarray, "K d d"] | Float[np.ndarray, "K d"],
     directions: Directions | Float[np.ndarray, "d J"],
 ) -> Covariances:
-    """Return covariances in the form in which a step costs least.
-
-    Parameters
-    ----------
-    matrices : array of shape (K, d, d), or (K, d)
-        Symmetric and positive semidefinite; vectors are diagonals.
-    directions : Directions, or array of shape (d, J)
-    """
+    """Return covariances in the form in which a step costs least; vectors are diagonals."""
     G = np.asarray(matrices, dtype=float)
     if not isinstance(directions, Directions):
         directions = Directions(np.asarray(directions, dtype=float))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,12 @@ from sparsetoken.theory.readout.equations import ConvexReadout, Load
 from sparsetoken.theory.readout.nodes import FeatureNodes
 from sparsetoken.theory.readout.outcome import (
     moved_errors,
+    scores_on,
     spread_of_test_error,
     standard_error,
     worth,
 )
-from sparsetoken.theory.readout.rare import DrawnError, drawn_error
+from sparsetoken.theory.readout.rare import drawn_error
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, newton_distance, solve_readout
 from sparsetoken.theory.readout.warm_starts import SolvedLoads
 from sparsetoken.theory.score_law import ScoreLaw
@@ -35,20 +36,10 @@ _NEAR = 0.05  # relative: from here the spread is that of the solution within a 
 
 @dataclasses.dataclass(frozen=True)
 class SolvedPoint:
-    """The solution at one load and ridge.
+    """The solution at one load and ridge; use the rest only if the saddle point converged.
 
-    Attributes
-    ----------
-    saddle : SaddlePoint
-        Use the rest only if it converged.
-    test_error : float
-    numerical_error : float
-        Standard error of the test error: that over the scrambles of the nodes, and what all
-        nodes may have missed.
-    nodes : int
-        Number of nodes of the law, over classes and scrambles.
-    outcome : callable
-        Returns the `Outcome`.
+    The numerical error is the standard error of the test error: that over the scrambles of the
+    nodes, and what all nodes may have missed. The nodes are counted over classes and scrambles.
     """
 
     saddle: SaddlePoint
@@ -61,23 +52,12 @@ class SolvedPoint:
 class LearningCurve:
     """Readouts of one law and loss at one load and ridge after another.
 
-    Each point has the fewest nodes with which twice the numerical error of its test error is
-    allowed by the tolerance, and is solved to the same length of the last Newton step. Its
-    neighbours only give the place where Newton's method starts, so that its solution is the
-    same in every sequence, to rounding.
-
-    Parameters
-    ----------
-    features : ModelFeatures
-    problem, tested : SparseTokenProblem
-        Of the training, and of new data.
-    loss : Loss
-    tolerance : float
-        Of the test error, as of `allowed_error`; inf for the first nodes, whatever their error.
-    first_points : int
-        Nodes for each class and scramble to begin with.
-    like : LearningCurve, optional
-        Of features that are much like these, whose solutions are where to start.
+    Each point has the fewest nodes, from `first_points` for each class and scramble on, with which
+    twice the numerical error of its test error is allowed by the tolerance, as of `allowed_error`;
+    at inf those are the first nodes. It is solved to the same length of the last Newton step. Its
+    neighbours only give the place where Newton's method starts, so that its solution is the same in
+    every sequence, to rounding. So do the solutions of another curve, of features that are much
+    `like` these. New data have the problem `tested`.
     """
 
     def __init__(
@@ -106,7 +86,7 @@ class LearningCurve:
         points, found = self._first, None
         while True:
             level = self._level(points)
-            attempt = _Attempt(level, load)
+            attempt = _Attempt(self._features, self._tested, level, load)
             start = self._start(points, load, found)
             last = points >= LAST_POINTS or level.exact or math.isinf(self._tolerance)
             near = found is not None or points < self._last
@@ -124,7 +104,7 @@ class LearningCurve:
             same = self._tested == self._problem
             tested = law if same else self._features.nodes(self._tested, points)
             readout = self._features.readout(law, self._loss)
-            self._levels[points] = _Level(self._features, self._tested, tested, readout)
+            self._levels[points] = _Level(tested, readout, SolvedLoads(readout.positive))
         return self._levels[points]
 
     def _start(self, points: int, load: Load, fewer: SaddlePoint | None) -> SaddlePoint:
@@ -143,58 +123,45 @@ class LearningCurve:
             if away < distance:
                 state = here.readout.state(guess.x, load.samples)
                 best, distance = SaddlePoint(guess.x, state, load, 0.0, math.inf, 0, True), away
-        return here.rough(load, self._elsewhere.get(load)) if best is None else best
+        if best is not None:
+            return best
+        few = self._features.rough(here.readout.nodes, here.readout.loss)
+        return solve_readout(few, load, self._elsewhere.get(load), ROUGH_STEP)
 
 
-class _Level:
-    """A law of some number of nodes, and what has been solved with it."""
+class _Level(NamedTuple):
+    """A law of some number of nodes for training and tests, and what has been solved with it."""
 
-    def __init__(
-        self,
-        features: ModelFeatures,
-        problem: SparseTokenProblem,
-        tested: FeatureNodes,
-        readout: ConvexReadout,
-    ) -> None:
-        self._features, self._problem = features, problem
-        self.tested, self.readout = tested, readout
-        self.exact = readout.nodes.exact and tested.exact
-        self.solved = SolvedLoads(readout.positive)
+    tested: FeatureNodes
+    readout: ConvexReadout
+    solved: SolvedLoads
 
-    def rough(self, load: Load, start: SaddlePoint | None) -> SaddlePoint:
-        """Return the solution for a law of few nodes that stands for this one."""
-        few = self._features.rough(self.readout.nodes, self.readout.loss)
-        return solve_readout(few, load, start, ROUGH_STEP)
-
-    def scores(self, at: SaddlePoint) -> ScoreLaw:
-        """Return the scores of a readout on new data."""
-        return self._features.scores(self.readout, at, self._problem, self.tested)
-
-    def spread(self, at: SaddlePoint, load: Load, scores: ScoreLaw) -> float:
-        """Return the standard error of the test error over scrambles, at a solution or near it."""
-        there = dataclasses.replace(at, load=load)
-        return spread_of_test_error(self.readout, there, self.tested, scores)
-
-    def drawn(self, found: SaddlePoint) -> DrawnError | None:
-        """Return the test error by importance sampling where the readout is wrong."""
-        points = self.readout.nodes.y.shape[1]  # as many for each class as there are for both
-        return drawn_error(self._features, self.readout, found, self._problem, points)
-
-    def outcome(self, found: SaddlePoint, scores: ScoreLaw | None, test_error: float) -> Outcome:
-        """Return the outcome of a solution."""
-        overlaps = self._features.overlaps(self.readout, found)
-        own = scores if self.tested is self.readout.nodes else None
-        here = worth(self.readout, found, scores, own)._replace(test_error=test_error)
-        return Outcome(**here._asdict(), overlaps=overlaps)
+    @property
+    def exact(self) -> bool:
+        """Whether the nodes are the law itself."""
+        return self.readout.nodes.exact and self.tested.exact
 
 
 class _Attempt:
     """A point with the nodes of one level."""
 
-    def __init__(self, level: _Level, load: Load) -> None:
+    def __init__(
+        self, features: ModelFeatures, problem: SparseTokenProblem, level: _Level, load: Load
+    ) -> None:
+        self._features, self._problem = features, problem
         self._level, self._load = level, load
         self.test_error = self.error = math.nan
-        self._scores: ScoreLaw | None = None
+        self._scored: ScoreLaw | None = None
+
+    def _scores(self, at: SaddlePoint) -> ScoreLaw:
+        """Return the scores of a readout on new data."""
+        state = self._features.state_on(self._problem, self._level.readout, at)
+        return scores_on(self._level.tested, state)
+
+    def _spread(self, at: SaddlePoint, scores: ScoreLaw) -> float:
+        """Return the standard error of the test error over scrambles, at a solution or near it."""
+        there = dataclasses.replace(at, load=self._load)
+        return spread_of_test_error(self._level.readout, there, self._level.tested, scores)
 
     def has_too_few_nodes(self, start: SaddlePoint, tolerance: float) -> bool:
         """Return whether the nodes are so few that their own solution is not worth its time.
@@ -205,11 +172,10 @@ class _Attempt:
             return False
         if newton_distance(self._level.readout, start, self._load) > _NEAR:
             return False
-        scores = self._level.scores(start)
+        scores = self._scores(start)
         if _counts_relatively(scores.test_error(), tolerance):
             return False  # other nodes serve such a test error
-        most = allowed_error(scores.test_error(), tolerance)
-        return self._level.spread(start, self._load, scores) > most
+        return self._spread(start, scores) > allowed_error(scores.test_error(), tolerance)
 
     def solve(self, start: SaddlePoint) -> SaddlePoint:
         """Return the solution, and keep it as a neighbour and its numerical error."""
@@ -219,9 +185,8 @@ class _Attempt:
         places = list(self._level.readout.positive(self._load.samples))
         if found.smoothing == 0 and np.all(found.x[places] > 0):
             self._level.solved.add(self._load, found.x)
-        self._scores = scores = self._level.scores(found)
-        self.test_error = scores.test_error()
-        self.error = self._level.spread(found, self._load, scores)
+        self._scored = scores = self._scores(found)
+        self.test_error, self.error = scores.test_error(), self._spread(found, scores)
         if not self._level.tested.exact:
             self.error = math.hypot(self.error, scores.unseen_error())
         return found
@@ -237,10 +202,11 @@ class _Attempt:
         """
         if not _counts_relatively(self.test_error, tolerance):
             return False
-        drawn = self._level.drawn(found)
+        readout = self._level.readout
+        points = readout.nodes.y.shape[1]  # as many for each class as there are for both
+        drawn = drawn_error(self._features, readout, found, self._problem, points)
         if drawn is None:
             return False
-        readout = self._level.readout
         moved = moved_errors(readout, found, drawn.nodes, drawn.scores)
         error = math.hypot(drawn.standard_error, standard_error(moved))
         if error < self.error:
@@ -250,8 +216,13 @@ class _Attempt:
     def complete(self, found: SaddlePoint) -> SolvedPoint:
         """Return the solution with all that follows from it."""
         nodes = self._level.readout.nodes.y.size
-        outcome = functools.partial(self._level.outcome, found, self._scores, self.test_error)
-        return SolvedPoint(found, self.test_error, self.error, nodes, outcome)
+        return SolvedPoint(found, self.test_error, self.error, nodes, lambda: self._outcome(found))
+
+    def _outcome(self, found: SaddlePoint) -> Outcome:
+        readout, scores = self._level.readout, self._scored
+        own = scores if self._level.tested is readout.nodes else None
+        here = worth(readout, found, scores, own)._replace(test_error=self.test_error)
+        return Outcome(**here._asdict(), overlaps=self._features.overlaps(readout, found))
 
 
 def _counts_relatively(test_error: float, tolerance: float) -> bool:

@@ -37,20 +37,11 @@ class Load(NamedTuple):
 class ConvexReadout(abc.ABC):
     """The minimum of ``(1/n) sum l(y_i, <w, f_i> + b) + (ridge/2) |w|^2`` as n, d -> infinity.
 
-    The features are ``f = M a + sum_k C_k G_k^(1/2) h_k``. Symbols: p = M^T w,
-    nu_k^2 = w^T G_k w; eta, kappa_k, r_k as in docs/notation.md. A subclass says which unknowns x
-    the equations are solved for; the last of them are fixed at infinite data.
-
-    Parameters
-    ----------
-    nodes : FeatureNodes
-    loss : Loss
-
-    Attributes
-    ----------
-    extrapolates : bool
-        Whether powers of the ridge through two solutions are nearer to the next one than the
-        last solution is: they are to chi, which grows like 1/ridge where the data can be fitted.
+    The features are ``f = M a + sum_k C_k G_k^(1/2) h_k``. Symbols: p = M^T w, nu_k^2 = w^T G_k w;
+    eta, kappa_k, r_k as in docs/notation.md. A subclass says which unknowns x the equations are
+    solved for; the last of them are fixed at infinite data. Where it extrapolates, powers of the
+    ridge through two solutions are nearer to the next one than the last solution is: they are to
+    chi, which grows like 1/ridge where the data can be fitted.
     """
 
     extrapolates: bool = False
@@ -200,15 +191,9 @@ class SpectrumReadout(ConvexReadout):
     Equation: general-convex-readout. They solve the equations left when eta, kappa and r are put
     in.
 
-    Parameters
-    ----------
-    nodes : FeatureNodes
-    loss : Loss
-    covariances : Covariances
-        Its first J directions are those of the nodes.
-    removed : array of shape (K, J, J), optional
-        The covariances of the features are ``G_k - M removed_k M^T``. A few directions change
-        quadratic forms, but no trace in the limit.
+    The first J directions of the covariances are those of the nodes. The covariances of the
+    features are ``G_k - M removed_k M^T``, `removed` being of shape (K, J, J): a few directions
+    change quadratic forms, but no trace in the limit.
     """
 
     extrapolates = True

@@ -67,9 +67,7 @@ class Means(NamedTuple):
 class _Products(NamedTuple):
     """Weight of each point times products of ``A = (a, 1)`` and ``B = (1, C^2)``.
 
-    Attributes
-    ----------
-    AA, AB, BB : arrays of shape (scrambles, J + 1 or K + 1, J + 1 or K + 1, points)
+    All have the shape (scrambles, J + 1 or K + 1, J + 1 or K + 1, points).
     """
 
     AA: np.ndarray
@@ -101,11 +99,6 @@ class LossMeans:
     loss by its own envelope, since the envelope of an envelope adds its parameters; a loss with
     kinks is approached as mu -> 0. Many nodes with two directions and one amplitude that varies
     are moved to a grid of scores and amplitudes.
-
-    Parameters
-    ----------
-    nodes : FeatureNodes
-    loss : Loss
     """
 
     def __init__(self, nodes: FeatureNodes, loss: Loss) -> None:

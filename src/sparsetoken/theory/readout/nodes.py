@@ -51,15 +51,7 @@ class FeatureNodes:
         y: npt.ArrayLike,
         weight: npt.ArrayLike,
     ) -> FeatureNodes:
-        """Return nodes that are the law itself.
-
-        Parameters
-        ----------
-        a : array of shape (nodes, J)
-        C : array of shape (nodes, K)
-        y : array of shape (nodes,)
-        weight : array of shape (nodes,), of any positive sum
-        """
+        """Return nodes that are the law itself, without scrambles; their weights are normalised."""
         means, amplitudes, labels, weights = (
             np.asarray(part, dtype=float)[None] for part in (a, C, y, weight)
         )

@@ -44,16 +44,8 @@ def worth(
 
     Equation: learned-error.
 
-    Equation: shifted-test-law. The readout stays; new data may have another law.
-
-    Parameters
-    ----------
-    readout : ConvexReadout
-    found : SaddlePoint
-    tested : ScoreLaw, optional
-        Scores on new data; by default they are like the training's.
-    own : ScoreLaw, optional
-        Scores on data like the training's, if they are known.
+    Equation: shifted-test-law. The readout stays; new data, whose scores are `tested`, may have
+    another law. By default they are like the training's, whose scores are `own` where known.
     """
     nodes, state, mu = readout.nodes, found.state, found.smoothing
     own = scores_on(nodes, state) if own is None else own
@@ -78,15 +70,6 @@ def spread_of_test_error(
     Each scramble has its own solution; to first order it is one Newton step of the common
     equations away, and so is its test error. A test law of its own has scrambles of its own,
     drawn from the same numbers.
-
-    Parameters
-    ----------
-    readout : ConvexReadout
-    found : SaddlePoint
-    tested : FeatureNodes
-        The law of new data.
-    scores : ScoreLaw
-        Scores on new data.
     """
     if max(len(readout.nodes.y), len(tested.y)) < 2:
         return 0.0

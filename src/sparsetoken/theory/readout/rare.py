@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,11 +13,10 @@ from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
 from sparsetoken.theory.features import ModelFeatures
 from sparsetoken.theory.readout.equations import ConvexReadout
 from sparsetoken.theory.readout.nodes import FeatureNodes
-from sparsetoken.theory.readout.outcome import standard_error
+from sparsetoken.theory.readout.outcome import scores_on, standard_error
 from sparsetoken.theory.readout.solve import SaddlePoint
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.theory.separability.pilot import LABELS
-from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.theory.separability.proposal import LABELS, Proposal, fitted_proposals
 from sparsetoken.theory.separability.streamed_law import ClassNodes, drawn_law
 
 _ROUNDS, _PILOT = 6, 256  # nodes for each class and scramble
@@ -43,33 +41,38 @@ def drawn_error(
     problem: SparseTokenProblem,
     points: int,
 ) -> DrawnError | None:
-    """Return the test error of a readout over nodes that are drawn where it is wrong.
+    """Return the test error of a readout on new data, over nodes that are drawn where it is wrong.
 
     Leading coordinates of the tokens of each class are drawn from a normal law whose moments are
     those of wrong samples, found in a few rounds (the cross-entropy method), and as often from
-    their own law, so that no weight is above twice that of a plain node.
-
-    Parameters
-    ----------
-    features : ModelFeatures
-    readout : ConvexReadout
-    found : SaddlePoint
-    problem : SparseTokenProblem
-        Of new data.
-    points : int
-        Nodes for each class and each of 16 scrambles; no more than 8192 are drawn.
-
-    Returns
-    -------
-    DrawnError or None
-        None where the features are not sampled from tokens, or from weights up to a factor.
+    their own law, so that no weight is above twice that of a plain node. Points, of which no more
+    than 8192 are drawn, are those of each class and each of 16 scrambles. It is None where the
+    features are not sampled from tokens, or from weights up to a factor.
     """
     tokens = features.tokens(problem)
     if tokens is None or tokens.up_to_factor:
         return None
-    draw = _Draw(features, tokens, readout, found, problem)
-    found_by = [draw.estimate(c, min(points, _MOST_POINTS)) for c in tokens.tried]
-    return min(found_by, key=lambda one: one.standard_error)
+    points, state = min(points, _MOST_POINTS), features.state_on(problem, readout, found)
+
+    def drawn(
+        proposals: Mapping[int, Proposal], coordinates: Coordinates, points: int, stage: int
+    ) -> tuple[FeatureNodes, ScoreLaw, np.ndarray]:
+        nodes, z = drawn_nodes(features, problem, tokens, proposals, coordinates, points, stage)
+        return nodes, scores_on(nodes, state), z
+
+    def estimate(coordinates: Coordinates) -> DrawnError:
+        proposals = dict.fromkeys(LABELS, Proposal.standard(problem.length))
+        for stage in range(_ROUNDS):
+            nodes, scores, leading = drawn(proposals, coordinates, _PILOT, stage)
+            of_classes = np.split(nodes.weight * scores.errors, len(LABELS), axis=1)
+            if all(effective_share(one) > _EVENLY for one in of_classes):
+                break
+            proposals = fitted_proposals(leading, of_classes, _PLAIN)
+        nodes, scores, _ = drawn(proposals, coordinates, points, _ROUNDS)
+        errors = scores.errors_by_scramble
+        return DrawnError(nodes, scores, float(errors.mean()), standard_error(errors))
+
+    return min(map(estimate, tokens.tried), key=lambda one: one.standard_error)
 
 
 def drawn_nodes(
@@ -83,19 +86,9 @@ def drawn_nodes(
 ) -> tuple[FeatureNodes, Float[np.ndarray, "classes n size"]]:
     """Return nodes of features that are drawn from proposals, and where they lie.
 
-    Parameters
-    ----------
-    features : ModelFeatures
-    problem : SparseTokenProblem
-    tokens : TokenFeatures
-        What the features are sampled from.
-    proposals : mapping of Proposal
-        Of the leading coordinates in each class, by label, positives first.
-    coordinates : {"ordered", "summed"}
-    points : int
-        Nodes for each class and scramble; classes stand one after the other.
-    stage : int
-        Other nodes for each whole number.
+    The features are sampled from `tokens`. Proposals are of the leading coordinates in each class,
+    by label, positives first. Points are those of each class and scramble; classes stand one after
+    the other. There are other nodes at each stage, a whole number.
     """
     classes = [
         ClassNodes(tokens, label, proposal, coordinates, stage)
@@ -103,48 +96,6 @@ def drawn_nodes(
     ]
     law, leading = drawn_law(classes, points)
     return features.of_law(problem, law), leading
-
-
-class _Draw:
-    """Draws nodes for one readout."""
-
-    def __init__(
-        self,
-        features: ModelFeatures,
-        tokens: TokenFeatures,
-        readout: ConvexReadout,
-        found: SaddlePoint,
-        problem: SparseTokenProblem,
-    ) -> None:
-        self._features, self._tokens, self._problem = features, tokens, problem
-        self._readout, self._found = readout, found
-
-    def estimate(self, coordinates: Coordinates, points: int) -> DrawnError:
-        """Return the test error with one sort of leading coordinates."""
-        proposals = dict.fromkeys(LABELS, Proposal.standard(self._problem.length))
-        for stage in range(_ROUNDS):
-            nodes, leading = self._drawn(proposals, coordinates, _PILOT, stage)
-            share = nodes.weight * self._scores(nodes).errors
-            of_classes = np.split(share, len(LABELS), axis=1)
-            if all(effective_share(one) > _EVENLY for one in of_classes):
-                break
-            proposals = {
-                label: dataclasses.replace(Proposal.fitted(z, one.ravel())["all"], plain=_PLAIN)
-                for label, z, one in zip(LABELS, leading, of_classes, strict=True)
-            }
-        nodes, _ = self._drawn(proposals, coordinates, points, _ROUNDS)
-        scores = self._scores(nodes)
-        errors = scores.errors_by_scramble
-        return DrawnError(nodes, scores, float(errors.mean()), standard_error(errors))
-
-    def _drawn(
-        self, proposals: dict[int, Proposal], coordinates: Coordinates, points: int, stage: int
-    ) -> tuple[FeatureNodes, np.ndarray]:
-        law = self._features, self._problem, self._tokens
-        return drawn_nodes(*law, proposals, coordinates, points, stage)
-
-    def _scores(self, nodes: FeatureNodes) -> ScoreLaw:
-        return self._features.scores(self._readout, self._found, self._problem, nodes)
 
 
 def effective_share(share: np.ndarray) -> float:

@@ -23,23 +23,12 @@ _LARGE_RIDGES = (1.0, 10.0)  # relative to the features; the second is safer and
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SaddlePoint:
-    """A solution x of the equations of a readout and how it was reached.
+    """A solution x of the equations of a `ConvexReadout` and how it was reached.
 
-    Attributes
-    ----------
-    x : array
-        The unknowns, as of the `ConvexReadout`.
-    state : ReadoutState
-        What the scores depend on.
-    load : Load
-    smoothing : float
-        The mu of the envelope that stands for the loss: 0, or at most 1e-6 where a loss with
-        kinks has its solution on a kink (the hinge loss that gives up and always answers with
-        the larger class); the training loss then moves by less than mu.
-    residual : float
-        Relative length of the last Newton step.
-    iterations : int
-    converged : bool
+    The scores depend on the state. The smoothing is the mu of the envelope that stands for the
+    loss: 0, or at most 1e-6 where a loss with kinks has its solution on a kink (the hinge loss that
+    gives up and always answers with the larger class); the training loss then moves by less than
+    mu. The residual is the relative length of the last Newton step.
     """
 
     x: np.ndarray
@@ -60,17 +49,10 @@ def solve_readout(
 ) -> SaddlePoint:
     """Solve for a readout in the limit of many samples and dimensions.
 
-    Equation: learned-readout. Without a start the solution is followed from a ridge so
-    large that it is explicit, and then, for a loss with kinks, along its smoothing.
-
-    Parameters
-    ----------
-    readout : ConvexReadout
-    load : Load
-    start : SaddlePoint, optional
-        A solution nearby, for the same smoothing.
-    tolerance : float
-        Relative length of the last Newton step; the error is of the order of its square.
+    Equation: learned-readout. It starts at a solution nearby, for the same smoothing. Without one
+    the solution is followed from a ridge so large that it is explicit, and then, for a loss with
+    kinks, along its smoothing. The tolerance is the relative length of the last Newton step; the
+    error is of the order of its square.
     """
     spent = 0 if start is None else start.iterations
     ridge, solver = load.ridge, _Solver(readout, load, tolerance, spent)

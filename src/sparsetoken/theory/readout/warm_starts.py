@@ -22,13 +22,7 @@ class Guess(NamedTuple):
 
 
 class SolvedLoads:
-    """Saddle points by load.
-
-    Parameters
-    ----------
-    positive : callable
-        Maps numbers of samples to the places of unknowns > 0.
-    """
+    """Saddle points by load; `positive` maps numbers of samples to the places of unknowns > 0."""
 
     def __init__(self, positive: Callable[[float], tuple[int, ...]]) -> None:
         self._positive = positive

@@ -7,11 +7,10 @@ import math
 import numpy as np
 
 from sparsetoken.theory.feature_law import Coordinates, FeatureLaw, TokenFeatures
-from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.theory.separability.proposal import LABELS, Proposal
 from sparsetoken.theory.separability.streamed_law import ClassNodes, drawn_law
 from sparsetoken.theory.separability.violation import Penalised, least_violation, squared_violation
 
-LABELS = (1, -1)
 LEAST_NODES = 64.0  # that a place or a mean rests on
 MOST_ROUNDS = 16
 _PILOTS = (64, 256, 1024)  # nodes for each class and scramble: first, on the way, last
@@ -33,12 +32,14 @@ class Place:
         """
         least = min(law.C.size / 128, LEAST_NODES)
         for start in (self._found, None) if plain and self._found is not None else (self._found,):
-            found = least_violation(law, start, with_bias=self._with_bias, least_nodes=least)
+            found, penalty = least_violation(
+                law, start, with_bias=self._with_bias, least_nodes=least
+            )
             if found.converged:
                 break
         self.iterations += found.iterations
         if np.all(np.isfinite(found.x)):
-            self._found, self.x, self.residual = found, found.x, found.residual
+            self._found, self.x, self.residual = (found, penalty), found.x, found.residual
         return found.converged
 
     def move(self, step: np.ndarray) -> None:

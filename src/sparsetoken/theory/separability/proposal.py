@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
+LABELS = (1, -1)
 _LEADING = 8  # coordinates that a proposal changes
 _WIDER = 1.2  # a proposal narrower than the integrand would miss its tails
 _NARROWEST = 0.7
@@ -22,12 +24,8 @@ _NARROWEST = 0.7
 class Proposal:
     """The normal law N(mean, root root^T) from which leading coordinates are drawn.
 
-    Attributes
-    ----------
-    mean : array of shape (size,)
-    root : array of shape (size, size)
-    plain : float
-        Share of draws from N(0, I) in its place: no ratio of densities is above one over it.
+    With the share `plain` draws are from N(0, I) in its place: no ratio of densities is above one
+    over it.
     """
 
     mean: Float[np.ndarray, " size"]
@@ -94,6 +92,16 @@ class Proposal:
         back = np.linalg.solve(self.root, (z - self.mean).T)
         log_own = 0.5 * (np.sum(z**2, axis=1) - np.sum(back**2, axis=0)) - log_size
         return z, -np.logaddexp(math.log(self.plain), math.log(1 - self.plain) + log_own)
+
+
+def fitted_proposals(
+    leading: Float[np.ndarray, "classes n size"], shares: Sequence[np.ndarray], plain: float = 0.0
+) -> dict[int, Proposal]:
+    """Return proposals with all moments of the leading coordinates of each class, by label."""
+    return {
+        label: dataclasses.replace(Proposal.fitted(z, share.ravel())["all"], plain=plain)
+        for label, z, share in zip(LABELS, leading, shares, strict=True)
+    }
 
 
 def _root(covariance: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
-from sparsetoken.theory.separability.pilot import LABELS, LEAST_NODES, MOST_ROUNDS, Place, pilot
-from sparsetoken.theory.separability.proposal import Proposal
+from sparsetoken.theory.separability.pilot import LEAST_NODES, MOST_ROUNDS, Place, pilot
+from sparsetoken.theory.separability.proposal import LABELS, Proposal
 from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes, drawn_law
 from sparsetoken.theory.separability.violation import (
     Expansion,
@@ -28,7 +28,7 @@ _FLAT = 0.05  # effective share of the nodes above which no rare one rules the m
 
 
 def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolation:
-    """Minimise E[(M + T g)_+^2] over (w_1, w_2, b) until twice its error is small enough.
+    """Minimise E[(M + T g)_+^2] over (w_1, w_2, b) until twice its relative error is small enough.
 
     The value depends on the place of the minimum in second order only: a pilot of few nodes
     finds the place, the value there is averaged over many, and a last Newton step of these
@@ -39,12 +39,6 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
     few thousand, the bias is 0; where by samples rarer than any training set holds, they are
     left out. Where it is finite but hardly a node tells it, the least violation is bracketed:
     it is below that without a bias, and above that over the nodes, which miss some of the cost.
-
-    Parameters
-    ----------
-    features : TokenFeatures
-    tolerance : float
-        Relative.
     """
     cost_nodes = _cost_nodes(features)
     without_bias = dataclasses.replace(features, needs_bias=False)
@@ -100,14 +94,13 @@ class _ClassMean:
 
     def __init__(self, nodes: ClassNodes, x: np.ndarray) -> None:
         self._nodes, self._x = nodes, x
-        self._stream = nodes.stream()
         self._sums = np.zeros((SCRAMBLES, 10))
         self._squares = 0.0
         self.points = 0
 
     def add(self, points: int) -> None:
         """Draw so many more nodes of each scramble."""
-        for block in self._stream.blocks(points):
+        for block in self._nodes.blocks(points):
             self._sums[block.scramble] += expansion(self._x, block.law)[0]
             share = block.law.weight * squared_violation(self._x, block.law)
             self._squares += float(np.sum(share**2))
@@ -115,7 +108,7 @@ class _ClassMean:
 
     def again(self, x: np.ndarray) -> _ClassMean:
         """Return the mean at another place over the same nodes."""
-        other = _ClassMean(self._nodes, x)
+        other = _ClassMean(self._nodes.again(), x)
         other.add(self.points)
         return other
 

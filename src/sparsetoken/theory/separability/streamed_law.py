@@ -7,7 +7,6 @@ law fitted to where the integrand is large, and weighted by the ratio of densiti
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -40,71 +39,61 @@ class Block(NamedTuple):
     leading: Float[np.ndarray, "n size"]
 
 
-@dataclasses.dataclass(frozen=True)
 class ClassNodes:
-    """A supply of nodes of one class.
+    """Nodes of one class in blocks, without end; others at each stage, a whole number.
 
-    Attributes
-    ----------
-    features : TokenFeatures
-    label : {1, -1}
-    proposal : Proposal
-        Of as many coordinates as `Proposal.standard` has.
-    coordinates : {"ordered", "summed"}
-    stage : int
-        Other nodes for each whole number.
+    The proposal is of as many coordinates as `Proposal.standard` has.
     """
 
-    features: TokenFeatures
-    label: int
-    proposal: Proposal
-    coordinates: Coordinates
-    stage: int
-
-    def stream(self) -> NodeStream:
-        """Return the nodes from the first on, the same at each call."""
-        return NodeStream(self)
-
-
-class NodeStream:
-    """The nodes of a class in blocks, without end."""
-
-    def __init__(self, nodes: ClassNodes) -> None:
-        self._nodes = nodes
-        pi = nodes.features.problem.positive_rate
-        self._chance = pi if nodes.label > 0 else 1 - pi
-        self._layout = nodes.features.layout(nodes.label)
+    def __init__(
+        self,
+        features: TokenFeatures,
+        label: int,
+        proposal: Proposal,
+        coordinates: Coordinates,
+        stage: int,
+    ) -> None:
+        self.features, self._label, self._proposal = features, label, proposal
+        self._coordinates, self._stage = coordinates, stage
+        pi = features.problem.positive_rate
+        self._chance = pi if label > 0 else 1 - pi
+        self._layout = features.layout(label)
         dimensions = self._layout.dimensions
         self._most = 2 ** max(6, int(math.log2(_BLOCK / dimensions)))
-        seeds = np.random.SeedSequence([_SEED, nodes.stage, nodes.label > 0]).spawn(SCRAMBLES)
+        seeds = np.random.SeedSequence([_SEED, stage, label > 0]).spawn(SCRAMBLES)
         self._sobol = [sobol_sequence(dimensions, np.random.default_rng(seed)) for seed in seeds]
+
+    def again(self) -> ClassNodes:
+        """Return the same nodes from the first on."""
+        law = self.features, self._label, self._proposal
+        return ClassNodes(*law, self._coordinates, self._stage)
 
     def blocks(self, points: int) -> Iterator[Block]:
         """Yield the next `points` nodes of each scramble; a weight is a chance times a ratio.
 
         Weights add up to about `points` times the chance of the class.
         """
-        nodes, size = self._nodes, len(self._nodes.proposal.mean)
+        size = len(self._proposal.mean)
         for scramble, sobol in enumerate(self._sobol):
             for first in range(0, points, self._most):
                 # Middles of the cells of the net: an end would be a normal of 37 sd.
                 uniforms = sobol.random(min(self._most, points - first)) + 0.5 ** (BITS + 1)
-                z, log_ratio = nodes.proposal.draw(uniforms[:, :size])
-                groups = _TOKENS[nodes.coordinates](z, uniforms[:, size:], self._layout)
+                z, log_ratio = self._proposal.draw(uniforms[:, :size])
+                groups = _TOKENS[self._coordinates](z, uniforms[:, size:], self._layout)
                 weight = self._chance * np.exp(log_ratio)
-                law = nodes.features.law_of_groups(groups, nodes.label, weight)
+                law = self.features.law_of_groups(groups, self._label, weight)
                 yield Block(scramble, law, z)
 
 
 def drawn_law(
     classes: Sequence[ClassNodes], points: int
 ) -> tuple[FeatureLaw, Float[np.ndarray, "classes n size"]]:
-    """Return the law of all classes at the first nodes of each scramble, and leading coordinates.
+    """Return the law of all classes at the next nodes of each scramble, and leading coordinates.
 
     Weights of a scramble add up to about 1. Classes stand one after the other, and in the leading
     coordinates of each one scramble after the other.
     """
-    blocks = [list(nodes.stream().blocks(points)) for nodes in classes]
+    blocks = [list(nodes.blocks(points)) for nodes in classes]
 
     def column(name: str) -> np.ndarray:
         flat = [np.concatenate([getattr(b.law, name)[0] for b in own]) for own in blocks]

@@ -21,33 +21,19 @@ _LEAST_CURVATURE = 1e-12
 _LAST_PENALTY = 1e-40
 
 
-@dataclasses.dataclass(frozen=True)
-class Penalised:
-    """The minimum over x = (w_1, w_2, b) of a mean violation and penalty |x|^2 / 2.
+Penalised = tuple[NewtonResult, float]
+"""A minimum over (w_1, w_2, b) of a mean violation and t |(w_1, w_2, b)|^2 / 2, and t.
 
-    `converged` says that the penalty is 0.
-    """
-
-    x: Float[np.ndarray, " 3"]
-    penalty: float
-    residual: float
-    iterations: int
-    converged: bool
+It has converged where t is 0.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
 class LeastViolation:
     """The least mean squared violation: one over the capacity, per weight of a dimension.
 
-    Attributes
-    ----------
-    value : float
-    error : float
-        Relative standard error of `value`, inf where it is not the minimum.
-    residual : float
-        Length of the last Newton step on the last pilot, relative to the unknowns.
-    iterations : int
-        Newton steps in all.
+    The error is relative, and inf where the value is not the minimum. The residual is the relative
+    length of the last Newton step on the last pilot; iterations are Newton steps in all.
     """
 
     value: float
@@ -58,14 +44,7 @@ class LeastViolation:
 
 @dataclasses.dataclass(frozen=True)
 class Expansion:
-    """Value, gradient and Hessian in (w_1, w_2, b) of a mean violation.
-
-    Attributes
-    ----------
-    value : float
-    gradient : array of shape (3,)
-    hessian : array of shape (3, 3)
-    """
+    """Value, gradient and Hessian in (w_1, w_2, b) of a mean violation."""
 
     value: float
     gradient: Float[np.ndarray, " 3"]
@@ -151,17 +130,10 @@ def least_violation(
 ) -> Penalised:
     """Minimise over (w_1, w_2, b); if that fails at once, along a falling penalty (t/2) |x|^2.
 
-    Parameters
-    ----------
-    law : FeatureLaw
-    start : Penalised, optional
-        A minimum nearby, whose penalty is where the path begins; it comes back if it is none
-        of this law. By default the path begins at 0.
-    with_bias : bool
-        If not, b stays at 0.
-    least_nodes : float
-        Nodes whose margin is kept say little of the law. The penalty stops falling, and the
-        result is not converged, where `effective_nodes` would be fewer.
+    The path begins at `start`, a minimum nearby with its penalty, or else at 0; if that is none of
+    this law it comes back. Without a bias b stays at 0. Nodes whose margin is kept say little of
+    the law: where `effective_nodes` would be fewer than `least_nodes`, the penalty stops falling,
+    and the result is not converged.
     """
 
     def newton(at: np.ndarray, t: float) -> NewtonResult:
@@ -177,17 +149,17 @@ def least_violation(
         return result._replace(converged=result.converged and enough)
 
     origin = np.zeros(3)
-    near = newton(origin if start is None else start.x, 0.0)
+    at = origin if start is None else start[0].x
+    near = newton(at, 0.0)
     if near.converged:
-        return Penalised(near.x, 0.0, near.residual, near.iterations, True)
+        return near, 0.0
     size = float(np.trace(Expansion.of(expansion(origin, law).mean(axis=0)).hessian))
-    large = 10 * size if start is None else start.penalty
-    first = newton(origin if start is None else start.x, large)
+    large = 10 * size if start is None else start[1]
+    first = newton(at, large)
     if start is not None and not first.converged:
         spent = near.iterations + first.iterations
-        return dataclasses.replace(start, iterations=spent, converged=False)
-    down, reached = follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
-    return Penalised(down.x, reached, down.residual, down.iterations, down.converged)
+        return start[0]._replace(iterations=spent, converged=False), large
+    return follow(newton, first, large, 0.0, enough=_LAST_PENALTY * size)
 
 
 def violation_of(
@@ -195,14 +167,10 @@ def violation_of(
 ) -> LeastViolation:
     """Return the least violation over a law that is known.
 
-    Parameters
-    ----------
-    law : FeatureLaw
-    left_out : array
-        Share by which the law may be wrong at each node. Its mean over samples, or over
-        violations, is the error.
+    `left_out` is the share by which the law may be wrong at each node. Its mean over samples, or
+    over violations, is the error.
     """
-    found = least_violation(law)
+    found, _ = least_violation(law)
     share = law.weight * squared_violation(found.x, law)
     means = [float(np.sum(p * left_out) / p.sum()) for p in (law.weight, share)]
     value = Expansion.of(expansion(found.x, law)[0]).value

@@ -1,8 +1,7 @@
 """Searches over predictions for the best split of samples, sharpness and steps."""
 
 from sparsetoken.theory.tuning.descents import BestDescent, best_descent
-from sparsetoken.theory.tuning.split_and_beta import BestTraining, best_beta, best_split
-from sparsetoken.theory.tuning.training import best_training
+from sparsetoken.theory.tuning.training import BestTraining, best_beta, best_split, best_training
 
 __all__ = [
     "BestDescent",

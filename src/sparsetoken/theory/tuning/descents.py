@@ -47,6 +47,19 @@ class BestDescent(Generic[Trained, Found]):
     status : Status
         Of the search: ``max_iterations`` if it ran out of evaluations, ``no_limit`` if a number
         is best at an end of its range or every descent diverged.
+
+    See Also
+    --------
+    best_descent : The function that returns it.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> start = st.Attention(st.JointDescent(alpha=2.0, steps=3))
+    >>> found = st.tuning.best_descent(problem, start, evaluations=1, replicas=2)
+    >>> found.evaluations, str(found.status)
+    (1, 'max_iterations')
     """
 
     descent: Trained
@@ -117,6 +130,20 @@ def best_descent(
     ------
     InvalidInput
         If a value is outside its range, or the model cannot be trained by descent.
+
+    See Also
+    --------
+    best_training : Split, step sizes, sharpness and ridge together.
+    sparsetoken.descend : The course of gradient descent in the limit of high dimension.
+
+    Examples
+    --------
+    >>> import sparsetoken as st
+    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
+    >>> start = st.Attention(st.JointDescent(alpha=2.0, steps=3))
+    >>> found = st.tuning.best_descent(problem, start, evaluations=1, replicas=2)
+    >>> found.descent.alpha
+    2.0
     """
     integer("evaluations", evaluations, 1)
     if isinstance(model, Descent):
@@ -142,18 +169,14 @@ def best_descent(
     return BestDescent(best, course, found.evaluations, found.status)
 
 
-class _Searched(NamedTuple):
-    """A descent, those of its form, and what is trained by one of them."""
-
-    given: Any
-    descents: Descents[Any]
-    trained: Callable[[Any], Any]
+_Searched = tuple[Any, Descents[Any], Callable[[Any], Any]]
+"""A descent, those of its form, and what is trained by one of them."""
 
 
 def _searched_network(problem: Task, given: Descent, family: str) -> _Searched:
     choice("family of a Descent", family, ("constant",))
     require_numbers(problem, given)
-    return _Searched(given, network_family(problem, given), lambda descent: descent)
+    return given, network_family(problem, given), lambda descent: descent
 
 
 def _searched_model(problem: Any, model: Model, family: str) -> _Searched:
@@ -168,7 +191,7 @@ def _searched_model(problem: Any, model: Model, family: str) -> _Searched:
     def trained(descent: JointDescent) -> Model:
         return dataclasses.replace(model, query=descent)  # type: ignore[call-arg]
 
-    return _Searched(given, family_of(family, problem, given), trained)
+    return given, family_of(family, problem, given), trained
 
 
 class _Lasting(NamedTuple):

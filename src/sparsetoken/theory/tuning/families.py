@@ -30,13 +30,8 @@ Number = float | np.ndarray
 class Descents(NamedTuple, Generic[Trained]):
     """Descents of one form, by numbers that are all > 0.
 
-    Attributes
-    ----------
-    start : dict
-        The numbers where a search starts, by name.
-    descent : callable
-        Maps numbers in the order of `start` and a number of steps to the first steps of their
-        descent.
+    `start` has their names, and where a search starts. `descent` maps numbers in this order and a
+    number of steps to the first steps of their descent.
     """
 
     start: dict[str, float]
@@ -73,14 +68,9 @@ def family_of(
 ) -> Descents[JointDescent]:
     """Return the family of a name, with a start at which the query of softmax is sharp.
 
-    Parameters
-    ----------
-    name : str
-        A key of `FAMILIES`, or ``free``: one step size of readout and query for each step,
-        from those of the given descent, whose momentum, decay and start are kept.
-    problem : SparseTokenProblem
-    given : JointDescent
-        What it says of alpha, beta and the loss is kept.
+    A name is a key of `FAMILIES`, or ``free``: one step size of readout and query for each step,
+    from those of the given descent, whose momentum, decay and start are kept. Of alpha, beta and
+    the loss all families keep what it says.
 
     Raises
     ------

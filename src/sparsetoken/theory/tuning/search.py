@@ -73,20 +73,9 @@ def search(
 ) -> Found[Result]:
     """Follow quadratic models of the test error from the best of some starts, by COBYQA.
 
-    Parameters
-    ----------
-    worth : callable
-    ranges : sequence of Range
-        They are widened to hold the starts.
-    starts : sequence of points
-        They are tried in any case.
-    evaluations : int
-        The most points that are tried.
-    done : Progress
-        Counts them.
-    smooth : bool
-        Whether the test error is smooth. Kinks may end a search early: it then starts again
-        from its best point until that gains nothing.
+    The ranges are widened to hold the starts, which are tried in any case. Evaluations are the most
+    points that are tried. If the test error is not smooth, kinks may end a search early: it then
+    starts again from its best point until that gains nothing.
 
     References
     ----------

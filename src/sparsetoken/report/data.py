@@ -1,11 +1,11 @@
-"""The data of a figure: a tidy table, and positions on the page for a pointer."""
+"""The data of a report: tables of rows, trials and figures, and positions for a pointer."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,27 +16,14 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-COLUMNS = ("panel", "series", "mark", "x_name", "x", "y_name", "y", "error", "value")
+from sparsetoken.experiments.core.rows import Rows
 
 
 class Mark(NamedTuple):
-    """One point of a figure.
+    """A point of a line, a point or a cell of a figure.
 
-    Attributes
-    ----------
-    panel, series : str
-        Title of the axes, and name of the curve in the legend.
-    mark : str
-        line, point or cell.
-    x_name : str
-        Label of the axis.
-    x : float
-    y_name : str
-    y : float
-    error : float
-        Length of the error bar up and down; nan if there is none.
-    value : float
-        Of a cell of a map; else nan.
+    With the title of its axes, its curve in the legend and the labels of both axes. The error is
+    that of an error bar up and down, the value that of a cell of a map; nan if there is none.
     """
 
     panel: str
@@ -69,12 +56,7 @@ def marks_of(figure: Figure) -> list[tuple[Mark, tuple[float, float]]]:
 
 def table(marks: Iterable[Mark]) -> str:
     """Return the points as a table of comma-separated values."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for mark in marks:
-        writer.writerow("" if isinstance(v, float) and math.isnan(v) else v for v in mark)
-    return text.getvalue()
+    return _text(Mark._fields, marks)
 
 
 MOST = 40
@@ -195,3 +177,48 @@ def _series(label: Any, line: Line2D, legend: Sequence[tuple[Any, str]]) -> str:
     alike = [(h, name) for h, name in legend if to_hex(h.get_color()) == colour]
     same = [name for handle, name in alike if handle.get_linestyle() == dashes]
     return (same or [name for _, name in alike] or [""])[0]
+
+
+FOUND = ("value", "error", "engine", "dimension", "trials", "status")
+TRIALS = ("experiment", "row", "series", "quantity", "engine", "dimension", "trial", "value")
+
+
+def row_tables(rows: Mapping[str, Rows]) -> dict[str, str]:
+    """Return a table of the rows of each experiment, by the name of its file.
+
+    It has series, quantity and all coordinates, then what was found.
+    """
+    tables = {}
+    for experiment, found in rows.items():
+        at = list(dict.fromkeys(name for row in found for name in row.at))
+        cells = (
+            [row.series, row.quantity, *map(row.at.get, at), *(getattr(row, n) for n in FOUND)]
+            for row in found
+        )
+        tables[f"{experiment}.csv"] = _text(["series", "quantity", *at, *FOUND], cells)
+    return tables
+
+
+def trial_table(rows: Mapping[str, Rows]) -> str:
+    """Return the value of every trial; row is the number of the row in its table, from 0."""
+    return _text(
+        TRIALS,
+        (
+            (name, number, row.series, row.quantity, row.engine, row.dimension, trial, value)
+            for name, found in rows.items()
+            for number, row in enumerate(found)
+            for trial, value in enumerate(row.values)
+        ),
+    )
+
+
+def _text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value

@@ -1,4 +1,4 @@
-"""The features of the vectorized model: the concatenated tokens."""
+"""The features of the linear models: the mean token, and the concatenated tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,58 @@ from sparsetoken.simulation.performance import DRAWS, ClassScores, NormalScores
 _ENUMERATED = 5000  # sets of positions
 
 
-class VectorizedSampler(FeatureSampler):
+class _LinearSampler(FeatureSampler):
+    """Samples features without a query."""
+
+    def axes(self, signal: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
+        """Return the direction of the signal, the same at each position."""
+        return signal[None]
+
+
+class PooledSampler(_LinearSampler):
+    """Samples the mean of the tokens."""
+
+    def draw(
+        self,
+        problem: SparseTokenProblem,
+        frame: TokenFrame,
+        trained: TrainedQuery | None,
+        y: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Draw N(0, S_b + S_w/L), with the mean theta R/L xi on positives."""
+        _, theta, R, L = problem.letters
+        features = frame.mean_noise(len(y), L, rng)
+        features[:, : len(frame.signal)] += np.outer(theta * R / L * (y == 1), frame.signal)
+        return features
+
+    def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
+        """Return the mean token."""
+        return X.mean(axis=1)
+
+    def overlaps(self, split: Split, bias: float) -> Overlaps:
+        """Return the overlap with the signal."""
+        (signal,) = split.named
+        return Overlaps(0.0, float(signal), split.rest, bias)
+
+    def scores(
+        self,
+        problem: SparseTokenProblem,
+        trained: TrainedQuery | None,
+        split: Split,
+        bias: float,
+        rng: np.random.Generator,
+    ) -> Iterator[ClassScores]:
+        """Yield the scores, which are Gaussian in each class."""
+        _, theta, R, L = problem.letters
+        T = np.array([np.sqrt(split.beside / L + split.between)])
+        yield ClassScores(
+            NormalScores(theta * R / L * split.signal + bias, T),
+            NormalScores(np.array([float(bias)]), T),
+        )
+
+
+class VectorizedSampler(_LinearSampler):
     """Samples the L d entries of the tokens."""
 
     def positions(self, length: int) -> int:
@@ -48,10 +99,6 @@ class VectorizedSampler(FeatureSampler):
     def features(self, X: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
         """Return the tokens side by side."""
         return X.reshape(len(X), -1)
-
-    def axes(self, signal: np.ndarray, trained: TrainedQuery | None) -> np.ndarray:
-        """Return the direction of the signal, the same at each position."""
-        return signal[None]
 
     def overlaps(self, split: Split, bias: float) -> Overlaps:
         """Return the overlap with the signal spread evenly over the positions."""

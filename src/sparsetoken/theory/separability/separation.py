@@ -23,20 +23,9 @@ _LONG = 50.0  # times the first length; from there a margin of 0 is near
 
 
 class Separation(NamedTuple):
-    """The most samples that can be separated.
+    """The most samples that can be separated, and the relative standard error from scrambles.
 
-    Attributes
-    ----------
-    samples : float
-        n.
-    error : float
-        Relative standard error of n, from independent scrambles.
-    x : array
-        The unknowns.
-    residual : float
-        Relative length of the last Newton step.
-    iterations : int
-    converged : bool
+    The rest is as of `NewtonResult`.
     """
 
     samples: float
@@ -63,16 +52,9 @@ def most_separable(
     and a ridge: the potential is homogeneous in (p, b, nu) and in chi but for the ridge times
     |w|^2, so that by Euler's theorem a solution has the ridge 0.
 
-    Parameters
-    ----------
-    nodes : FeatureNodes
-    covariances : CommutingCovariances
-        The first is the identity, to which the ridge adds.
-    removed : array of shape (K, J, J) or None
-        As of `SpectrumReadout`.
-    near : Separation, optional
-        That of other nodes of the law; otherwise readouts of the margin 1 are followed from
-        few samples.
+    The first covariance is the identity, to which the ridge adds; `removed` is as of
+    `SpectrumReadout`. The search starts at `near`, the separation of other nodes of the law, or
+    else follows readouts of the margin 1 from few samples.
     """
     law = (nodes, covariances, removed)
     limit = _LengthenedReadout(*law, margin=0.0)
@@ -89,11 +71,7 @@ def most_separable(
 def violations(nodes: FeatureNodes, found: Separation) -> Float[np.ndarray, "scrambles nodes"]:
     """Return what each node adds to the mean of (T g - y m)_+^2 at a solution.
 
-    Parameters
-    ----------
-    nodes : FeatureNodes
-    found : Separation
-        Of other nodes of the law.
+    That may be one of other nodes of the law.
     """
     J, K = nodes.a.shape[-1], nodes.C.shape[-1]
     p, b = found.x[:J], found.x[J]
@@ -134,12 +112,6 @@ class _LengthenedReadout(SpectrumReadout):
 
     The unknowns are (p, b, nu) / nu_1 with 1/n in the place of nu_1, and chi / chi_1 with the
     ridge in the place of chi_1.
-
-    Parameters
-    ----------
-    nodes, covariances, removed
-        As of `most_separable`.
-    margin : float
     """
 
     def __init__(

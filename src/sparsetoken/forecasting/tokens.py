@@ -1,22 +1,91 @@
-"""Departures of tokens from the Gaussian model: dependence, heterogeneity, heavy tails."""
+"""Tokens of a pilot: their scales, effective dimension, and departures from the Gaussian model."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_mean
-from sparsetoken.forecasting.scales import effective_dimension
+from sparsetoken.fitting import moments
+from sparsetoken.forecasting.inputs import Labelled
+from sparsetoken.validation import InvalidInput
+
+_MOST_TOKENS = 20_000  # for covariances and higher moments
+_LEAST_SHARE = 0.25  # of the variance over all tokens, for the noise of a column
+_SAFE = 1e6  # times the square root of the smallest normal number: squares do not underflow
+
+
+@dataclasses.dataclass(frozen=True)
+class Scales:
+    """Noise of the columns that vary: z = (x - mean) / scale has noise of variance 1.
+
+    The scale of constant columns, and of those whose values are too small to be squared, is
+    infinite.
+    """
+
+    mean: Float[np.ndarray, " d"]
+    scale: Float[np.ndarray, " d"]
+
+    @classmethod
+    def of(cls, data: Labelled) -> Scales:
+        """Learn the scales from negative bags, which hold no signal.
+
+        A column that is almost constant there, such as the count of a rare word, takes half
+        the scale that it has over all tokens.
+        """
+        negative = data.bags[~data.positive].tokens
+        mean = moments.mean(negative)
+        centre = moments.mean(data.bags.tokens)
+        overall = moments.variance(data.bags.tokens, centre)
+        kind = np.finfo(data.bags.dtype)
+        least = np.maximum(_SAFE * math.sqrt(kind.tiny), 4 * kind.eps * np.abs(centre))
+        constant = np.sqrt(overall) <= least
+        if constant.all():
+            got = f"standard deviations up to {np.sqrt(overall.max()):.3g}"
+            legal = "with a column that varies beyond rounding and underflow"
+            raise InvalidInput("bags", legal, got)
+        noise = np.maximum(moments.variance(negative, mean), _LEAST_SHARE * overall)
+        return cls(mean, np.where(constant | (noise <= 0), np.inf, np.sqrt(noise)))
+
+    def applied(self, tokens: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
+        """Return scaled tokens, without the constant columns."""
+        kept = np.isfinite(self.scale)
+        return (tokens[:, kept] - self.mean[kept]) / self.scale[kept]
+
+
+def sample_of_tokens(data: Labelled, scales: Scales, rng: np.random.Generator) -> Bags:
+    """Return randomly chosen negative bags with scaled tokens, about 20000 tokens at most."""
+    order = rng.permutation(np.flatnonzero(~data.positive))
+    total = np.cumsum(data.bags.sizes[order])
+    few = data.bags[np.sort(order[: max(2, int(np.searchsorted(total, _MOST_TOKENS)))])]
+    return few.with_tokens(np.ascontiguousarray(scales.applied(few.tokens.astype(np.float64))))
+
+
+def effective_dimension(tokens: Float[np.ndarray, "N d"]) -> float:
+    """Return the participation ratio (tr S)^2 / tr S^2 of the covariance S of tokens.
+
+    It is d for independent columns of one variance. What the finite number of tokens adds to
+    tr S^2, (tr S)^2 / N, is subtracted.
+    """
+    N, d = tokens.shape
+    centred = tokens - tokens.mean(axis=0)
+    product = centred.T @ centred if d <= N else centred @ centred.T
+    trace = float(np.trace(product)) / (N - 1)
+    squares = float(np.square(product).sum()) / (N - 1) ** 2 - trace**2 / (N - 1)
+    ratio = trace**2 / squares if squares > 0 else float(d)
+    return min(max(ratio, 1.0), float(d))
+
 
 _MOST_COLUMNS = 600  # of which principal directions are taken
 _MOST_DIRECTIONS = 50
 
 
-@dataclasses.dataclass(frozen=True)
-class _Limits:
+class _Limits(NamedTuple):
     """Values beyond which a departure from the model counts as clear, and as large."""
 
     clear: float
@@ -53,6 +122,20 @@ class TokenCheck:
         What is clearly unlike the model, a phrase for each departure.
     fit : {"close", "rough", "poor"}
         Close without departures; poor with a large one, or three; rough otherwise.
+
+    See Also
+    --------
+    Diagnosis : Holds it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> labels, rng = np.arange(80) % 2, np.random.default_rng(0)
+    >>> bags = rng.standard_normal((80, 6, 4))
+    >>> found = st.diagnose(bags, labels).tokens
+    >>> found.fit, found.departures
+    ('close', ())
     """
 
     kurtosis: float
@@ -75,15 +158,7 @@ class TokenCheck:
 
 
 def check_tokens(noise: Bags, sizes: Float[np.ndarray, " n"]) -> TokenCheck:
-    """Compare tokens with independent normals.
-
-    Parameters
-    ----------
-    noise : Bags
-        Negative bags with scaled tokens.
-    sizes : array of shape (n,)
-        Sizes of all bags.
-    """
+    """Compare scaled tokens of negative bags with independent normals, given all bag sizes."""
     tokens = noise.tokens
     skew, kurtosis = _shape(tokens)
     values = {

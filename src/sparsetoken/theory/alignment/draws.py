@@ -12,12 +12,12 @@ from jaxtyping import Float
 from sparsetoken.losses import Loss
 from sparsetoken.losses.compiled import smoothed_at
 from sparsetoken.numerics.quadrature import gaussian_panels
-from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.problem import Isotropic, SparseTokenProblem
-from sparsetoken.results import Alignment, Status, StatusCode
+from sparsetoken.results import CONVERGED, Alignment
 from sparsetoken.stages import Query, TwoSteps
-from sparsetoken.theory.covariance.query import limit_of_alignment, query_law
-from sparsetoken.theory.covariance.spectrum import TokenSpectrum, spectrum_of, trace
+from sparsetoken.theory.alignment.limit import query_law
+from sparsetoken.theory.spectrum import TokenSpectrum, spectrum_of, times, trace
+from sparsetoken.tokens import symmetric_root
 
 LEAST_DIRECTIONS = 50.0
 """Effective directions from which on a query may be replaced by its limit, see there."""
@@ -73,10 +73,10 @@ def effective_directions(problem: SparseTokenProblem, query: TwoSteps | Query) -
     Q, m, root = law.scatter, law.mean, np.sqrt(S)
     half = root**2 * Q if Q.ndim == 1 else root[:, None] * Q * root
     mean = float(S @ m**2) + trace(Q, S)
-    moved = Q * (S * m) if Q.ndim == 1 else Q @ (S * m)
+    moved = times(Q, S * m)
     variance = 2 * float(np.sum(half**2)) + 4 * float((S * m) @ moved)
     r = 2 * mean**2 / variance if variance > 0 else math.inf
-    along = float(xi @ (Q * xi if Q.ndim == 1 else Q @ xi))
+    along = float(xi @ times(Q, xi))
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = float(np.sum(np.where(xi == 0, 0.0, xi**2 / S)))
     return min(r, mean * kept / along) if along > 0 else r
@@ -103,14 +103,9 @@ def _moments_beside(S: np.ndarray, xi: np.ndarray, cosine: float) -> tuple[float
 class DrawnQueries(NamedTuple):
     """Independent draws of a random query.
 
-    Attributes
-    ----------
-    vectors : array of shape (draws, d)
-        q2 of `TwoSteps`, or unit vectors, in the coordinates of the user's tokens.
-    cosine, overlap, norm, sharpness, readout_cosine : arrays of shape (draws,)
-        As of `Alignment`. The readout cosine is nan for a given query.
-    projected : array of shape (draws,)
-        tau = theta <q, xi>/sigma, the signal of a token along the query in widths of its noise.
+    The vectors are q2 of `TwoSteps`, or unit vectors, in the coordinates of the user's tokens; the
+    next five are as of `Alignment`, where the readout cosine is nan for a given query. `projected`
+    is tau = theta <q, xi>/sigma, the signal of a token along the query in widths of its noise.
     """
 
     vectors: Float[np.ndarray, "draws d"]
@@ -125,19 +120,11 @@ class DrawnQueries(NamedTuple):
 def drawn_queries(
     problem: SparseTokenProblem, query: TwoSteps | Query, draws: int, seed: int = 0
 ) -> DrawnQueries:
-    """Draw the query as it is at the dimension of the tokens.
+    """Draw the query as it is at the dimension of tokens with a covariance.
 
     Of `TwoSteps` that is the query of independent sets D0, see `trained_vectors`; of a `Query`
     a uniformly random direction at the given cosine, beta such that the sharpness is as given.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-        Its tokens have a covariance.
-    query : TwoSteps or Query
-    draws : int
-    seed : int
-        Equal seeds draw equal numbers; the first draws are the same whatever their number.
+    Equal seeds draw equal numbers; the first draws are the same whatever their number.
     """
     spectrum = spectrum_of(problem)
     rng = np.random.default_rng(seed)
@@ -165,30 +152,10 @@ def drawn_queries(
     )
 
 
-@with_x64
-def covariance_alignment(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
-    """Return the query after two gradient steps among tokens of a covariance.
-
-    It is that of the limit where many directions carry its scatter, otherwise a mean over draws of
-    D0, with the spread of the cosine.
-    """
-    if effective_directions(problem, steps) >= LEAST_DIRECTIONS:
-        return limit_of_alignment(problem, steps)
-    return align_over_draws(problem, steps)
-
-
 def align_over_draws(
     problem: SparseTokenProblem, steps: TwoSteps, *, draws: int = DRAWS, seed: int = 0
 ) -> Alignment:
-    """Return means over draws of D0 at the dimension of the tokens, and the spread of the cosine.
-
-    Parameters
-    ----------
-    problem : SparseTokenProblem
-        Its tokens have a covariance.
-    steps : TwoSteps
-    draws, seed : int
-    """
+    """Return means over draws of D0 at the dimension of the tokens, and the cosine's spread."""
     drawn = drawn_queries(problem, steps, draws, seed)
     return Alignment(
         cosine=float(drawn.cosine.mean()),
@@ -197,7 +164,7 @@ def align_over_draws(
         sharpness=float(drawn.sharpness.mean()),
         readout_cosine=float(drawn.readout_cosine.mean()),
         rate=math.nan,
-        status=Status(StatusCode.CONVERGED),
+        status=CONVERGED,
         spread=float(np.std(drawn.cosine)),
         notes=(randomness_advice(problem, steps),),
     )
@@ -303,12 +270,8 @@ def trained_vectors(
 class _Scores(NamedTuple):
     """What the scores of the first readout are, for each class (rows) and draw.
 
-    Attributes
-    ----------
-    sizes, mean, spread : arrays of shape (2, draws)
-        Numbers of samples; of their scores.
-    overlap, width : arrays of shape (draws,)
-        <w1, mu>; s, of the noise of a token's score.
+    Numbers of samples, mean and spread of their scores; of each draw the overlap <w1, mu> and the
+    width s of the noise of a token's score.
     """
 
     sizes: np.ndarray
@@ -379,8 +342,4 @@ def _times(G: np.ndarray, rows: np.ndarray) -> np.ndarray:
 @functools.lru_cache(maxsize=2)
 def _mean_root(problem: SparseTokenProblem) -> np.ndarray:
     """Return the symmetric root of G, diagonal or full."""
-    G = spectrum_of(problem).mean_token(problem.length)
-    if G.ndim == 1:
-        return np.sqrt(G)
-    values, vectors = np.linalg.eigh(G)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    return symmetric_root(spectrum_of(problem).mean_token(problem.length))

@@ -1,0 +1,190 @@
+"""The covariances of tokens in the coordinates in which theory works, as they are and whitened."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg
+
+from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.theory.readout.covariances import (
+    LEAST_EIGENVALUE,
+    CommutingCovariances,
+    Directions,
+    common_basis,
+)
+from sparsetoken.tokens import TokenCovariance, TokenLaw
+from sparsetoken.validation import InvalidInput
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TokenSpectrum:
+    """The covariances of tokens in eigenvectors of that within samples.
+
+    Isotropic tokens have one direction, which stands for all: what theory takes of a spectrum are
+    sums over directions divided by their number, and the signal.
+
+    Attributes
+    ----------
+    within : array of shape (d,)
+        Eigenvalues.
+    between : array of shape (d,) or (d, d)
+        Diagonal or full; 0 where samples have no effect of their own.
+    signal : array of shape (d,)
+        Projections of xi.
+    basis : array of shape (d, d) or None
+        The eigenvectors as columns; None for the coordinates of the user.
+    """
+
+    within: Float[np.ndarray, " d"]
+    between: np.ndarray
+    signal: Float[np.ndarray, " d"]
+    basis: np.ndarray | None
+
+    @property
+    def shared(self) -> bool:
+        """Whether the tokens of a sample share an effect."""
+        return bool(self.between.any())
+
+    def mean_token(self, length: int) -> np.ndarray:
+        """Return the covariance of the mean of the tokens, diagonal or full."""
+        return added(self.between, self.within / length)
+
+    def turned(self, vector: Float[np.ndarray, " d"]) -> Float[np.ndarray, " d"]:
+        """Return a vector of the user's coordinates in these."""
+        return vector if self.basis is None else self.basis.T @ vector
+
+
+def spectrum_of(problem: SparseTokenProblem) -> TokenSpectrum:
+    """Return the spectrum of the tokens of a problem, or raise `InvalidInput` if it is none."""
+    require_problem(problem)
+    return spectrum_of_tokens(problem.tokens)
+
+
+@functools.lru_cache(maxsize=8)
+def spectrum_of_tokens(law: TokenLaw) -> TokenSpectrum:
+    """Return the spectrum of a law of tokens."""
+    if not isinstance(law, TokenCovariance):
+        return TokenSpectrum(np.ones(1), np.zeros(1), np.ones(1), None)
+    within, between = law.within, law.between
+    none = np.zeros(law.dimension)
+    if within.ndim == 1 and (between is None or between.ndim == 1):
+        return TokenSpectrum(within, none if between is None else between, law.signal, None)
+    if within.ndim == 1:
+        return TokenSpectrum(within, between, law.signal, None)
+    parts = [within, *([] if between is None else [full(between)])]
+    basis = common_basis(np.array(parts))
+    commute = basis is not None
+    if basis is None:
+        basis = linalg.eigh(within, check_finite=False)[1]
+    values = np.maximum(np.einsum("di,di->i", basis, within @ basis), 0.0)
+    if between is not None:
+        none = basis.T @ parts[1] @ basis
+        none = np.maximum(np.diagonal(none), 0.0) if commute else none
+    return TokenSpectrum(values, none, basis.T @ law.signal, basis)
+
+
+def full(S: np.ndarray) -> np.ndarray:
+    """Return a matrix that is diagonal (a vector) or full."""
+    return np.diag(S) if S.ndim == 1 else S
+
+
+def added(S: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    """Return S + a diagonal, where S is diagonal (a vector) or full."""
+    return S + (diagonal if S.ndim == 1 else np.diag(diagonal))
+
+
+def times(S: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """Return S times a vector, where S is diagonal (a vector) or full."""
+    return S * vector if S.ndim == 1 else S @ vector
+
+
+def trace(S: np.ndarray, diagonal: np.ndarray | None = None) -> float:
+    """Return tr(S diag), or tr(S), where S is diagonal (a vector) or full."""
+    own = S if S.ndim == 1 else np.diagonal(S)
+    return float(own.sum() if diagonal is None else own @ diagonal)
+
+
+def gain(S: np.ndarray, xi: np.ndarray) -> float:
+    """Return the length of S^(-1/2) xi, by which whitening makes a signal stronger.
+
+    The covariance S is diagonal (a vector) or full.
+
+    Raises
+    ------
+    InvalidInput
+        If it has no inverse.
+    """
+    values, projections = S, xi
+    if S.ndim == 2:
+        values, vectors = np.linalg.eigh(S)
+        projections = vectors.T @ xi
+    _require_inverse(values)
+    return math.sqrt(float(np.sum(projections**2 / values)))
+
+
+def _has_inverse(eigenvalues: np.ndarray) -> bool:
+    return bool(eigenvalues.min() > LEAST_EIGENVALUE * eigenvalues.max())
+
+
+def _require_inverse(eigenvalues: np.ndarray) -> None:
+    if not _has_inverse(eigenvalues):
+        remedy = "Leave out directions without noise, or add a little to the diagonal."
+        got = f"a smallest eigenvalue of {eigenvalues.min():.3g}"
+        raise InvalidInput("covariance of the tokens", "with an inverse here", got, remedy)
+
+
+def whitened(spectrum: TokenSpectrum, directions: Directions) -> CommutingCovariances:
+    """Return both covariances in coordinates in which S_w is the identity and S_b is diagonal.
+
+    With generalised eigenvectors X, X^T S_w X = I and X^T S_b X is diagonal: two covariances
+    always commute after one of them, S_w, which has an inverse, is whitened. The directions are in
+    the coordinates of the spectrum.
+    """
+    values, X = linalg.eigh(full(spectrum.between), np.diag(spectrum.within), check_finite=False)
+    both = np.array([np.ones_like(values), np.maximum(values, 0.0)])
+    return CommutingCovariances(both, directions.rotated(X))
+
+
+def strengths_of(problem: SparseTokenProblem) -> tuple[float, float]:
+    """Return the strengths of the signal in whitened differences of tokens and in their mean.
+
+    They are ``theta |S_w^(-1/2) xi|`` and ``theta |(S_w + L S_b)^(-1/2) xi|``, and equal where
+    samples have no effect of their own. Differences of tokens have no signal where R = L: if
+    S_w has no inverse then, the second takes the place of the first.
+    """
+    spectrum, theta = spectrum_of(problem), problem.strength
+    if not spectrum.shared:
+        within = theta * gain(spectrum.within, spectrum.signal)
+        return within, within
+    whole = problem.length * spectrum.mean_token(problem.length)
+    mean = theta * gain(whole, spectrum.signal)
+    if problem.informative == problem.length and not _has_inverse(spectrum.within):
+        return mean, mean
+    return theta * gain(spectrum.within, spectrum.signal), mean
+
+
+def kept_of(problem: SparseTokenProblem) -> tuple[Float[np.ndarray, " d"], float]:
+    """Return what an effect of samples leaves of the precision of whitened mean tokens.
+
+    That is along each direction and along the signal: the eigenvalues of
+    ``W = S_w^(1/2) (S_w + L S_b)^-1 S_w^(1/2)``, or (1,) ones where there is no effect, and u^T W u
+    for the whitened signal u of length 1.
+    """
+    spectrum = spectrum_of(problem)
+    if not spectrum.shared:
+        return np.ones(1), 1.0
+    _require_inverse(spectrum.within)
+    root, between = np.sqrt(spectrum.within), spectrum.between
+    u = spectrum.signal / root
+    if between.ndim == 1:
+        values = between / spectrum.within
+    else:
+        values, vectors = linalg.eigh(between / np.outer(root, root), check_finite=False)
+        u = vectors.T @ u
+    kept = 1 / (1 + problem.length * np.maximum(values, 0.0))
+    return kept, float(kept @ np.square(u) / np.sum(np.square(u)))
