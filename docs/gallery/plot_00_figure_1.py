@@ -8,7 +8,7 @@ tokens side by side are fitted with the square loss and almost no ridge.
 
 # %%
 # Lines are the limit of high dimension, points are means of eight trials at
-# dimension 1000 with their standard errors. It takes about half a minute.
+# dimension 1000 with their standard errors.
 
 import matplotlib.pyplot as plt
 import numpy as np

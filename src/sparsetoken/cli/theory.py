@@ -101,7 +101,7 @@ def predict(
         Option(
             "FILE",
             help="Bags (.npz or Parquet): MODEL is then a file saved by `fit --out`, and the class "
-            "of each bag is printed with its probability.",
+            "of each bag is printed with the probability of that class.",
         ),
     ] = None,
     *,
