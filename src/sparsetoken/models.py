@@ -128,7 +128,7 @@ class QueriedModel(Model):
 
     See Also
     --------
-    Model : A model without one.
+    Model : The base of all models.
     sparsetoken.Attention : An example.
 
     Examples

@@ -361,7 +361,7 @@ class DeepSets(Architecture):
 
     See Also
     --------
-    Pooled : The network that descent trains.
+    Pooled : Mean pooling.
     Gated : Gated attention.
 
     Examples

@@ -153,6 +153,12 @@ def test_a_loss_that_is_never_finite_gives_no_error():
 
 def test_bad_values():
     for make in (
+        lambda: Architecture("perceptron"),
+        lambda: Architecture("two-layer", read="last"),
+        lambda: Architecture("class-token", width=0),
+        lambda: Recipe(weight_decays=()),
+        lambda: Recipe(held_out=1.0),
+        lambda: Recipe(block=0),
         lambda: trial_error(NETWORKS[0], EASY, SHORT, dimension=0, samples=10),
         lambda: trial_error(NETWORKS[0], EASY, SHORT, dimension=D, samples=1),
         lambda: train(NETWORKS[0].start(D, 1.0, 0), *_samples(2)[1:], SHORT),

@@ -20,7 +20,7 @@ class LogisticLoss(Loss):
 
     See Also
     --------
-    HingeLoss : Without the square.
+    HingeLoss : With a kink at margin 1.
     SquareLoss : The square loss.
 
     Examples

@@ -6,7 +6,6 @@ import functools
 import json
 import math
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -187,7 +186,7 @@ def words_of(
     def compared(**fields: Any) -> list[Comparison]:
         return [c for c in comparisons if all(getattr(c, n) == v for n, v in fields.items())]
 
-    module = vars(sys.modules[experiment.work.__module__])
+    module = getattr(experiment.work, "__globals__", {})
     seen = {name: value for name, value in module.items() if name.isupper()}
     seen |= {"sizes": sizes, "rows": rows, "marks": _marks(rows)}
     seen["findings"] = findings(experiment.claims, comparisons)

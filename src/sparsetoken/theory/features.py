@@ -200,7 +200,9 @@ class LinearFeatures(CorrelatedFeatures):
         return length * self.spectrum.mean_token(length)
 
     def _nodes(self, problem: SparseTokenProblem, points: int) -> FeatureNodes:
-        like = dataclasses.replace(problem, tokens=Isotropic())
+        # After a training with uniform positions those of a test play no part.
+        positions = problem.position_law if problem is self.problem else None
+        like = dataclasses.replace(problem, tokens=Isotropic(), position_law=positions)
         law = feature_law(self._model, like, None, points)
         return FeatureNodes.of(law.across.T, law.C.T, law.y[0], law.weight[0])
 

@@ -21,7 +21,7 @@ from sparsetoken.extras import needed
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.tokens import isotropic_only
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import InvalidInput, integer, real
 from sparsetoken.values import require_numbers
 from sparsetoken.variants.networks import Architecture
 
@@ -52,6 +52,11 @@ class Recipe:
         Steps between two looks at the held-out loss.
     blocks, patience : int >= 1
         Most blocks, and blocks without improvement before the end.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
     """
 
     learning_rate: float = 3e-3
@@ -61,6 +66,17 @@ class Recipe:
     block: int = 10
     blocks: int = 60
     patience: int = 10
+
+    def __post_init__(self) -> None:
+        real("learning_rate", self.learning_rate, 0.0, open_low=True)
+        real("scale", self.scale, 0.0)
+        real("held_out", self.held_out, 0.0, 1.0, open_low=True, open_high=True)
+        for name in ("block", "blocks", "patience"):
+            integer(name, getattr(self, name), 1)
+        if not self.weight_decays:
+            raise InvalidInput("weight_decays", "at least one number >= 0", self.weight_decays)
+        for decay in self.weight_decays:
+            real("weight_decays", decay, 0.0)
 
 
 class _Samples(NamedTuple):

@@ -17,6 +17,8 @@ import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sparsetoken.validation import choice, integer
+
 
 @dataclasses.dataclass(frozen=True)
 class Architecture:
@@ -31,12 +33,23 @@ class Architecture:
         Dimension of the keys and values of a head; multi-query has neither.
     read : {"class", "mean"}
         What a two-layer network reads in the end.
+
+    Raises
+    ------
+    InvalidInput
+        If a value is outside its range.
     """
 
     family: str
     heads: int = 1
     width: int = 16
     read: str = "class"
+
+    def __post_init__(self) -> None:
+        choice("family", self.family, ("multi-query", "class-token", "two-layer"))
+        choice("read", self.read, ("class", "mean"))
+        integer("heads", self.heads, 1)
+        integer("width", self.width, 1)
 
     def start(self, dimension: int, scale: float, seed: int) -> MultiQuery | Layers:
         """Return the network before training, with weights of a size."""

@@ -32,6 +32,13 @@ def test_reference_points(alpha0, cosine, readout):
     assert found.readout_cosine == pytest.approx(readout, abs=5e-5)
 
 
+def test_a_step_whose_square_underflows_has_the_direction_of_any_other():
+    tiny, unit = (align(FIGURE, TwoSteps(eta_q=eta)) for eta in (1e-170, 1.0))
+    assert tiny.cosine == unit.cosine
+    assert tiny.norm == pytest.approx(1e-170 * unit.norm, rel=1e-12, abs=0)
+    assert align(FIGURE, TwoSteps(eta_q=0.0)).cosine == 0
+
+
 def slow_cosine(problem, steps):
     """The equations again, with the means over g by adaptive quadrature."""
     pi, theta, R, L = problem.letters

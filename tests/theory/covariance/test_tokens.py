@@ -229,6 +229,14 @@ def test_what_is_refused():
         st.predict(first, st.Vectorized())
 
 
+def test_after_uniform_positions_those_of_the_test_play_no_part():
+    problem = st.SparseTokenProblem(5, 1, 4.0, tokens=ONE)
+    first = dataclasses.replace(problem, position_law=(1.0, 0.0, 0.0, 0.0, 0.0))
+    known = st.predict(problem, st.Vectorized())
+    found = st.predict(problem, st.Vectorized(), test_problem=first)
+    assert found.test_error == pytest.approx(known.test_error, rel=1e-12)
+
+
 def test_where_the_query_turns():
     """Rare positives turn it away; the boundary is that of the overlap, and advice names it."""
     problem = st.SparseTokenProblem(10, 1, 1.5, 0.1, tokens=TOKENS)

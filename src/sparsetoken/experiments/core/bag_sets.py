@@ -137,7 +137,7 @@ class BagSet:
     def of(cls, name: str, bags: Any, y: Any) -> BagSet:
         """Check bags in any form and labels of two classes.
 
-        Too few for a pilot and as many bags again are refused, as what cannot be forecast.
+        A set that has not enough bags for a pilot and as many bags again is refused.
 
         Examples
         --------

@@ -163,11 +163,15 @@ def second_step(
 
 @with_x64
 def trained_law(problem: SparseTokenProblem, steps: TwoSteps) -> tuple[QueryLaw, float]:
-    """Return the law of the query after two gradient steps, and the cosine of w1."""
+    """Return the law of the query after two gradient steps, and the cosine of w1.
+
+    The query is in units of its step eta_q beta, of which squares may underflow.
+    """
     first = first_step(problem, steps, steps.alpha0)
     mean, scatter = second_step(problem, steps, first)
     step = steps.eta_q * steps.beta
-    unscaled = QueryLaw(step * mean, step**2 * scatter / first.samples, 1.0)
-    sharpness = steps.beta * unscaled.width(spectrum_of(problem))
-    law = QueryLaw(unscaled.mean, unscaled.scatter, sharpness)
+    moved = float(step > 0)
+    law = QueryLaw(moved * mean, moved * scatter / first.samples, 0.0)
+    sharpness = steps.beta * step * law.width(spectrum_of(problem))
+    law = dataclasses.replace(law, sharpness=sharpness)
     return law, first.along * problem.strength / first.norm if first.norm > 0 else 0.0

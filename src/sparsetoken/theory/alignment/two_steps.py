@@ -69,11 +69,11 @@ def _align(problem: SparseTokenProblem, steps: TwoSteps, progress: Progress) -> 
 def _limit(problem: SparseTokenProblem, steps: TwoSteps) -> Alignment:
     """Return the query where many directions carry its scatter."""
     law, readout_cosine = trained_law(problem, steps)
-    overlap, norm = law.overlap(spectrum_of(problem)), law.norm
+    overlap, norm, step = law.overlap(spectrum_of(problem)), law.norm, steps.eta_q * steps.beta
     return Alignment(
         cosine=overlap / norm if norm > 0 else 0.0,
-        overlap=overlap + 0.0,
-        norm=norm,
+        overlap=step * overlap + 0.0,
+        norm=step * norm,
         sharpness=law.sharpness,
         readout_cosine=readout_cosine,
         rate=_rate(problem, steps) if isinstance(problem.tokens, Isotropic) else math.nan,
