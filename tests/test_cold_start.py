@@ -51,7 +51,7 @@ def test_bags_need_no_scikit_learn_and_a_small_fit_no_compiler_and_no_theory() -
     )
     assert not made & (HEAVY | {"scipy.optimize", "scipy.stats"})
     assert "sklearn.base" in fitted
-    assert not fitted & (SELDOM | PARTS_OF_SKLEARN | PARTS)
+    assert not fitted & (SELDOM | PARTS)
 
 
 def test_the_classes_of_a_file_are_predicted_without_compiler_theory_or_figures(

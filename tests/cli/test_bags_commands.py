@@ -1,6 +1,7 @@
 """The commands `diagnose`, `forecast` and `fit`: files, keys, refusals, the saved model."""
 
 import json
+import re
 
 import numpy as np
 import pandas
@@ -94,7 +95,8 @@ def test_fit_scores_beside_mean_pooling_and_names_tokens(long):
     # Five standard deviations in one of six tokens: nearly all are told apart.
     assert values["scores"]["bag"]["accuracy"]["mean"] > 0.8
     assert sum(weight for (weight,) in values["weights"].values()) == pytest.approx(1)
-    assert values["weights"]["attention"][0] > 0.5
+    weights = values["weights"]  # trees see the largest value of each column too
+    assert weights["attention"][0] + weights["forest"][0] > 0.5
     assert values["saved"] is None
     assert len(values["top_tokens"]) == 3
     for one in values["top_tokens"]:
@@ -393,6 +395,7 @@ def test_columns_are_those_of_the_fit_whatever_their_order(tmp_path):
     assert "columns must be" in refused.stderr
 
 
+@pytest.mark.filterwarnings("ignore::sparsetoken.estimators.QueryWarning")
 def test_numbers_are_predicted_and_not_scored(tmp_path):
     frame, model = _table(tmp_path / "a.parquet"), tmp_path / "m.skops"
     grades = frame.assign(grade=frame.bag / 7)
@@ -425,9 +428,9 @@ def test_a_pickle_is_loaded_on_demand_alone(dense, tmp_path):
 
 
 def test_the_text_of_a_fit_says_which_members_have_weight(dense, tmp_path):
-    assert "Class 1: attention " in run("fit", dense, "--folds", 2).stdout
+    assert re.search(r"Class 1: .*attention \d+%", run("fit", dense, "--folds", 2).stdout)
     path = tmp_path / "noise.npz"
     rng = np.random.default_rng(1)
     np.savez(path, X=rng.standard_normal((40, 5, 4)), y=np.arange(40) % 2)
     found = run("fit", path, "--folds", 2)
-    assert "Class 1: no signal is found" in found.stdout
+    assert "no signal is found (p = " in found.stdout

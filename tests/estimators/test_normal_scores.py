@@ -167,7 +167,7 @@ def test_normal_tokens_are_not_replaced() -> None:
     X[y == 1, 0] += 1.5
     model = BagClassifier().fit(X, y)
     assert model.normal_scores_ is None
-    assert model.member_names_ == ["mean", "maxima", "attention"]
+    assert model.member_names_ == ["constant", "forest", "mean", "maxima", "attention"]
 
 
 def test_scores_are_saved(tmp_path: Path) -> None:

@@ -108,17 +108,26 @@ def test_weights_are_routed(draw: Draw, wrapped: bool) -> None:
 
 
 @pytest.mark.parametrize("model", WITHOUT_FOLDS, ids=str)
-def test_weights_are_repetitions(draw: Draw, model: BaseEstimator) -> None:
+def test_weights_are_repetitions_at_a_given_ridge(draw: Draw, model: BaseEstimator) -> None:
     bags, y = draw(sizes=(4, 4))
     y = (np.arange(60) % 3 == 1).astype(int)
     times = np.random.default_rng(0).integers(0, 4, 60)
     again = np.repeat(np.arange(60), times)
-    weighted = clone(model).fit(bags, y, sample_weight=times)
-    repeated = clone(model).fit(bags[again], y[again])
-    expected = repeated.decision_function(bags)
-    np.testing.assert_allclose(weighted.ridge_, repeated.ridge_)
-    # The search for the ridge ends at a relative gradient of 1e-5.
-    np.testing.assert_allclose(weighted.decision_function(bags), expected, atol=1e-4)
+    weighted = clone(model).set_params(ridge=0.3).fit(bags, y, sample_weight=times)
+    repeated = clone(model).set_params(ridge=0.3).fit(bags[again], y[again])
+    # Both searches end at a relative gradient of 1e-8.
+    np.testing.assert_allclose(
+        weighted.decision_function(bags), repeated.decision_function(bags), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("model", EVERY, ids=str)
+@pytest.mark.parametrize("weight", [2.0, 0.3])
+def test_equal_weights_change_nothing(draw: Draw, model: BaseEstimator, weight: float) -> None:
+    bags, y = draw(sizes=(4, 4))
+    plain, weighted = clone(model).fit(bags, y), clone(model).fit(bags, y, np.full(60, weight))
+    assert weighted.n_bags_ == 60
+    assert np.array_equal(weighted.predict_proba(bags), plain.predict_proba(bags))
 
 
 @pytest.mark.parametrize("model", EVERY, ids=str)
@@ -127,7 +136,7 @@ def test_bags_without_weight_do_not_count(draw: Draw, model: BaseEstimator) -> N
     weight = (np.arange(60) % 5 > 0).astype(float)
     used = weight > 0
     expected = clone(model).fit(bags[used], y[used]).decision_function(bags)
-    for scale in (1, 0.01):  # a sample of less than one copy is left out whole
+    for scale in (1, 0.01):
         found = clone(model).fit(bags, y, sample_weight=scale * weight).decision_function(bags)
         # Rounding, before searches that end at a relative gradient of 1e-5.
         np.testing.assert_allclose(found, expected, atol=1e-4 * np.abs(expected).max())

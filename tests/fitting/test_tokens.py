@@ -43,7 +43,7 @@ def objective(
     for part, label, w in zip(np.split(p, np.cumsum(sizes)[:-1]), y, weight, strict=True):
         negative = np.prod(1 - part)
         loss -= w * np.log(negative if label < 0 else 1 - negative)
-    return loss / weight.sum() + v[:J] @ v[:J] / (2 * np.maximum(weight, 1).sum() * STRENGTH**2)
+    return loss / weight.sum() + v[:J] @ v[:J] / (2 * weight.sum() * STRENGTH**2)
 
 
 def packed(found: NoisyOr) -> np.ndarray:
@@ -58,7 +58,7 @@ def test_no_step_from_the_minimum_goes_down(seed: int) -> None:
     at = packed(found)
     least = objective(at, scores, sizes, y, weight)
     assert found.loss == pytest.approx(least, rel=1e-12)
-    most = 1 - 1 / (np.maximum(weight, 1)[y > 0].sum() + 2)
+    most = 1 - 1 / (weight[y > 0].sum() + 2)
     rng = np.random.default_rng(10 + seed)
     for step in (0.3, 0.03, 3e-3):
         for direction in [*np.eye(4), *-np.eye(4), *rng.standard_normal((20, 4))]:

@@ -80,6 +80,19 @@ def segment_mean(
     return weighted_sum(tokens, np.repeat(1 / sizes, sizes), offsets)
 
 
+def segment_deviation(
+    tokens: Float[np.ndarray, "N d"],
+    means: Float[np.ndarray, "n d"],
+    offsets: Int[np.ndarray, " bounds"],
+) -> Float[np.ndarray, "n d"]:
+    """Return the standard deviation of each column within each bag, from the mean tokens."""
+    squares = np.empty(means.shape, tokens.dtype)
+    bounds = zip(squares, means, itertools.pairwise(offsets.tolist()), strict=True)
+    for row, mean, (start, stop) in bounds:  # less their mean first: no digits cancel
+        np.square(tokens[start:stop] - mean).mean(axis=0, out=row)
+    return np.sqrt(squares, out=squares)
+
+
 def segment_max(
     tokens: Float[np.ndarray, "N d"], offsets: Int[np.ndarray, " bounds"]
 ) -> Float[np.ndarray, "bounds-1 d"]:

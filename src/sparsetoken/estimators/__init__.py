@@ -11,6 +11,7 @@ from sparsetoken.estimators.attention import (
 )
 from sparsetoken.estimators.bag_classifier import BagClassifier
 from sparsetoken.estimators.bag_regressor import BagRegressor
+from sparsetoken.estimators.forest import PooledForestClassifier, PooledForestRegressor
 from sparsetoken.estimators.inputs import PaddingWarning, TableWarning
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
@@ -32,6 +33,8 @@ __all__ = [
     "MaxPooledClassifier",
     "MaxPooledRegressor",
     "PaddingWarning",
+    "PooledForestClassifier",
+    "PooledForestRegressor",
     "PooledLinearClassifier",
     "PooledLinearRegressor",
     "QueryWarning",

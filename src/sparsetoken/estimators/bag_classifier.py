@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import expit
+from sklearn.dummy import DummyClassifier
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import AttentionClassifier
 from sparsetoken.estimators.base import BaseBagClassifier
-from sparsetoken.estimators.linear import MaxPooledClassifier, PooledLinearClassifier
+from sparsetoken.estimators.forest import PooledForestClassifier
+from sparsetoken.estimators.linear import (
+    MaxPooledClassifier,
+    PooledLinearClassifier,
+    SizeClassifier,
+)
 from sparsetoken.estimators.parameters import ClassWeight, RandomState
 from sparsetoken.estimators.stack import BagStack, Form
+from sparsetoken.fitting.samples import ClassTargets, Targets
 from sparsetoken.fitting.tokens import token_fit
+from sparsetoken.losses import Loss
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
 
@@ -23,20 +32,24 @@ LEAST = 1e-6  # probability that a member of a user is taken to give at least
 class BagClassifier(BagStack, BaseBagClassifier):
     """An average of classifiers of bags, weighted by how well they predict held-out bags.
 
-    The members are `PooledLinearClassifier`, `MaxPooledClassifier` and `AttentionClassifier`, each
-    fitted to the tokens and, where columns have heavy tails, to their normal scores
-    (`TokenNormalScores`). The score of a bag is sum_m weights_[m] score_m. The weights are >= 0,
-    have the sum 1, and give held-out scores the least mean loss: stacking, or the super learner.
-    Where an exact test finds no signal, no member has any weight: all bags have the score of the
-    class rate. For time, column maxima are left out beyond 2 million of them (bags times columns),
-    and normal scores beyond 6.7e7 values of tokens.
+    The members are the class rate, logistic regression on the logarithm of the size of a bag,
+    `PooledForestClassifier`, and `PooledLinearClassifier`, `MaxPooledClassifier` and
+    `AttentionClassifier`, these three fitted to the tokens and, where columns have heavy tails, to
+    their normal scores (`TokenNormalScores`). The score of a bag is sum_m weights_[m] score_m. The
+    weights are >= 0, have the sum 1, and give held-out scores the least mean loss: stacking, or the
+    super learner. Weights found without a tenth of the bags say how much of this is luck, and
+    leave so much to the class rate. For time, trees and column maxima are left out beyond 2
+    million values (bags times columns), and normal scores beyond 6.7e7 values of tokens.
 
     Parameters
     ----------
     members : sequence of (name, classifier)
         Your own classifiers beside these, with `predict_proba` for `Bags`. Their held-out scores
         are log odds in a cross-validation.
-    class_weight, n_tokens, progress
+    class_weight : dict, "balanced" or None
+        Weights of the classes. They move the log odds as other class rates would, and leave the
+        order of the bags as it is.
+    n_tokens, progress
         As for `AttentionClassifier`.
     n_folds : int
         Folds for the query of attention and for your own members.
@@ -48,14 +61,14 @@ class BagClassifier(BagStack, BaseBagClassifier):
     member_names_ : list of M str
     members_ : dict from name to fitted classifier
     weights_ : array of shape (M, K)
-        K = 1 for two classes, else n_classes, each against the rest. All 0 where there is no
-        signal.
+        K = 1 for two classes, else n_classes, each against the rest.
     member_losses_ : array of shape (M, K)
         Held-out log-loss of each member by itself.
     signal_pvalue_ : array of shape (K,)
-        Of the hypothesis that labels are independent of tokens; members have weight below 0.05.
+        Of the hypothesis that labels are independent of tokens, by an exact test that looks for
+        single tokens and for means. A `QueryWarning` says if it is 0.05 or more.
     intercept_ : array of shape (K,)
-        Log odds of the class where there is no signal, else 0.
+        What `class_weight` adds to the log odds.
     token_coef_ : array of shape (K, d)
     token_intercept_, token_ceiling_, token_rate_ : arrays of shape (K,)
         Of `predict_token_proba`; `top_tokens` orders by <x_l, token_coef_>, of normal scores if
@@ -85,10 +98,13 @@ class BagClassifier(BagStack, BaseBagClassifier):
     """
 
     _kinds = {  # noqa: RUF012
+        "size": SizeClassifier,
+        "forest": PooledForestClassifier,
         "mean": PooledLinearClassifier,
         "maxima": MaxPooledClassifier,
         "attention": AttentionClassifier,
     }
+    _dummy = DummyClassifier
     _method = "predict_proba"
 
     def __init__(
@@ -106,6 +122,15 @@ class BagClassifier(BagStack, BaseBagClassifier):
         self.n_tokens = n_tokens
         self.random_state = random_state
         self.progress = progress
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        assert isinstance(targets, ClassTargets)
+        rates = dataclasses.replace(targets, class_weight=np.ones(len(targets.classes)))
+        super()._fit(bags, rates, loss)
+        # Other rates of the classes move the log odds and change nothing else (Elkan, 2001).
+        pairs = zip(targets.problems(), rates.problems(), strict=True)
+        self.intercept_ = np.array([targets.constant(a) - targets.constant(b) for a, b in pairs])
+        self.left_out_scores_ = self.left_out_scores_ + self.intercept_
 
     def _sharing(self, member: Any, bags: Bags) -> Any:
         member.classes_ = self.classes_
@@ -140,8 +165,8 @@ class BagClassifier(BagStack, BaseBagClassifier):
         class if at least one token makes it so, and tokens do so independently. The probability is
         c / (1 + exp(-<x_l, token_coef_> - token_intercept_)) with c = `token_ceiling_`, fitted to
         the labels of bags by scores of tokens that have not seen them (noisy-or). Where `side_`
-        is -1 it is of tokens that make their bag one of the first class. Where no signal is found
-        all tokens have `token_rate_`.
+        is -1 it is of tokens that make their bag one of the first class. Where the
+        class rate has all weight all tokens have `token_rate_`.
 
         Returns
         -------
@@ -150,7 +175,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         bags = self._read(X, mask)
         logits = self._token_scores(bags) + self.token_intercept_
         chances = self.token_ceiling_ * expit(logits)
-        return self._per_bag(np.where(self.weights_.any(axis=0), chances, self.token_rate_), bags)
+        return self._per_bag(np.where(self._silent(), self.token_rate_, chances), bags)
 
     def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:
         """Return the log odds of the second class, or of each class against the rest."""

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.dummy import DummyRegressor
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import AttentionRegressor
 from sparsetoken.estimators.base import BaseBagRegressor
-from sparsetoken.estimators.linear import MaxPooledRegressor, PooledLinearRegressor
+from sparsetoken.estimators.forest import PooledForestRegressor
+from sparsetoken.estimators.linear import MaxPooledRegressor, PooledLinearRegressor, SizeRegressor
 from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.stack import BagStack, Form
 
@@ -19,9 +21,9 @@ from sparsetoken.estimators.stack import BagStack, Form
 class BagRegressor(BagStack, BaseBagRegressor):
     """An average of regressors of bags, weighted by how well they predict bags left out.
 
-    The members and their weights are those of `BagClassifier`, with the square loss: regressions
-    on the mean token, on column maxima and by attention, each on the tokens and on their normal
-    scores. Where an exact test finds no signal, all bags get the mean of y.
+    The members and their weights are those of `BagClassifier`, with the square loss: the mean of y,
+    regressions on the logarithm of the size of a bag and by trees, and on the mean token, on column
+    maxima and by attention, these three on the tokens and on their normal scores.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ class BagRegressor(BagStack, BaseBagRegressor):
     member_names_, weights_, members_, token_coef_, orders_normal_scores_, side_
         As for `BagClassifier`, K = 1; `side_` is -1 where single tokens make y small.
     intercept_ : array of shape (1,)
-        The mean of y where there is no signal, else 0.
+        0.
     signal_pvalue_, left_out_scores_, normal_scores_, n_bags_, n_features_in_
         As for `BagClassifier`; left-out scores are predictions.
 
@@ -57,10 +59,13 @@ class BagRegressor(BagStack, BaseBagRegressor):
     """
 
     _kinds = {  # noqa: RUF012
+        "size": SizeRegressor,
+        "forest": PooledForestRegressor,
         "mean": PooledLinearRegressor,
         "maxima": MaxPooledRegressor,
         "attention": AttentionRegressor,
     }
+    _dummy = DummyRegressor
     _method = "predict"
 
     def __init__(

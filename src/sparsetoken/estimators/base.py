@@ -58,8 +58,8 @@ class BagEstimator(BaseEstimator, abc.ABC):
         y : array of shape (n,)
             Class labels of any kind for a classifier, numbers for a regressor.
         sample_weight : array of shape (n,), optional
-            How often each bag counts, >= 0: a bag of weight 2 is two bags, also where an
-            automatic choice leaves one out.
+            How much each bag counts, >= 0; their common scale plays no part. A bag of weight 2 is
+            two copies of it that cross-validation keeps together, so that none predicts the other.
         mask : bool array of shape (n, L), optional
             True where there is a token and False where there is padding, for an array of shape
             (n, L, d).
@@ -86,8 +86,7 @@ class BagEstimator(BaseEstimator, abc.ABC):
         if reading.rows and self.n_tokens is None:
             warnings.warn(told_table(bags), TableWarning, stacklevel=3)
         targets = self._targets(bags, y, sample_weight)
-        # A bag of weight 2 is two bags, one of less than 1 is one.
-        self.n_bags_ = float(np.maximum(targets.weight, 1.0).sum())
+        self.n_bags_ = float(targets.weight.sum())
         if not targets.used.all():
             bags = bags[targets.used]
         check_magnitude(bags)

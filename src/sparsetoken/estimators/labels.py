@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.convert import as_floats, check_labels
-from sparsetoken.fitting.samples import ClassTargets, RealTargets
+from sparsetoken.fitting.samples import ClassTargets, RealTargets, effective_weights
 from sparsetoken.validation import InvalidInput
 
 LARGEST_TARGET = 1e100  # squares stay finite
@@ -49,7 +49,7 @@ def read_targets(bags: Bags, y: Any, sample_weight: Any, class_weight: Any) -> C
         _refuse_unknown(class_weight, np.unique(y).tolist())
     return ClassTargets(
         used=used,
-        weight=weight[used],
+        weight=effective_weights(weight[used]),
         classes=classes,
         number=number,
         class_weight=_class_weights(class_weight, classes),
@@ -77,7 +77,7 @@ def read_numbers(bags: Bags, y: Any, sample_weight: Any) -> RealTargets:
     used = weight > 0
     if not used.any():
         raise InvalidInput("sample_weight", "of at least one bag > 0", "all 0")
-    return RealTargets.of(used, weight[used], y[used])
+    return RealTargets.of(used, effective_weights(weight[used]), y[used])
 
 
 def read_weights(bags: Bags, sample_weight: Any) -> Float[np.ndarray, " n"]:

@@ -147,7 +147,7 @@ class PooledLinearClassifier(_MeanPooled, _LinearClassifier):
     left_out_scores_ : array of shape (n, 1) or (n, n_classes), or None
         Score of each training bag when it is left out of the fit; None for a hinge loss.
     n_bags_ : float
-        How many bags it was fitted to: the sum of their sample weights.
+        The effective sample size, (sum w)^2 / sum w^2 of the sample weights w; n if they are equal.
     n_features_in_ : int
         d, or n_tokens * d.
 
@@ -201,6 +201,22 @@ class PooledLinearRegressor(_MeanPooled, _LinearRegressor):
     >>> bool(model.score(bags, y) > 0.5)
     True
     """
+
+
+class _OfSize(_LinearInRows):
+    """The score is linear in the logarithm of the number of tokens."""
+
+    def _rows(self, bags: Bags) -> Bags:
+        sizes = np.log(bags.sizes)[:, None].astype(bags.dtype)
+        return Bags(sizes, np.arange(len(bags) + 1))
+
+
+class SizeClassifier(_OfSize, _LinearClassifier):
+    """Logistic regression on the logarithm of the size of a bag, a member of `BagClassifier`."""
+
+
+class SizeRegressor(_OfSize, _LinearRegressor):
+    """Linear regression on the logarithm of the size of a bag, a member of `BagRegressor`."""
 
 
 class MaxPooledClassifier(_MaxPooled, _LinearClassifier):

@@ -21,6 +21,7 @@ from sparsetoken.validation import InvalidInput
 
 PICKLES = (".joblib", ".pickle", ".pkl")
 _LEGAL = "a classifier that was saved"
+_TREES = ("sklearn.tree._tree.Tree",)  # not harmless by itself: see `_check_trees`
 _SCHEMA, _OBJECTS = "schema.json", 32  # bytes of objects for a byte of JSON, as of "[[],[],[]]"
 
 
@@ -109,11 +110,30 @@ def _harmless(path: Path) -> Any:
     skops = _skops()
     with refused("MODEL", _LEGAL, path):
         content = _unpacked(path)
-        strange = sorted(set(skops.get_untrusted_types(data=content)) - _own_types())
+        trusted = {*_own_types(), *_TREES}
+        strange = sorted(set(skops.get_untrusted_types(data=content)) - trusted)
         if not strange:
-            return skops.loads(content, trusted=sorted(_own_types()))
+            model = skops.loads(content, trusted=sorted(trusted))
+            _check_trees(model)
+            return model
     legal = "of types of this package and of scikit-learn"
     raise InvalidInput(f"MODEL {path.name}", legal, ", ".join(strange))
+
+
+def _check_trees(model: Any) -> None:
+    """Refuse trees whose nodes lead back, or outside of the arrays that compiled code reads."""
+    members = [model, *getattr(model, "members_", {}).values()]
+    for forest in (member.forest_ for member in members if hasattr(member, "forest_")):
+        for tree in (each.tree_ for each in forest.estimators_):
+            left, right, place = tree.children_left, tree.children_right, np.arange(tree.node_count)
+            inner = left != -1
+            for child in (left[inner], right[inner]):
+                if not ((child > place[inner]) & (child < tree.node_count)).all():
+                    raise ValueError("a tree whose branches do not lead to leaves")
+            if not (
+                (tree.feature[inner] >= 0) & (tree.feature[inner] < forest.n_features_in_)
+            ).all():
+                raise ValueError("a tree of other features")
 
 
 def _unpacked(path: Path) -> bytes:
@@ -154,7 +174,9 @@ def _complete(model: Any, path: Path) -> Any:
 def _own_types() -> set[str]:
     from sparsetoken import estimators
 
-    kinds = (getattr(estimators, name) for name in estimators.__all__)
+    stacks = (estimators.BagClassifier, estimators.BagRegressor)
+    kinds = [getattr(estimators, name) for name in estimators.__all__]
+    kinds += [kind for stack in stacks for kind in stack._kinds.values()]
     return {f"{kind.__module__}.{kind.__qualname__}" for kind in kinds if isinstance(kind, type)}
 
 

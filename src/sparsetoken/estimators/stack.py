@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -14,26 +15,28 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
-from sparsetoken.estimators.attention import TokenOrder
+from sparsetoken.estimators.attention import QueryWarning, TokenOrder
 from sparsetoken.estimators.base import BagEstimator
 from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.fitting.attention import AttentionFit, attend
 from sparsetoken.fitting.folds import fold_numbers
 from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.signal_test import LEVEL, signal_pvalue
-from sparsetoken.fitting.stacking import convex_weights
+from sparsetoken.fitting.signal_test import signal_pvalue
+from sparsetoken.fitting.stacking import shrunk_weights
 from sparsetoken.fitting.task import MOST, Task
 from sparsetoken.losses import Loss
 from sparsetoken.progress import progress_of
 from sparsetoken.validation import InvalidInput, integer
 
 VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
+LEVEL = 0.05  # of the test whose failure is said in a warning
+CONSTANT = "constant"
 NORMAL = " of normal scores"
 ATTENTION = ("attention", "attention" + NORMAL)
 ON_TOKENS = ("mean", "maxima", "attention")
 ON_SCORES = tuple(name + NORMAL for name in ON_TOKENS)
-BUILT_IN = ON_TOKENS + ON_SCORES
+BUILT_IN = ("size", "forest", *ON_TOKENS, *ON_SCORES)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -54,7 +57,7 @@ class Form:
 
 
 class BagStack(TokenOrder, BagEstimator):
-    """An average of mean pooling, column maxima, attention and members of a user."""
+    """An average of a constant, linear estimators of bags, trees, and members of a user."""
 
     members: Sequence[tuple[str, Any]]
     n_folds: int
@@ -70,6 +73,7 @@ class BagStack(TokenOrder, BagEstimator):
     orders_normal_scores_: bool
     normal_scores_: TokenNormalScores | None
     _kinds: ClassVar[dict[str, type]]
+    _dummy: ClassVar[type]
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         own, n_folds = self._own_members(), integer("n_folds", self.n_folds, 2)
@@ -82,10 +86,13 @@ class BagStack(TokenOrder, BagEstimator):
         # Members share the fit to the mean token: all take the tasks of the first.
         tasks = [self._kinds["mean"]()._tasks(form, targets, loss) for form in forms]
         of_column = list(zip(*tasks, strict=True))
-        with progress_of("fits", 1 + 3 * len(forms) + len(own), self.progress) as done:
+        with progress_of("fits", 3 + 3 * len(forms) + len(own), self.progress) as done:
             self.signal_pvalue_ = np.array([signal_pvalue(each) for each in of_column])
             done()
-            found: list[_Member] = []
+            found = [self._constant(bags, targets)]
+            for name, member in self._pooled(tasks[0], targets, rng):
+                found.append(_Member(name, member, member.left_out_scores_))
+                done()
             fitted = []
             for each, suffix in zip(tasks, ("", NORMAL), strict=False):
                 fitted.append(Form(each, [attend(task, folds) for task in each]))
@@ -100,6 +107,41 @@ class BagStack(TokenOrder, BagEstimator):
         self.normal_scores_ = scores
         self.orders_normal_scores_ = self._keep_token_scores(fitted) > 0
         self._weigh(found, [each[0] for each in of_column], targets)
+        self._warn_of_noise()
+
+    def _constant(self, bags: Bags, targets: Targets) -> _Member:
+        """Return what knows of no token: the class rate, or the mean."""
+        dummy = self._dummy().fit(bags, targets.given(), sample_weight=targets.weight)
+        constants = np.array([targets.constant(samples) for samples in targets.problems()])
+        # As of the other members, level (and slope) are those of least loss of all bags.
+        scores = np.tile(targets.shift + targets.scale * constants, (len(bags), 1))
+        return _Member(CONSTANT, dummy, scores)
+
+    def _pooled(
+        self, tasks: list[Task], targets: Targets, rng: np.random.RandomState
+    ) -> Iterator[tuple[str, Any]]:
+        """Return the regression on the size of the bag, and trees."""
+        features = tasks[0].features
+        bags = features.bags
+        if bags.sizes.min() < bags.sizes.max():
+            member = self._sharing(self._kinds["size"](), bags)
+            member._fit(bags, targets, tasks[0].loss)
+            yield "size", member
+        if features.means.size <= MOST:
+            kind = self._kinds["forest"]
+            member = self._sharing(kind(random_state=rng.randint(2**31 - 1)), bags)
+            member._fit_features(features, targets, tasks[0].loss)
+            yield "forest", member
+
+    def _warn_of_noise(self) -> None:
+        """Warn of labels that may have nothing to do with the tokens."""
+        for name, p in zip(self._names(), self.signal_pvalue_.tolist(), strict=True):
+            if p >= LEVEL:
+                text = (
+                    f"{self._kind_of_name} {name}: no signal is found (p = {p:.2g}); it may have "
+                    "nothing to do with the tokens. Take more bags, or test on others."
+                )
+                warnings.warn(text, QueryWarning, stacklevel=5)
 
     def _built_in(self, form: Form, targets: Targets) -> Iterator[tuple[str, Any]]:
         """Return mean pooling, column maxima and attention of one form of the tokens."""
@@ -130,21 +172,17 @@ class BagStack(TokenOrder, BagEstimator):
     def _weigh(self, found: list[_Member], tasks: list[Task], targets: Targets) -> None:
         """Set weights, constants, and what the average says of bags that are left out."""
         left_out = np.stack([member.left_out for member in found])
-        on = self.signal_pvalue_ < LEVEL
         losses, weights = [], []
         for k, task in enumerate(tasks):
             samples, loss = task.samples, task.loss
             scores = (left_out[:, :, k] - targets.shift) / targets.scale
             losses.append(np.asarray(loss.value(samples.y, scores)) @ samples.share)
-            found_weights = convex_weights(scores.T, samples, loss) if on[k] else 0 * losses[-1]
-            weights.append(found_weights)
+            weights.append(shrunk_weights(scores.T, samples, loss))
         self.member_losses_, self.weights_ = np.stack(losses, axis=1), np.stack(weights, axis=1)
-        constants = [targets.constant(task.samples) for task in tasks]
-        constants = [targets.shift + targets.scale * one for one in constants]
-        self.intercept_ = np.where(on, 0.0, constants)
+        self.intercept_ = np.zeros(len(tasks))
         # A member without weight may have scores that are not finite.
         known = np.where(self.weights_[:, None] > 0, left_out, 0.0)
-        self.left_out_scores_ = np.einsum("mk,mnk->nk", self.weights_, known) + self.intercept_
+        self.left_out_scores_ = np.einsum("mk,mnk->nk", self.weights_, known)
 
     @abc.abstractmethod
     def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:
@@ -159,8 +197,8 @@ class BagStack(TokenOrder, BagEstimator):
         except (TypeError, ValueError):
             raise InvalidInput("members", legal, self.members) from None
         names = [name for name, _ in pairs]
-        if len({*names, *BUILT_IN}) < len(names) + len(BUILT_IN):
-            taken = f"Names that are taken: {', '.join(BUILT_IN)}."
+        if len({*names, CONSTANT, *BUILT_IN}) < len(names) + 1 + len(BUILT_IN):
+            taken = f"Names that are taken: {', '.join((CONSTANT, *BUILT_IN))}."
             raise InvalidInput("members", legal, names, taken)
         for name, member in pairs:
             if not isinstance(name, str) or not hasattr(member, method):
@@ -263,7 +301,12 @@ class BagStack(TokenOrder, BagEstimator):
         return best if best and weights[best] > 0 else ""
 
     def _off(self) -> bool:
-        return not (self.weights_.any() and self.token_coef_.any())
+        return bool(self._silent().all()) or not self.token_coef_.any()
+
+    def _silent(self) -> Bool[np.ndarray, " K"]:
+        """Return for which columns the constant has all weight."""
+        others = [name != CONSTANT for name in self.member_names_]
+        return ~self.weights_[others].any(axis=0)
 
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         form = self._normal(bags, self.orders_normal_scores_)
@@ -275,12 +318,12 @@ class BagStack(TokenOrder, BagEstimator):
         lines = []
         columns = zip(self._names(), self.weights_.T, self.signal_pvalue_.tolist(), strict=True)
         for name, weights, p in columns:
-            text = f"no signal is found (p = {p:.2g}), every bag gets the same score"
-            if weights.any():
-                order = np.argsort(-weights, kind="stable")
-                parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
-                text = f"{', '.join(parts)}; p = {p:.2g} against no signal"
-            lines.append(f"{self._kind_of_name} {name}: {text}.")
+            order = np.argsort(-weights, kind="stable")
+            parts = [f"{self.member_names_[m]} {weights[m]:.0%}" for m in order if weights[m]]
+            signal = "a signal is found" if p < LEVEL else "no signal is found"
+            lines.append(
+                f"{self._kind_of_name} {name}: {', '.join(parts)}; {signal} (p = {p:.2g})."
+            )
         return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""One row of features for each bag: mean tokens and column maxima."""
+"""One row of features for each bag: moments and extremes of its columns, and its size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from sparsetoken.bags import Bags
-from sparsetoken.bags.segments import segment_max, segment_mean
+from sparsetoken.bags.segments import segment_deviation, segment_max, segment_mean
 from sparsetoken.fitting.projection import Projection
 from sparsetoken.fitting.standardization import Standardization
 
@@ -37,6 +37,21 @@ class BagFeatures:
         """The largest value of each standardised column within each bag."""
         scaling, tokens = self.standardization, self.bags.tokens
         return (segment_max(tokens, self.bags.offsets) - scaling.mean) / scaling.scale
+
+    @functools.cached_property
+    def summary(self) -> Float[np.ndarray, "n m"]:
+        """Mean, largest, smallest value and deviation of each standardised column; log size.
+
+        Of bags of one token it is the token, with m = d, else m = 4 d + 1.
+        """
+        if self.bags.sizes.max() == 1:
+            return self.means
+        scaling, tokens, offsets = self.standardization, self.bags.tokens, self.bags.offsets
+        smallest = (-segment_max(-tokens, offsets) - scaling.mean) / scaling.scale
+        means = segment_mean(tokens, offsets)
+        deviations = segment_deviation(tokens, means, offsets) / scaling.scale
+        sizes = np.log(self.bags.sizes)[:, None]
+        return np.concatenate([self.means, self.largest, smallest, deviations, sizes], axis=1)
 
     @functools.cached_property
     def projection(self) -> Projection:

@@ -23,7 +23,6 @@ from sparsetoken.numerics.descents import descend_together
 STRENGTHS = (4.5, 1.5, 0.5)  # of the prior of v, in deviations of a token; a decade of the ridge
 STEPS, TOLERANCE = 40, 1e-4  # of a direction that is only compared by left-out loss
 LEAST_STEPS, WORK = 8, 2e10  # products in all steps: about ten seconds; with more, fewer steps
-FLAT = 1e-3  # ridge of slope and intercept, in units of the variance of the pooled scores
 
 Subsets = Sequence[Bool[np.ndarray, " n"]]
 
@@ -125,8 +124,7 @@ def _ridges(task: Task, subsets: int) -> Float[np.ndarray, " r"]:
     """
     if not isinstance(task.ridge, str):
         return np.array([task.ridge])
-    # A sample of weight 2 is two samples, one of less than 1 is one.
-    n, d = float(np.maximum(task.samples.copies, 1.0).sum()), task.bags.dimension
+    n, d = float(task.samples.sample_weight.sum()), task.bags.dimension
     work = float(task.bags.tokens.size * subsets * len(STRENGTHS) * STEPS)
     strengths = STRENGTHS if work < WORK else STRENGTHS[1:2]
     return task.features.token_variance * d / (n * np.square(strengths))
@@ -139,9 +137,4 @@ def likelihood_fits(scores: Iterable[Float[np.ndarray, " N"]], task: Task) -> li
     bags, so that slope and intercept calibrate them.
     """
     found = [segment_log_mean_exp(one, task.bags.offsets).astype(np.float64) for one in scores]
-    if not found:
-        return []
-    pooled, share = np.stack(found), task.samples.share
-    variance = np.square(pooled - (pooled @ share)[:, None]) @ share
-    ridges = FLAT * np.where(variance > 0, variance, 1.0)
-    return fit_single_features(pooled, task.samples, task.loss, ridges)
+    return fit_single_features(np.stack(found), task.samples, task.loss) if found else []

@@ -19,6 +19,7 @@ from sparsetoken.numerics.slopes import fit_slopes
 from sparsetoken.validation import InvalidInput
 
 TOLERANCE = 1e-8
+FLAT = 1e-3  # ridge of the slope of one feature, in units of its variance
 SEARCH_TOLERANCE = 1e-5  # of fits whose left-out loss is only compared
 DECADES = (
     -4.0,
@@ -42,8 +43,8 @@ class LinearFit:
     ridge : float
         That it was fitted with.
     left_out : array of shape (n,), optional
-        The loss of each sample when one copy of it is left out of the fit; None where it was
-        not computed, as for a loss without a second derivative.
+        The loss of each sample when it is left out of the fit; None where it was not
+        computed, as for a loss without a second derivative.
     left_out_scores : array of shape (n,), optional
         The scores that have these losses.
     """
@@ -123,69 +124,45 @@ def _fit_and_leave_out(
 ) -> LinearFit:
     """Fit as `fit_weighted` does, with the left-out losses if the loss is smooth.
 
-    A sample of weight below one copy is left out whole. A copy that alone determines a
-    direction has an infinite loss.
+    A sample that alone determines a direction has an infinite loss.
     """
     if not loss.smooth:
         return fit_weighted(shared, samples, loss, ridge, tolerance)
     weighted, y = _weighted(samples, loss), samples.y
     fit = fit_readout(shared, y, weighted, ridge, tolerance)
     scores = left_out_scores(shared.F, y, weighted, ridge, fit)
-    scores, losses = _left_out(scores, fit.scores, samples, loss)
-    return LinearFit(fit.w, fit.b, ridge, losses, scores)
+    return LinearFit(fit.w, fit.b, ridge, _losses(scores, samples, loss), scores)
 
 
 def fit_single_features(
-    x: Float[np.ndarray, "K n"], samples: Samples, loss: Loss, ridges: Float[np.ndarray, " K"]
+    x: Float[np.ndarray, "K n"], samples: Samples, loss: Loss
 ) -> list[LinearFit]:
-    """Return the readouts of K features, each by itself and with its own ridge.
+    """Return the readouts of K features, each by itself, which calibrate scores made elsewhere.
 
-    The loss must be smooth, and the samples of both classes.
+    The ridge is small in units of the variance of each feature. The loss must be smooth, and the
+    samples of both classes.
     """
+    share = samples.share
+    variance = np.square(x - (x @ share)[:, None]) @ share
+    ridges = FLAT * np.where(variance > 0, variance, 1.0)
     found = fit_slopes(x, samples.y, _weighted(samples, loss), ridges, TOLERANCE)
-    scores, losses = _left_out(found.left_out, found.scores, samples, loss)
+    scores = found.left_out
+    losses = _losses(scores, samples, loss)
     rows = zip(found.w[:, None], found.b.tolist(), ridges.tolist(), losses, scores, strict=True)
     return [LinearFit(*row) for row in rows]
 
 
-def _left_out(
-    scores: Float[np.ndarray, "*K n"],
-    fitted: Float[np.ndarray, "*K n"],
-    samples: Samples,
-    loss: Loss,
-) -> tuple[Float[np.ndarray, "*K n"], Float[np.ndarray, "*K n"]]:
-    """Return the scores without one copy of each sample, from those without all, and losses."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scores = _one_copy_left_out(scores, fitted, samples, loss)
+def _losses(
+    scores: Float[np.ndarray, "*K n"], samples: Samples, loss: Loss
+) -> Float[np.ndarray, "*K n"]:
+    """Return the losses of scores, infinite where they are not finite."""
+    with np.errstate(invalid="ignore", over="ignore"):
         losses = np.asarray(loss.value(samples.y, scores))
-    return scores, np.where(np.isfinite(losses), losses, np.inf)
+    return np.where(np.isfinite(losses), losses, np.inf)
 
 
 def _weighted(samples: Samples, loss: Loss) -> _WeightedLoss:
     return _WeightedLoss(loss, samples.share * len(samples.y))
-
-
-def _one_copy_left_out(
-    left_out: Float[np.ndarray, "*K n"],
-    fitted: Float[np.ndarray, "*K n"],
-    samples: Samples,
-    loss: Loss,
-) -> Float[np.ndarray, "*K n"]:
-    """Return the scores without one copy of each sample, from those without all its copies.
-
-    Leaving out weight s moves a score by gamma s l' / (1 - gamma s l''), with gamma the influence
-    of the sample on its own score. The move by all copies gives gamma; gamma gives that by one.
-    """
-    y, s = samples.y, samples.share * len(samples.y)
-    one = np.minimum(samples.class_weight, samples.weight) * len(y) / samples.weight.sum()
-    same = np.abs(s - one) <= 1e-8  # one copy but for rounding
-    if same.all():
-        return left_out
-    slope, bend = loss.slope(y, fitted), loss.curvature(y, fitted)
-    gain = np.where(slope != 0, (left_out - fitted) / (s * slope), 0.0)
-    gamma = np.where(np.isfinite(gain), gain / (1 + gain * s * bend), 1 / (s * bend))
-    moved = fitted + gamma * one * slope / (1 - gamma * one * bend)
-    return np.where(same | (slope == 0), left_out, moved)
 
 
 def choose_ridge(
@@ -287,7 +264,7 @@ def standard_errors(gains: Float[np.ndarray, " n"], samples: Samples) -> float:
     """Return the weighted mean of what each bag gains, in its standard errors."""
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = samples.share @ gains
-        return float(mean / np.sqrt(samples.variance_share @ np.square(gains - mean)))
+        return float(mean / np.linalg.norm(samples.share * (gains - mean)))
 
 
 def mean_variance(features: Float[np.ndarray, "n m"], samples: Samples) -> float:

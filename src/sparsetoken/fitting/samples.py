@@ -21,8 +21,8 @@ class Samples:
     weight : array of shape (n,)
         How much each sample counts, > 0: its sample weight times the weight of its class.
     class_weight : array of shape (n,)
-        The weight of the class of each sample. A sample of sample weight 2 is the same as two
-        samples, and leave-one-out leaves one of these two copies out.
+        The weight of the class of each sample. Leave-one-out leaves a sample out with its whole
+        weight, as if copies of it were kept in one fold.
     """
 
     y: Float[np.ndarray, " n"]
@@ -39,18 +39,19 @@ class Samples:
         return self.weight / self.weight.sum()
 
     @property
-    def copies(self) -> Float[np.ndarray, " n"]:
-        """The sample weights: of how many equal samples each one stands for."""
+    def sample_weight(self) -> Float[np.ndarray, " n"]:
+        """The weights less those of the classes."""
         return self.weight / self.class_weight
 
-    @property
-    def variance_share(self) -> Float[np.ndarray, " n"]:
-        """What to multiply the variance of each sample by, to add up that of the weighted mean.
 
-        It is share^2 / copies: two copies are two independent samples. A sample weight below 1
-        is that of one sample.
-        """
-        return np.square(self.share) * np.minimum(1.0, self.class_weight / self.weight)
+def effective_weights(weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    """Return weights > 0 in a scale in which their sum is the effective sample size.
+
+    That is (sum w)^2 / sum w^2 (L. Kish, 1965): the number of equally weighted samples whose mean
+    varies as much. Equal weights, of whatever size, become 1.
+    """
+    relative = weight / weight.max()
+    return relative * (relative.sum() / np.square(relative).sum())
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,7 +63,7 @@ class Targets(abc.ABC):
     used : bool array of shape (m,)
         Whether each sample that was given has any weight. The other arrays leave the rest out.
     weight : array of shape (n,)
-        The sample weights, > 0.
+        The sample weights, > 0, as `effective_weights` scales them.
     shift, scale : float
         A score z of a problem stands for shift + scale z in what was given.
     """

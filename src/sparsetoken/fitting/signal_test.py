@@ -13,8 +13,7 @@ from sparsetoken.bags import Bags
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.fitting.task import MOST, Task
 
-PERMUTATIONS = 199
-LEVEL = 0.05  # below which a signal is taken to be there: on pure noise in 5% of fits
+PERMUTATIONS = 99
 SHARPNESS = 2.0  # of scores with deviation 1: near theta <w, xi> / |w| of a signal just found
 SIDES = (1.0, -1.0)  # tokens of the second class, and of the first
 FOLDS, STEPS = 10, 3
@@ -29,7 +28,7 @@ def signal_pvalue(tasks: Sequence[Task]) -> float:
     correlations of the scores with t are divided by their deviations over all orders. The
     statistic is the largest of three numbers, divided alike: the largest correlation, for a
     signal that one score finds, and two sums, for one that all find a little, over the scores that
-    look for tokens of the second class and of the first. It is compared with those of 199
+    look for tokens of the second class and of the first. It is compared with those of 99
     random orders. Whatever the tokens are, a p-value below a is no more likely than a if the
     labels are independent of them.
 
@@ -52,9 +51,9 @@ def signal_pvalue(tasks: Sequence[Task]) -> float:
     Returns
     -------
     float
-        A multiple of 1/200.
+        A multiple of 1/100.
     """
-    found = [_all_statistics(_with_copies(task)) for task in tasks]
+    found = [_all_statistics(_unweighted(task)) for task in tasks]
     standard = _standardized(np.concatenate([statistics for statistics, _ in found], axis=1))
     sides = np.concatenate([side for _, side in found])
     sums = [standard[:, sides != other].sum(axis=1) for other in (-1, 1)]
@@ -129,20 +128,10 @@ def _left_out_predictions(
     return (fitted - targets * own) / (1 - own) / root
 
 
-def _with_copies(task: Task) -> Task:
-    """Return the task in which a bag of sample weight 2 is two bags; others as they are.
-
-    That a weight counts copies is the rule of scikit-learn. Copies predict one another, so that
-    the level holds for bags of weight 1. Weights of classes are left out: they know the labels.
-    """
-    y, copies = task.samples.y, task.samples.copies
-    whole = copies.round().astype(int)
-    values = whole @ task.bags.sizes * task.bags.dimension
-    some = (copies != 1).any() and (np.abs(copies - whole) <= 1e-9).all() and values <= VALUES
-    if some:
-        rows = np.repeat(np.arange(len(whole)), whole)
-        task, y, copies = task.take(rows), y[rows], np.ones(len(rows))
-    return dataclasses.replace(task, samples=Samples(y, copies, np.ones(len(y))))
+def _unweighted(task: Task) -> Task:
+    """Return the task with equal weights: the level is exact only if they know no labels."""
+    y = task.samples.y
+    return dataclasses.replace(task, samples=Samples(y, np.ones(len(y)), np.ones(len(y))))
 
 
 def _orders(task: Task) -> Float[np.ndarray, "P n"]:

@@ -4,11 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
 from sparsetoken.validation import InvalidInput
+
+FOLDS = 10
+
+
+def shrunk_weights(
+    scores: Float[np.ndarray, "n M"], samples: Samples, loss: Loss
+) -> Float[np.ndarray, " M"]:
+    """Return convex weights of left-out scores, of which the first member is a constant.
+
+    Least loss picks members that were lucky. So each sample is also scored with weights of the
+    samples in other folds; the share of all members but the constant is multiplied by the
+    factor in [0, 1] that gives these scores the least loss. On noise it is near 0.
+
+    Parameters
+    ----------
+    scores : array of shape (n, M)
+        Of each sample by each member, which was fitted without this sample; the first column is
+        the same for all.
+    samples, loss
+        As for `convex_weights`.
+    """
+    n, folds = len(scores), np.arange(len(scores)) % FOLDS
+    weights = convex_weights(scores, samples, loss)
+    crossed = np.empty(n)
+    for fold in range(min(FOLDS, n)):
+        inside = folds == fold
+        found = weights if n == 1 else convex_weights(scores[~inside], samples.take(~inside), loss)
+        # A member without weight may have scores that are not finite.
+        crossed[inside] = scores[inside][:, found > 0] @ found[found > 0]
+    constant = scores[:, 0]
+
+    def mean_loss(factor: float) -> float:
+        moved = constant + factor * (crossed - constant)
+        return float(samples.share @ np.asarray(loss.value(samples.y, moved)))
+
+    factor = float(minimize_scalar(mean_loss, bounds=(0, 1), method="bounded").x)
+    factor = min((0.0, factor, 1.0), key=mean_loss)  # the search ends inside its bounds
+    weights = factor * weights
+    weights[0] += 1 - weights.sum()
+    return weights
 
 
 def convex_weights(

@@ -103,13 +103,13 @@ class Task:
         It is that of the largest bag. Bags whose means differ less are alike by chance, or were
         made alike; a column of them is not to be blown up.
         """
-        share = self.samples.copies / self.samples.copies.sum()
+        share = self.samples.sample_weight / self.samples.sample_weight.sum()
         deviation = np.sqrt(share @ np.square(features - share @ features))
         return np.maximum(deviation, 1 / math.sqrt(self.bags.sizes.max()))
 
     def spread(self, scores: Float[np.ndarray, " N"]) -> float:
         """Return the standard deviation of token scores, each weighted as its bag."""
-        weight, sizes = self.samples.copies, self.bags.sizes
+        weight, sizes = self.samples.sample_weight, self.bags.sizes
         share = np.repeat(weight / (weight @ sizes), sizes)
         moved = scores.astype(np.float64) - float(scores[0])  # equal scores become exact zeros
         return float(np.sqrt(share @ np.square(moved - share @ moved)))

@@ -61,8 +61,9 @@ def noisy_or(
     J. Pearl (1988), Probabilistic reasoning in intelligent systems.
     """
     N, J = scores.shape
-    positive, copies = samples.y > 0, samples.copies  # weights of classes are no part of a chance
-    share, count = copies / copies.sum(), np.maximum(copies, 1.0)
+    # Weights of classes are no part of a chance.
+    positive, count = samples.y > 0, samples.sample_weight
+    share = count / count.sum()
     sizes = np.diff(np.append(starts, N))
     ridge = 1 / (count.sum() * STRENGTH**2)
 

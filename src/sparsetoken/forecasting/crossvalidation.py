@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sparsetoken.estimators import BagClassifier
+from sparsetoken.estimators import BagClassifier, QueryWarning
 from sparsetoken.fitting.folds import fold_numbers
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.measures import Excess, Spreads, auc, influences, placements
@@ -81,11 +82,13 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
             place, seed = places[k], int(rng.randint(2**31 - 1))
             bags, truth = data.bags[train], data.positive[train]
             rest, hidden = data.bags[~train], data.positive[~train]
-            fitted = BagClassifier(random_state=seed, progress=False).fit(bags, truth)
+            with warnings.catch_warnings():  # of parts of the bags
+                warnings.simplefilter("ignore", QueryWarning)
+                fitted = BagClassifier(random_state=seed, progress=False).fit(bags, truth)
             pooled = fitted.members_["mean"]
             of_members = fitted.member_scores(rest)
             by = {
-                "pooled": of_members[:, 0],
+                "pooled": of_members[:, fitted.member_names_.index("mean")],
                 "attention": fitted.decision_function(rest),
                 "attending": of_members[:, _attending(fitted)],
             }
@@ -118,4 +121,5 @@ def _splits(
 def _attending(fitted: BagClassifier) -> int:
     """Return the index of the best attention member by held-out loss; else mean pooling."""
     places = [i for i, name in enumerate(fitted.member_names_) if name.startswith("attention")]
-    return min(places, key=lambda i: fitted.member_losses_[i, 0], default=0)
+    mean = fitted.member_names_.index("mean")
+    return min(places, key=lambda i: fitted.member_losses_[i, 0], default=mean)

@@ -1,0 +1,252 @@
+"""Trees on moments and extremes of the columns of bags: what no linear score of tokens sees."""
+
+from __future__ import annotations
+
+import abc
+import warnings
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logit
+from sklearn.utils import check_random_state
+
+from sparsetoken.bags import Bags
+from sparsetoken.estimators.base import BagEstimator, BaseBagClassifier, BaseBagRegressor
+from sparsetoken.estimators.parameters import ClassWeight, RandomState
+from sparsetoken.fitting.features import BagFeatures
+from sparsetoken.fitting.linear_fit import LinearFit, calibrated, fit_single_features
+from sparsetoken.fitting.samples import ClassTargets, Samples, Targets
+from sparsetoken.fitting.standardization import Standardization
+from sparsetoken.losses import Loss
+from sparsetoken.validation import integer
+
+UNIT = 2.0**20  # parts of the deviation of y to which trees see it
+LARGEST_SAMPLE = 1000  # bags of a bootstrap sample: bounds the time of a tree
+
+
+class _PooledForest(BagEstimator):
+    """The score is that of a random forest of `BagFeatures.summary`."""
+
+    n_estimators: int
+    random_state: RandomState
+    forest_: Any
+    slope_: np.ndarray
+    column_mean_: np.ndarray
+    column_scale_: np.ndarray
+    feature_range_: np.ndarray
+
+    def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
+        scaling = Standardization.of(bags, targets.weight, standardize=True)
+        self._fit_features(BagFeatures(bags, scaling), targets, loss)
+
+    def _fit_features(self, features: BagFeatures, targets: Targets, loss: Loss) -> None:
+        """Fit the trees, and the scale of their scores by out-of-bag predictions."""
+        F = features.summary
+        scaling = features.standardization
+        self.column_mean_, self.column_scale_ = scaling.mean, scaling.scale
+        self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
+        n, seed = len(F), check_random_state(self.random_state).randint(2**31 - 1)
+        self.forest_ = self._forest()(
+            n_estimators=integer("n_estimators", self.n_estimators, 1),
+            max_features="sqrt",
+            max_samples=min(n, LARGEST_SAMPLE),
+            oob_score=True,
+            random_state=seed,
+        )
+        with warnings.catch_warnings():  # bags that are in the sample of every tree
+            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
+            self.forest_.fit(F, self._trained_on(targets), sample_weight=targets.weight)
+        problems = zip(targets.problems(), self._out_of_bag(targets).T, strict=True)
+        fits = [self._calibrated(samples, z, targets, loss) for samples, z in problems]
+        self.slope_ = targets.scale * np.array([fit.w[0] for fit in fits])
+        self.intercept_ = targets.shift + targets.scale * np.array([fit.b for fit in fits])
+        left_out = np.stack([fit.left_out_scores for fit in fits], axis=1)
+        self.left_out_scores_ = targets.shift + targets.scale * left_out
+
+    @staticmethod
+    def _calibrated(
+        samples: Samples, z: Float[np.ndarray, " n"], targets: Targets, loss: Loss
+    ) -> LinearFit:
+        """Return slope and intercept of least left-out loss; trees that mislead have none."""
+        (fit,) = fit_single_features(z[None], samples, loss)
+        if fit.w[0] <= 0:
+            b = targets.constant(samples)
+            return LinearFit(np.zeros(1), b, fit.ridge, None, np.full(len(z), b))
+        return calibrated(fit, samples, loss)
+
+    def _scores(self, bags: Bags) -> Float[np.ndarray, "n K"]:
+        scaling = Standardization(self.column_mean_, self.column_scale_)
+        F = BagFeatures(bags, scaling).summary
+        # Beyond the training bags a tree is constant; there float32, in which it works, may end.
+        return self.slope_ * self._of_trees(np.clip(F, *self.feature_range_)) + self.intercept_
+
+    @abc.abstractmethod
+    def _forest(self) -> type:
+        """Return the class of the trees, which takes half a second to import."""
+
+    @abc.abstractmethod
+    def _trained_on(self, targets: Targets) -> np.ndarray:
+        """Return what the trees are fitted to."""
+
+    @abc.abstractmethod
+    def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n K"]:
+        """Return the scores of training bags by the trees that have not seen them."""
+
+    @abc.abstractmethod
+    def _of_trees(self, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n K"]:
+        """Return the scores of bags by all trees."""
+
+
+class PooledForestClassifier(_PooledForest, BaseBagClassifier):
+    """A random forest of what pooling keeps of a bag, with calibrated probabilities.
+
+    The features of a bag are mean, largest and smallest value and standard deviation of each
+    column, and the logarithm of its size. Slope and intercept of the log odds of the trees are
+    fitted to out-of-bag predictions (Platt's scaling).
+
+    Parameters
+    ----------
+    n_estimators : int
+        Trees. Each is fitted to a bootstrap sample of at most 1000 bags, and each split is the
+        best of the square root of all features.
+    class_weight, n_tokens
+        As for `PooledLinearClassifier`.
+    random_state : int, RandomState or None
+        Of samples and features. Two fits with the default are equal.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    forest_ : RandomForestClassifier
+        Of scikit-learn, fitted to standardised columns.
+    slope_, intercept_ : arrays of shape (1,) or (n_classes,)
+        Of the log odds of the trees; 0 and those of the class rate where trees mislead.
+    column_mean_, column_scale_ : arrays of shape (d,)
+        Columns less the one and divided by the other are what the features are made of.
+    feature_range_ : array of shape (2, m)
+        Least and largest features of training bags. Those of new ones are cut to it.
+    left_out_scores_ : array of shape (n, 1) or (n, n_classes)
+        Out-of-bag scores of the training bags.
+    n_bags_, n_features_in_
+        As for `PooledLinearClassifier`.
+
+    See Also
+    --------
+    sparsetoken.BagClassifier : An average of several classifiers; the one to begin with.
+
+    References
+    ----------
+    L. Breiman (2001), Random forests; J. Platt (1999), Probabilistic outputs for support vector
+    machines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> labels, rng = np.arange(200) % 2, np.random.default_rng(0)
+    >>> bags = rng.standard_normal((200, 8, 5))
+    >>> bags[labels == 1, :, 0] *= 2  # the tokens of one class vary more
+    >>> model = PooledForestClassifier().fit(bags[:100], labels[:100])
+    >>> model.score(bags[100:], labels[100:]) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        class_weight: ClassWeight = None,
+        n_tokens: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.class_weight = class_weight
+        self.n_tokens = n_tokens
+        self.random_state = random_state
+
+    def _forest(self) -> type:
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier
+
+    def _trained_on(self, targets: Targets) -> np.ndarray:
+        assert isinstance(targets, ClassTargets)
+        return targets.number
+
+    def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n K"]:
+        chances = self.forest_.oob_decision_function_
+        seen = chances.any(axis=1, keepdims=True)  # bags in the sample of every tree have none
+        rates = targets.weight @ chances / max(targets.weight @ seen[:, 0], 1.0)
+        return self._log_odds(np.where(seen, chances, rates))
+
+    def _of_trees(self, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n K"]:
+        return self._log_odds(self.forest_.predict_proba(F))
+
+    def _log_odds(self, chances: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "n K"]:
+        """Return log odds of probabilities as far from 0 and 1 as n bags can tell."""
+        chances = chances[:, 1:] if chances.shape[1] == 2 else chances
+        return logit((self.n_bags_ * chances + 1) / (self.n_bags_ + 2))
+
+
+class PooledForestRegressor(_PooledForest, BaseBagRegressor):
+    """A random forest regression on what pooling keeps of a bag.
+
+    Features and slope are those of `PooledForestClassifier`, with the square loss.
+
+    Parameters
+    ----------
+    n_estimators, n_tokens, random_state
+        As for `PooledForestClassifier`.
+
+    Attributes
+    ----------
+    forest_ : RandomForestRegressor
+    slope_, intercept_ : arrays of shape (1,)
+        Of the predictions of the trees, which are fitted to y in units of its deviation.
+    column_mean_, column_scale_, feature_range_
+        As for `PooledForestClassifier`.
+    left_out_scores_ : array of shape (n, 1)
+        Out-of-bag predictions for the training bags.
+    n_bags_, n_features_in_
+        As for `PooledLinearClassifier`.
+
+    See Also
+    --------
+    sparsetoken.estimators.PooledForestClassifier : The same for labels.
+    sparsetoken.BagRegressor : An average of several regressors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sparsetoken as st
+    >>> rng = np.random.default_rng(0)
+    >>> bags, y = rng.standard_normal((300, 8, 4)), rng.uniform(size=300)
+    >>> bags[:, :, 0] *= 4 * y[:, None]  # spreads
+    >>> model = st.estimators.PooledForestRegressor().fit(bags[:200], y[:200])
+    >>> model.score(bags[200:], y[200:]) > 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        n_tokens: int | None = None,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.n_tokens = n_tokens
+        self.random_state = random_state
+
+    def _forest(self) -> type:
+        from sklearn.ensemble import RandomForestRegressor
+
+        return RandomForestRegressor
+
+    def _trained_on(self, targets: Targets) -> np.ndarray:
+        # Sums of such numbers are exact, so that equally good splits do not hang on rounding.
+        return np.round(targets.problems()[0].y * UNIT) / UNIT
+
+    def _out_of_bag(self, targets: Targets) -> Float[np.ndarray, "n 1"]:
+        return self.forest_.oob_prediction_[:, None]
+
+    def _of_trees(self, F: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "n 1"]:
+        return self.forest_.predict(F)[:, None]
