@@ -338,7 +338,7 @@ export class Capacity extends View {
   }
 
   title() {
-    return "Up to how many labelled bags the training set is separable";
+    return "Number of labelled bags up to which the training set is separable";
   }
 
   headline() {
