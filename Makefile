@@ -14,7 +14,7 @@ export MKL_NUM_THREADS ?= 1
 .PHONY: help env reproduce test test-shapes test-portable fuzz lint style format bench docs clean
 
 help: ## show these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: $(READY) ## build the environment in .venv
 

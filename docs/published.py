@@ -1,8 +1,7 @@
-"""Numbers of reports that the documentation quotes, and the page of the paper profile.
+"""Numbers of reports that the documentation quotes.
 
     python docs/published.py                    write the pages again from docs/published.json
     python docs/published.py --quick results    first take the numbers of a report
-    python docs/published.py --paper results    the same of the paper profile, and its figures
     python docs/published.py --speed results/bench.json   the rows of benchmarks/speed.py
 
 In a page, what stands between ``<!-- numbers: NAME -->`` and ``<!-- end -->`` is written by the
@@ -21,21 +20,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
-
-from sparsetoken.experiments import EXPERIMENTS
-from sparsetoken.experiments.core.claims import EVIDENCE, source_of
+from sparsetoken.experiments.core.claims import EVIDENCE
 from sparsetoken.experiments.core.finite_dimension import SHIFTS
-from sparsetoken.report.words import number
 
 HERE = Path(__file__).parent
-NUMBERS, PAGE = HERE / "published.json", HERE / "paper_profile.md"
-IMAGES = HERE / "images" / "paper"
-LARGEST_IMAGE = 200_000
+NUMBERS = HERE / "published.json"
 MARK = re.compile(r"(<!-- numbers: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
-
-HEAD = """| claim | source | verdict | rests on | furthest off | quick: verdict | furthest off |
-| --- | --- | --- | --- | --- | --- | --- |"""
 
 Numbers = Mapping[str, Any]
 
@@ -43,13 +33,11 @@ Numbers = Mapping[str, Any]
 def taken_from(folder: Path) -> dict[str, Any]:
     """Return the numbers of a report that the documentation needs."""
     document = json.loads((folder / "claims.json").read_text("utf-8"))
-    found: dict[str, list[dict[str, Any]]] = {s["name"]: [] for s in document["statements"]}
-    for comparison in document["claims"]:
-        found[comparison["statement"]].append(comparison)
     claims = {
-        s["name"]: {"verdict": s["verdict"], "evidence": s["evidence"]} | _example(found[s["name"]])
+        s["name"]: {"verdict": s["verdict"], "evidence": s["evidence"]}
         for s in document["statements"]
     }
+    left_out = [c for c in document["claims"] if c["statement"] == "leave-one-out-surrogate"]
     free = [c for c in document["claims"] if c["raw_z"] and c["allowance"] == 0]
     return {
         "run": document["run"],
@@ -60,18 +48,8 @@ def taken_from(folder: Path) -> dict[str, Any]:
             "raw_sd": statistics.pstdev(c["raw_z"] for c in free),
             "beyond_3": sum(abs(c["z"]) > 3 for c in free),
         },
-        "leave_one_out": _leave_one_out(folder, found.get("leave-one-out-surrogate", [])),
+        "leave_one_out": _leave_one_out(folder, left_out),
     }
-
-
-def _example(comparisons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the largest |z|, and the comparison with a simulation that has it."""
-    judged = [c for c in comparisons if c["z"] is not None]
-    if not judged:
-        return {}
-    worst = max(judged, key=lambda c: abs(c["z"]))
-    kept = ("curve", "quantity", "where", "theory", "measured", "standard_error", "z")
-    return {"furthest": {name: worst[name] for name in kept}}
 
 
 def _leave_one_out(folder: Path, comparisons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -194,13 +172,6 @@ def _seconds(value: float | None) -> str:
     return f"{1000 * value:.2g} ms" if value < 0.05 else f"{value:.3g} s"
 
 
-def _caption(text: str, figure: str) -> str:
-    """Return the caption of a figure in the page of an experiment, up to what the run adds."""
-    caption = text.partition(f"## Figure: {figure}\n")[2].partition("\n## ")[0]
-    plain = " ".join(re.sub(r"[\[\]`$]", "", re.split(r"{[{%]", caption)[0]).split())
-    return plain if plain.endswith(".") else re.sub(r",?[^,.]*$", ".", plain, count=1)
-
-
 def _runs(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return commit, date and machine of the rows."""
     found: dict[str, list[str]] = {}
@@ -228,113 +199,22 @@ def with_blocks(text: str, numbers: Numbers) -> str:
     return MARK.sub(lambda m: m[1] + BLOCKS[m[2]](numbers) + m[4], text)
 
 
-def _furthest(claim: Mapping[str, Any]) -> str:
-    """Return theory, measured and z of the comparison that is furthest off."""
-    one = claim.get("furthest")
-    if not one:
-        return "–"
-    theory, measured, error = (number(one[k]) for k in ("theory", "measured", "standard_error"))
-    return f"{theory}, {measured} ± {error}, z = {_signed(one['z'], 1)}"
-
-
-def page(numbers: Numbers) -> str:
-    """Return the page of the paper profile."""
-    quick, paper = numbers["quick"], numbers["paper"]
-    run = paper["run"]
-    facts = "\n".join(f"| {name} | {value} |" for name, value in run.items())
-    rows, figures = [], []
-    for experiment in EXPERIMENTS.values():
-        known = [claim for claim in experiment.claims if claim.name in paper["claims"]]
-        for claim in known:
-            here, there = paper["claims"][claim.name], quick["claims"].get(claim.name, {})
-            rests = ", ".join(f"{n} {EVIDENCE[kind]}" for kind, n in here["evidence"].items())
-            rows.append(
-                f"| {claim.name} | {source_of(claim).name} | {here['verdict']} | {rests} | "
-                f"{_furthest(here)} | {there.get('verdict', '–')} | {_furthest(there)} |"
-            )
-        if known:
-            figures.append(f"## {experiment.title}\n")
-            figures += [
-                f"![{_caption(experiment.text, name)}](images/paper/{name}.png)\n"
-                for name in experiment.figures
-            ]
-    return "\n".join(
-        [
-            "# The paper profile",
-            "",
-            "The experiments at the sizes of the paper (its Figure 1: L = 10, R = 1, π = 0.5, "
-            "θ = 5, λ = 10⁻⁵, d = 1000, 8 trials)\nand beyond. Written by:",
-            "",
-            "```",
-            "sparsetoken reproduce --profile paper --out results",
-            "python docs/published.py --paper results",
-            "```",
-            "",
-            _counts(paper),
-            "The same of the quick profile, which `make reproduce` runs: " + _counts(quick),
-            "## Claims",
-            "",
-            "Of each claim, the comparison with a simulation that is furthest off: theory, "
-            "measured ± standard error, and z.",
-            "",
-            HEAD,
-            *rows,
-            "",
-            *figures,
-            "## The run",
-            "",
-            "“Computed” says what the kept pieces of work were computed with. All else is "
-            "of the process that\njudged them and drew the figures.",
-            "",
-            "| | |",
-            "| --- | --- |",
-            facts,
-            "",
-        ]
-    )
-
-
-def copy_images(folder: Path) -> None:
-    """Copy the figures of a report, each as a file below `LARGEST_IMAGE`."""
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    for experiment in EXPERIMENTS.values():
-        for name in experiment.figures:
-            (IMAGES / f"{name}.png").write_bytes(_small(folder / f"{name}.png"))
-
-
-def _small(file: Path) -> bytes:
-    """Return an image with 128 colours, smaller by steps until it fits."""
-    image = Image.open(file).convert("RGB")
-    while True:
-        out = io.BytesIO()
-        image.quantize(128, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
-        if out.tell() <= LARGEST_IMAGE:
-            return out.getvalue()
-        image = image.resize((round(image.width * 0.9), round(image.height * 0.9)))
-
-
 def written(numbers: Numbers) -> dict[Path, str]:
     """Return all pages that hold numbers, as they should be."""
     pages = {file: file.read_text("utf-8") for file in sorted(HERE.glob("*.md"))}
-    found = {file: with_blocks(text, numbers) for file, text in pages.items() if MARK.search(text)}
-    return found | ({PAGE: page(numbers)} if "paper" in numbers else {})
+    return {file: with_blocks(text, numbers) for file, text in pages.items() if MARK.search(text)}
 
 
 def main() -> None:
     """Take the numbers of the folders that are named, and write the pages."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("quick", "paper"):
-        parser.add_argument(f"--{name}", type=Path, metavar="FOLDER")
+    parser.add_argument("--quick", type=Path, metavar="FOLDER")
     parser.add_argument("--speed", type=Path, metavar="FILE")
-    options = vars(parser.parse_args())
-    rows = options.pop("speed")
-    given = {name: folder for name, folder in options.items() if folder}
+    options = parser.parse_args()
     numbers = json.loads(NUMBERS.read_text("utf-8")) if NUMBERS.exists() else {}
-    numbers |= {name: taken_from(folder) for name, folder in given.items()}
-    numbers |= {"speed": rows_of_speed(rows)} if rows else {}
+    numbers |= {"quick": taken_from(options.quick)} if options.quick else {}
+    numbers |= {"speed": rows_of_speed(options.speed)} if options.speed else {}
     NUMBERS.write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    if "paper" in given:
-        copy_images(given["paper"])
     for file, text in written(numbers).items():
         file.write_text(text, "utf-8")
 

@@ -45,6 +45,31 @@ def test_functions_that_cannot_be_trained(function, message):
     assert message in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (
+            _own(lambda H, c: H[:, 5].mean() + c[0]),
+            "index 5 is out of bounds for axis 1",
+        ),
+        (_own(lambda H, c: H[4, 0] + c[0]), "index 4 is out of bounds for axis 0 with size 4"),
+        (_own(lambda H, c: H.mean() + c[1]), "index 1 is out of bounds for axis 0 with size 1"),
+        (
+            st.networks.Network(lambda H, c: H.mean(), 2, token_weights=lambda H, c: H[:, 2]),
+            "index 2 is out of bounds for axis 1 with size 2",
+        ),
+    ],
+)
+def test_an_index_outside_of_the_arguments_is_refused(network, message):
+    with pytest.raises(InvalidInput, match=message) as raised:
+        st.descend(st.SparseTokenProblem(4, 1, 3.0), st.Descent(network, alpha=1.0, steps=1))
+    assert f"H of shape (4, 2) and c of shape ({len(network.weights)},)" in str(raised.value)
+
+
+def test_what_only_arrays_of_jax_can_do_is_allowed():
+    check_network(_own(lambda H, c: H.at[0, 0].set(0.0).mean() + c[0]), LAW, GOOD_LOSS)
+
+
 def GOOD_LOSS(scores, y):
     return jnp.log1p(jnp.exp(-y * scores)) if jnp.ndim(scores) == 0 else -scores[y]
 

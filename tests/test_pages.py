@@ -4,13 +4,17 @@ import re
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import sparsetoken as st
+from sparsetoken.validation import InvalidInput
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, *sorted(DOCS.glob("*.md"))]
-OF_MEASUREMENTS = {"archive", "benchmarks", "changelog", "paper_profile"}
+OF_MEASUREMENTS = {"archive", "benchmarks", "changelog"}
 PROSE = [page for page in PAGES if page.stem not in OF_MEASUREMENTS]
 CODE = re.compile(r"^```.*?^```$|\$\$.*?\$\$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 WORDS = "half an? |about an? |one |two |three |four |five |six |seven |eight |nine |ten "
@@ -56,6 +60,26 @@ def test_answers_of_the_summary_are_measured_below_it():
     numbers = {n for answer in answers for n in re.findall(r"\d+(?:\.\d+)?", answer)}
     assert len(numbers) > 10
     assert [n for n in sorted(numbers) if not re.search(rf"(?<![\d.]){n}(?![\d])", measured)] == []
+
+
+def test_the_summary_counts_every_prediction_that_was_measured():
+    row = re.search(
+        r"^\| `predict` \| (\d+) \| (\d+) ", (DOCS / "archive.md").read_text("utf-8"), re.M
+    )
+    answer = f"in {row[2]} of {row[1]} random settings | [Convergence](archive.md#where-theory"
+    assert answer in (DOCS / "benchmarks.md").read_text("utf-8")
+
+
+def test_what_the_faq_says_is_refused_is_refused():
+    text = (DOCS / "faq.md").read_text("utf-8")
+    refused = "**The capacity of elementwise attention is refused for tokens with a bag effect.**"
+    assert refused in text
+    tokens = st.TokenCovariance(np.ones(20), np.ones(20), signal=np.eye(20)[0])
+    problem, model = st.SparseTokenProblem(3, tokens=tokens), st.Elementwise(activation="tanh")
+    with pytest.raises(InvalidInput, match="between"):
+        st.capacity(problem, model)
+    assert st.predict(problem, model, tolerance=0.1).status.converged
+    assert st.simulate(problem, model, dimension=20, trials=2).mean.test_error < 0.6
 
 
 def _anchors(page):

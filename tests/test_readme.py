@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,15 @@ EXAMPLES = [
     for page in PAGES
     for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 ]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_make_help_shows_every_target():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)[1].split()
+    shown = subprocess.run(["make", "-C", ROOT, "help"], capture_output=True, text=True, check=True)
+    found = re.findall(r"^make (\S+)", shown.stdout, re.MULTILINE)
+    assert set(found) == set(targets) - {"style"}  # lint is style and types
 
 
 @pytest.mark.parametrize("code", EXAMPLES)

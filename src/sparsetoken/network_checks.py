@@ -47,12 +47,14 @@ def _check(network: Network, length: int, outputs: int) -> None:
         rng = np.random.default_rng(0)
         H = rng.standard_normal((_POINTS, length, m))
         c = rng.standard_normal((_POINTS, C))
+        first = H[0], c[0]
 
         def scores(H: Any, c: Any) -> Any:
             return network.scores(H, c, outputs)
 
         where = f"at H of shape ({length}, {m}) and c of shape ({C},)"
-        shape = _shape(name, scores, H[0], c[0], where)
+        shape = _shape(name, scores, *first, where)
+        H, c = jnp.asarray(H), jnp.asarray(c)
         if shape != (outputs,):
             legal = f"a number {where}" if outputs == 1 else f"of shape ({outputs},) {where}"
             raise InvalidInput(name, legal, f"shape {shape}")
@@ -72,18 +74,32 @@ def _check(network: Network, length: int, outputs: int) -> None:
             raise InvalidInput(name, "differentiable", "a derivative of 0 everywhere", remedy)
         if network.token_weights is not None:
             name = "token_weights of the network"
-            shape = _shape(name, network.token_weights, H[0], c[0], where)
+            shape = _shape(name, network.token_weights, *first, where)
             if shape != (length,):
                 raise InvalidInput(name, f"of shape ({length},) {where}", f"shape {shape}")
 
 
 def _shape(name: str, function: Callable[..., Any], H: Any, c: Any, where: str) -> tuple[int, ...]:
-    """Return the shape of a function's value, or raise `InvalidInput` if it has none."""
+    """Return the shape of a function's value at arrays of NumPy.
+
+    Raises
+    ------
+    InvalidInput
+        If it has none, or the function takes an entry that is not there.
+    """
     try:
         shape: tuple[int, ...] = jax.eval_shape(function, H, c).shape
     except Exception as error:  # whatever the function raises
         legal = f"written with jax.numpy, and defined {where}"
         raise InvalidInput(name, legal, _first_line(error), FROM_TORCH) from error
+    try:
+        function(H, c)
+    except IndexError as error:  # JAX takes the nearest entry instead
+        remedy = "H has a row for each token and a column for each column of U."
+        legal = f"without an index outside of its arguments {where}"
+        raise InvalidInput(name, legal, str(error), remedy) from error
+    except Exception:  # arrays of NumPy lack some methods of JAX's
+        pass
     return shape
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from sparsetoken.experiments.architectures import (
     EXPERIMENT,
+    FIGURES,
     between,
     standings,
     train,
@@ -14,6 +15,7 @@ from sparsetoken.experiments.architectures import (
 from sparsetoken.experiments.core.claims import BY_EXPERIMENT
 from sparsetoken.experiments.core.references import References
 from sparsetoken.experiments.core.rows import Row, Rows
+from sparsetoken.figures import style
 from sparsetoken.validation import InvalidInput
 from sparsetoken.variants.network_training import Recipe
 
@@ -111,6 +113,16 @@ def test_what_more_heads_change(rows, sizes, said_of):
     text = said_of(EXPERIMENT, sizes, Rows([*rows, many]))["Found"]
     assert "; 8 queries less 1 query: −0." in text
     assert "; 2 heads less" not in text
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_legend_lies_within_the_figure(rows, name):
+    with style.styled():
+        figure = FIGURES[name](rows)
+        figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.width
 
 
 def test_without_the_libraries_the_experiment_is_left_out(monkeypatch, sizes):

@@ -34,5 +34,5 @@ def end(server):
 
 
 def drawn(page):
-    """Wait until the learning curves of the present settings are there, quick or exact."""
-    page.locator("#verdict b").wait_for(timeout=60_000)  # a busy machine
+    """Wait until the headline is that of the present settings, quick or exact."""
+    page.locator("#verdict:not(.stale)").wait_for(timeout=60_000)  # a busy machine

@@ -112,10 +112,13 @@ def test_verdict_and_plot_stay_in_view_on_a_phone(browser, address):
     page.close()
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1400, "dark")])
-def test_nothing_is_cut_off(browser, address, width, scheme):
+@pytest.mark.parametrize(
+    ("width", "scheme", "view"),
+    [(390, "light", "curves"), (390, "light", "networks"), (1400, "dark", "curves")],
+)
+def test_nothing_is_cut_off(browser, address, width, scheme, view):
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.goto(address)
+    page.goto(f"{address}#view={view}&length=3&descent_steps=2")
     drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()

@@ -1,13 +1,17 @@
 """The server without a browser: what it answers, and what it refuses."""
 
+import asyncio
+import contextlib
 import json
 import re
+import socket
+import urllib.request
 
 import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.explorer import Settings
+from sparsetoken.explorer import Settings, server
 from sparsetoken.explorer.server import LONGEST, create_app
 from sparsetoken.theory import predict_readouts
 
@@ -78,6 +82,68 @@ def test_wrong_bodies_are_refused_with_a_reason(client, content, said):
     answer = client.post("/api/coarse", content=content, headers=headers)
     assert answer.status_code == 400
     assert said in answer.json()["error"]
+
+
+def test_half_open_requests_keep_nobody_out(address):
+    host, _, port = address.rstrip("/").rpartition("/")[2].partition(":")
+    head = f"POST /api/coarse HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 20"
+    with contextlib.ExitStack() as opened:
+        for text in 27 * (f"{head}\r\n\r\n", head, ""):
+            waiting = opened.enter_context(socket.create_connection((host, int(port))))
+            waiting.sendall(text.encode())
+        # The server takes connections in turn, so that all of these are there before this one.
+        with urllib.request.urlopen(address) as answer:
+            assert answer.status == 200
+
+
+def asked(app, *messages):
+    """Return the status of the answer to a request that goes no further than its messages."""
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "root_path": ""}
+    scope["headers"] = [(b"host", b"localhost:8765")]
+    left, sent = list(messages), []
+
+    async def receive():
+        return left.pop(0) if left else await asyncio.Event().wait()
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    return sent[0]["status"]
+
+
+def test_a_request_that_never_ends_is_given_up(monkeypatch):
+    monkeypatch.setattr(server, "PATIENCE", 0.05)
+    part = {"type": "http.request", "body": b"{", "more_body": True}
+    assert asked(create_app(8765), part) == 408
+
+
+def test_a_connection_without_a_request_is_closed(monkeypatch):
+    from uvicorn import Config
+    from uvicorn.server import ServerState
+
+    monkeypatch.setattr(server, "PATIENCE", 0.05)
+    config = Config(create_app(8765), log_config=None)
+
+    async def opened_and_silent():
+        def prompt():
+            return server.Prompt(config, ServerState(), {})
+
+        async with await asyncio.get_running_loop().create_server(prompt, "127.0.0.1") as found:
+            reader, writer = await asyncio.open_connection(*found.sockets[0].getsockname())
+            writer.write(b"GET / HTTP/1.1")
+            assert await asyncio.wait_for(reader.read(), 30) == b""  # a busy machine
+            writer.close()
+
+    asyncio.run(opened_and_silent())
+
+
+def test_a_place_is_needed_and_given_back(monkeypatch):
+    app, whole = create_app(8765), {"type": "http.request"}
+    monkeypatch.setattr(server, "PLACES", 1)
+    assert [asked(app, whole) for _ in range(2)] == [200, 200]
+    monkeypatch.setattr(server, "PLACES", 0)
+    assert asked(app, whole) == 503
 
 
 def test_forms_of_other_sites_and_unknown_views_are_refused(client):
@@ -161,6 +227,15 @@ def test_a_simulation_is_that_of_simulate(client):
     assert last["mean"] == pytest.approx(direct.mean.test_error)
     assert last["standard_error"] == pytest.approx(direct.standard_error.test_error)
     assert found[0]["standard_error"] is None
+
+
+@pytest.mark.parametrize(("ridge", "moved"), [(0.01, set()), (0.3, {"pooled"})])
+def test_simulations_that_class_imbalance_moves_come_with_advice(client, ridge, moved):
+    options = {"dimension": 200, "trials": 2, "settings": {"ridge": ridge}}
+    found = events(client.post("/api/simulate", json=options))
+    told = {event["model"]: event["advice"] for event in found if event["advice"]}
+    assert set(told) == moved
+    assert all("at dimension 200 the mean test error is about" in text for (text,) in told.values())
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_view_of_another_story_leads_there(page):
     page.locator("#preset-default").click()
     page.locator("#tab-descent").click()
     expect(page.locator("#preset-overfit")).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#summary")).to_contain_text("after step")
+    expect(page.locator("#verdict")).to_contain_text("after step")
 
 
 def test_the_address_holds_the_story(page):

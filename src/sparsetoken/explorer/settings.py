@@ -202,6 +202,8 @@ class Settings:
             "gated": Gated(self["network_hidden"]),
             "self_attention": SelfAttention(self["network_rank"]),
         }
+        if self["network_heads"] == 1:
+            del kinds["heads"]  # the same as softmax
         return {
             name: Descent(
                 network,

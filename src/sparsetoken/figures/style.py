@@ -210,13 +210,22 @@ def key(
 ) -> None:
     """Put a legend above the panels or beside them: labels with the look of their lines or marks.
 
-    The columns of one above are by default one for each label.
+    The columns of one above are at most so many, by default one for each label.
     """
     handles = [Line2D([], [], label=label, **look) for label, look in marks.items()]
     if beside:
         figure.legend(handles=handles, loc="outside right upper")
     else:
-        figure.legend(handles=handles, loc="outside upper center", ncols=ncols or len(handles))
+        _above(figure, handles, list(marks), ncols or len(handles))
+
+
+def _above(figure: Figure, handles: Sequence[Any], labels: Sequence[str], most: int) -> None:
+    """Put a legend above the panels, in as many columns as fit into the figure."""
+    for ncols in range(most, 0, -1):
+        legend = figure.legend(handles, labels, loc="outside upper center", ncols=ncols)
+        if ncols == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            return
+        legend.remove()
 
 
 def mean_points(axes: Axes, series: Series, **look: Any) -> None:
@@ -226,12 +235,15 @@ def mean_points(axes: Axes, series: Series, **look: Any) -> None:
 
 
 def joint_legend(figure: Figure, ncols: int = 3) -> None:
-    """Put one legend above the panels: each label once, in order of drawing."""
+    """Put one legend above the panels: each label once, in order of drawing.
+
+    It has at most so many columns.
+    """
     entries: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    figure.legend(list(entries.values()), list(entries), loc="outside upper center", ncols=ncols)
+    _above(figure, list(entries.values()), list(entries), ncols)
 
 
 _SIZE = (5.6, 3.9)  # of a new figure with one panel, in inches

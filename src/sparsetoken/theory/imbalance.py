@@ -35,11 +35,13 @@ def error_with_imbalance(scores: ScoreLaw, loss: Loss, pi: float, samples: float
     return dataclasses.replace(scores, width=np.hypot(scores.width, spread)).test_error()
 
 
-def imbalance_advice(scores: ScoreLaw, readout: Readout, pi: float) -> tuple[str, ...]:
-    """Return what to say of a readout too short for the usual dimension, or nothing.
+def imbalance_advice(
+    scores: ScoreLaw, readout: Readout, pi: float, dimension: float = USUAL_DIMENSION
+) -> tuple[str, ...]:
+    """Return what to say of a readout too short for a dimension, or nothing.
 
     Nothing is said where the chance imbalance of the classes adds less than a tenth to the
-    test error at d = 1000, or the loss has a kink.
+    test error at that dimension, or the loss has a kink.
     """
     if not readout.loss.smooth or math.isinf(readout.alpha1):
         return ()
@@ -49,15 +51,16 @@ def imbalance_advice(scores: ScoreLaw, readout: Readout, pi: float) -> tuple[str
         samples = readout.alpha1 * math.exp(log_dimension)
         return error_with_imbalance(scores, readout.loss, pi, samples) - most
 
-    low, high = math.log(USUAL_DIMENSION), math.log(_LARGEST)
+    low, high = math.log(dimension), math.log(_LARGEST)
     if not beyond(low) > 0:
         return ()
     enough = scipy.optimize.brentq(beyond, low, high, rtol=1e-3) if beyond(high) < 0 else high
+    rounded = float(f"{math.exp(enough):.2g}")
     return (
         "The ridge makes scores so small that random class imbalance, which shifts the bias, "
-        f"decides many: at dimension {USUAL_DIMENSION} the mean test error is about "
+        f"decides many: at dimension {dimension} the mean test error is about "
         f"{beyond(low) + most:.3g}, within a tenth of this limit only from dimension "
-        f"{math.exp(enough):.2g} on. Lower the ridge, or train on exact class fractions.",
+        f"{rounded:g} on. Lower the ridge, or train on exact class fractions.",
     )
 
 

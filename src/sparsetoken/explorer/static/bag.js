@@ -54,6 +54,10 @@ export class Bag {
 
   event() {}
 
+  summary() {
+    return "";
+  }
+
   /** Return how much signal a pooling keeps for its noise: share over length of the weights. */
   ratio(weights) {
     const kept = [...this.noise.places].reduce((sum, l) => sum + weights[l], 0);
@@ -109,13 +113,13 @@ export class Bag {
     return `A ${this.positive ? "positive" : "negative"} bag under a query of cosine ${cosine.toFixed(2)} and sharpness ${sharpness.toFixed(2)}`;
   }
 
-  summary() {
-    if (!this.positive) return "A negative bag: no token carries the signal, and attention weighs noise.";
+  headline() {
+    if (!this.positive) return ["A negative bag: no token carries the signal, and attention weighs noise."];
     const kept = [...this.noise.places].reduce((sum, l) => sum + this.weights[l], 0);
     const { informative, length } = this.state.settings;
     const gain = this.ratio(this.weights) / this.ratio(Array(length).fill(1 / length));
-    return `The informative tokens (★) get ${(100 * kept).toFixed(0)}% of the weight; mean pooling gives them ${((100 * informative) / length).toFixed(0)}%. `
-      + `Signal to noise of the pooled feature is ${gain.toFixed(2)} times that of the mean.`;
+    return [`The informative tokens (★) get ${(100 * kept).toFixed(0)}% of the weight; mean pooling gives them ${((100 * informative) / length).toFixed(0)}%. `
+      + `Signal to noise of the pooled feature is ${gain.toFixed(2)} times that of the mean.`];
   }
 
   table() {

@@ -6,7 +6,7 @@ import { VIEWS, boot, defaults, read, stories, written } from "explorer/state.js
 import { Controls, element } from "explorer/controls.js";
 import { Lost, source, Trouble } from "explorer/source.js";
 import { LineChart } from "explorer/chart.js";
-import { Alignment, Capacity, Curves, Phase, asRows, percent, valueAt } from "explorer/views.js";
+import { Alignment, Capacity, Curves, Phase, asRows } from "explorer/views.js";
 import { Descent, Networks } from "explorer/training.js";
 import { Bag } from "explorer/bag.js";
 import { png } from "explorer/picture.js";
@@ -56,6 +56,8 @@ function refresh(at_once) {
   stop();
   clearTimeout(timer);
   const before = view;
+  latest = {};
+  $("verdict").classList.add("stale");
   drawTokens();
   if (state.view === "bag") {
     drawBag();
@@ -64,6 +66,7 @@ function refresh(at_once) {
     view = new Kind(state);
     if (before instanceof Curves && view instanceof Curves) view.coarse = { ...before.coarse, ...before.exact };
     $("plot").classList.add("stale");
+    if (before && !(before instanceof Kind)) $("verdict").textContent = "…"; // of the view before
   }
   askCoarse();
   $("simulate").hidden = state.view !== "curves" || Boolean(boot.grid);
@@ -81,7 +84,7 @@ async function askCoarse() {
     const found = await source.coarse(wanted.settings);
     latest = asRows(found.curves);
     tellQuery(found.query);
-    if (!(view instanceof Curves)) verdict();
+    if (view instanceof Phase) verdict();
     if (state.view === "curves" && view instanceof Curves) {
       view.coarse = latest;
       if (number === moves || !Object.keys(view.exact).length) draw(number, "coarse");
@@ -170,7 +173,7 @@ function draw(number, quality) {
   $("summary").textContent = view.summary();
   $("notes").removeAttribute("role");
   $("notes").textContent = view.notes.join(" ");
-  if (view instanceof Curves) verdict();
+  verdict();
   if ($("numbers").open) fillTable();
   requestAnimationFrame(() => {
     document.dispatchEvent(new CustomEvent("explorer:drawn", { detail: { number, quality, view: state.view } }));
@@ -189,7 +192,9 @@ function drawBag() {
 
 /** Draw the bag beside the figure. */
 function drawTokens() {
-  $("bag").hidden = state.view === "bag";
+  const trained = ["descent", "networks"].includes(state.view); // without the query of the bag
+  $("bag").hidden = trained || state.view === "bag";
+  $("query").hidden = trained;
   $("panel").classList.toggle("wide", $("bag").hidden);
   if ($("bag").hidden) return;
   const small = bag();
@@ -197,19 +202,14 @@ function drawTokens() {
   $("found").replaceChildren(...small.found().map((textContent) => element("span", { textContent })));
 }
 
-/** Say in a sentence who wins. */
+/** Say in a sentence what the view shows. */
 function verdict() {
-  const load = state.settings.alpha1;
-  const rows = (model) => (view instanceof Curves ? view.rows(model) : latest[model]) ?? [];
-  const [a, p] = ["attention", "pooled"].map((model) => valueAt(rows(model), load));
-  if (a === undefined || p === undefined) return;
-  const where = `With ${Number(load.toPrecision(3))} labelled bags per dimension, attention misjudges ${percent(a)} of new bags, mean pooling ${percent(p)}: `;
-  const tie = Math.abs(a - p) < 0.002;
-  const strong = tie ? "a tie." : a < p ? "attention wins." : "mean pooling wins.";
+  const [words, strong, rough = ""] = view.headline(latest) ?? [];
+  if (words === undefined) return;
   const text = $("verdict");
-  const exactly = boot.grid || (view.exact?.attention && view.exact?.pooled);
-  const rough = exactly ? "" : " (quick)";
-  if (text.textContent !== where + strong + rough) text.replaceChildren(where, element("b", { textContent: strong }), rough); // is read aloud
+  text.classList.remove("stale");
+  if (text.textContent === words + (strong ?? "") + rough) return; // is read aloud
+  text.replaceChildren(words, ...(strong ? [element("b", { textContent: strong })] : []), rough);
 }
 
 function tellQuery(found) {
@@ -217,6 +217,10 @@ function tellQuery(found) {
   const given = state.settings.query === "given" ? "The given query" : "The query that two steps find";
   const text = `${given} has cosine ${query.cosine.toFixed(2)} with the signal and sharpness ${query.sharpness.toFixed(2)}.`;
   $("query").replaceChildren(text, ...query.advice.map((advice) => element("span", { className: "advice", textContent: advice })));
+  for (const name of ["cosine", "sharpness"]) {
+    const slider = $(`turn-${name}`);
+    if (slider && slider !== document.activeElement) slider.value = query[name];
+  }
   drawTokens();
   if (state.view === "bag") drawBag();
 }

@@ -1,7 +1,7 @@
 // The views of training: what all weights do together, step by step.
 
 import { QUANTITIES } from "explorer/state.js";
-import { BLUE, GREEN, ORANGE, VERMILION, View, name, paint, percent } from "explorer/views.js";
+import { BLUE, GREEN, ORANGE, VERMILION, View, bags, name, paint, percent } from "explorer/views.js";
 
 export class Descent extends View {
   event(event) {
@@ -28,12 +28,13 @@ export class Descent extends View {
     };
   }
 
-  summary() {
+  headline() {
     const f = this.found;
-    if (!f) return "";
-    const [best, last] = [f.test_error[f.best_step], f.test_error.at(-1)];
-    const stop = last > best * 1.02 ? `then it rises to ${percent(last)}: stop early.` : "and stays there.";
-    return `The test error is least after step ${f.best_step}, ${percent(best)}, ${stop}`;
+    if (!f) return undefined;
+    const [best, last] = [f.test_error[f.best_step], f.test_error.at(-1)].map(percent);
+    const ends = f.best_step === f.test_error.length - 1 ? "the last step shown." : best === last ? "and stays there." : `then it rises to ${last}: `;
+    const words = `With all weights trained together on ${bags(this.state.settings.alpha1)}, the test error is least after step ${f.best_step}, ${best}, ${ends}`;
+    return [words, ends.endsWith(": ") ? "stop early." : "", f.coarse ? " (quick)" : ""];
   }
 
   table() {
@@ -76,14 +77,14 @@ export class Networks extends View {
     };
   }
 
-  summary() {
-    const { quantity } = this.state;
-    if (quantity !== "test_error") {
-      const last = this.courses.map((course) => `${NETWORKS[course.network][0]} ${course[quantity].at(-1).toFixed(2)}`);
-      return last.length ? `After the last step: ${last.join(", ")}.` : "";
-    }
-    const best = this.courses.map((course) => `${NETWORKS[course.network][0]} ${percent(course.test_error[course.best_step])} (step ${course.best_step})`);
-    return best.length ? `Least test error: ${best.join(", ")}.` : "";
+  headline() {
+    const { quantity, settings } = this.state;
+    if (!this.courses.length) return undefined;
+    const least = quantity === "test_error";
+    const told = this.courses.map((course) => `${NETWORKS[course.network][0]} ${
+      least ? `${percent(course.test_error[course.best_step])} (step ${course.best_step})` : course[quantity].at(-1).toFixed(2)}`);
+    const what = least ? "the least test errors are" : `after the last step the ${QUANTITIES[quantity]} is`;
+    return [`With all weights trained together on ${bags(settings.alpha1)}, ${what}: ${told.join(", ")}.`];
   }
 
   table() {

@@ -6,11 +6,17 @@ import { escaped, label, svg, svgOfLines } from "explorer/picture.js";
 const LOADS = { label: "labelled bags per dimension, $n₁/d$", short: "n₁/d", log: true, range: [0.24, 10.5], ticks: [0.25, 0.5, 1, 2, 4, 8] };
 export const name = (model) => boot.look[model][0];
 export const paint = (model) => boot.look[model][1];
+const TIE = 0.002; // a smaller difference of test errors names no winner
 export const [BLUE, ORANGE, GREEN, VERMILION] = ["attention", "pooled", "vectorized", "hard_attention"].map(paint);
 
 export function percent(value) {
   if (value < 0.0005) return "less than 0.05%";
   return `${Number((100 * value).toPrecision(2))}%`; // the accuracy of the curves
+}
+
+/** Return so many labelled bags for each dimension, in words. */
+export function bags(load) {
+  return `${Number(load.toPrecision(3))} labelled bag${load === 1 ? "" : "s"} per dimension`;
 }
 
 /** Return the value of a curve at a load, between its points if need be. */
@@ -31,6 +37,17 @@ export function asRows(curves) {
   ]));
 }
 
+/** Say who of some models wins at the present load: words, and in bold who. */
+function winner(models, rows, settings) {
+  const { alpha0, alpha1, query } = settings;
+  const errors = models.map((model) => [valueAt(rows(model) ?? [], alpha1), name(model)]);
+  if (errors.some(([error]) => error === undefined)) return undefined;
+  const told = errors.map(([error, model], i) => (i ? `${model} ${percent(error)}` : `${model} misclassifies ${percent(error)} of new bags`));
+  const [[least, best], [next]] = errors.sort(([a], [b]) => a - b);
+  const labels = query === "given" ? " and a given query" : `, and ${Number(alpha0.toPrecision(3))} more for its query`;
+  return [`With ${bags(alpha1)} for the readout${labels}, ${told.join(", ")}: `, next - least < TIE ? "a tie." : `${best} wins.`];
+}
+
 export class View {
   constructor(state) {
     this.state = structuredClone(state);
@@ -43,6 +60,16 @@ export class View {
 
   svg() {
     return svgOfLines(this.figure());
+  }
+
+  /** Return what the view shows in a sentence: words, words in bold, "(quick)"; undefined before it is known. */
+  headline() {
+    return undefined;
+  }
+
+  /** Return a second sentence. */
+  summary() {
+    return "";
   }
 
   /** Return the table of the numbers: names of columns, and rows. */
@@ -68,7 +95,14 @@ export class Curves extends View {
       }
       this.exact[event.model] = event.rows.filter((row) => row.test_error !== null);
     }
-    if (event.kind === "simulated") this.simulated.set(`${event.model} ${event.alpha}`, event);
+    if (event.kind === "simulated") this.simulate(event);
+  }
+
+  simulate(event) {
+    const { model, alpha, advice } = event;
+    const before = [...this.simulated.values()].some((p) => p.model === model && p.advice.length);
+    if (!before && advice.length) this.notes.push(`${name(model)}, n₁/d = ${alpha}: ${advice.join(" ")}`);
+    this.simulated.set(`${model} ${alpha}`, event);
   }
 
   rows(model) {
@@ -97,19 +131,25 @@ export class Curves extends View {
       });
     }
     return {
-      title: "Test error: the share of new bags that are misjudged", x: LOADS,
+      title: "Test error: the share of new bags that are misclassified", x: LOADS,
       y: { label: "test error", low: 0, high: 0.52 },
       mark: this.state.settings.alpha1, series,
     };
+  }
+
+  headline() {
+    const found = winner(["attention", "pooled"], (model) => this.rows(model), this.state.settings);
+    const exactly = boot.grid || (this.exact.attention && this.exact.pooled);
+    return found && [...found, exactly ? "" : " (quick)"];
   }
 
   summary() {
     const [attention, pooled] = [this.rows("attention"), this.rows("pooled")];
     if (!attention?.length || !pooled?.length) return "";
     const wins = pooled.map((row) => [row.alpha, row.test_error - (valueAt(attention, row.alpha) ?? row.test_error)]);
-    const ahead = wins.filter(([, gain]) => gain > 0.002).map(([alpha]) => alpha);
+    const ahead = wins.filter(([, gain]) => gain > TIE).map(([alpha]) => alpha);
     if (!ahead.length) return "At no load shown is attention better than mean pooling.";
-    const behind = wins.filter(([, gain]) => gain < -0.002);
+    const behind = wins.filter(([, gain]) => gain < -TIE);
     if (!behind.length) return "At every load shown attention is at least as good as mean pooling.";
     return `Attention is better from ${ahead[0].toPrecision(2)} to ${ahead.at(-1).toPrecision(2)} labels per dimension.`;
   }
@@ -121,7 +161,7 @@ export class Curves extends View {
   }
 }
 
-const CLASSES = ["attention", "pooled", "vectorized"];
+export const CLASSES = ["attention", "pooled", "vectorized"];
 
 export class Phase extends View {
   rows = [];
@@ -160,7 +200,7 @@ export class Phase extends View {
       const depth = 0.15 + 0.85 * Math.min(1, cell.gain / 0.2);
       const text = `${name(cell.best)} wins by ${percent(cell.gain)} (n₁/d = ${cell.alpha.toPrecision(2)}, ${Number(cell.value.toPrecision(3))}: `
         + CLASSES.map((model, k) => `${name(model)} ${percent(cell.errors[k])}`).join(", ") + ")";
-      parts.push(`<rect ${box} fill="${cell.gain < 0.002 ? "#999999" : paint(cell.best)}" fill-opacity="${cell.gain < 0.002 ? 0.25 : depth.toFixed(3)}"><title>${escaped(text)}</title></rect>`);
+      parts.push(`<rect ${box} fill="${cell.gain < TIE ? "#999999" : paint(cell.best)}" fill-opacity="${cell.gain < TIE ? 0.25 : depth.toFixed(3)}"><title>${escaped(text)}</title></rect>`);
     }
     x.forEach((alpha, i) => {
       if (i % 2 === 0) parts.push(`<text x="${left + (i + 0.5) * w}" y="${top + height + 17}" text-anchor="middle">${Number(alpha.toPrecision(2))}</text>`);
@@ -202,11 +242,18 @@ export class Phase extends View {
     return `Which model errs least; the stronger the colour, the larger its lead (full at 20 points)`;
   }
 
+  headline(coarse) {
+    const found = winner(CLASSES, (model) => coarse[model], this.state.settings);
+    return found && [...found, boot.grid ? "" : " (quick)"];
+  }
+
   summary() {
-    const cells = this.cells().filter((cell) => cell.best && cell.gain >= 0.002);
-    if (!cells.length) return "";
-    const won = CLASSES.map((model) => `${name(model)} ${cells.filter((cell) => cell.best === model).length}`);
-    return `Places won: ${won.join(", ")}, of ${this.cells().length}. The ring is where you are.`;
+    const cells = this.cells();
+    const solved = cells.filter((cell) => cell.best);
+    const clear = solved.filter((cell) => cell.gain >= TIE);
+    const won = CLASSES.map((model) => `${name(model)} ${clear.filter((cell) => cell.best === model).length}`);
+    const open = cells.length > solved.length ? `, not solved ${cells.length - solved.length}` : "";
+    return `Places won, of ${cells.length}: ${won.join(", ")}, ties ${solved.length - clear.length}${open}. The ring is where you are.`;
   }
 
   table() {
@@ -240,12 +287,16 @@ export class Alignment extends View {
     };
   }
 
-  summary() {
+  headline() {
     const last = this.points.at(-1);
-    if (!last) return "";
-    if (last.cosine < -0.01) return "The query turns away from the signal: more data make it worse.";
-    const near = this.points.find((p) => p.cosine >= 0.9);
-    return near ? `A cosine of 0.9 needs ${near.alpha0.toPrecision(2)} labelled bags per dimension.` : "The cosine stays below 0.9 in this range.";
+    if (!last) return undefined;
+    if (last.cosine < 0) return [`The query of two steps turns away from the signal: with ${bags(last.alpha0)} its cosine is ${last.cosine.toFixed(2)}.`];
+    const near = this.points.findIndex((p) => p.cosine >= 0.9);
+    if (near < 0) return [`The cosine of the query of two steps stays below 0.9, up to ${bags(last.alpha0)}.`];
+    const [before, after] = [this.points[Math.max(0, near - 1)], this.points[near]];
+    const t = near && (0.9 - before.cosine) / (after.cosine - before.cosine);
+    const load = before.alpha0 * (after.alpha0 / before.alpha0) ** t;
+    return [`The query of two steps reaches a cosine of 0.9 with ${bags(Number(load.toPrecision(2)))}.`];
   }
 
   table() {
@@ -287,14 +338,16 @@ export class Capacity extends View {
   }
 
   title() {
-    return "Up to how many labelled bags the training set can be fitted without a mistake";
+    return "Number of labelled bags up to which the training set is separable";
   }
 
-  summary() {
-    const load = this.state.settings.alpha1;
-    const fit = this.found.filter((f) => f.capacity > load).map((f) => name(f.model));
-    if (!this.found.length) return "";
-    return fit.length ? `With n₁/d = ${Number(load.toPrecision(3))} these fit their training set exactly: ${fit.join(", ")}.` : "None of them can fit this training set exactly.";
+  headline() {
+    if (!this.found.length) return undefined;
+    const { alpha1, ridge } = this.state.settings;
+    const [yes, no] = [true, false].map((side) => this.found.filter((f) => f.capacity > alpha1 === side).map((f) => name(f.model)).join(", "));
+    const told = [yes && `separable for ${yes}`, no && `not separable for ${no}`].filter(Boolean).join("; ");
+    const but = yes && ridge > 0 ? ` A readout with ridge ${ridge} can still make mistakes on it.` : "";
+    return [`With ${bags(alpha1)} the training set is ${told}.${but}`];
   }
 
   table() {
