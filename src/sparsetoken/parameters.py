@@ -25,6 +25,7 @@ from sparsetoken.validation import (
     legal_real,
     real,
     reals,
+    refuse_disguised,
 )
 
 __all__ = [
@@ -148,6 +149,7 @@ class Parameter:
 
     def checked(self, given: Any) -> Any:
         """Return a legal value in its type, or raise `InvalidInput`."""
+        refuse_disguised(self.title, given)
         if self.find is not None:
             known = isinstance(given, str) and given in self.choices
             return given if known else self.find(given)

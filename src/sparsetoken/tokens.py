@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.validation import InvalidInput, refuse_disguised
 
 if TYPE_CHECKING:
     from jaxtyping import Float
@@ -199,6 +199,7 @@ def check_dimension(law: TokenLaw, dimension: int) -> None:
 
 
 def _numbers(name: str, value: Any, legal: str) -> np.ndarray:
+    refuse_disguised(name, value)
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Collection
+import sys
+from collections.abc import Collection, Mapping
 from typing import Any
 
 __all__ = [
@@ -96,6 +97,43 @@ def _shown(value: Any) -> str:
 LONGEST_SHOWN = 300
 
 
+def refuse_disguised(
+    name: str,
+    value: Any,
+    legal: str = "of plain numbers, without masked values, bytes, dates and time spans",
+    remedy: str = "",
+) -> None:
+    """Raise `InvalidInput` for values that NumPy would read as numbers though they are none.
+
+    These are masked values, of which NumPy takes the hidden number, bytes, dates and time spans;
+    also within lists, tuples and mappings.
+    """
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for entry in value:
+            if not isinstance(entry, (int, float, str)):
+                refuse_disguised(name, entry, legal, remedy)
+        return
+    if isinstance(value, (bytes, bytearray, memoryview)) or _kind(value) in ("m", "M", "S"):
+        raise InvalidInput(name, legal, value, remedy)
+    numpy = sys.modules.get("numpy")  # without which there are no masked arrays
+    if numpy is not None and isinstance(value, numpy.ma.MaskedArray):
+        count = int(numpy.ma.count_masked(value))
+        if count:
+            raise InvalidInput(name, legal, f"{count} masked", remedy)
+
+
+def _kind(value: Any) -> str:
+    """Return the letter of NumPy for the type of an array or a scalar, "" for other values."""
+    return str(getattr(getattr(value, "dtype", None), "kind", ""))
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    """Whether a scalar is a number: neither truth values nor time spans are, unlike for Python."""
+    return isinstance(value, kind) and not isinstance(value, bool) and _kind(value) != "m"
+
+
 def integer(name: str, value: Any, low: int, high: int | None = None, remedy: str = "") -> int:
     """Return `value` as an int in [low, high], or raise `InvalidInput`.
 
@@ -115,8 +153,7 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
     legal = legal_integer(low, high)
     if high is None and isinstance(value, numbers.Integral) and int(value) > LARGEST_INTEGER:
         high, legal = LARGEST_INTEGER, f"{legal}, and below 2^128"
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < low or (high is not None and value > high):
+    if not _is_number(value, numbers.Integral) or value < low or (high is not None and value > high):
         raise InvalidInput(name, legal, value, remedy)
     return int(value)
 
@@ -166,7 +203,7 @@ def real(
     legal = legal_real(low, high, open_low=open_low, open_high=open_high, infinite=infinite)
     if infinite and isinstance(value, numbers.Real) and value == math.inf:
         return math.inf
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    if not _is_number(value, numbers.Real):
         raise InvalidInput(name, legal, value, remedy)
     try:
         number = float(value)
@@ -217,8 +254,8 @@ def reals(
     Raises
     ------
     InvalidInput
-        If an entry is outside the interval, as in `real`, or the array is empty, ragged or not
-        numeric.
+        If an entry is outside the interval, as in `real`, or the array is empty, ragged, masked
+        or not numeric.
 
     See Also
     --------
@@ -232,6 +269,7 @@ def reals(
     """
     if not (isinstance(value, (list, tuple)) or hasattr(value, "__array__")):
         return real(name, value, low, high, **more)
+    refuse_disguised(name, value)
     import numpy as np  # a mistyped command ends before NumPy is loaded
 
     legal = "a number or an array of numbers"

@@ -148,6 +148,13 @@ def test_bad_masks(mask: object, message: str) -> None:
         as_bags(np.ones((2, 3, 2)), mask)
 
 
+def test_masked_rows_of_a_list_are_refused():
+    row = np.ma.array([1.0, 2.0], mask=[False, True])
+    for X in ([row, row], [[row, row], [row, row]]):
+        with pytest.raises(InvalidInput, match="without masked values"):
+            as_bags(X)
+
+
 def test_ragged_bags_take_no_layout() -> None:
     arrays = [np.ones((2, 3)), np.ones((4, 3))]
     for X in (arrays, as_bags(arrays)):

@@ -5,6 +5,7 @@ import inspect
 import re
 import sys
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -13,8 +14,9 @@ from sparsetoken.experiments import EXPERIMENTS, register_experiment
 from sparsetoken.experiments.core.claims import SOURCES, source_of
 from sparsetoken.experiments.core.experiment import Experiment, Sizes, piece
 from sparsetoken.experiments.core.rows import Row
+from sparsetoken.losses import CustomLoss
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import TwoSteps
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
 
@@ -57,6 +59,20 @@ def test_a_piece_is_named_by_all_it_depends_on():
     long = np.linspace(0, 1, 2000)
     assert piece(_work, long).key != piece(_work, long * (1 + 1e-12)).key
     assert dataclasses.replace(first, version=2).key != first.key
+
+
+def test_own_losses_enter_by_what_they_compute():
+    """Two of one name share no key, wherever they stand, and a function has none."""
+
+    def named(scale):
+        return CustomLoss("own", lambda y, z: jnp.logaddexp(0.0, scale * (1.0 - y * z)) / scale)
+
+    for at in (lambda loss: (loss,), lambda loss: (Readout(loss, ridge=0.1),)):
+        first, again, other = (piece(_work, *at(named(scale))) for scale in (0.5, 0.5, 8.0))
+        assert first.key == again.key != other.key
+        assert named(0.5).label in first.name
+    with pytest.raises(InvalidInput, match="told by their text"):
+        _ = piece(_work, [_other]).key
 
 
 @each

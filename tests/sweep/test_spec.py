@@ -55,6 +55,16 @@ def test_a_file_and_python_say_the_same(tmp_path):
     assert read(tmp_path, GOOD) == expected
 
 
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
+@pytest.mark.parametrize("key", ["length", "dimension"])
+def test_no_integer_is_infinite(tmp_path, number, key):
+    text = GOOD.replace("dimension = 20", f"{key} = {number}")
+    with pytest.raises(InvalidInput, match=rf"line 8, fixed.{key} must be an integer"):
+        read(tmp_path, text)
+    with pytest.raises(InvalidInput, match=rf"fixed.{key} must be an integer"):
+        Grid("learning", [linear("alpha1", 1, 2, 2)], {key: float(number)}, ("simulation",))
+
+
 def test_the_example_has_2000_points():
     example = Path(__file__).parents[2] / "examples" / "sweep.toml"
     grid = read_spec(example)

@@ -11,7 +11,7 @@ import scipy
 from jaxtyping import Bool, Float
 
 from sparsetoken.bags.container import Bags, offsets_of
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import InvalidInput, integer, refuse_disguised
 
 _CHUNK = 1 << 20  # values looked at together
 _MASK = "Give X.filled(0), with mask=~X.mask.all(axis=2) if whole tokens are masked."
@@ -111,10 +111,13 @@ def refuse_others(X: Any) -> None:
 
 
 def refuse_masked(name: str, values: Any, remedy: str = "Leave these bags out.") -> None:
-    """Raise `InvalidInput` if an array has masked values, which NumPy would let pass."""
-    count = int(np.ma.count_masked(values)) if isinstance(values, np.ma.MaskedArray) else 0
-    if count:
-        raise InvalidInput(name, "an array without masked values", f"{count} of them", remedy)
+    """Raise `InvalidInput` for masked values, of which NumPy takes the hidden numbers."""
+    if isinstance(values, list | tuple):
+        for one in values:
+            if isinstance(one, list | tuple | np.ma.MaskedArray):
+                refuse_masked(name, one, remedy)
+    elif isinstance(values, np.ma.MaskedArray):
+        refuse_disguised(name, values, "an array without masked values", remedy)
 
 
 def check_labels(y: Any, name: str = "y") -> None:

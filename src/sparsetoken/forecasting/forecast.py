@@ -13,7 +13,7 @@ from sparsetoken.forecasting.inputs import Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import InvalidInput, integer, refuse_disguised
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
@@ -115,6 +115,7 @@ def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
         return tuple(multiple * n for multiple in _MULTIPLES)
     if isinstance(sizes, str) or not isinstance(sizes, Iterable):
         raise InvalidInput("sizes", "whole numbers of bags, as [200, 400]", sizes)
+    refuse_disguised("sizes", sizes)
     values = list(sizes)
     if not values:
         raise InvalidInput("sizes", "one number of bags or more", values)

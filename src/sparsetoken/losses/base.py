@@ -201,7 +201,8 @@ class Loss(abc.ABC):
         return {name: value for name, value in vars(self).items() if name != "digest"}
 
     def __repr__(self) -> str:
-        return f"<loss {self.name}>"
+        """Show the label, so that the text of an own loss says what it computes."""
+        return f"<loss {self.label}>"
 
 
 def smoothed_means(loss: Any, p: Any, D: Any, v: Any, g: Any, weight: Any) -> Smoothed:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.validation import InvalidInput, choice, integer, real
+from sparsetoken.validation import InvalidInput, choice, integer, real, refuse_disguised
 
 LARGEST_AXIS = 100_000
 
@@ -71,6 +71,7 @@ def listed(name: str, values: Sequence[Any] | np.ndarray) -> Axis:
     >>> listed("length", [4, 10]).names
     ('length',)
     """
+    refuse_disguised(f"axes.{name}", values)
     values = values.tolist() if isinstance(values, np.ndarray) else values
     if isinstance(values, str) or not isinstance(values, Sequence) or not values:
         raise InvalidInput(f"axes.{name}", "a list of one value or more", values)

@@ -67,7 +67,7 @@ def typed(declared: Parameter, where: str, given: Any) -> Any:
     number = isinstance(given, (int, float)) and not isinstance(given, bool)
     if kind is float and number and not math.isnan(given):
         return float(given) + 0.0  # the sum turns -0.0 into 0.0
-    if kind is int and number and given == math.floor(given) < math.inf:
+    if kind is int and number and float(given).is_integer():
         return int(given)
     legal = {None: "a text", float: "a number", int: "an integer"}[kind]
     raise InvalidInput(where, legal, given)

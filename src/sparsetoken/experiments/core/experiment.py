@@ -26,6 +26,8 @@ FORMAT = 3
 
 _CLAIM = re.compile(r"^## (Claim|Question): (.*)\n\s*((?:.+\n?)+)", re.MULTILINE)
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # in the text of what Python cannot write
+
 Sizes = SimpleNamespace
 """The sizes of a profile, by name."""
 
@@ -37,8 +39,8 @@ class Piece:
     The work is a function of a module, so that another process can find it. It returns rows, or a
     result of `sparsetoken.theory` or `sparsetoken.simulation`, of which some quantities become rows
     of a series with coordinates of their own. Arguments and options are all that the rows depend
-    on, as plain declared values: their text (`repr`) says all that they are. Of the cost, expected
-    seconds, only the ratios matter.
+    on, as plain declared values: their text (`repr`) says all that they are; that of a loss
+    says what it computes. Of the cost, expected seconds, only the ratios matter.
     """
 
     work: Callable[..., Any]
@@ -57,6 +59,9 @@ class Piece:
         # By default arrays are written with eight digits, and long ones in part.
         with np.printoptions(threshold=sys.maxsize, precision=17, floatmode="unique"):
             given = [*map(repr, self.arguments), *(f"{k}={v!r}" for k, v in self.options.items())]
+        if any(_ADDRESS.search(text) for text in given):
+            remedy = "Give declared values and losses; what is a function has no text of its own."
+            raise InvalidInput("arguments of a piece", "told by their text", given, remedy)
         wanted = f" -> {self.series} {self.quantities} {self.at}" if self.quantities else ""
         return f"{module}.{self.work.__qualname__}({', '.join(given)}){wanted}"
 

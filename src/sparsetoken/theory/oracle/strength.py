@@ -26,7 +26,7 @@ from sparsetoken.theory.oracle.representation import (
     error_of_test,
 )
 from sparsetoken.theory.oracle.token_sums import check_length
-from sparsetoken.validation import InvalidInput, integer, real
+from sparsetoken.validation import InvalidInput, integer, real, refuse_disguised
 
 
 class Curve(NamedTuple):
@@ -87,6 +87,7 @@ class CriticalStrength:
 
 def checked_lengths(lengths: Sequence[int], informative: int = 1) -> tuple[int, ...]:
     """Return rising lengths >= max(2, R), or raise `InvalidInput`."""
+    refuse_disguised("lengths", lengths)
     low = max(2, informative)
     checked = tuple(integer("length (L)", L, low) for L in lengths)
     if not checked or any(a >= b for a, b in itertools.pairwise(checked)):
