@@ -153,7 +153,8 @@ def integer(name: str, value: Any, low: int, high: int | None = None, remedy: st
     legal = legal_integer(low, high)
     if high is None and isinstance(value, numbers.Integral) and int(value) > LARGEST_INTEGER:
         high, legal = LARGEST_INTEGER, f"{legal}, and below 2^128"
-    if not _is_number(value, numbers.Integral) or value < low or (high is not None and value > high):
+    whole = _is_number(value, numbers.Integral)
+    if not whole or value < low or (high is not None and value > high):
         raise InvalidInput(name, legal, value, remedy)
     return int(value)
 

@@ -35,6 +35,20 @@ def test_a_full_standard_output_is_one_message():
     assert "Traceback" not in done.stderr
 
 
+def test_a_message_without_standard_error_does_not_go_to_the_output():
+    command = " ".join([*COMMAND, "align", "--length", "0", "--json", "2>&-"])
+    done = subprocess.run(["sh", "-c", command], stdout=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("columns", ["0", "1"])
+def test_the_help_ends_in_any_width(columns):
+    command, environ = [*COMMAND, "align", "--help"], {**os.environ, "COLUMNS": columns}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--strength" in done.stdout
+
+
 def test_a_full_table_of_files_is_one_message(tmp_path):
     pytest.importorskip("resource")
     spec = tmp_path / "s.toml"

@@ -42,7 +42,8 @@ def _stopped(number: int, _: object) -> None:
             from sparsetoken.workers import end_workers
 
             end_workers()
-    show_cursor = "\x1b[?25h" if sys.stderr is not None and sys.stderr.isatty() else ""
-    with contextlib.suppress(OSError):  # a terminal that was closed
-        os.write(2, f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.\n".encode())
+    if sys.stderr is not None:  # else 2 may be the number of another file
+        show_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+        with contextlib.suppress(OSError):  # a terminal that was closed
+            os.write(2, f"{show_cursor}\n{ENDINGS[signal.Signals(number).name]}.\n".encode())
     os._exit(128 + number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sys
 from collections.abc import MutableMapping, Sequence
 from pathlib import Path
@@ -38,6 +39,9 @@ GROUPS = {
 """The commands by the heading of the help, with the modules that they are in."""
 
 COMMANDS = {name: module for group in GROUPS.values() for name, module in group.items()}
+NARROWEST, WIDEST = 40, 1000
+"""Columns of the help; in less than three columns its tables would not end."""
+
 SMALL = ("align", "predict", "capacity", "descend", "floor", "represent")
 """Commands whose arrays are small: more threads of the linear algebra only wait for one another."""
 
@@ -69,6 +73,9 @@ def execute(arguments: Sequence[str]) -> int:
     if first and not first.startswith("-") and first not in COMMANDS:
         message(f"Error: no command {first!r}.{closest(first, COMMANDS)} See sparsetoken --help.")
         return 2
+    columns = shutil.get_terminal_size().columns
+    if "COLUMNS" in os.environ or columns < NARROWEST:
+        os.environ["COLUMNS"] = str(min(max(columns, NARROWEST), WIDEST))
     if first in SMALL:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     use_compilation_cache()
@@ -127,7 +134,8 @@ def _not_written(error: OSError) -> NoReturn:
     else:
         text = f"Error: standard output or a file cannot be written: {error}."
     with contextlib.suppress(OSError):
-        os.write(2, f"{text}\n".encode(errors="backslashreplace"))
+        if sys.stderr is not None:  # else 2 may be the number of another file
+            os.write(2, f"{text}\n".encode(errors="backslashreplace"))
     os._exit(1)  # what is left in the buffer of standard output can never be written
 
 

@@ -13,7 +13,9 @@ from sparsetoken.tables import json_text
 
 
 def message(text: str) -> None:
-    """Write one line to standard error."""
+    """Write one line to standard error, if it is open: `print` would take standard output."""
+    if sys.stderr is None:
+        return
     print(printable(text), file=sys.stderr)  # noqa: T201
 
 
