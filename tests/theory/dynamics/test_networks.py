@@ -14,8 +14,10 @@ from scipy import special, stats
 import sparsetoken as st
 from sparsetoken import networks, simulation
 from sparsetoken.concepts import law_of
-from sparsetoken.results import StatusCode
+from sparsetoken.results import Status, StatusCode
+from sparsetoken.stages import JointDescent
 from sparsetoken.theory import descend
+from sparsetoken.theory.dynamics import follow
 from sparsetoken.theory.dynamics.follow import gathered_plan
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
@@ -374,3 +376,47 @@ def test_the_floor_is_that_of_all_samples():
     (floor,) = np.atleast_1d(found.floor())
     assert 0 < floor < found.test_error.min()
     assert descend(CLASSES, st.Descent(steps=1), replicas=2).floor is None
+
+
+def changed(monkeypatch, change):
+    """Let all replicas be changed."""
+    monkeypatch.setattr(follow, "run_replica", lambda *given: change(run_replica(*given)))
+
+
+def test_no_test_error_is_stated_where_a_covariance_is_not_positive(monkeypatch):
+    def indefinite(states):
+        within = states.within.copy()
+        within[2:, 0, 1] = within[2:, 1, 0] = 2 * np.sqrt(within[2:, 0, 0] * within[2:, 1, 1])
+        return states._replace(within=within)
+
+    changed(monkeypatch, indefinite)
+    found = descend(PROBLEM, st.Descent(networks.Softmax(), alpha=2.0, steps=3), replicas=2)
+    assert found.status.code is StatusCode.TOLERANCE_NOT_REACHED
+    assert "from step 2 on" in found.status.remedy
+    assert np.isfinite(found.test_error).tolist() == [True, True, False, False]
+
+
+def test_no_training_loss_is_below_zero(monkeypatch):
+    descent = st.Descent(networks.Softmax(), alpha=2.0, steps=2)
+    plain = descend(PROBLEM, descent, replicas=2)
+    changed(monkeypatch, lambda states: states._replace(loss=states.loss - 1))
+    found = descend(PROBLEM, descent, replicas=2)
+    assert (found.training_loss == 0).all()
+    moved = found.errors.training_loss - plain.errors.training_loss
+    assert moved == pytest.approx(1 - plain.training_loss, rel=1e-9)
+
+
+def test_an_error_beside_a_test_error_of_zero_takes_all_replicas():
+    descent = st.Descent(networks.Pooled(), alpha=2.0, steps=1)
+    found = follow.follow(PROBLEM, descent, 1e-3, 2, follow.Replicas(None, lambda: None))
+    worth = found.worth.each(np.zeros_like)
+    status = Status(StatusCode.TOLERANCE_NOT_REACHED)
+    sure = dataclasses.replace(found, worth=worth, status=status)
+    assert follow._wanted(sure, 1e-3) == follow.MOST_REPLICAS
+
+
+def test_a_model_has_the_note_of_its_descent():
+    query = JointDescent(3.0, 20, 3.0, 3.0, start_w=0.5, start_q=0.5)
+    problem = st.SparseTokenProblem(4, 1, 4.0)
+    (note,) = descend(problem, st.Elementwise(query, "tanh"), replicas=2).notes
+    assert "after 20 steps" in note

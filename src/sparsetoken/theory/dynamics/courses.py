@@ -20,12 +20,12 @@ _Q, _W = 0, 1  # columns of attention with one query
 
 def course_of(found: Followed) -> Course:
     """Return the course of a network."""
-    own = _path(found, found.worth, lambda quantity: quantity(found.states))
+    loss, loss_error = found.training_loss
+    own = _path(found, found.worth, loss, lambda quantity: quantity(found.states))
     return Course(
         **fields_of(own),
-        errors=_path(found, found.numerical, found.error),
+        errors=_path(found, found.numerical, loss_error, found.error),
         **_ends(found),
-        notes=found.notes,
         dims=own.dims,
         coords=own.coords,
     )
@@ -36,6 +36,7 @@ def trajectory_of(found: Followed) -> Trajectory:
     own = _table(found, found.states)
     errors = found.error(lambda states: _table(found, states))
     own[:, 0], errors[:, 0] = found.worth.test_error, found.numerical.test_error
+    own[:, 1], errors[:, 1] = found.training_loss
     path = over_steps(_to_all_steps(found, own))
     return Trajectory(
         **fields_of(path),
@@ -51,6 +52,7 @@ def _ends(found: Followed) -> dict[str, Any]:
         "numerical_error": float(found.numerical.test_error.max()),
         "replicas": found.replicas,
         "status": found.status,
+        "notes": found.notes,
     }
 
 
@@ -64,6 +66,7 @@ def _to_all_steps(found: Followed, values: np.ndarray) -> np.ndarray:
 def _path(
     found: Followed,
     worth: Worth,
+    loss: np.ndarray,
     of: Callable[[Callable[[States], np.ndarray]], np.ndarray],
 ) -> NetworkPath:
     """Return what the weights are worth, and what `of` makes of all other quantities."""
@@ -83,8 +86,7 @@ def _path(
         training.weights,
         **shape,
     )
-    test_error, attended = (_to_all_steps(found, x) for x in worth)
-    loss = put(lambda states: states.loss)
+    test_error, attended, loss = (_to_all_steps(found, x) for x in (*worth, loss))
     return NetworkPath(test_error, loss, attended, weights, **shape)
 
 
@@ -93,7 +95,7 @@ def _norms(states: States) -> np.ndarray:
 
 
 def _table(found: Followed, states: States) -> np.ndarray:
-    """Return the quantities of a `DescentPath` but the test error, in their order."""
+    """Return the quantities of a `DescentPath`, in their order, but test error and loss."""
     beta = found.plan.training.network.beta  # type: ignore[attr-defined]
     norm_q, norm_w = (_norms(states)[..., j] for j in (_Q, _W))
     overlap_q, overlap_w = (states.overlaps[..., j, 0] for j in (_Q, _W))
@@ -101,4 +103,4 @@ def _table(found: Followed, states: States) -> np.ndarray:
     width = np.sqrt(np.maximum(states.within[..., _Q, _Q], 0))
     query = np.clip(cosine, -1, 1), beta * width
     rest = overlap_w, overlap_q, norm_w, norm_q, states.gram[..., _Q, _W], states.c[..., 0]
-    return np.stack([np.zeros_like(norm_q), states.loss, *query, *rest], axis=-1)
+    return np.stack([np.zeros_like(norm_q), np.zeros_like(norm_q), *query, *rest], axis=-1)

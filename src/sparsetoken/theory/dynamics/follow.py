@@ -30,7 +30,7 @@ SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
 _LEAST_KNOWN = 0.3  # relative standard error of a squared length above which a course is cut
 MOST_ATOMS = 32
-_DEVIATIONS = 4  # standard errors by which the Gram matrix may lack positivity
+_ROUNDING = 1e-9  # of the largest squared length: less may be missing from positivity
 
 
 class Gathering(NamedTuple):
@@ -129,6 +129,16 @@ class Followed:
     status: Status
     notes: tuple[str, ...] = ()
 
+    @property
+    def training_loss(self) -> tuple[np.ndarray, np.ndarray]:
+        """The training loss and its error.
+
+        Twice a whole less its halves may be below 0, where no loss is. What is moved to 0 is part
+        of the error.
+        """
+        moved = np.maximum(-self.states.loss, 0)
+        return self.states.loss + moved, self.error(lambda states: states.loss) + moved
+
     def error(self, quantity: Callable[[States], np.ndarray]) -> np.ndarray:
         """Return the error of a quantity by replicas and the atoms of the spectrum."""
         spread = _standard_error(quantity(self.groups))
@@ -165,7 +175,7 @@ def follow(
     The tolerance decides the status in any case.
     """
     plan, gathering = gathered_plan(task, trained, tolerance if count is None else None)
-    notes = broken_symmetry(plan, tolerance) if isinstance(trained, Descent) else ()
+    notes = broken_symmetry(plan, tolerance)
     courses = list(replicas.run(plan, range(count or FIRST_REPLICAS)))
     while True:
         found = _followed(plan, courses, gathering, tolerance)
@@ -230,16 +240,15 @@ def _known(groups: States) -> int:
     """Return how many states are known.
 
     A course that nears a divergence differs from replica to replica. What it has no longer is the
-    mean of anything: twice a whole less its halves is then no Gram matrix.
+    mean of anything: twice a whole less its halves is then no covariance of the projections.
     """
-    gram, count = groups.gram, len(groups.gram)
-    mean, error = gram.mean(axis=0), gram.std(axis=0, ddof=1) / math.sqrt(count)
-    sizes, errors = (np.diagonal(x, axis1=1, axis2=2) for x in (mean, error))
-    vague = (errors > _LEAST_KNOWN * np.maximum(sizes, 0)).any(axis=1)
-    least = np.linalg.eigvalsh(mean)[:, 0]
-    allowed = _DEVIATIONS * np.linalg.norm(error, axis=(1, 2)) + 1e-9 * sizes.max(axis=1)
-    bad = np.flatnonzero(vague | (least < -allowed))
-    return int(bad[0]) if len(bad) else len(mean)
+    bad = np.zeros(groups.loss.shape[1], dtype=bool)
+    for grams in (groups.gram, groups.within, groups.between):
+        mean = grams.mean(axis=0)
+        sizes, errors = (np.diagonal(x, axis1=1, axis2=2) for x in (mean, _standard_error(grams)))
+        bad |= (errors > _LEAST_KNOWN * np.maximum(sizes, 0)).any(axis=1)
+        bad |= np.linalg.eigvalsh(mean)[:, 0] < -_ROUNDING * sizes.max(axis=1)
+    return int(bad.argmax()) if bad.any() else len(bad)
 
 
 def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
@@ -274,5 +283,6 @@ def _wanted(found: Followed, tolerance: float) -> int:
         return found.replicas
     if found.replicas >= MOST_REPLICAS:
         return found.replicas
-    ratio = max(_excess(found.worth.test_error, found.standard.test_error, tolerance), 1.0) ** 2
+    excess = _excess(found.worth.test_error, found.standard.test_error, tolerance)
+    ratio = min(max(excess, 1.0), MOST_REPLICAS) ** 2  # finite where a test error is 0
     return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * found.replicas / _GROUPS))
