@@ -156,7 +156,10 @@ class Prediction(Outcome):
         "chi: the response of the score of a training sample to a unit force is chi C^2. It is 0 "
         "at infinite alpha1 and, at ridge 0, infinite up to the interpolation threshold."
     )
-    numerical_error: Numbers = quantity("Standard error of `test_error` over scrambles of nodes.")
+    numerical_error: Numbers = quantity(
+        "Standard error of `test_error` over scrambles of nodes and, of a mean over draws of the "
+        "query, over these."
+    )
     residual: Numbers = quantity("Length of the last Newton step, relative to the unknowns.")
     iterations: Numbers = quantity("Newton steps in all.")
     status: Status = quantity("How the computation ended, at each point.")

@@ -44,10 +44,9 @@ def predict(
     ----------
     problem : SparseTokenProblem
         Its position law is ignored, except for `Vectorized`, where it must be uniform. Among
-        tokens of a covariance ridge 0 needs an inverse of it. Where few directions carry the
-        covariance the query of `TwoSteps` is random, as is one given by its cosine: all is then
-        a mean over draws of it at the dimension of the tokens. Everywhere else the limit is
-        meant, and the `spread` says by how much one draw at that dimension varies.
+        tokens of a covariance ridge 0 needs an inverse of it. They have a dimension, at
+        which the query of `TwoSteps` is random, as is one given by its cosine: all is then a mean
+        over draws of it, and the `spread` says by how much the test error of one draw varies.
     model : Model
         With its query, or the steps that find it. `Elementwise` uses the query that the
         steps find for softmax attention.
@@ -131,7 +130,7 @@ def _predictions(
     for some in places.values():
         problem, model, _ = points[some[0]]
         readouts = [points[place][2] for place in some]
-        solved = predictions_of(problem, model, test_problem, readouts, tolerance, spread=True)
+        solved = predictions_of(problem, model, test_problem, readouts, tolerance)
         found |= zip(some, solved, strict=True)
         progress(len(some))
     return [found[place] for place in range(len(points))]
@@ -177,7 +176,7 @@ def predict_readouts(
     """
     require_problem(problem)
     if nodes is None:
-        return predictions_of(problem, model, None, readouts, tolerance, spread=False)
+        return predictions_of(problem, model, None, readouts, tolerance)
     return Setting(problem, model, None, nodes).predictions(readouts, tolerance)
 
 

@@ -158,7 +158,9 @@ def _predicted(point: SolvedPoint, stage: Stage, tolerance: float) -> Prediction
         numerical_error=point.numerical_error,
         residual=saddle.residual,
         iterations=saddle.iterations,
-        status=status_of(answer.test_error, point.numerical_error, tolerance, point.nodes),
+        status=status_of(
+            answer.test_error, point.numerical_error, tolerance, f"{point.nodes} nodes"
+        ),
     )
 
 

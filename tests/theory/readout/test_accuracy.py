@@ -19,7 +19,7 @@ def test_absolute_and_relative_errors(value, allowed):
 
 def test_the_remedy_is_enough():
     error = 3e-5
-    found = status_of(1e-3, error, 1e-4, nodes=64)
+    found = status_of(1e-3, error, 1e-4, "64 nodes")
     assert found.code is StatusCode.TOLERANCE_NOT_REACHED
     asked = float(found.remedy.rsplit(" ", 1)[1].rstrip("."))
-    assert status_of(1e-3, error, asked, nodes=64).converged
+    assert status_of(1e-3, error, asked, "64 nodes").converged
