@@ -54,7 +54,7 @@ def _check(network: Network, length: int, outputs: int) -> None:
 
         where = f"at H of shape ({length}, {m}) and c of shape ({C},)"
         shape = _shape(name, scores, *first, where)
-        H, c = jnp.asarray(H), jnp.asarray(c)
+        H, c = jnp.asarray(H), jnp.asarray(c)  # type: ignore[assignment]
         if shape != (outputs,):
             legal = f"a number {where}" if outputs == 1 else f"of shape ({outputs},) {where}"
             raise InvalidInput(name, legal, f"shape {shape}")

@@ -61,7 +61,8 @@ class _PooledForest(BagEstimator):
         fits = [self._calibrated(samples, z, targets, loss) for samples, z in problems]
         self.slope_ = targets.scale * np.array([fit.w[0] for fit in fits])
         self.intercept_ = targets.shift + targets.scale * np.array([fit.b for fit in fits])
-        left_out = np.stack([fit.left_out_scores for fit in fits], axis=1)
+        known = [fit.left_out_scores for fit in fits if fit.left_out_scores is not None]  # all are
+        left_out = np.stack(known, axis=1)
         self.left_out_scores_ = targets.shift + targets.scale * left_out
 
     @staticmethod

@@ -306,7 +306,7 @@ class BagStack(TokenOrder, BagEstimator):
     def _silent(self) -> Bool[np.ndarray, " K"]:
         """Return for which columns the constant has all weight."""
         others = [name != CONSTANT for name in self.member_names_]
-        return ~self.weights_[others].any(axis=0)
+        return np.asarray(~self.weights_[others].any(axis=0))
 
     def _token_scores(self, bags: Bags) -> Float[np.ndarray, "N K"]:
         form = self._normal(bags, self.orders_normal_scores_)

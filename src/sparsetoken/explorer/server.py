@@ -44,7 +44,12 @@ class Prompt(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection."""
         super().connection_made(transport)
-        self.loop.call_later(PATIENCE, lambda: self.cycle or transport.close())
+
+        def close_if_idle() -> None:
+            if not self.cycle:
+                transport.close()
+
+        self.loop.call_later(PATIENCE, close_if_idle)
 
 
 class _Guard:
