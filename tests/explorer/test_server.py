@@ -6,6 +6,7 @@ import json
 import re
 import socket
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,6 +17,12 @@ from sparsetoken.explorer.server import LONGEST, create_app
 from sparsetoken.theory import predict_readouts
 
 testclient = pytest.importorskip("starlette.testclient")
+
+
+def run(coroutine):
+    """Run a coroutine in a thread: a browser of other tests has a loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +115,7 @@ def asked(app, *messages):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    run(app(scope, receive, send))
     return sent[0]["status"]
 
 
@@ -135,7 +142,7 @@ def test_a_connection_without_a_request_is_closed(monkeypatch):
             assert await asyncio.wait_for(reader.read(), 30) == b""  # a busy machine
             writer.close()
 
-    asyncio.run(opened_and_silent())
+    run(opened_and_silent())
 
 
 def test_a_place_is_needed_and_given_back(monkeypatch):

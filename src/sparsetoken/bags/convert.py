@@ -91,7 +91,8 @@ def refuse_others(X: Any) -> None:
         For dicts, strings, bags with their ids, iterators such as generators, empty lists, and
         arrays with masked values.
     """
-    refuse_masked("X", X, _MASK)
+    if not isinstance(X, list | tuple):  # whose bags are named one by one
+        refuse_masked("X", X, _MASK)
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
     if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # some sparse arrays are dicts
         remedy = "Give list(X.values()), with labels in the same order."

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.interpolate import RBFInterpolator
+import scipy
 
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
@@ -152,7 +152,9 @@ class _Mean:
         at, first = np.split(values, [len(chosen)])
         fitted = np.repeat(at[:1], len(places), axis=0)
         if places.shape[1]:
-            fitted = RBFInterpolator(places[chosen], at, kernel="thin_plate_spline")(places)
+            fitted = scipy.interpolate.RBFInterpolator(
+                places[chosen], at, kernel="thin_plate_spline"
+            )(places)
         line = np.column_stack([np.ones(len(places)), places])  # their means are 1 and 0
         inverse = np.linalg.pinv(line[:sample])
         fitted += line @ (inverse @ (first - fitted[:sample]))
