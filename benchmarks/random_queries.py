@@ -30,12 +30,10 @@ from sparsetoken import (
     TwoSteps,
     simulate,
 )
+from sparsetoken.results import Prediction
 from sparsetoken.theory import predict_readouts
-from sparsetoken.theory.alignment.draws import (
-    drawn_queries,
-    effective_directions,
-)
-from sparsetoken.theory.random_queries import OverDraws, predict_over_draws
+from sparsetoken.theory.alignment.draws import drawn_queries, effective_directions
+from sparsetoken.theory.random_queries import predict_over_draws
 
 SETTINGS, SEED = 20, 18
 FULL = (0, 1, 3, 6)
@@ -146,8 +144,7 @@ def row(index: int) -> dict[str, object]:
         "directions": effective_directions(problem, steps),
         "limit": limit.test_error,
         **compared(found, np.array(errors)),
-        "solved": found.solved,
-        "status": str(found.mean.status),
+        "status": str(found.status),
         "seconds": seconds,
         "z sharpness": z_mean(own.mean(), own.std() / math.sqrt(len(own)), np.array(sharpness)),
     }
@@ -159,13 +156,13 @@ def z_mean(mean: float, error: float, measured: np.ndarray) -> float:
     return float((measured.mean() - mean) / math.hypot(own, error))
 
 
-def compared(found: OverDraws, measured: np.ndarray) -> dict[str, float | int]:
+def compared(found: Prediction, measured: np.ndarray) -> dict[str, float | int]:
     """Return predicted and measured mean and spread, and z scores.
 
     The standard error of log(standard deviation) is from the bootstrap; that of the prediction
     is a twentieth, as far as what the spline leaves out may go.
     """
-    mean, error, spread = found.mean.test_error, found.mean.numerical_error, found.spread
+    mean, error, spread = found.test_error, found.numerical_error, found.spread
     n, sd = len(measured), float(measured.std(ddof=1))
     again = np.random.default_rng(SEED).choice(measured, (1000, n)).std(axis=1, ddof=1)
     own = float(np.std(np.log(again)))
