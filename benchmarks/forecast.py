@@ -25,10 +25,10 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from forecast_sets import ASIDE, TUNING, Setting, pilot, settings, train_and_test
-from forecast_tables import tables
+from forecast_tables import MODELS, tables
 from sparsetoken import BagClassifier, PooledLinearClassifier
 from sparsetoken.estimators import QueryWarning
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
+from sparsetoken.forecasting.crossvalidation import HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import bag_law, read_labelled
 from sparsetoken.forecasting.posterior import fit_posterior
 
@@ -44,7 +44,7 @@ def measure(setting: Setting, n: int, folder: Path) -> dict[str, Any]:
         bags, y, rest, truth = train_and_test(setting, n, number, folder)
         for model, classifier in (
             ("pooled", PooledLinearClassifier()),
-            ("attention", BagClassifier(progress=False)),
+            ("bag", BagClassifier(progress=False)),
         ):
             wrong = classifier.fit(bags, y).predict(rest) != truth
             errors[model].append(float(wrong.mean()))

@@ -59,9 +59,9 @@ def test_the_diagnosis_as_json(long, data):
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
     expected = diagnose(*data, random_state=2)
-    assert values["recommended"] == expected.recommended == "attention"
+    assert values["recommended"] == expected.recommended == "bag"
     assert values["gain"] == expected.gain
-    assert [point["n"] for point in values["forecast"]["curves"]["attention"]] == [60, 120, 240]
+    assert [point["n"] for point in values["forecast"]["curves"]["bag"]] == [60, 120, 240]
     assert (values["n"], values["positive_class"]) == (60, "1")
 
 
@@ -74,11 +74,11 @@ def test_the_forecast_as_json(long, data):
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
     assert {"curves", "recommended", "status"} <= set(values)
-    assert set(values["curves"]) == {"attention", "pooled"}
+    assert set(values["curves"]) == {"bag", "attention", "pooled"}
     for points in values["curves"].values():
         assert [point["n"] for point in points] == [60, 240]
         assert all(set(point) == {"n", "error", "low", "high"} for point in points)
-    assert values["recommended"] == "attention"
+    assert values["recommended"] == "bag"
     assert values["status"] == "converged"
     expected = forecast(*data, sizes=[60, 240])
     assert values["curves"]["pooled"][1]["error"] == expected.curves["pooled"][1].error

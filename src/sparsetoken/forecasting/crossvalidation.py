@@ -15,8 +15,10 @@ from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.measures import Excess, Spreads, auc, influences, placements
 from sparsetoken.progress import progress_of
 
-MODELS = ("pooled", "attention")
-FITTED = ("pooled", "attending")
+MODELS = ("bag", "attention", "pooled")
+"""`BagClassifier`, its member with attention alone, and its member with mean pooling."""
+
+FITTED = ("pooled", "attention")
 """The models whose curves are fitted: the curve of their average follows from both."""
 
 _MANY = 200  # bags from which one round of ten folds tells enough
@@ -29,13 +31,11 @@ _ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 2, 1))
 class HeldOut:
     """How classifiers that had not seen a bag classify it, and order it among others.
 
-    The sizes are rising numbers of training bags, rounded means over the folds. For ``pooled``,
-    ``attention`` and ``attending`` there is the share of the fits of each size that misclassify
-    each bag. ``attention`` is `BagClassifier`; ``attending`` is its member with attention alone:
-    its potential shows with fewer bags than it needs to prove it. For ``pooled`` and ``attending``
-    each bag is placed: the share of the bags of the other class in its folds that it is on the
-    right side of. The excess is by how much more the tokens of a positive bag differ, along the
-    readout of the mean token.
+    The sizes are rising numbers of training bags, rounded means over the folds. For each of
+    `MODELS` there is the share of the fits of each size that misclassify each bag. For each of
+    `FITTED` each bag is placed: the share of the bags of the other class in its folds that it is
+    on the right side of. The excess is by how much more the tokens of a positive bag differ, along
+    the readout of the mean token.
     """
 
     sizes: Float[np.ndarray, " K"]
@@ -73,7 +73,7 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
     splits = list(_splits(data, rng))
     places = {k: i for i, (k, *_) in enumerate(_ROUNDS)}
     shape = len(_ROUNDS), n
-    wrong = {model: np.zeros(shape) for model in (*MODELS, "attending")}
+    wrong = {model: np.zeros(shape) for model in MODELS}
     right = {model: np.zeros(shape) for model in FITTED}
     tested, trained = np.zeros(shape), np.zeros((len(_ROUNDS), 2))
     spreads = Spreads(n)
@@ -88,9 +88,9 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
             pooled = fitted.members_["mean"]
             of_members = fitted.member_scores(rest)
             by = {
+                "bag": fitted.decision_function(rest),
+                "attention": of_members[:, _attention(fitted)],
                 "pooled": of_members[:, fitted.member_names_.index("mean")],
-                "attention": fitted.decision_function(rest),
-                "attending": of_members[:, _attending(fitted)],
             }
             for model, scores in by.items():
                 wrong[model][place, ~train] += (scores > 0) != hidden
@@ -118,8 +118,8 @@ def _splits(
                 yield folds, number != fold
 
 
-def _attending(fitted: BagClassifier) -> int:
-    """Return the index of the best attention member by held-out loss; else mean pooling."""
+def _attention(fitted: BagClassifier) -> int:
+    """Return the place of the best member with attention by held-out loss, else mean pooling."""
     places = [i for i, name in enumerate(fitted.member_names_) if name.startswith("attention")]
     mean = fitted.member_names_.index("mean")
     return min(places, key=lambda i: fitted.member_losses_[i, 0], default=mean)

@@ -30,22 +30,22 @@ def forecast(
     random_state: Any = 0,
     progress: bool = True,
 ) -> Forecast:
-    """Forecast the test errors of two classifiers with more labelled bags.
+    """Forecast the test errors of `BagClassifier` and of two of its members with more bags.
 
-    The classifiers are `PooledLinearClassifier` and `BagClassifier` with their default
-    parameters. They, and the attention member of `BagClassifier` alone, are fitted to a half, two
-    thirds and nine tenths of the pilot and tested on the rest. Measured are errors, and areas under
-    the ROC curves of bags held out together, which depend on the same separation of the classes
-    with different noise. There are curves for attention alone and for mean pooling: that of
-    `BagClassifier` is of their average, with the weight of attention at its expected gain; the gain
-    from column maxima has no curve. The curves of the sparse-token model, weighted by their
-    agreement with the measurements, are extrapolated to the requested sizes. The unknowns are the
-    separation of the classes, the effective dimension, the number of informative tokens and the
-    fraction of unexplained labels. A further measurement informs them: the excess variance of the
-    tokens of a positive bag along the readout of the mean token, which distinguishes sparse signals
-    from dense ones. Bag effects, bag lengths and the class rate are those of the pilot. Both
-    classes share one covariance: if mean tokens vary more in one of them, the fitted separation and
-    dimension compensate.
+    The classifiers are `BagClassifier` with its default parameters, called ``bag``, its member with
+    attention alone, ``attention``, and that with mean pooling, ``pooled``. They are fitted to a
+    half, two thirds and nine tenths of the pilot and tested on the rest. Measured are errors, and
+    areas under the ROC curves of bags held out together, which depend on the same separation of
+    the classes with different noise. There are curves for attention alone and for mean pooling:
+    that of `BagClassifier` is of their average, with the weight of attention at its expected gain;
+    the gain from column maxima has no curve. The curves of the sparse-token model, weighted by
+    their agreement with the measurements, are extrapolated to the requested sizes. The unknowns
+    are the separation of the classes, the effective dimension, the number of informative tokens
+    and the fraction of unexplained labels. A further measurement informs them: the excess variance
+    of the tokens of a positive bag along the readout of the mean token, which distinguishes sparse
+    signals from dense ones. Bag effects, bag lengths and the class rate are those of the pilot.
+    Both classes share one covariance: if mean tokens vary more in one of them, the fitted
+    separation and dimension compensate.
 
     The forecast from a small pilot depends on its bags. If it shows neither a gain of attention nor
     an excess variance, only the prior determines whether more bags will.
@@ -91,8 +91,8 @@ def forecast(
     >>> bags[labels == 1, 0] += 2  # one token of six
     >>> found = forecast(bags, labels, sizes=[80, 320])
     >>> found.recommended
-    'attention'
-    >>> [point.n for point in found.curves["attention"]]
+    'bag'
+    >>> [point.n for point in found.curves["bag"]]
     [80, 320]
     """
     data = read_labelled(bags, y)
@@ -137,13 +137,13 @@ def assembled(
     at = {size: posterior.errors(size) for size in sizes}
     curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
     last = at[sizes[-1]]
-    attention = last["attention"].value < last["pooled"].value - WORTH
+    gains = last["bag"].value < last["pooled"].value - WORTH
     status = _status(measured, posterior)
     return Forecast(
         n=n,
         curves=curves,
         measured=measured,
-        recommended="attention" if attention else "pooled",
+        recommended="bag" if gains else "pooled",
         informative=posterior.informative,
         guess=guess,
         status=status,
