@@ -103,7 +103,7 @@ def test_an_array_by_bag_needs_one_possible_order() -> None:
         ({"s9": 1}, "labels must be one for each bag; got 'none for bag s3'"),
         ([0, 1], r"one for each of 12 bags or 36 tokens, or a mapping"),
         (np.arange(36) % 2, "got 'two labels in bag s9, the second in row 1'"),
-        ({**SICK, "s5": None}, "of a label for each bag; got 'None for bag s5'"),
+        ({**SICK, "s5": None}, "without missing labels; got 'None for bag s5'"),
         (np.array(["no"] * 36, dtype="S2"), "of texts or finite numbers"),
         (np.full(36, 1j), "of texts or finite numbers"),
         (np.full(36, np.inf), "got 'infinity'"),

@@ -196,7 +196,7 @@ def test_too_few_bags_for_folds(cube: Cube, model: BaseEstimator) -> None:
 def test_a_label_that_is_missing(cube: Cube, model: BaseEstimator, label: object) -> None:
     X, y = cube[0], np.array(["cat", "dog"] * 10, dtype=object)
     y[3] = label
-    with pytest.raises(InvalidInput, match=f"a label for each bag; got '{label} for bag 3'"):
+    with pytest.raises(InvalidInput, match=f"without missing labels; got '{label} for bag 3'"):
         clone(model).fit(X, y)
 
 

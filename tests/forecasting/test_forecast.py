@@ -112,6 +112,34 @@ def test_an_excess_of_variance_tells_that_attention_will_win():
     assert later[0] < later[1] - 0.05
 
 
+def test_what_curves_miss_at_the_pilot_they_miss_later():
+    """Trees may see what no curve describes: 0.1, where mean pooling and attention have 0.45."""
+    scored = _scored(
+        {"bag": (0.2, 0.15, 0.1), **dict.fromkeys(("attention", "pooled"), (0.46, 0.45, 0.45))},
+        40,
+        np.random.default_rng(0).standard_normal,
+    )
+    held_out = HeldOut(np.array([20.0, 27.0, 36.0]), *scored, Excess(0.0, 1.0))
+    posterior = fit_posterior(BagLaw(3, 3.0, 0.0, 0.5), held_out)
+    found = assembled(read_labelled(BAGS, Y), (40, 160), held_out, posterior)
+    for model, (now, later) in found.curves.items():
+        assert now.error == found.measured[model].error
+        assert now.low < later.error < now.error < now.high
+    assert found.curves["bag"][0].high < found.curves["pooled"][0].low
+    assert found.recommended == "bag"
+    now, later = (posterior.errors(size)["bag"].value for size in (40, 160))
+    # Five standard errors of luck: 1/25 of the gap is luck, of which three quarters have faded.
+    far = now + 5 * (now * (1 - now) / 40) ** 0.5
+    expected = later * (far / now) ** (1 - 0.75 / 25)
+    assert posterior.continued(160, 40, {"bag": far})["bag"].value == pytest.approx(expected)
+    near = now + (now * (1 - now) / 40) ** 0.5  # all of it may be luck
+    assert posterior.continued(160, 40, {"bag": near})["bag"].value == pytest.approx(
+        later * (near / now) ** 0.25
+    )
+    none = posterior.continued(160, 40, {"bag": 0.0})["bag"]
+    assert none.low == none.value == 0 < none.high
+
+
 def test_intervals_narrow_with_the_pilot():
     law = BagLaw(10, 10.0, 0.0, 0.5)
     one = Settings(*(np.array([v]) for v in (2.0, 60.0, 2, 0.0)))

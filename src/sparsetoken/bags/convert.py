@@ -135,7 +135,7 @@ def refuse_missing(labels: np.ndarray, bags: Sequence[Any], name: str = "y") -> 
         missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # of pandas
         if missing or (isinstance(label, float) and label != label):
             got, remedy = f"{label} for bag {bag}", "Leave bags without a label out."
-            raise InvalidInput(name, "of a label for each bag", got, remedy)
+            raise InvalidInput(name, "without missing labels", got, remedy)
 
 
 def check_kind(y: Any, name: str) -> None:

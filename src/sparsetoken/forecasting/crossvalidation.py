@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from sparsetoken.estimators import BagClassifier, QueryWarning
-from sparsetoken.fitting.folds import fold_numbers
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.measures import Excess, Spreads, auc, influences, placements
 from sparsetoken.progress import progress_of
@@ -21,10 +21,10 @@ MODELS = ("bag", "attention", "pooled")
 FITTED = ("pooled", "attention")
 """The models whose curves are fitted: the curve of their average follows from both."""
 
-_MANY = 200  # bags from which one round of ten folds tells enough
+_MANY = 200  # bags from which fewer rounds tell enough
 # Folds of a round, and rounds for few and for many bags. A round of k folds trains on all but
 # one of them: on a half, two thirds and nine tenths of the pilot.
-_ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 2, 1))
+_ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 1, 1))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -67,10 +67,13 @@ class HeldOut:
         return np.atleast_2d(np.cov(stacked)) / stacked.shape[1]
 
 
-def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool = True) -> HeldOut:
-    """Fit the classifiers with their default parameters to parts of the bags, and test the rest."""
+def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut:
+    """Fit the classifiers with their default parameters to parts of the bags, and test the rest.
+
+    Ten folds and classifiers are those of `sparsetoken fit` with this seed.
+    """
     n = len(data.bags)
-    splits = list(_splits(data, rng))
+    splits = list(_splits(data, seed))
     places = {k: i for i, (k, *_) in enumerate(_ROUNDS)}
     shape = len(_ROUNDS), n
     wrong = {model: np.zeros(shape) for model in MODELS}
@@ -79,7 +82,7 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
     spreads = Spreads(n)
     with progress_of("fits", len(splits), progress) as done:
         for k, train in splits:
-            place, seed = places[k], int(rng.randint(2**31 - 1))
+            place = places[k]
             bags, truth = data.bags[train], data.positive[train]
             rest, hidden = data.bags[~train], data.positive[~train]
             with warnings.catch_warnings():  # of parts of the bags
@@ -107,15 +110,14 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
     return HeldOut(sizes, shares, placed, data.positive, spreads.excess(data.positive))
 
 
-def _splits(
-    data: Labelled, rng: np.random.RandomState
-) -> Iterator[tuple[int, Bool[np.ndarray, " n"]]]:
+def _splits(data: Labelled, seed: int) -> Iterator[tuple[int, Bool[np.ndarray, " n"]]]:
     """Return the number of folds of each round and the training bags of each fold."""
+    n = len(data.bags)
     for folds, few, many in _ROUNDS:
-        for _ in range(few if len(data.bags) < _MANY else many):
-            number = fold_numbers(data.positive, folds, rng)
-            for fold in range(folds):
-                yield folds, number != fold
+        repeats = few if n < _MANY else many
+        rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+        for train, _ in rounds.split(np.empty(n), data.positive):
+            yield folds, np.isin(np.arange(n), train)
 
 
 def _attention(fitted: BagClassifier) -> int:

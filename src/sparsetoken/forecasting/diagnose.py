@@ -7,9 +7,8 @@ import textwrap
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from sparsetoken.forecasting.forecast import check_sizes, measured_forecast
+from sparsetoken.forecasting.forecast import as_seed, check_sizes, measured_forecast
 from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
 from sparsetoken.forecasting.tokens import Scales, TokenCheck, check_tokens, sample_of_tokens
@@ -154,12 +153,11 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     'bag'
     """
     data = read_labelled(bags, y)
-    rng = check_random_state(random_state)
-    generator = np.random.default_rng(rng.randint(2**31 - 1))
-    noise = sample_of_tokens(data, Scales.of(data), generator)
+    seed = as_seed(random_state)
+    noise = sample_of_tokens(data, Scales.of(data), np.random.default_rng(seed))
     tokens = check_tokens(noise, data.bags.sizes)
     sizes = check_sizes(None, len(data.bags))
-    held_out, found = measured_forecast(data, sizes, rng, progress)
+    held_out, found = measured_forecast(data, sizes, seed, progress)
     gain, error = held_out.gain("bag", "pooled")
     measured = "bag" if gain > error else "pooled"
     recommended = _recommended(measured, found)

@@ -81,7 +81,7 @@ class Forecast:
     curves : dict of tuples of ForecastPoint
         For ``bag`` (`BagClassifier`), ``attention`` and ``pooled`` (its members with attention
         alone and with mean pooling), a point for each size asked for. The names are those of
-        ``sparsetoken fit --model``.
+        ``sparsetoken fit --model``. At the size of the pilot a point is the measured error.
     measured : dict of Measured
         What cross-validation of the pilot gave.
     recommended : {"bag", "pooled"}
