@@ -150,15 +150,15 @@ def token_fit(task: Task, fit: AttentionFit) -> TokenFit:
     """
     samples, readout, sizes = task.samples, fit.readout, task.bags.sizes
     if sizes.max() == 1:
-        odds = TokenOdds(0, np.ones(1), readout.b, 1.0, readout.left_out_loss(samples))
+        of_bags = TokenOdds(0, np.ones(1), readout.b, 1.0, readout.left_out_loss(samples))
         plus = float(samples.share @ (samples.y > 0))
-        return TokenFit(readout.w, [odds], np.ones(1), 1, odds.loss, plus)
+        return TokenFit(readout.w, [of_bags], np.ones(1), 1, of_bags.loss, plus)
     side = -1 if fit.exponent < 0 else 1
     sided = dataclasses.replace(samples, y=side * samples.y)
     scores = fit.token_scores.astype(np.float64)
     of_both = _of_counts(scores, sizes, sided)
     best = of_both[int(np.argmax(_posterior(of_both, sided)))]
-    length = np.linalg.norm(best.coef, keepdims=True)
+    length = np.array([np.linalg.norm(best.coef)])
     a = best.coef / (length or 1.0)
     along = (scores @ a)[:, None]
     odds = [
