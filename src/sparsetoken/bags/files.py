@@ -17,6 +17,7 @@ from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_lea
 from sparsetoken.bags.long_form import grouped
 from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
 from sparsetoken.extras import needed
+from sparsetoken.files import require_regular
 from sparsetoken.untrusted import check_text, check_unpacked, members_of, refused, unreadable
 from sparsetoken.validation import InvalidInput
 
@@ -112,6 +113,8 @@ def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> Labelle
         raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path), remedy)
     if not path.exists():
         raise InvalidInput("FILE", "a file that is there", str(path))
+    if not packed:
+        require_regular("FILE", path)
     try:
         if packed:
             return _from_folder(path, labels, columns)
@@ -172,8 +175,11 @@ def _from_folder(path: Path, labels: Any, columns: Columns) -> LabelledBags:
     def array(name: str) -> np.ndarray:
         stored = [one.stem for one in sorted(path.glob("*.npy"))]
         found = path / f"{_present(path, 'array', name, stored)}.npy"
+        require_regular("FILE", found)
         with refused("FILE", _LEGAL, found):
-            return np.load(found, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
+            values = np.load(found, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
+        check_text(f"array {name}", values)
+        return values
 
     if columns is not None:
         remedy = "Pack files that hold these columns alone."
