@@ -95,7 +95,7 @@ def guarded(folder: Path, array: Array) -> Array:
     InvalidInput
         If a codec is not known, or the array would fill the memory.
     """
-    told = array.metadata.to_dict()
+    told: dict[str, Any] = {**array.metadata.to_dict()}
     if told["zarr_format"] == 2:
         given = [one["id"] for one in (*(told["filters"] or ()), told["compressor"]) if one]
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.convert import as_bags, check_columns
 from sparsetoken.bags.frames import LABELS, of_vectors, token_names, tokens_of
 from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_leaks
 from sparsetoken.bags.long_form import grouped
@@ -203,9 +203,8 @@ def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledB
         cells = told.num_rows * told.num_columns  # a repeated value may be packed to nothing
         check_unpacked(path, max(8 * cells, packed), _FEWER)
         frame = pandas.read_parquet(path, page_checksum_verification=True)
+    check_columns(f"FILE {path.name}", frame)
     names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        raise InvalidInput(f"FILE {path.name}", "with columns of different names", some(names))
     frame.columns = names
     default = next((name for name in LABELS if name in names), "label")
     label = _label_name(path, names, labels, default)
