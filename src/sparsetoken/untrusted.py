@@ -16,7 +16,7 @@ import numpy as np
 from sparsetoken.memory import machine_memory
 from sparsetoken.validation import Failure, InvalidInput, one_line
 
-LARGEST_SHARE = 0.5  # of the memory of the machine, for what a file unpacks to
+LARGEST_SHARE = 1 / 3  # of the memory of the machine, for what a file unpacks to: it is copied once
 LONGEST_REASON = 200  # characters; NumPy quotes a header of any length
 LARGEST_NUMBER = 8  # bytes, also of the integers that become floats
 
@@ -48,7 +48,7 @@ def check_unpacked(path: Path, size: int, remedy: str = "") -> None:
     """Refuse a file that would exhaust the memory, before it is unpacked."""
     largest = int(LARGEST_SHARE * machine_memory())
     if size > largest:
-        legal = f"that unpacks to at most {largest / 1e9:.1f} GB, half of the memory"
+        legal = f"that unpacks to at most {largest / 1e9:.1f} GB, a third of the memory"
         raise InvalidInput(f"FILE {path.name}", legal, f"{size / 1e9:.1f} GB", remedy)
 
 

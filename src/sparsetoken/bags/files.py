@@ -165,8 +165,8 @@ def _array(path: Path, stored: Any, name: str) -> np.ndarray:
     if not isinstance(found, np.ndarray) or found.dtype.kind == "V":
         got = str(getattr(found, "dtype", "bytes without a header of NumPy"))
         raise InvalidInput(f"array {name}", "an array of numbers or texts", got, _PLAIN)
-    if found.dtype.kind in "biu":
-        check_unpacked(path, 8 * found.size, _FEWER)  # as floats
+    if found.dtype.kind in "biu" or found.dtype == np.float16:  # these become floats beside them
+        check_unpacked(path, found.nbytes + 8 * found.size, _FEWER)
     check_text(f"array {name}", found)
     return found
 
