@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 from numcodecs import registry
 from zarr import Array, AsyncArray
 from zarr.abc.store import Store
@@ -78,8 +80,6 @@ def unpacked(content: bytes, compressor: str, most: int) -> np.ndarray:
 
 def arrays_in(folder: Path) -> dict[str, Array]:
     """Return the arrays of a .zarr folder by name, that of the root alone as "", unread."""
-    import zarr
-
     root = zarr.open(GuardedStore(LocalStore(folder, read_only=True), _METADATA), mode="r")
     if isinstance(root, Array):
         return {"": root}
@@ -105,7 +105,7 @@ def guarded(folder: Path, array: Array) -> Array:
         legal = "one of blosc, gzip, lz4, zlib and zstd, without shards and filters of numbers"
         raise InvalidInput("codecs", legal, ", ".join(given), "Write it again with one of these.")
     check_unpacked(folder, padded_size(array.shape, array.chunks))
-    checksums, most = known[2].count(" "), LARGEST_NUMBER * int(np.prod(array.chunks))
+    checksums, most = known[2].count(" "), LARGEST_NUMBER * math.prod(array.chunks)
 
     def check(_: str, content: bytes) -> None:
         content = content[: len(content) - CHECKSUM * checksums]
