@@ -7,14 +7,13 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.validation import InvalidInput, integer, refuse_disguised
+from sparsetoken.validation import InvalidInput, generator_of, integer, refuse_disguised
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
@@ -105,7 +104,7 @@ def forecast(
 
 def as_seed(random_state: Any) -> int:
     """Return a number as it is, so that folds are those of other commands with this seed."""
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     return int(random_state if isinstance(random_state, Integral) else rng.randint(2**31 - 1))
 
 
