@@ -48,7 +48,6 @@ ALLOWED = {
     "estimators": {*CORE, "bags", "files", "untrusted", "fitting"},
     "forecasting": {*CORE, "bags", "fitting", "estimators", "figures"},
     "sweep": {*CORE, "files", "memory", "workers", "figures", "theory", "simulation"},
-    "variants": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {
         *CORE,
@@ -60,7 +59,6 @@ ALLOWED = {
         "bags",
         "estimators",
         "forecasting",
-        "variants",
         "figures",
     },
     "report": {*CORE, "files", "workers", "figures", "experiments"},

@@ -53,12 +53,10 @@ _MODULES = (
     "leave_one_out",
     "finite_size",
     "data_reuse",
-    "query_steps",
     "joint_training",
     "networks",
     "training_floor",
     "growing_length",
-    "architectures",
 )
 
 RESERVED = {"claims", "data", "differences", "filter", "found", "rows", "rule", "run", "tip"}
