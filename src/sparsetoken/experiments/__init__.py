@@ -42,7 +42,6 @@ _MODULES = (
     "learning_curves",
     "rates",
     "misalignment",
-    "shifted_test",
     "token_covariance",
     "real_tokens",
     "forecasts",
