@@ -50,7 +50,6 @@ _MODULES = (
     "capacity_curves",
     "sensitivity",
     "leave_one_out",
-    "finite_size",
     "data_reuse",
     "joint_training",
     "networks",
