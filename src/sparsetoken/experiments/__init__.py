@@ -46,7 +46,6 @@ _MODULES = (
     "real_tokens",
     "forecasts",
     "ridgeless",
-    "capacity",
     "capacity_curves",
     "sensitivity",
     "leave_one_out",
