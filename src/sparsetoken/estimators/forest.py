@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +30,7 @@ class _PooledForest(BagEstimator):
 
     n_estimators: int
     random_state: RandomState
+    _max_features: ClassVar[float | str]  # Breiman's rules
     forest_: Any
     slope_: np.ndarray
     column_mean_: np.ndarray
@@ -49,7 +50,7 @@ class _PooledForest(BagEstimator):
         n, seed = len(F), check_random_state(self.random_state).randint(2**31 - 1)
         self.forest_ = self._forest()(
             n_estimators=integer("n_estimators", self.n_estimators, 1),
-            max_features="sqrt",
+            max_features=self._max_features,
             max_samples=min(n, LARGEST_SAMPLE),
             oob_score=True,
             random_state=seed,
@@ -152,6 +153,8 @@ class PooledForestClassifier(_PooledForest, BaseBagClassifier):
     True
     """
 
+    _max_features = "sqrt"
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -191,7 +194,8 @@ class PooledForestClassifier(_PooledForest, BaseBagClassifier):
 class PooledForestRegressor(_PooledForest, BaseBagRegressor):
     """A random forest regression on what pooling keeps of a bag.
 
-    Features and slope are those of `PooledForestClassifier`, with the square loss.
+    Features and slope are those of `PooledForestClassifier`, with the square loss; each split is
+    the best of a third of all features.
 
     Parameters
     ----------
@@ -226,6 +230,8 @@ class PooledForestRegressor(_PooledForest, BaseBagRegressor):
     >>> model.score(bags[200:], y[200:]) > 0.5
     True
     """
+
+    _max_features = 1 / 3
 
     def __init__(
         self,
