@@ -111,8 +111,8 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
                 cost = sizes.sets * 0.016 * (m / 128) ** 1.3
                 for i, step in enumerate(sizes.steps):
                     ratio, its = 1 + step / math.sqrt(m), seed_of("capacity-curves", "load", i, own)
-                    given = (place, model, m, ratio, sizes.sets, its)
-                    yield piece(count, *given, most=sizes.samples, cost=cost)
+                    load = (ratio, sizes.sets, its)
+                    yield piece(count, place, model, m, *load, most=sizes.samples, cost=cost)
     for m in sizes.wide_features:
         cost = sizes.wide_sets * 0.012 * (m / 120) ** 2
         for model in MODELS:

@@ -85,7 +85,7 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
 
 
 def shift(
-    sizes: Sizes, classifier: str, change: str, values: Sequence[float], seed: int
+    sizes: Sizes, classifier: str, change: str, values: Sequence[Any], seed: int
 ) -> Iterator[Piece]:
     """Plan to predict at the changes that are simulated, and at one between each two."""
     # One seed for a classifier: the same trained ones meet all test data.
@@ -259,7 +259,7 @@ def draw_tested(rows: Rows) -> Figure:
     return figure
 
 
-FIGURES = {
+FIGURES: dict[str, Callable[[Rows], Figure]] = {
     "token_covariance": Curves(
         [
             _panel("between", "size of the shared covariance"),
