@@ -550,4 +550,4 @@ FIGURES = {
     "capacity_widths": draw_widths,
 }
 
-EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, words, version=2)
