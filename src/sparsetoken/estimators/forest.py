@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 from scipy.special import logit
-from sklearn.utils import check_random_state
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.base import BagEstimator, BaseBagClassifier, BaseBagRegressor
@@ -19,7 +18,7 @@ from sparsetoken.fitting.linear_fit import LinearFit, calibrated, fit_single_fea
 from sparsetoken.fitting.samples import ClassTargets, Samples, Targets
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
-from sparsetoken.validation import integer
+from sparsetoken.validation import generator_of, integer
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
 LARGEST_SAMPLE = 1000  # bags of a bootstrap sample: bounds the time of a tree
@@ -47,7 +46,7 @@ class _PooledForest(BagEstimator):
         scaling = features.standardization
         self.column_mean_, self.column_scale_ = scaling.mean, scaling.scale
         self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
-        n, seed = len(F), check_random_state(self.random_state).randint(2**31 - 1)
+        n, seed = len(F), generator_of(self.random_state).randint(2**31 - 1)
         self.forest_ = self._forest()(
             n_estimators=integer("n_estimators", self.n_estimators, 1),
             max_features=self._max_features,
