@@ -19,7 +19,7 @@ from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import JointDescent
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
-from sparsetoken.theory.dynamics.follow import gathered_plan
+from sparsetoken.theory.dynamics.gathering import gathered_plan
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica

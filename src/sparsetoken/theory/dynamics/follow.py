@@ -7,7 +7,6 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,84 +17,21 @@ from sparsetoken.models import Model
 from sparsetoken.progress import Progress
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import SMOOTH_LOSSES
+from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
 from sparsetoken.theory.dynamics.plan import Plan, plan_of, plan_of_data_sets
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
-from sparsetoken.theory.dynamics.spectrum import ATOMS, mixing
 from sparsetoken.theory.dynamics.symmetry import broken_symmetry
 from sparsetoken.theory.readout.accuracy import allowed_error
 from sparsetoken.tokens import TokenCovariance
-from sparsetoken.validation import InvalidInput
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the standard errors
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
 _LEAST_KNOWN = 0.3  # relative standard error of a squared length above which a course is cut
-MOST_ATOMS = 32
 _SHARE = 0.25  # of the spread over data sets, to which their mean is known
 _ROUNDING = 1e-9  # of the largest squared length: less may be missing from positivity
-
-
-class Gathering(NamedTuple):
-    """States of one replica with all atoms and with half as many, and what they are worth."""
-
-    states: States
-    worth: Worth
-
-    def until(self, known: int) -> Gathering:
-        """Return the first states."""
-        return Gathering(
-            self.states.each(lambda x: x[:, :known]), self.worth.each(lambda x: x[:, :known])
-        )
-
-    @property
-    def worth_error(self) -> Worth:
-        """The change of the test errors from halving the number of atoms."""
-        return self.worth.each(lambda x: np.abs(x[0] - x[1]))
-
-
-def gathered_plan(
-    task: Task, trained: Descent | Model, tolerance: float | None
-) -> tuple[Plan, Gathering | None]:
-    """Return the plan of a descent, and what tells the error of gathered eigenvalues.
-
-    The atoms are doubled until the error of the test error is half the tolerance, where there is
-    one, or memory ends.
-    """
-    plan = plan_of(task, trained)
-    if plan.atoms.exact:
-        return plan, None
-    count, both = ATOMS, _both(plan, plan_of(task, trained, ATOMS // 2))
-    while (
-        tolerance is not None
-        and both.worth_error.test_error.max() > tolerance / 2
-        and count < MOST_ATOMS
-    ):
-        count *= 2
-        try:
-            finer = plan_of(task, trained, count)
-        except InvalidInput:  # no memory for more
-            break
-        both = _both(finer, plan)
-        plan = finer
-    return plan, both
-
-
-def _both(plan: Plan, coarse: Plan) -> Gathering:
-    """Return one replica with the atoms of two plans.
-
-    Both see the same normals, so that the difference is sharp. It is a bound of the error, which
-    falls as the square of the distances in an atom.
-    """
-    coarse = coarse._replace(mixing=mixing(coarse.atoms, plan.atoms), size=plan.size)
-    courses = [run_replica(one, 0) for one in (plan, coarse)]
-    states = together(courses)
-    worths = [worth_of(plan.training.network, plan.training.law, one) for one in courses]
-    known = states.loss.shape[1]
-    return Gathering(
-        states, Worth(*(np.stack([x[:known] for x in part]) for part in zip(*worths, strict=True)))
-    )
 
 
 class Replicas:
@@ -192,7 +128,8 @@ def follow(
     """
     limit = plan_of(task, trained)
     data_sets = plan_of_data_sets(limit)
-    gathering, broken = None, ()
+    gathering: Gathering | None = None
+    broken: tuple[str, ...] = ()
     if data_sets is None:
         plan, gathering = gathered_plan(task, trained, tolerance if count is None else None)
         broken = broken_symmetry(plan, tolerance)
@@ -331,8 +268,8 @@ def _excess(
 
     A share of the spread over data sets is allowed: one experiment has one data set.
     """
-    allowed = [allowed_error(float(value), tolerance) for value in test_error]
-    allowed = np.maximum(allowed, _SHARE * spread)
+    asked = [allowed_error(float(value), tolerance) for value in test_error]
+    allowed = np.maximum(asked, _SHARE * spread)
     return float(np.max(2 * errors / np.maximum(allowed, 1e-300)))
 
 
