@@ -42,15 +42,11 @@ def elementwise_law(
     check_exponent(model.activation, query.sharpness, problem.strength * abs(query.cosine))
     L, k, name = problem.length, query.sharpness, model.activation
     phi = ACTIVATIONS[name]
-    # Weights that pass through 0 do so in L dimensions; 1 + erf(k t) falls as e^(-k^2 t^2).
-    vanishing = {"tanh": L <= 2, "linear": L <= 2 and k > 0}.get(name, False)
     features = TokenFeatures(
         problem,
         query,
         lambda t: phi(k * t) / L,
         sees_mean=True,
-        needs_bias=not vanishing,
-        infinite_cost=vanishing or (name == "erf" and 4 * k**2 >= L),
         token_weight=lambda t, _: phi(k * t) / L,
     )
     law = sampled_law(features, points)
@@ -59,8 +55,7 @@ def elementwise_law(
         features = dataclasses.replace(
             features, weigh=lambda t: _within_range(log_phi(k * t)), up_to_factor=True
         )
-    # All projections are negative at times, at every L: relu then weighs all tokens with 0.
-    return dataclasses.replace(law, features=features, vanishes=name == "relu" or law.featureless)
+    return dataclasses.replace(law, features=features)
 
 
 def elementwise_nodes_with_effect(
