@@ -103,11 +103,12 @@ def test_rare_samples_of_small_weights_against_linear_programming(activation, ph
         assert (np.mean(sets) > 0.5) == expected
 
 
-@pytest.mark.parametrize(("L", "status"), [(12, "no_limit"), (40, "converged")])
-def test_zeros_that_hardly_a_training_set_holds(L, status):
-    """relu weighs all tokens with 0 once in 2^L samples; nobody draws 2^40."""
+@pytest.mark.parametrize("L", [12, 18, 40])
+def test_zeros_that_hardly_a_training_set_holds(L):
+    """relu weighs all tokens with 0 once in 2^L samples: the limit is 0."""
     found = load("elementwise", L, 1, 0.4, 1.0, 0.5, 1.0, activation="relu", tolerance=1e-2)
-    assert found.status == status
+    assert found.status == "no_limit"
+    assert found.numerical_error == found.capacity
     # Without zeros the bias separates little: Cover's 2, and a weak signal.
     assert 2 < found.capacity < 2.2
 

@@ -114,6 +114,8 @@ class TokenFeatures:
         weights add up to 1, the mean of the noise, N(0, 1/L), is integrated exactly.
     coordinates : tuple of {"ordered", "summed"}
         Worth trying where nodes are drawn from a proposal.
+    vanish : bool
+        Whether all weights of a sample are 0 at times, so that the capacity is 0 in the limit.
     up_to_factor : bool
         Whether the weights of each sample are known up to a factor > 0 only.
     token_weight : callable, optional
@@ -142,6 +144,7 @@ class TokenFeatures:
     weigh: Callable[[np.ndarray], np.ndarray]
     sees_mean: bool
     coordinates: tuple[Coordinates, ...] = ("summed", "ordered")
+    vanish: bool = False
     up_to_factor: bool = False
     token_weight: Callable[[np.ndarray, np.ndarray | float], np.ndarray] | None = None
 

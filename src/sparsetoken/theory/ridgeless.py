@@ -104,10 +104,10 @@ def _capacity_near(
         return 0.0, 0.0, known
     for tolerance in (_ROUGH, _FINE):
         found = _capacity(problem, model, query, tolerance)
-        if found.status == StatusCode.MAX_ITERATIONS:
+        if found.status.code is StatusCode.MAX_ITERATIONS:
             remedy = "The capacity was not found; use a small ridge such as 1e-6."
             return math.nan, math.nan, Status(StatusCode.MAX_ITERATIONS, remedy)
-        if found.status == StatusCode.NO_LIMIT:
+        if found.status.code is StatusCode.NO_LIMIT:
             above = alpha1 > found.capacity + found.numerical_error
             remedy = f"{found.status.remedy} Or use a small ridge such as 1e-3."
             return found.capacity, _TIE, known if above else Status(StatusCode.NO_LIMIT, remedy)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
+from scipy.special import log_expit, log_ndtr, ndtri
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.models import Elementwise
@@ -47,6 +47,7 @@ def elementwise_law(
         query,
         lambda t: phi(k * t) / L,
         sees_mean=True,
+        vanish=name == "relu",  # all projections of a sample are negative at times, at every L
         token_weight=lambda t, _: phi(k * t) / L,
     )
     law = sampled_law(features, points)
@@ -121,5 +122,6 @@ def _within_range(log_weights: np.ndarray) -> np.ndarray:
 _LOG_WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "erf": lambda scores: math.log(2) + log_ndtr(math.sqrt(2) * scores),
     "exp": lambda scores: scores,
+    "sigmoid": log_expit,
 }
 """log phi, where phi spans many orders of magnitude."""

@@ -29,13 +29,11 @@ class TrainingSets:
     """Training sets of one size, with as many samples of either class, weighted by its rate.
 
     `capacities` are one over the least violation over the samples of each, 0 where both classes
-    have the feature 0 and nan where it was not found. `vanish` is whether both have it in all sets
-    together.
+    have the feature 0 and nan where it was not found.
     """
 
     samples: int
     capacities: Float[np.ndarray, " sets"]
-    vanish: bool
 
     @classmethod
     def of(cls, features: TokenFeatures, samples: int) -> TrainingSets:
@@ -45,7 +43,7 @@ class TrainingSets:
         law, _ = drawn_law(nodes, samples // 2)
         each = ({c: getattr(law, c)[i : i + 1] for c in COLUMNS} for i in range(SCRAMBLES))
         found = [_capacity(dataclasses.replace(law, **own)) for own in each]
-        return cls(samples, np.array(found), _vanishes(law))
+        return cls(samples, np.array(found))
 
     @property
     def median(self) -> float:
@@ -64,18 +62,13 @@ class TrainingSets:
         return abs(self.median - capacity) <= max(width, _ERRORS * error)
 
 
-def _vanishes(law: FeatureLaw) -> bool:
-    """Return whether there are nodes of both classes with the feature 0."""
-    return all(np.any((law.C == 0) & (law.y == label)) for label in LABELS)
-
-
 def _capacity(law: FeatureLaw) -> float:
     """Return one over the least violation over nodes, nan where it is not found.
 
     Minima are followed while features that are shorter than a length are scaled to it, and this
     length falls from the median to 0.
     """
-    if _vanishes(law):
+    if all(np.any((law.C == 0) & (law.y == label)) for label in LABELS):
         return 0.0
     median = np.median(law.C)
     C = np.where(law.C > 0, law.C / median, _SHORTEST)
