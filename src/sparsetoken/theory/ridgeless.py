@@ -96,8 +96,8 @@ def _capacity_near(
 ) -> tuple[float, float, Status]:
     """Return the capacity, its relative error, finer where alpha1 is close, and if it is known.
 
-    It has any value where alpha1 is infinite. Where it is that of training sets of some size, it is
-    known only that larger loads than these and the limit leave are above it.
+    The capacity has any value where alpha1 is infinite. One without a limit is known to be below
+    loads beyond its error; where training sets are separable, rare samples rule the margin too.
     """
     known = Status(StatusCode.CONVERGED)
     if math.isinf(alpha1):
