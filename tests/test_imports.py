@@ -59,7 +59,6 @@ ALLOWED = {
         "theory",
         "simulation",
     },
-    "variants": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {
         *CORE,
@@ -71,7 +70,6 @@ ALLOWED = {
         "bags",
         "estimators",
         "forecasting",
-        "variants",
         "figures",
     },
     "report": {*CORE, "files", "workers", "figures", "experiments"},

@@ -21,7 +21,7 @@ _Q, _W = 0, 1  # columns of attention with one query
 def course_of(found: Followed) -> Course:
     """Return the course of a network."""
     loss, loss_error = found.training_loss
-    own = _path(found, found.worth, loss, lambda quantity: quantity(found.states))
+    own = _path(found, found.worth, loss, found.value)
     return Course(
         **fields_of(own),
         errors=_path(found, found.numerical, loss_error, found.error),
@@ -33,8 +33,7 @@ def course_of(found: Followed) -> Course:
 
 def trajectory_of(found: Followed) -> Trajectory:
     """Return the course of attention, or of elementwise attention, with one query."""
-    own = _table(found, found.states)
-    errors = found.error(lambda states: _table(found, states))
+    own, errors = (of(lambda states: _table(found, states)) for of in (found.value, found.error))
     own[:, 0], errors[:, 0] = found.worth.test_error, found.numerical.test_error
     own[:, 1], errors[:, 1] = found.training_loss
     path = over_steps(_to_all_steps(found, own))
