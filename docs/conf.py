@@ -111,7 +111,7 @@ MODULES = {
     "sparsetoken.bags": "Bags: conversion, reading and writing.",
     "sparsetoken.estimators": "Classifiers, regressors and transformers for scikit-learn.",
     "sparsetoken.forecasting": "Forecasts of learning curves from a pilot.",
-    "sparsetoken.displays": "Plots of fitted classifiers.",
+    "sparsetoken.figures": "Plots of attention along bags.",
     "sparsetoken.sweep": "Grids of predictions and simulations.",
     "sparsetoken.validation": "Errors that are raised, and checks of values.",
     "sparsetoken.explorer": "Settings of the interactive page.",

@@ -18,8 +18,8 @@ from sklearn.model_selection import StratifiedKFold
 
 from sparsetoken import BagClassifier, PooledLinearClassifier
 from sparsetoken.bags import from_long
-from sparsetoken.displays import AttentionDisplay
 from sparsetoken.estimators import QueryWarning
+from sparsetoken.figures import AttentionDisplay
 
 DATA = "../shared/data/mil/ng_*.npz"
 HEAD = f"""\

@@ -40,7 +40,7 @@ ALLOWED = {
     "network_checks": {"validation", "losses", "concepts", "networks"},
     "descents": {*BASE, "models", *NETWORKS},
     "values": {"validation", "parameters", "losses", "tokens"},
-    "figures": {"validation", "parameters", "problem", "stages", "models"},
+    "figures": {"validation", "parameters", "problem", "stages", "models", "bags"},
     "results": {"validation", "extras", "stages", "values", "tables", "figures"},
     "theory": {*CORE, *NETWORKS, "descents"},
     "simulation": {*CORE, *NETWORKS, "descents", "workers"},
@@ -59,7 +59,6 @@ ALLOWED = {
         "theory",
         "simulation",
     },
-    "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {
         *CORE,
         *NETWORKS,

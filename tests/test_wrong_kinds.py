@@ -5,7 +5,6 @@ import pytest
 
 import sparsetoken as st
 from sparsetoken import bags, simulation, sweep, theory
-from sparsetoken.displays import BagLearningCurveDisplay, ScoreDisplay
 from sparsetoken.forecasting.forecast import check_sizes
 from sparsetoken.losses import CustomLoss
 from sparsetoken.report.reproduce import chosen_experiments
@@ -112,14 +111,6 @@ def test_what_is_no_two_steps(call, wrong):
 X, Y, RAGGED = np.random.default_rng(0).standard_normal((6, 4, 3)), np.arange(6) % 2, [[1], [2, 3]]
 
 
-def scores(**changes):
-    given = {"y_true": [0, 1], "y_score": [0.1, 0.2], **changes}
-    return ScoreDisplay.from_predictions(**given)
-
-
-curve = BagLearningCurveDisplay.from_predictions
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -138,8 +129,6 @@ curve = BagLearningCurveDisplay.from_predictions
         ),
         (lambda: CustomLoss("mine", lambda z: z * z), "loss value must be a function of"),
         (lambda: CustomLoss("mine", lambda y, z: np.ones(3) * z), r"one float for each \(y, z\)"),
-        (lambda: scores(y_score=["a", "b"]), "y_score must be an array of real numbers"),
-        (lambda: curve(["a", "b"], [[0.1, 0.2]] * 2), "train_sizes must be an array of real"),
         (lambda: simulation.is_separable(np.full((2, 2), np.nan), [1, -1]), "must be finite"),
         (lambda: st.simulate(PROBLEM, POOLED, READOUT, executor=2, **SMALL), "executor must be a"),
     ],

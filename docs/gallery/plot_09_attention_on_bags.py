@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sparsetoken as st
-from sparsetoken.displays import AttentionDisplay
+from sparsetoken.figures import AttentionDisplay
 
 # %%
 # Each bag has twelve tokens. In positive bags one of them, at a random place, is

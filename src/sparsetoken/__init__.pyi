@@ -1,5 +1,4 @@
 from . import bags as bags
-from . import displays as displays
 from . import estimators as estimators
 from . import forecasting as forecasting
 from . import losses as losses

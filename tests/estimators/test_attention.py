@@ -9,8 +9,8 @@ from scipy.special import logsumexp, softmax
 
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
 from sparsetoken.bags import Bags, as_bags
-from sparsetoken.displays import AttentionDisplay
 from sparsetoken.estimators import AttentionRegressor, PooledLinearRegressor, QueryWarning
+from sparsetoken.figures import AttentionDisplay
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 Written = Callable[[np.ndarray], float]

@@ -82,7 +82,6 @@ def forecast(
     See Also
     --------
     diagnose : Which classifier suits some bags.
-    sparsetoken.displays.predicted_errors : Errors predicted by theory.
 
     Examples
     --------
@@ -128,7 +127,7 @@ def check_sizes(sizes: Iterable[int] | None, n: int) -> tuple[int, ...]:
         raise InvalidInput("sizes", "one number of bags or more", values)
     remedy = (
         f"The pilot has {n} bags: below that, fit the classifiers to a part of it and test "
-        "them on the rest (BagLearningCurveDisplay does)."
+        "them on the rest (LearningCurveDisplay of scikit-learn does)."
     )
     enough = [integer("sizes", value, n, remedy=remedy) for value in values]
     return tuple(sorted({integer("sizes", value, n, _LARGEST) for value in enough}))

@@ -53,13 +53,12 @@ class AttentionDisplay:
 
     See Also
     --------
-    ScoreDisplay : Histograms of scores and the ROC curve.
     sparsetoken.AttentionClassifier : Attention for bags of your own.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from sparsetoken.displays import AttentionDisplay
+    >>> from sparsetoken.figures import AttentionDisplay
     >>> weights = [np.array([0.1, 0.8, 0.1]), np.array([0.5, 0.5])]
     >>> display = AttentionDisplay.from_predictions(weights)
     >>> [len(bars) for bars in display.bars_]

@@ -10,8 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sparsetoken import AttentionClassifier, PooledLinearClassifier
-from sparsetoken.displays import AttentionDisplay
 from sparsetoken.estimators import TokenTransformer
+from sparsetoken.figures import AttentionDisplay
 from sparsetoken.figures.style import COLOURS
 from sparsetoken.validation import InvalidInput
 
