@@ -80,7 +80,6 @@ def test_what_is_no_descent(call, wrong):
     [
         lambda wrong: st.predict(PROBLEM, POOLED, wrong),
         lambda wrong: theory.critical_cosine(PROBLEM, wrong, sharpness=1.0),
-        lambda wrong: theory.check_query(PROBLEM, STEPS, wrong),
         lambda wrong: st.simulate(PROBLEM, POOLED, wrong, **SMALL),
         lambda wrong: tuning.best_beta(PROBLEM, st.Attention(), wrong),
         lambda wrong: tuning.best_split(PROBLEM, st.Attention(), wrong, 1.0),

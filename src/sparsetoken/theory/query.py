@@ -107,6 +107,6 @@ def loss_to_pooling(query: Query, attention: Prediction, pooled: Prediction) -> 
         f"Attention with this query (cosine {query.cosine:.3g}, sharpness {query.sharpness:.3g}) "
         f"loses to mean pooling: predicted test error {attention.test_error:.4g} against "
         f"{pooled.test_error:.4g}. Raise alpha0 for a larger cosine, change eta_q or beta for "
-        "another sharpness, or take the pooled model; theory.check_query tells the cosine that is "
-        "needed."
+        "another sharpness, or take the pooled model; theory.critical_cosine tells the cosine "
+        "that is needed."
     )
