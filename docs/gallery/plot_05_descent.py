@@ -33,7 +33,10 @@ print("stop after step", course.best_step)
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for ax, quantity in zip(axes, ("test_error", "training_loss"), strict=True):
-    course.plot(quantity, ax=ax, label="theory", floor=True)
+    course.plot(quantity, ax=ax, label="theory")
     measured.plot(quantity, ax=ax, label="simulation", color="C0")
+best = st.oracle.learning_error(problem, alpha=3).test_error
+axes[0].axhline(best, color="0.4", linestyle="-.", label="Bayes-optimal learner")
+axes[0].legend()
 axes[0].axvline(course.best_step, color="black", linestyle=":")
 axes[0].set_ylim(0, None)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import sparsetoken as st
 from sparsetoken.models import Attention, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import (
@@ -326,52 +325,6 @@ def test_one_direction_is_one_line(curve, axes):
     assert axes.get_legend() is None
 
 
-def test_a_learning_curve_has_the_floor_below_it(curve, axes):
-    curve.plot(ax=axes, floor=True)
-    line, floor = axes.lines
-    np.testing.assert_array_equal(line.get_ydata(), curve.test_error)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Bayes-optimal learner"]
-    expected = [st.oracle.learning_error(PROBLEM, alpha).test_error for alpha in LOADS]
-    # Fewer nodes than by default; what they change cannot be seen.
-    np.testing.assert_allclose(floor.get_ydata(), expected, rtol=1e-3)
-    assert np.all(floor.get_ydata() < line.get_ydata())
-
-
-def test_the_floor_has_the_samples_of_both_stages_and_is_smooth_between():
-    alphas = np.geomspace(0.5, 8, 30)
-    table = predict(
-        PROBLEM, Attention(TwoSteps(alpha0=0.5)), Readout(alpha1=alphas), tolerance=1e-2
-    )
-    found = table.floor()
-    expected = st.oracle.learning_error(PROBLEM, 0.5 + alphas[17]).test_error
-    assert found[17] == pytest.approx(expected, rel=2e-3)
-    assert np.all(np.diff(found) < 0)
-
-
-def test_there_is_no_floor_where_knowledge_comes_from_elsewhere():
-    given = Attention(Query(0.9, 1.0))
-    assert predict(PROBLEM, given, Readout(alpha1=LOADS), tolerance=0.1).floor is None
-    other = SparseTokenProblem(4, 1, 2.0)
-    shifted = predict(PROBLEM, Pooled(), Readout(alpha1=LOADS), test_problem=other, tolerance=0.1)
-    assert shifted.floor is None
-    peaked = SparseTokenProblem(4, 1, 3.0, position_law=(0.4, 0.3, 0.2, 0.1))
-    assert predict(peaked, Pooled(), Readout(alpha1=LOADS), tolerance=0.1).floor is None
-
-
-def test_a_floor_needs_directions_that_are_alike():
-    def floor(within, between):
-        law = st.TokenCovariance(within, between, np.full(4, 0.5))
-        problem = SparseTokenProblem(4, 1, 3.0, tokens=law)
-        found = predict(problem, Pooled(), Readout(alpha1=[1.0, 2.0]), tolerance=0.1).floor
-        return problem, None if found is None else found()
-
-    ones, uneven = np.ones(4), np.array([1.0, 1.0, 1.0, 1.1])
-    assert floor(uneven, None)[1] is floor(2 * np.eye(4), np.diag(uneven))[1] is None
-    problem, found = floor(2 * ones, 3 * np.eye(4))
-    expected = [st.oracle.learning_error(problem, alpha).test_error for alpha in (1.0, 2.0)]
-    np.testing.assert_allclose(found, expected, rtol=2e-3)  # fewer nodes than by default
-
-
 def test_two_directions_are_a_line_for_each_of_the_first(plane, axes):
     plane.plot("training_loss", axes)
     assert len(axes.lines) == 2
@@ -463,8 +416,6 @@ def test_a_result_travels_between_processes(name, request):
     }
     part = pickle.loads(pickle.dumps(found[0]))
     assert part == found[0]
-    if name != "trials":
-        np.testing.assert_array_equal(part.floor(), found[0].floor())
 
 
 def test_an_empty_part_is_shown_and_keeps_its_columns():

@@ -24,7 +24,6 @@ from sparsetoken.simulation.trial import TrialPlan
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory import capacity as capacity_of
 from sparsetoken.theory.features import model_features
-from sparsetoken.theory.floor import directions_alike
 from sparsetoken.theory.imbalance import imbalance_advice
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.oracle import LearningError, learning_error
@@ -33,6 +32,7 @@ from sparsetoken.theory.readout.equations import Load
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
 from sparsetoken.theory.score_law import ScoreLaw
+from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
 COARSE = ("attention", "pooled", "vectorized")
@@ -117,7 +117,7 @@ def floors(settings: Settings, loads: Sequence[float]) -> list[LearningError]:
     if settings["query"] == "given":
         oracle = learning_error(problem, LARGEST_LOAD, points=FLOOR_POINTS)
         return [dataclasses.replace(oracle, test_error=oracle.oracle_error)] * len(loads)
-    if not directions_alike(problem.tokens):
+    if not _directions_alike(problem.tokens):
         remedy = "A signal along large directions of a covariance may be learned faster."
         legal = "alike in all directions for this floor"
         raise InvalidInput("tokens", legal, problem.tokens, remedy)
@@ -216,7 +216,7 @@ def descent(settings: Settings) -> Events:
 def networks(settings: Settings) -> Events:
     """Yield the Bayes-optimal error, then the course of each network in training."""
     problem = settings.problem()
-    if directions_alike(problem.tokens):
+    if _directions_alike(problem.tokens):
         least = learning_error(problem, settings["alpha1"], points=FLOOR_POINTS)
         yield {"kind": "floor", **_named(least, "test_error", "status")}
     for name, trained in settings.networks().items():
@@ -288,3 +288,15 @@ VIEWS: dict[str, Callable[..., Events]] = {
     for view in (curves, phase, alignment, capacity, descent, networks, query, simulation)
 }
 """By the name in the request of the page."""
+
+
+def _directions_alike(law: TokenLaw) -> bool:
+    """Return whether noise is the same in all directions, within and between samples."""
+    if not isinstance(law, TokenCovariance):
+        return isinstance(law, Isotropic)
+    return all(_multiple_of_identity(S) for S in (law.within, law.between) if S is not None)
+
+
+def _multiple_of_identity(S: np.ndarray) -> bool:
+    identity = np.ones(len(S)) if S.ndim == 1 else np.eye(len(S))
+    return np.array_equal(S, S.flat[0] * identity)

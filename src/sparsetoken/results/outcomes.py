@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from sparsetoken.results.record import Numbers, Record, quantity, record
@@ -11,7 +9,6 @@ from sparsetoken.results.status import Status
 from sparsetoken.stages import Query
 from sparsetoken.validation import InvalidInput
 
-FLOOR = "Computes the Bayes-optimal error for the same samples, in seconds."
 NOTES = "Warnings with remedies at each point; `advice` summarises them."
 
 
@@ -172,7 +169,6 @@ class Prediction(Outcome):
         default=None,
     )
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
-    floor: Callable[[], np.ndarray] | None = quantity(FLOOR, column=None, default=None)
 
     @property
     def query(self) -> Query | None:
@@ -299,9 +295,6 @@ class Trajectory(DescentPath):
     replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
-    floor: Callable[[], np.ndarray] | None = quantity(
-        FLOOR, column=None, default=None, without=("step",)
-    )
 
 
 @record
@@ -420,6 +413,3 @@ class Course(NetworkPath):
     replicas: Numbers = quantity("The number of replicas followed.", without=("step",))
     status: Status = quantity("How each course ended.", without=("step",))
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
-    floor: Callable[[], np.ndarray] | None = quantity(
-        FLOOR, column=None, default=None, without=("step",)
-    )

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -209,8 +209,6 @@ class Record:
                 changes[field.name] = value._part(dim, position, places)
             elif isinstance(value, np.ndarray) and dim in own:
                 changes[field.name] = part(value, own)
-            elif field.name == "floor" and value is not None and dim in own:
-                changes[field.name] = functools.partial(_part_of_floor, value, own, part)
         return dataclasses.replace(self, **changes)
 
     def columns(self) -> dict[str, np.ndarray]:
@@ -288,9 +286,7 @@ class Record:
         columns = {n: v for n, v in self.columns().items() if n not in coords}
         return xarray.Dataset({name: (self.dims, value) for name, value in columns.items()}, coords)
 
-    def plot(
-        self, quantity: str = "", ax: Any = None, *, floor: bool | None = None, **options: Any
-    ) -> Any:
+    def plot(self, quantity: str = "", ax: Any = None, **options: Any) -> Any:
         """Plot a quantity over the last dimension, and return the matplotlib Axes.
 
         The other dimensions give one curve per point. Predictions are lines, and means of trials
@@ -301,9 +297,6 @@ class Record:
         quantity : str
             A column; by default the first, such as test_error.
         ax : matplotlib Axes, optional
-        floor : bool, optional
-            Whether to draw the Bayes-optimal error for the same samples below test errors, where it
-            is known. It takes seconds. By default it is drawn in a new figure only.
         **options
             Of the lines of matplotlib, such as label and color.
 
@@ -315,7 +308,7 @@ class Record:
         needed("matplotlib.pyplot", "to plot", "app")
         from sparsetoken.figures.records import draw
 
-        return draw(self, quantity, ax, floor, options)
+        return draw(self, quantity, ax, options)
 
     def _repr_html_(self) -> str:
         return html(self.records(), self.advice)
@@ -347,13 +340,6 @@ def _taken(
     index = np.expand_dims(position, [i for i, d in enumerate(dims) if d not in places])
     index = index.reshape(index.shape + (1,) * (value.ndim - index.ndim))
     return np.take_along_axis(value, index, axis).squeeze(axis)[()]
-
-
-def _part_of_floor(
-    floor: Callable[[], np.ndarray], dims: tuple[str, ...], part: Callable[..., Any]
-) -> np.ndarray:
-    """Return the Bayes-optimal error at the points of a part."""
-    return np.asarray(part(floor(), dims))
 
 
 def stacked(rows: Sequence[AnyRecord], grid: Grid) -> AnyRecord:

@@ -13,7 +13,6 @@ from sparsetoken.progress import SILENT, Progress, progress_of
 from sparsetoken.results import Prediction
 from sparsetoken.results.record import stacked
 from sparsetoken.stages import Readout, TwoSteps, require_readout
-from sparsetoken.theory.floor import floor_of
 from sparsetoken.theory.query import loss_to_pooling
 from sparsetoken.theory.random_queries import predictions_of
 from sparsetoken.theory.readout.accuracy import TOLERANCE
@@ -106,8 +105,7 @@ def predict(
         rows = _predictions(grid.points, test_problem, tolerance, done)
     if not grid.shape:
         rows = [_compared_with_pooling(rows[0], problem, model, readout, test_problem)]
-    floor = None if test_problem else floor_of(grid)
-    return dataclasses.replace(stacked(rows, grid), floor=floor)
+    return stacked(rows, grid)
 
 
 Point = tuple[SparseTokenProblem, Model, Readout]

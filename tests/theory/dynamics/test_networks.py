@@ -204,7 +204,6 @@ def test_overlaps_of_the_start_are_followed():
     found = descend(PROBLEM, descent, replicas=4)
     assert found.weights.overlaps[0, :, 0].tolist() == [0.5, 0.0]
     assert found.weights.norms[0] == pytest.approx([math.hypot(0.4, 0.5), 0.4])
-    assert found.floor is None  # the floor knows of no signal before
     beside = descend(PROBLEM, st.Descent(networks.Softmax(), **given), replicas=4)
     assert found.test_error[3] < beside.test_error[3] - 0.01
     for engine, trials in (("tensors", 6), ("reduced", 20)):
@@ -370,13 +369,6 @@ def test_spectra_that_do_not_commute_are_refused():
     tokens = st.TokenCovariance(within=within, between=between, signal=np.eye(6)[0])
     with pytest.raises(InvalidInput, match="commute"):
         descend(dataclasses.replace(PROBLEM, tokens=tokens), st.Descent())
-
-
-def test_the_floor_is_that_of_all_samples():
-    found = descend(PROBLEM, st.Descent(alpha=2.0, steps=6, rates=1.0), replicas=4)
-    (floor,) = np.atleast_1d(found.floor())
-    assert 0 < floor < found.test_error.min()
-    assert descend(CLASSES, st.Descent(steps=1), replicas=2).floor is None
 
 
 def changed(monkeypatch, change):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from concurrent.futures import Executor
@@ -26,7 +25,6 @@ from sparsetoken.theory.dynamics.follow import FIRST_REPLICAS, Replicas, follow
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import run_replica, together
-from sparsetoken.theory.floor import floor_of
 from sparsetoken.validation import InvalidInput, integer, real
 from sparsetoken.values import broadcast
 
@@ -155,7 +153,7 @@ def descend(
         course_of(one) if isinstance(trained, Descent) else trajectory_of(one)
         for one, (_, trained) in zip(followed, grid.points, strict=True)
     ]
-    return dataclasses.replace(stacked(results, grid), floor=floor_of(grid))
+    return stacked(results, grid)
 
 
 @with_x64
