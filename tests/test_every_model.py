@@ -131,7 +131,7 @@ def test_theory_predicts_what_is_simulated(case):
     assert expected.status.converged
     measured, theory = found.to_dict(), expected.to_dict()
     for name in QUANTITIES:
-        allowance = 4 * measured[f"{name}_error"] + 2 / d * (1 + abs(theory[name]))
+        allowance = 4 * measured[f"{name}_se"] + 2 / d * (1 + abs(theory[name]))
         assert measured[name] == pytest.approx(theory[name], abs=allowance), name
 
 
@@ -165,7 +165,7 @@ def test_where_all_features_are_0_ties_count_one_half(activation, rate, engine):
     assert expected.test_error == pytest.approx(min(rate, 0.5))
     found = simulate(problem, model, Readout(), dimension=60, trials=40, engine=engine)
     for name in ("test_error", "auc", "training_loss", "training_error", "bias"):
-        measured, error = found.to_dict()[name], found.to_dict()[f"{name}_error"]
+        measured, error = found.to_dict()[name], found.to_dict()[f"{name}_se"]
         # The bias and the rate of D1 spread by 1/sqrt(120); the loss is 1/240 below its mean.
         allowance = 4 * error + 1 / 120
         if name == "training_error" and rate == 0.5:  # the less frequent class of 120 labels

@@ -435,7 +435,7 @@ def _names_of(what: str, stem: str, reserved: str) -> Callable[[Any], tuple[str,
     return names
 
 
-_ERRORS = r"\w+_error"
+_ERRORS = r"\w+_(se|error)"
 _COLUMNS_OF_TABLES = (
     "training_loss|attended|replicas|status|message|step|trial|"
     "alpha|rate_c|momentum|strength|positive_rate|"  # fields that may hold arrays

@@ -62,7 +62,7 @@ def _cells(rows: Sequence[Row]) -> list[list[str]]:
     cells = [["", "value", "standard error"]]
     for name in given:
         if name not in errors:
-            cells.append([_words(name), *formatted([given[name], given.get(f"{name}_error")])])
+            cells.append([_words(name), *formatted([given[name], given.get(f"{name}_se")])])
     return cells
 
 

@@ -154,7 +154,7 @@ def test_columns_have_all_dimensions(plane, course):
     assert {column.shape for column in found.values()} == {(2, 4)}
     steps = course.columns()
     assert {column.shape for column in steps.values()} == {(2, 4)}
-    np.testing.assert_array_equal(steps["bias_error"], course.errors.bias)
+    np.testing.assert_array_equal(steps["bias_se"], course.errors.bias)
     np.testing.assert_array_equal(steps["replicas"], 2)
     assert "cosine" not in found  # no query
 
@@ -293,7 +293,7 @@ def test_a_simulation_keeps_its_trials(trials):
     assert part.mean.test_error == trials.mean.test_error[1, 2]
     assert part.trials.test_error.tolist() == trials.trials.test_error[1, 2].tolist()
     np.testing.assert_array_equal(
-        trials.columns()["test_error_error"], trials.standard_error.test_error
+        trials.columns()["test_error_se"], trials.standard_error.test_error
     )
     assert len(trials.to_frame()) == 8
     with pytest.raises(InvalidInput, match="dimension"):

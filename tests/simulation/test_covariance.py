@@ -94,7 +94,7 @@ def test_theory_predicts_what_is_simulated(case):
     measured, theory = found.to_dict(), expected.to_dict()
     for name in (*QUANTITIES, *OVERLAPS):
         correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
-        allowance = 4 * measured[f"{name}_error"] + correction
+        allowance = 4 * measured[f"{name}_se"] + correction
         assert measured[name] == pytest.approx(theory[name], abs=allowance), name
 
 
@@ -125,7 +125,7 @@ def test_theory_predicts_what_is_simulated_without_a_ridge(case):
     measured, theory = found.to_dict(), expected.to_dict()
     for name in (*QUANTITIES, *OVERLAPS):
         correction = (1 if name in QUANTITIES else 4) / d * (1 + abs(theory[name]))
-        allowance = 4 * measured[f"{name}_error"] + correction
+        allowance = 4 * measured[f"{name}_se"] + correction
         assert measured[name] == pytest.approx(theory[name], abs=allowance), name
 
 

@@ -101,7 +101,7 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Any:
             yield printable(prefix + name), _number(value)
         elif "mean" in value:
             yield prefix + name, _number(value["mean"])
-            yield f"{prefix}{name}_error", _number(value["standard_error"])
+            yield f"{prefix}{name}_se", _number(value["standard_error"])
         else:
             yield from _flat(value, f"{name.removesuffix('s')} ")
 

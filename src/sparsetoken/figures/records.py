@@ -40,7 +40,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
     converged = columns.get("status", np.array("converged")) == "converged"
     keep = converged | ("step" in record.dims)  # what came before a divergence is right
     values = np.where(keep, columns[name], np.nan).reshape(lines, -1)
-    error = columns.get(f"{name}_error")
+    error = columns.get(f"{name}_se")
     errors = None if error is None else error.reshape(lines, -1)
     last = record.dims[-1] if record.dims and record.dims[-1] in coords else "point"
     x_name = next((n for n, c in coords.items() if _varies(c)), last)

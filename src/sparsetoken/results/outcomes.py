@@ -289,7 +289,7 @@ class Trajectory(DescentPath):
     """
 
     errors: DescentPath = quantity(
-        "Standard error of each quantity over independent replicas.", suffix="_error"
+        "Standard error of each quantity over independent replicas.", suffix="_se"
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
@@ -407,7 +407,7 @@ class Course(NetworkPath):
         "For each quantity, the standard error over independent replicas and, where eigenvalues "
         "are grouped, the change from halving the number of atoms; those of `test_error` and "
         "`attended` include the error from the new bags.",
-        suffix="_error",
+        suffix="_se",
     )
     numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
     replicas: Numbers = quantity("The number of replicas followed.", without=("step",))

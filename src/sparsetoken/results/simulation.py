@@ -79,9 +79,9 @@ class Simulation(Record, Generic[Of]):
         return _over_trials(self.trials, standard_error)
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return means by column, their standard errors as NAME_error, and the status."""
+        """Return means by column, their standard errors as NAME_se, and the status."""
         errors = self.standard_error.columns()
-        found = self.mean.columns() | {f"{name}_error": value for name, value in errors.items()}
+        found = self.mean.columns() | {f"{name}_se": value for name, value in errors.items()}
         return found | self._status_columns()
 
 
