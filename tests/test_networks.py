@@ -173,7 +173,7 @@ def test_further_weights_hide_nothing_in_tables():
     found = st.descend(problem, descent, tolerance=0.1, replicas=2)
     sampled = st.simulation.descend(problem, descent, dimension=20, trials=2)
     taken = {*found.to_frame().columns, *sampled.to_frame().columns, *found.coords} - {"b"}
-    assert {"test_error", "step", "alpha", "norm_q", "b_error", "message"} <= taken
+    assert {"test_error", "step", "alpha", "norm_q", "b_se", "message"} <= taken
     for name in taken:
         with pytest.raises(InvalidInput, match="tables of results"):
             network(name)

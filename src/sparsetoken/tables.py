@@ -56,7 +56,7 @@ def _cells(rows: Sequence[Row]) -> list[list[str]]:
         return [names, *map(list, zip(*columns, strict=True))]
     (row,) = rows
     given = {name: value for name, value in row.items() if value not in (None, "")}
-    errors = [name for name in given if name.removesuffix("_error") in given.keys() - {name}]
+    errors = [name for name in given if name.removesuffix("_se") in given.keys() - {name}]
     if not errors:
         return [[_words(name), *formatted([value])] for name, value in given.items()]
     cells = [["", "value", "standard error"]]

@@ -214,7 +214,7 @@ def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, course, trials)
     assert steps.bias.dims == ("alpha", "step")
     assert steps.step.values.tolist() == [0, 1, 2, 3]
     means = trials.to_xarray()
-    np.testing.assert_array_equal(means.auc_error, trials.standard_error.auc)
+    np.testing.assert_array_equal(means.auc_se, trials.standard_error.auc)
     assert trials.trials.to_xarray().auc.dims == ("ridge", "alpha1", "trial")
 
 
