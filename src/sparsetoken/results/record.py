@@ -195,7 +195,7 @@ class Record:
     def columns(self) -> dict[str, np.ndarray]:
         """Return the quantities by their names in tables, each over all dimensions.
 
-        Overlaps are called NAME_overlap and standard errors NAME_se; a status has a message as well.
+        Overlaps are NAME_overlap, standard errors NAME_se, and a status has a message as well.
         """
         found: dict[str, np.ndarray] = {}
         for field in self.quantities:
