@@ -140,7 +140,6 @@ def test_other_values_are_refused_by_name(call, message):
 def test_what_takes_bags_takes_any_form_of_them():
     listed = list(X)
     assert bags.separating_columns(listed, Y) == bags.separating_columns(bags.as_bags(X), Y)
-    np.testing.assert_array_equal(bags.to_long(listed).tokens, X.reshape(-1, 3))
     pytest.importorskip("pandas")
     assert bags.to_frame(listed).shape == (24, 4)
 

@@ -164,7 +164,8 @@ def test_a_damaged_file_is_refused_or_read_as_it_was(kind: str, tmp_path: Path) 
         write_parquet(path)
     else:
         pytest.importorskip("pyarrow")
-        bags.write_parquet(as_bags(TOKENS.reshape(3, 2, 3)), path, Y)
+        frame = bags.to_frame(as_bags(TOKENS.reshape(3, 2, 3)), Y)
+        frame.to_parquet(path, write_page_checksum=True)
     labels = None if kind == "checksums" else ""
     whole, refusals = read(path, labels=labels), 0
     for content in damaged(path.read_bytes()):

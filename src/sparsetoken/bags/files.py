@@ -41,9 +41,9 @@ def read(
 
     An .npz file holds the arrays X (tokens, d), bag (ids) and y (labels), or X (n, L, d) and y,
     with mask if bags are padded. A Parquet file has one row for each token, with a column of
-    bag ids, one of labels, and those of the embedding. Damage is seen by checksums, which Parquet
-    has where it was written with them, as `write_parquet` does. Tokens of a packed folder are a
-    memory map: they need not fit into memory.
+    bag ids, one of labels, and those of the embedding. Damage is seen by checksums, which a
+    Parquet file has if it was written with ``write_page_checksum=True``. Tokens of a packed folder
+    are a memory map: they need not fit into memory.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def read(
 
     See Also
     --------
-    write_parquet : The reverse.
+    to_frame : A table from bags, to write.
     pack : Files of bags larger than memory.
     from_frame : Bags from a table.
 

@@ -69,7 +69,6 @@ def pack(
     See Also
     --------
     read : Bags from a file.
-    write_parquet : Writes bags to a Parquet file.
 
     Examples
     --------
