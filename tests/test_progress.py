@@ -48,7 +48,7 @@ def bars():
 
 
 def descent(**fields):
-    return st.Attention(st.JointDescent(**({"steps": 2, "start_q": 0.4} | fields)))
+    return st.Descent(**({"steps": 2} | fields))
 
 
 def counts(bars):

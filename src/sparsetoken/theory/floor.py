@@ -14,7 +14,7 @@ from sparsetoken.concepts import Task
 from sparsetoken.descents import Descent
 from sparsetoken.models import Model
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent, Readout, TwoSteps
+from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.validation import LARGEST_LOAD
 from sparsetoken.values import Grid
@@ -69,7 +69,7 @@ def _load(model: Model | Descent, readout: Readout | None = None) -> float:
     first = 0.0 if query is None else math.nan
     if isinstance(query, Descent) and query.informed:
         first = math.nan
-    elif isinstance(query, (TwoSteps, JointDescent, Descent)):
+    elif isinstance(query, (TwoSteps, Descent)):
         first = float(query.samples_per_dimension)
     return min(first + (0.0 if readout is None else float(readout.alpha1)), LARGEST_LOAD)
 

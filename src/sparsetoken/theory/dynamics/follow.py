@@ -13,7 +13,6 @@ import numpy as np
 
 from sparsetoken.concepts import Task
 from sparsetoken.descents import Descent, Training
-from sparsetoken.models import Model
 from sparsetoken.progress import Progress
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
@@ -52,7 +51,7 @@ class Gathering(NamedTuple):
 
 
 def gathered_plan(
-    task: Task, trained: Descent | Model, tolerance: float | None
+    task: Task, trained: Descent, tolerance: float | None
 ) -> tuple[Plan, Gathering | None]:
     """Return the plan of a descent, and what tells the error of gathered eigenvalues.
 
@@ -168,7 +167,7 @@ def _standard_error(groups: np.ndarray) -> np.ndarray:
 
 
 def follow(
-    task: Task, trained: Descent | Model, tolerance: float, count: int | None, replicas: Replicas
+    task: Task, trained: Descent, tolerance: float, count: int | None, replicas: Replicas
 ) -> Followed:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 

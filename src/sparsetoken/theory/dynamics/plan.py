@@ -10,7 +10,6 @@ from jaxtyping import Float
 
 from sparsetoken.concepts import Task
 from sparsetoken.descents import Descent, Training, training_of
-from sparsetoken.models import Model
 from sparsetoken.theory.dynamics.spectrum import ATOMS, Atoms, atoms_of
 from sparsetoken.validation import InvalidInput
 
@@ -31,7 +30,7 @@ class Plan(NamedTuple):
     mixing: Float[np.ndarray, "A more"] | None = None
 
 
-def plan_of(task: Task, trained: Descent | Model, atoms: int = ATOMS) -> Plan:
+def plan_of(task: Task, trained: Descent, atoms: int = ATOMS) -> Plan:
     """Return the plan of a descent.
 
     Raises
