@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from gated_attention import GatedAttention
 from real_bags_instances import FisherVectors, MaxOfTokens, instance_logistic, mi_svm
@@ -18,6 +19,7 @@ from sparsetoken import (
     BagClassifier,
     PooledLinearClassifier,
 )
+from sparsetoken.bags import Bags
 from sparsetoken.estimators import BagPooling, TokenNormalScores
 
 STRENGTHS = np.logspace(-4, 2, 13)  # 1 / penalty, as scikit-learn counts
@@ -48,6 +50,18 @@ def of_scores(pooling: str, random_state: int) -> Pipeline:
     return make_pipeline(scores, *logistic(pooling, random_state))
 
 
+def columns(bags: Bags) -> np.ndarray:
+    """Return mean, maximum and standard deviation of the columns of each bag."""
+    tokens = [bags[i] for i in range(len(bags))]
+    return np.stack([np.concatenate([X.mean(0), X.max(0), X.std(0)]) for X in tokens])
+
+
+def forest(random_state: int) -> Pipeline:
+    """Return 500 trees on pooled columns."""
+    trees = RandomForestClassifier(500, random_state=random_state)
+    return make_pipeline(FunctionTransformer(columns), trees)
+
+
 def pooled(random_state: int) -> PooledLinearClassifier:
     """Return the linear classifier of the mean token; nothing in it is random."""
     del random_state
@@ -58,6 +72,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "mean, logistic": functools.partial(logistic, "mean"),
     "max, logistic": functools.partial(logistic, "max"),
     "mean and max, logistic": functools.partial(logistic, "mean and max"),
+    "forest": forest,
     "scores, mean, logistic": functools.partial(of_scores, "mean"),
     "scores, mean and max, logistic": functools.partial(of_scores, "mean and max"),
     "Fisher vector, logistic": functools.partial(logistic, "Fisher"),

@@ -52,10 +52,11 @@ class RealSet(NamedTuple):
     def scores(self, model: Any, test: np.ndarray) -> dict[str, Any]:
         """Return accuracy, AUC and log-loss on test bags, and how often the top token is true."""
         bags, y = self.bags[test], self.y[test]
+        chances = model.predict_proba(bags)[:, 1]
         row = {
             "accuracy": float(np.mean(model.predict(bags) == y)),
-            "auc": float(roc_auc_score(y, model.decision_function(bags))),
-            "log_loss": float(log_loss(y, model.predict_proba(bags)[:, 1])),
+            "auc": float(roc_auc_score(y, chances)),
+            "log_loss": float(log_loss(y, chances)),
         }
         if hasattr(model, "sharpness_"):
             row["sharpness"] = round(float(model.sharpness_[0]), 3)

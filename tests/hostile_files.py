@@ -2,12 +2,14 @@
 
 import io
 import json
+import os
 import random
 import struct
+import threading
 import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -135,3 +137,24 @@ def little_memory(most: float = 20e6) -> Iterator[None]:
         assert tracemalloc.get_traced_memory()[1] < most
     finally:
         tracemalloc.stop()
+
+
+@contextmanager
+def writers_of(pipe: Path) -> Iterator[list[bool]]:
+    """Open a pipe for whoever waits for it, who reads nothing, and keep that it was opened."""
+    opened: list[bool] = []
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.wait(0.05):
+            with suppress(OSError):  # nobody waits
+                os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+                opened.append(True)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield opened
+    finally:
+        ended.set()
+        thread.join()

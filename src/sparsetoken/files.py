@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
 import tempfile
@@ -13,29 +12,13 @@ from pathlib import Path
 from sparsetoken.validation import InvalidInput
 
 
-def path_of(name: str, given: str | os.PathLike[str]) -> Path:
-    """Return a path, or raise `InvalidInput` if no file can have that name.
-
-    Names longer than the system takes would otherwise end in an error of whichever call is first.
-    """
-    path = Path(given)
-    try:
-        path.lstat()
-    except ValueError as error:  # a null character
-        raise InvalidInput(name, "a path that the system takes", str(path), f"{error}.") from None
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise InvalidInput(name, "a path with shorter names", str(path)) from None
-    return path
-
-
-def require_regular(name: str, path: Path) -> None:
+def require_regular(name: str, path: Path, remedy: str = "") -> None:
     """Raise `InvalidInput` for what is there and no regular file: a pipe would wait for ever."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, a device or a socket"
-            raise InvalidInput(name, "a regular file", f"{path}, {kind}")
+            raise InvalidInput(name, "a regular file", f"{path}, {kind}", remedy)
 
 
 def require_place(name: str, path: Path, *inputs: Path) -> None:

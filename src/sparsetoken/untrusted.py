@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import struct
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +16,9 @@ import numpy as np
 from sparsetoken.memory import machine_memory
 from sparsetoken.validation import Failure, InvalidInput, one_line
 
-LARGEST_SHARE = 0.5  # of the memory of the machine, for what a file unpacks to
+LARGEST_SHARE = 1 / 3  # of the memory of the machine, for what a file unpacks to: it is copied once
 LONGEST_REASON = 200  # characters; NumPy quotes a header of any length
+LARGEST_NUMBER = 8  # bytes, also of the integers that become floats
 
 _END = struct.Struct("<4s6xH10x")  # of a zip file: a mark, and how many members there are
 
@@ -45,8 +48,20 @@ def check_unpacked(path: Path, size: int, remedy: str = "") -> None:
     """Refuse a file that would exhaust the memory, before it is unpacked."""
     largest = int(LARGEST_SHARE * machine_memory())
     if size > largest:
-        legal = f"that unpacks to at most {largest / 1e9:.1f} GB, half of the memory"
+        legal = f"that unpacks to at most {largest / 1e9:.1f} GB, a third of the memory"
         raise InvalidInput(f"FILE {path.name}", legal, f"{size / 1e9:.1f} GB", remedy)
+
+
+def padded_size(shape: Sequence[int], chunks: Sequence[int]) -> int:
+    """Return the bytes of all chunks of an array, of which those at the edges are whole."""
+    return LARGEST_NUMBER * math.prod(-(-n // c) * c for n, c in zip(shape, chunks, strict=True))
+
+
+def check_inflated(content: bytes, most: int) -> None:
+    """Raise `ValueError` if a gzip or zlib stream has more bytes, or is not the only one."""
+    stream = zlib.decompressobj(wbits=47)  # with either header
+    if len(stream.decompress(content, most + 1)) > most or stream.unused_data:
+        raise ValueError(f"a chunk unpacks to more than the {most} bytes of its array")
 
 
 def members_of(path: Path, packed: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:

@@ -319,3 +319,14 @@ def closest(value: Any, legal: Collection[str]) -> str:
 
     found = difflib.get_close_matches(value, legal, 1) if isinstance(value, str) else []
     return f" Did you mean {found[0]}?" if found else ""
+
+
+def generator_of(random_state: Any) -> Any:
+    """Return the random numbers of `random_state`, or raise `InvalidInput` if it is no seed."""
+    from sklearn.utils import check_random_state
+
+    try:
+        return check_random_state(random_state)
+    except (TypeError, ValueError):
+        legal = "None, a numpy.random.RandomState or an integer from 0 to 2**32 - 1"
+        raise InvalidInput("random_state", legal, random_state) from None

@@ -1,5 +1,6 @@
 """Bags and labels from files, as a user of the library reads them."""
 
+import contextlib
 import re
 import zipfile
 from pathlib import Path
@@ -117,6 +118,19 @@ def test_whole_numbers_are_counted_as_the_floats_they_become(
     np.savez(path, X=np.zeros((100, 10, 30), np.int8), y=np.arange(100) % 2)
     monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: 400_000)
     with pytest.raises(InvalidInput, match="unpacks to at most"):
+        read(path)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float64, np.int64])
+@pytest.mark.parametrize("share", [0.3, 0.45])
+def test_what_is_read_fits_into_the_memory_with_its_copies(
+    tmp_path: Path, kind: type, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, memory = tmp_path / "bags.npz", 40_000_000
+    X = np.zeros((int(share * memory) // np.dtype(kind).itemsize // 100, 100), kind)
+    np.savez_compressed(path, X=X, bag=np.arange(len(X)) % 7, y=np.arange(len(X)) % 7 % 2)
+    monkeypatch.setattr("sparsetoken.untrusted.machine_memory", lambda: memory)
+    with little_memory(memory), contextlib.suppress(InvalidInput):
         read(path)
 
 

@@ -17,6 +17,7 @@ from sparsetoken.bags import (
     token_order,
     write_parquet,
 )
+from sparsetoken.estimators import PooledLinearClassifier
 from sparsetoken.validation import InvalidInput
 
 pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
@@ -166,6 +167,27 @@ def test_frames_of_polars() -> None:
     found = from_frame(frame, bag="slide")
     assert found.ids.tolist() == ["a", "b"]
     assert found.bags[0].tolist() == [[1, 4], [3, 6]]
+    for act in (
+        lambda lazy: from_frame(lazy, bag="slide"),
+        lambda lazy: from_frame(frame, bag="slide", labels=lazy),
+        lambda lazy: as_bags(lazy),
+        lambda lazy: PooledLinearClassifier().fit(lazy, [0, 1, 0]),
+        lambda lazy: PooledLinearClassifier().fit(np.ones((3, 2, 1)), lazy),
+    ):
+        with pytest.raises(InvalidInput, match=r"must be a frame with its rows.* Give .*collect"):
+            act(frame.lazy())
+
+
+@pytest.mark.parametrize("twice", ["bag", "x", "label"])
+def test_columns_of_one_name_are_refused(twice: str) -> None:
+    columns = {"bag": [0, 0, 1], "x": [1.0, 2.0, 3.0], "label": [0, 0, 1], twice + "2": [1, 2, 3]}
+    frame = pandas.DataFrame(columns).rename(columns={twice + "2": twice})
+    for act in (
+        lambda: from_frame(frame, labels="label"),
+        lambda: PooledLinearClassifier().fit(frame, [0, 1, 0]),
+    ):
+        with pytest.raises(InvalidInput, match=f"of different names; got 'several named {twice}"):
+            act()
 
 
 def test_ids_that_are_masked_are_refused():

@@ -355,7 +355,9 @@ def test_ragged_bags_have_no_positions(draw: Draw) -> None:
         ("temperature", 0.0, "temperature must be a finite number in (0, 1e+06]"),
         ("temperature", "hot", "temperature must be a finite number in (0, 1e+06]"),
         ("n_folds", 1, "n_folds must be an integer >= 2"),
-        ("random_state", "now", "cannot be used to seed"),
+        ("random_state", "now", "random_state must be None, a numpy.random.RandomState or an int"),
+        ("random_state", -1, "an integer from 0 to 2**32 - 1; got -1"),
+        ("random_state", [1, 2], "random_state must be None"),
     ],
 )
 def test_parameters(

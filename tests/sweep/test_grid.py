@@ -166,6 +166,7 @@ def test_every_parameter_of_a_quantity_changes_its_rows(experiment):
         ({"axes": [STRENGTHS, tied(length=[4], strength=[1.0])]}, "tied.strength"),
         ({"axes": [listed("dimension", [10, 20])]}, "axes.dimension"),
         ({"fixed": {"strength": 3.0}}, "fixed.strength"),
+        ({"fixed": {"length": math.nan}}, "fixed.length"),
         ({"fixed": {"colour": 3.0}}, "fixed.colour"),
         ({"fixed": {"model": 3}}, "fixed.model"),
         ({"fixed": {"model": "deep"}}, "fixed.model"),

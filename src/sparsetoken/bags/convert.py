@@ -88,11 +88,12 @@ def refuse_others(X: Any) -> None:
     Raises
     ------
     InvalidInput
-        For dicts, strings, bags with their ids, iterators such as generators, empty lists, and
-        arrays with masked values.
+        For dicts, strings, bags with their ids, iterators such as generators, empty lists, arrays
+        with masked values, and frames that are lazy or have two columns of one name.
     """
     if not isinstance(X, list | tuple):  # whose bags are named one by one
         refuse_masked("X", X, _MASK)
+    check_columns("X", X)
     legal = "an array of shape (n, L, d), or a list of arrays of shape (L_i, d)"
     if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # some sparse arrays are dicts
         remedy = "Give list(X.values()), with labels in the same order."
@@ -112,13 +113,26 @@ def refuse_others(X: Any) -> None:
 
 
 def refuse_masked(name: str, values: Any, remedy: str = "Leave these bags out.") -> None:
-    """Raise `InvalidInput` for masked values, of which NumPy takes the hidden numbers."""
+    """Raise `InvalidInput` for masked values, of which NumPy takes the hidden numbers.
+
+    Also for a lazy frame of polars, which has no values yet.
+    """
+    if type(values).__name__ == "LazyFrame":
+        raise InvalidInput(name, "a frame with its rows", "a LazyFrame", f"Give {name}.collect().")
     if isinstance(values, list | tuple):
         for one in values:
             if isinstance(one, list | tuple | np.ma.MaskedArray):
                 refuse_masked(name, one, remedy)
     elif isinstance(values, np.ma.MaskedArray):
         refuse_disguised(name, values, "an array without masked values", remedy)
+
+
+def check_columns(name: str, frame: Any) -> None:
+    """Raise `InvalidInput` if a frame has two columns of one name."""
+    names = [str(column) for column in getattr(frame, "columns", ())]
+    if len(set(names)) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise InvalidInput(name, "with columns of different names", f"several named {twice}")
 
 
 def check_labels(y: Any, name: str = "y") -> None:

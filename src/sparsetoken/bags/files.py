@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.convert import as_bags, check_columns
 from sparsetoken.bags.frames import LABELS, of_vectors, token_names, tokens_of
 from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_leaks
 from sparsetoken.bags.long_form import grouped
 from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
 from sparsetoken.extras import needed
+from sparsetoken.files import require_regular
 from sparsetoken.untrusted import check_text, check_unpacked, members_of, refused, unreadable
 from sparsetoken.validation import InvalidInput
 
@@ -112,6 +113,8 @@ def loaded(path: str | Path, labels: Any, bag: str, columns: Columns) -> Labelle
         raise InvalidInput("FILE", "a path that ends in .npz, .parquet or .pq", str(path), remedy)
     if not path.exists():
         raise InvalidInput("FILE", "a file that is there", str(path))
+    if not packed:
+        require_regular("FILE", path)
     try:
         if packed:
             return _from_folder(path, labels, columns)
@@ -162,8 +165,8 @@ def _array(path: Path, stored: Any, name: str) -> np.ndarray:
     if not isinstance(found, np.ndarray) or found.dtype.kind == "V":
         got = str(getattr(found, "dtype", "bytes without a header of NumPy"))
         raise InvalidInput(f"array {name}", "an array of numbers or texts", got, _PLAIN)
-    if found.dtype.kind in "biu":
-        check_unpacked(path, 8 * found.size, _FEWER)  # as floats
+    if found.dtype.kind in "biu" or found.dtype == np.float16:  # these become floats beside them
+        check_unpacked(path, found.nbytes + 8 * found.size, _FEWER)
     check_text(f"array {name}", found)
     return found
 
@@ -172,8 +175,11 @@ def _from_folder(path: Path, labels: Any, columns: Columns) -> LabelledBags:
     def array(name: str) -> np.ndarray:
         stored = [one.stem for one in sorted(path.glob("*.npy"))]
         found = path / f"{_present(path, 'array', name, stored)}.npy"
+        require_regular("FILE", found)
         with refused("FILE", _LEGAL, found):
-            return np.load(found, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
+            values = np.load(found, mmap_mode="r" if name == TOKENS else None, allow_pickle=False)
+        check_text(f"array {name}", values)
+        return values
 
     if columns is not None:
         remedy = "Pack files that hold these columns alone."
@@ -197,9 +203,8 @@ def _from_rows(path: Path, labels: Any, bag: str, columns: Columns) -> LabelledB
         cells = told.num_rows * told.num_columns  # a repeated value may be packed to nothing
         check_unpacked(path, max(8 * cells, packed), _FEWER)
         frame = pandas.read_parquet(path, page_checksum_verification=True)
+    check_columns(f"FILE {path.name}", frame)
     names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        raise InvalidInput(f"FILE {path.name}", "with columns of different names", some(names))
     frame.columns = names
     default = next((name for name in LABELS if name in names), "label")
     label = _label_name(path, names, labels, default)

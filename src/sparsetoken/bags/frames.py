@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import as_bags
+from sparsetoken.bags.convert import as_bags, check_columns, refuse_masked
 from sparsetoken.bags.labelled import LabelledBags, LeakWarning, some
 from sparsetoken.bags.long_form import IdentifiedBags, entered, grouped, to_long
 from sparsetoken.bags.segments import segment_max
@@ -75,8 +75,8 @@ def from_frame(
     Raises
     ------
     InvalidInput
-        If a column is not there or not of numbers, one named label or y is left among those of
-        the tokens, and as `from_long`.
+        If a column is not there or not of numbers, two have one name, one named label or y is left
+        among those of the tokens, the frame is lazy, and as `from_long`.
 
     See Also
     --------
@@ -93,11 +93,13 @@ def from_frame(
     >>> ids.tolist(), y.tolist()
     (['s7', 's2'], [1, 0])
     """
+    refuse_masked("frame", frame)
     if type(frame).__module__.partition(".")[0] == "polars":
         frame = frame.to_pandas()
     if not hasattr(frame, "columns"):
         remedy = "from_long takes arrays, read a file."
         raise InvalidInput("frame", "of pandas or polars", type(frame).__name__, remedy)
+    check_columns("frame", frame)
     if bag not in frame.columns:
         remedy = "bag= names the column that says which bag a token is of."
         raise InvalidInput("column of bag ids", f"one of {some(list(frame.columns))}", bag, remedy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,21 @@ from jaxtyping import Float
 from sparsetoken.bags.convert import as_floats, first_not_finite
 from sparsetoken.bags.labelled import some
 from sparsetoken.extras import needed
+from sparsetoken.files import require_regular
+from sparsetoken.untrusted import (
+    LARGEST_NUMBER,
+    check_inflated,
+    check_unpacked,
+    padded_size,
+    refused,
+)
 from sparsetoken.validation import InvalidInput
 
 ENDINGS = (".npy", ".h5", ".hdf5", ".zarr")
 
-_UNREADABLE = (EOFError, KeyError, OSError, RuntimeError, TypeError, ValueError)
+_LEGAL = "of an array that can be read"
+_DEFLATE, _FLETCHER = 1, 3  # numbers of filters in HDF5
+_SMALL = 1 << 17  # bytes of a deflated chunk, which becomes 1032 times as large at the most
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +63,7 @@ class TokenFile:
         """
         with _opened(path, dataset) as array:
             shape, dtype = tuple(array.shape), np.dtype(array.dtype)
-        if not (_of_tokens(array) and min(shape)):
+        if not (_of_tokens(array) and min(shape) > 0):
             legal = "with real numbers of shape (L, d), L and d at least 1"
             raise InvalidInput(f"FILE {path}", legal, f"{dtype} of shape {shape}")
         return cls(path, dataset, shape, as_floats(np.empty(0, dtype)).dtype)
@@ -81,35 +92,57 @@ class TokenFile:
 @contextlib.contextmanager
 def _opened(path: Path, dataset: str) -> Iterator[Any]:
     """Return the array of a file, which is read where it is sliced."""
-    with contextlib.ExitStack() as stack:
-        try:
-            yield _array(path, dataset, stack)
-        except InvalidInput:
-            raise
-        except _UNREADABLE as error:  # also of a damaged part, which is met where it is read
-            reason = " ".join(str(error).split())
-            raise InvalidInput("FILE", "of an array that can be read", str(path), reason) from None
+    # A damaged part is met where it is read, so that the reading stands inside, too.
+    with contextlib.ExitStack() as stack, refused("FILE", _LEGAL, path):
+        yield _array(path, dataset, stack)
 
 
 def _array(path: Path, dataset: str, stack: contextlib.ExitStack) -> Any:
+    if path.suffix.lower() == ".zarr":
+        needed("zarr", "to read .zarr arrays", "data")
+        from sparsetoken.chunks import arrays_in, guarded
+
+        stored = arrays_in(path)
+        found = stored[""] if "" in stored else _member(path, dataset, stored)
+        return guarded(path, found) if _of_tokens(found) else found
+    require_regular("FILE", path)
     if path.suffix.lower() == ".npy":
         return np.load(path, mmap_mode="r", allow_pickle=False)
-    if path.suffix.lower() == ".zarr":
-        zarr = needed("zarr", "to read .zarr arrays", "data")
-        root = zarr.open(path, mode="r")
-        if isinstance(root, zarr.Array):
-            return root
-        members = root.members(max_depth=None)
-        return _member(path, dataset, {n: one for n, one in members if isinstance(one, zarr.Array)})
     h5py = needed("h5py", "to read .h5 files", "data")
     arrays: dict[str, Any] = {}
 
-    def keep(name: str, one: Any) -> None:
+    def keep(name: str, one: Any) -> None:  # links to other files are not visited
         if isinstance(one, h5py.Dataset):
             arrays[name] = one
 
     stack.enter_context(h5py.File(path, "r")).visititems(keep)
-    return _member(path, dataset, arrays)
+    found = _member(path, dataset, arrays)
+    if found.external or found.is_virtual:
+        got = f"{found.name}, whose values are in other files"
+        raise InvalidInput(f"FILE {path}", "of an array with its own values", got)
+    if _of_tokens(found):
+        check_unpacked(path, padded_size(found.shape, found.chunks or found.shape))
+        _check_deflated(found)
+    return found
+
+
+def _check_deflated(array: Any) -> None:
+    """Raise an error if a deflated chunk of an .h5 array unpacks to more than it declares."""
+    plan = array.id.get_create_plist()
+    filters = [plan.get_filter(i)[0] for i in range(plan.get_nfilters())]
+    if _DEFLATE not in filters:
+        return
+    large: list[tuple[int, ...]] = []
+    array.id.chunk_iter(lambda one: large.append(one.chunk_offset) if one.size > _SMALL else None)
+    place, most = filters.index(_DEFLATE), LARGEST_NUMBER * math.prod(array.chunks)
+    for offset in large:
+        left_out, content = array.id.read_direct_chunk(offset)
+        after = [number for i, number in enumerate(filters) if i > place and not left_out >> i & 1]
+        if left_out >> place & 1:
+            continue
+        if after not in ([], [_FLETCHER]):
+            raise InvalidInput("filters", "deflate, with a checksum alone after it", filters)
+        check_inflated(content[: len(content) - 4 * len(after)], most)
 
 
 def _member(path: Path, dataset: str, arrays: Mapping[str, Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 
 from sparsetoken.bags.convert import as_floats
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import InvalidInput, generator_of, integer
 
 LEAST = 3  # bags of each class that every classifier can be fitted to
 Split = tuple[np.ndarray, np.ndarray]  # training bags, test bags
@@ -64,9 +64,8 @@ def measured_errors(
 ) -> Float[np.ndarray, "m folds"]:
     """Return the test errors, as `error_share` counts them, of copies of the estimator."""
     from sklearn.model_selection import cross_val_score
-    from sklearn.utils import check_random_state
 
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     orders = [_stratified_order(y[train], rng) for train, _ in splits]
     return np.array(
         [

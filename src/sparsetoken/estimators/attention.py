@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
@@ -21,7 +20,7 @@ from sparsetoken.fitting.samples import Targets
 from sparsetoken.fitting.task import Task
 from sparsetoken.losses import Loss
 from sparsetoken.progress import progress_of
-from sparsetoken.validation import integer
+from sparsetoken.validation import generator_of, integer
 
 
 class QueryWarning(UserWarning):
@@ -95,7 +94,7 @@ class _Attention(TokenOrder, ReadoutEstimator):
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         require_smooth(loss)
         temperature = auto_or_real("temperature", self.temperature, 0.0, open_low=True)
-        tasks, rng = self._tasks(bags, targets, loss), check_random_state(self.random_state)
+        tasks, rng = self._tasks(bags, targets, loss), generator_of(self.random_state)
         n_folds = integer("n_folds", self.n_folds, 2)
         folds = np.zeros(len(bags), dtype=int)
         if bags.sizes.max() > 1:  # nothing else needs two bags of each class

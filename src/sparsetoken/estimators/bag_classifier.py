@@ -22,7 +22,7 @@ from sparsetoken.estimators.linear import (
 )
 from sparsetoken.estimators.parameters import ClassWeight, RandomState
 from sparsetoken.estimators.stack import BagStack, Form
-from sparsetoken.fitting.samples import ClassTargets, Targets
+from sparsetoken.fitting.samples import ClassTargets, Targets, effective_weights
 from sparsetoken.fitting.tokens import token_fit
 from sparsetoken.losses import Loss
 
@@ -48,7 +48,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         are log odds in a cross-validation.
     class_weight : dict, "balanced" or None
         Weights of the classes. They move the log odds as other class rates would, and leave the
-        order of the bags as it is.
+        order of the bags as it is; so does what sample weights of one class have in common.
     n_tokens, progress
         As for `AttentionClassifier`.
     n_folds : int
@@ -68,7 +68,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
         Of the hypothesis that labels are independent of tokens, by an exact test that looks for
         single tokens and for means. A `QueryWarning` says if it is 0.05 or more.
     intercept_ : array of shape (K,)
-        What `class_weight` adds to the log odds.
+        What weights of the classes add to the log odds.
     token_coef_ : array of shape (K, d)
     token_intercept_, token_ceiling_, token_rate_ : arrays of shape (K,)
         Of `predict_token_proba`; `top_tokens` orders by <x_l, token_coef_>, of normal scores if
@@ -125,7 +125,11 @@ class BagClassifier(BagStack, BaseBagClassifier):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         assert isinstance(targets, ClassTargets)
-        rates = dataclasses.replace(targets, class_weight=np.ones(len(targets.classes)))
+        weight = targets.weight.copy()
+        for c in range(len(targets.classes)):
+            weight[targets.number == c] = effective_weights(weight[targets.number == c])
+        ones = np.ones(len(targets.classes))
+        rates = dataclasses.replace(targets, weight=weight, class_weight=ones)
         super()._fit(bags, rates, loss)
         # Other rates of the classes move the log odds and change nothing else (Elkan, 2001).
         pairs = zip(targets.problems(), rates.problems(), strict=True)

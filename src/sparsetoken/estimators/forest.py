@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import abc
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import logit
-from sklearn.utils import check_random_state
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.base import BagEstimator, BaseBagClassifier, BaseBagRegressor
@@ -19,7 +18,7 @@ from sparsetoken.fitting.linear_fit import LinearFit, calibrated, fit_single_fea
 from sparsetoken.fitting.samples import ClassTargets, Samples, Targets
 from sparsetoken.fitting.standardization import Standardization
 from sparsetoken.losses import Loss
-from sparsetoken.validation import integer
+from sparsetoken.validation import generator_of, integer
 
 UNIT = 2.0**20  # parts of the deviation of y to which trees see it
 LARGEST_SAMPLE = 1000  # bags of a bootstrap sample: bounds the time of a tree
@@ -30,6 +29,7 @@ class _PooledForest(BagEstimator):
 
     n_estimators: int
     random_state: RandomState
+    _max_features: ClassVar[float | str]  # Breiman's rules
     forest_: Any
     slope_: np.ndarray
     column_mean_: np.ndarray
@@ -46,10 +46,10 @@ class _PooledForest(BagEstimator):
         scaling = features.standardization
         self.column_mean_, self.column_scale_ = scaling.mean, scaling.scale
         self.feature_range_ = np.stack([F.min(axis=0), F.max(axis=0)])
-        n, seed = len(F), check_random_state(self.random_state).randint(2**31 - 1)
+        n, seed = len(F), generator_of(self.random_state).randint(2**31 - 1)
         self.forest_ = self._forest()(
             n_estimators=integer("n_estimators", self.n_estimators, 1),
-            max_features="sqrt",
+            max_features=self._max_features,
             max_samples=min(n, LARGEST_SAMPLE),
             oob_score=True,
             random_state=seed,
@@ -152,6 +152,8 @@ class PooledForestClassifier(_PooledForest, BaseBagClassifier):
     True
     """
 
+    _max_features = "sqrt"
+
     def __init__(
         self,
         n_estimators: int = 100,
@@ -191,7 +193,8 @@ class PooledForestClassifier(_PooledForest, BaseBagClassifier):
 class PooledForestRegressor(_PooledForest, BaseBagRegressor):
     """A random forest regression on what pooling keeps of a bag.
 
-    Features and slope are those of `PooledForestClassifier`, with the square loss.
+    Features and slope are those of `PooledForestClassifier`, with the square loss; each split is
+    the best of a third of all features.
 
     Parameters
     ----------
@@ -226,6 +229,8 @@ class PooledForestRegressor(_PooledForest, BaseBagRegressor):
     >>> model.score(bags[200:], y[200:]) > 0.5
     True
     """
+
+    _max_features = 1 / 3
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags.mapped import is_mapped, scratch
@@ -18,7 +18,7 @@ from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.estimators.token_transformer import sampled_tokens
 from sparsetoken.fitting import moments
-from sparsetoken.validation import integer, real
+from sparsetoken.validation import generator_of, integer, real
 
 KNOTS = 400  # between which the map of a column is linear, if it has more values
 
@@ -110,7 +110,7 @@ class TokenNormalScores(  # type: ignore[call-arg]
         weight: Any = read_weights(bags, sample_weight)
         if not weight.all():
             bags, weight = bags[weight > 0], weight[weight > 0]
-        rows = sampled_tokens(bags, most, check_random_state(self.random_state))
+        rows = sampled_tokens(bags, most, generator_of(self.random_state))
         share = weight[np.searchsorted(bags.offsets, rows, side="right") - 1]
         share /= share.sum()
         tokens = bags.tokens[rows]

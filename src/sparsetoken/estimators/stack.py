@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
@@ -27,7 +26,7 @@ from sparsetoken.fitting.stacking import shrunk_weights
 from sparsetoken.fitting.task import MOST, Task
 from sparsetoken.losses import Loss
 from sparsetoken.progress import progress_of
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import InvalidInput, generator_of, integer
 
 VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
 LEVEL = 0.05  # of the test whose failure is said in a warning
@@ -77,7 +76,7 @@ class BagStack(TokenOrder, BagEstimator):
 
     def _fit(self, bags: Bags, targets: Targets, loss: Loss) -> None:
         own, n_folds = self._own_members(), integer("n_folds", self.n_folds, 2)
-        rng = check_random_state(self.random_state)
+        rng = generator_of(self.random_state)
         folds = np.zeros(len(bags), dtype=int)
         if own or bags.sizes.max() > 1:  # nothing else needs them, or two bags of each class
             folds = fold_numbers(targets.strata(), n_folds, rng)

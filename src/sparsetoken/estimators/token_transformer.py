@@ -13,7 +13,7 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sparsetoken.bags import Bags
@@ -21,7 +21,7 @@ from sparsetoken.estimators.inputs import all_or_nothing, read_bags
 from sparsetoken.estimators.parameters import RandomState
 from sparsetoken.estimators.token_output import TokenOutput
 from sparsetoken.fitting import moments
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.validation import InvalidInput, generator_of, integer
 
 
 class TokenTransformer(  # type: ignore[call-arg]
@@ -102,7 +102,7 @@ class TokenTransformer(  # type: ignore[call-arg]
             legal = "an estimator with fit and transform"
             raise InvalidInput("transformer", legal, type(self.transformer).__name__)
         bags = read_bags(self, X, reset=True).bags
-        rows = sampled_tokens(bags, most, check_random_state(self.random_state))
+        rows = sampled_tokens(bags, most, generator_of(self.random_state))
         labels = None
         if y is not None:
             bag_of_row = np.searchsorted(bags.offsets, rows, side="right") - 1

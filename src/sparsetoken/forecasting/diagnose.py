@@ -7,13 +7,13 @@ import textwrap
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from sparsetoken.forecasting.crossvalidation import HeldOut
 from sparsetoken.forecasting.forecast import check_sizes, measured_forecast
 from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
 from sparsetoken.forecasting.tokens import Scales, TokenCheck, check_tokens, sample_of_tokens
+from sparsetoken.validation import generator_of
 
 _CLEAR = 0.02  # by which a forecast must favour the other model to overrule what was measured
 _REFUSED = 2.0  # standard errors by which refused attention must be better to be told of
@@ -156,7 +156,7 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     'attention'
     """
     data = read_labelled(bags, y)
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     generator = np.random.default_rng(rng.randint(2**31 - 1))
     noise = sample_of_tokens(data, Scales.of(data), generator)
     tokens = check_tokens(noise, data.bags.sizes)

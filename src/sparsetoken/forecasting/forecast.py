@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.validation import InvalidInput, integer, refuse_disguised
+from sparsetoken.validation import InvalidInput, generator_of, integer, refuse_disguised
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)
@@ -97,7 +96,7 @@ def forecast(
     """
     data = read_labelled(bags, y)
     wanted = check_sizes(sizes, len(data.bags))
-    rng = check_random_state(random_state)
+    rng = generator_of(random_state)
     return measured_forecast(data, wanted, rng, progress)[1]
 
 

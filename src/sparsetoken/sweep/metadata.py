@@ -47,6 +47,12 @@ def specification(content: bytes | None, node: str = "group") -> dict[str, Any] 
         return None
 
 
+def arrays_in(root: bytes) -> dict[str, dict[str, Any]]:
+    """Return the metadata of all arrays that the root declares, without their attributes."""
+    known = json.loads(root)["consolidated_metadata"]["metadata"]
+    return {name: {**metadata, "attributes": {}} for name, metadata in known.items()}
+
+
 def same_work(text: str, other: str) -> bool:
     """Return whether two specifications differ in nothing but how they are drawn."""
     one, two = json.loads(text), json.loads(other)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsetoken.extras import needed
-from sparsetoken.files import require_place, written_whole
+from sparsetoken.files import require_place, require_regular, written_whole
 from sparsetoken.sweep.grid import Grid
 from sparsetoken.sweep.layout import Layout, Place, Row, keys_of, name_of
 from sparsetoken.sweep.metadata import (
@@ -26,13 +26,22 @@ from sparsetoken.sweep.metadata import (
     FACTS,
     FORMAT,
     ROOT,
+    arrays_in,
     files_of,
     require_extension,
     same_work,
     specification,
 )
 from sparsetoken.sweep.parameters import CONVERGED, MISSING, STATUSES, canonical_text
+from sparsetoken.untrusted import members_of, refused
 from sparsetoken.validation import Failure, InvalidInput, one_line
+
+LARGEST = 1 << 26
+"""Bytes of a file of a store, and of what a chunk unpacks to.
+
+A chunk has at most 512 results, or their messages, of a few megabytes; metadata of that size have
+a million values on their axes.
+"""
 
 ZIP = ".zarr.zip"
 PARTIAL = ".partial"  # the ending of what an interrupted write leaves
@@ -116,6 +125,12 @@ class Store:
         self._layouts: dict[str, Layout] = {}
 
     def _opened(self, *, write: bool) -> Any:
+        """Return the store of Zarr, of which harmless files alone are read."""
+        from sparsetoken.chunks import GuardedStore  # with zarr
+
+        return GuardedStore(self._unguarded(write=write), LARGEST)
+
+    def _unguarded(self, *, write: bool) -> Any:
         storage = needed("zarr.storage", "to keep sweeps", "data")
         if "://" in self.path:
             needed("fsspec", "to reach a URL", "data")
@@ -125,8 +140,9 @@ class Store:
                 remedy = f"{error}."
                 raise InvalidInput("store", "at a URL of fsspec", self.path, remedy) from None
         path = Path(self.path)
-        if not path.is_file():
+        if path.is_dir() or not path.exists():
             return storage.LocalStore(path, read_only=not write)
+        require_regular("store", path)
         with path.open("rb") as file:
             head = file.read(16)
         if head.startswith(b"SQLite format 3"):
@@ -139,6 +155,11 @@ class Store:
             raise InvalidInput("store", f"a folder, a URL or a {ZIP} file", f"{path}, a file")
         if write:
             raise InvalidInput("store", f"a folder or a URL to be written, no {ZIP}", self.path)
+        legal = f"a {ZIP} file as --export writes it, of which nothing is compressed twice"
+        with refused("store", legal, path), zipfile.ZipFile(path) as packed:
+            for name, one in members_of(path, packed).items():
+                if one.compress_type != zipfile.ZIP_STORED or one.file_size > LARGEST:
+                    raise InvalidInput("store", legal, f"{path} with {name}", "Unpack it.")
         return self._sync(storage.ZipStore.open(path, mode="r"))
 
     def _sync(self, coroutine: Any, *, optional: bool = False) -> Any:
@@ -146,6 +167,8 @@ class Store:
 
         try:
             return sync(coroutine)
+        except InvalidInput:
+            raise
         except Exception as error:  # of the system, or of the library that speaks to a bucket
             if optional and isinstance(error, FileNotFoundError):
                 return None
@@ -190,23 +213,35 @@ class Store:
         return self._grid
 
     def _read_grid(self) -> Grid:
-        root = specification(self._get(ROOT))
+        content = self._get(ROOT)
+        root = specification(content)
         if root is None and specification(self._get(COPY), "array"):
             remedy = "Run the same sweep again: it rewrites them, and keeps undamaged results."
             raise StoreError(f"The metadata of {self.path} are damaged or unfinished. {remedy}")
         if root is None:
             raise InvalidInput("store", "a sweep that has run", f"{self.path}, which has none")
-        return self._grid_of(root)
+        grid = self._grid_of(root)
+        legal = "of arrays as this version writes them"
+        with refused("store", legal, Path(self.path)):
+            # No type or codec of others is used, not even to open an array.
+            if arrays_in(content or b"") != arrays_in(files_of(grid)[ROOT]):
+                remedy = "Run the same sweep again: it rewrites the metadata."
+                raise InvalidInput("store", legal, self.path, remedy)
+        return grid
 
     def _grid_of(self, attributes: dict[str, Any]) -> Grid:
-        if attributes["format"] != FORMAT:
-            got = f"{self.path} of format {attributes['format']}"
-            raise InvalidInput("store", f"of format {FORMAT}", got, "Use another --store.")
-        return Grid.from_text(attributes["specification"])
+        with refused("store", "a sweep that can be read", Path(self.path)):
+            if attributes["format"] != FORMAT:
+                got = f"{self.path} of format {attributes['format']}"
+                raise InvalidInput("store", f"of format {FORMAT}", got, "Use another --store.")
+            return Grid.from_text(attributes["specification"])
 
     def _open_arrays(self) -> None:
+        from sparsetoken.chunks import GuardedStore
+
         mode = "r" if self._place.read_only else "r+"
-        group = self._zarr.open_group(self._place, mode=mode, use_consolidated=True)
+        place = GuardedStore(self._place, LARGEST, _check_chunk)
+        group = self._zarr.open_group(place, mode=mode, use_consolidated=True)
         for quantity in self.grid.quantities:
             for name in (quantity, f"{quantity}_{FACTS}"):
                 self._arrays[name] = group[name]
@@ -299,6 +334,8 @@ class Store:
             found = np.array(self._arrays[quantity][region])
         except OSError as error:
             raise StoreError(f"{self.path} cannot be read: {error}.") from error
+        except InvalidInput:
+            raise
         except Exception:  # of whichever codec meets the damage
             return None
         return found.reshape(-1, found.shape[-1])
@@ -314,6 +351,8 @@ class Store:
             self._arrays[quantity][region] = entries.reshape(shape)
             part = tuple(slice(i, i + 1) for i in place[:-1])
             self._arrays[f"{quantity}_{FACTS}"][part] = text
+        except InvalidInput:
+            raise
         except Exception as error:
             raise StoreError(f"{self.path} cannot be written: {one_line(error)}.") from error
 
@@ -330,6 +369,17 @@ class Store:
         with written_whole(path) as aside, zipfile.ZipFile(aside, "w") as file:
             for name in sorted(self._names()):
                 file.writestr(zipfile.ZipInfo(name), self._get(name) or b"")
+
+
+def _check_chunk(name: str, content: bytes) -> None:
+    """Raise an error if a chunk would fill the memory."""
+    from sparsetoken.chunks import CHECKSUM, unpacked
+
+    if name.endswith(ROOT):
+        return
+    found = unpacked(content[:-CHECKSUM], "zstd", LARGEST)
+    if f"_{FACTS}/" in name and int.from_bytes(found[:4], "little") != 1:  # the number of texts
+        raise ValueError("more than one text")
 
 
 def _chunk(name: str, place: Place) -> str:
