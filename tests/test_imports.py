@@ -67,7 +67,6 @@ ALLOWED = {
         "theory",
         "simulation",
     },
-    "variants": {*CORE, "simulation"},
     "displays": {*CORE, "theory", "bags", "forecasting", "figures"},
     "experiments": {
         *CORE,
@@ -79,7 +78,6 @@ ALLOWED = {
         "bags",
         "estimators",
         "forecasting",
-        "variants",
         "figures",
     },
     "report": {*CORE, "files", "workers", "figures", "experiments"},

@@ -170,7 +170,7 @@ def test_a_linear_axis_ends_where_it_is_told():
         (lambda: st.oracle.fit_growth("a", [1.0, 2.0, 3.0]), "lengths"),
         (lambda: st.oracle.fit_growth([2, 3, 4], [[1.0], [2.0, 3.0], []]), "strengths"),
         (lambda: check_sizes([10**30], 80), "sizes"),
-        (lambda: chosen_experiments("capacity"), "experiments"),
+        (lambda: chosen_experiments("alignment"), "experiments"),
     ],
 )
 def test_what_is_too_large_or_no_list(call, named):

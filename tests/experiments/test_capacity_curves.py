@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from sparsetoken import theory
 from sparsetoken.experiments.capacity_curves import (
     EXPERIMENT,
+    LINE,
+    MODELS,
     PLACES,
+    TRANSITION,
     capacity_of,
     count,
     fitted,
@@ -16,6 +20,7 @@ from sparsetoken.experiments.capacity_curves import (
     thresholds,
     width_power,
 )
+from sparsetoken.experiments.core.capacities import solved_capacity
 from sparsetoken.experiments.core.claims import FAILS, HOLDS
 from sparsetoken.experiments.core.rows import Row, Rows
 
@@ -23,12 +28,14 @@ SETS = 10**6  # shares of such counts are good to 1e-6
 STEPS = np.array([-1.2, -0.6, 0.0, 0.6, 1.2])
 
 SMALL = dict(
-    points=3, lengths=(1, 4), features=(16, 32), sets=10, steps=(-0.7, 0.0, 0.7), samples=400
-)
+    points=3, lengths=(1, 4), features=(16, 32), sets=10, steps=(-0.7, 0.0, 0.7), samples=400,
+    wide_features=(16, 32), wide_ratios=(0.8, 1.0, 1.2), wide_sets=10,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def computed(rows):
+    """What is solved, and the shares of the whole transition, which the tests do not change."""
     return Rows(row for row in rows if row.series != "simulated")
 
 
@@ -53,12 +60,31 @@ def test_from_work_to_figures(rows, sizes, said_of):
     words = said_of(EXPERIMENT, sizes, rows)
     assert "standard errors" in words["Found"]
     assert "10 sets" in words["Setting"]
+    assert "linear programming decides where neither is found" in words["Setting"]
+
+
+def test_the_whole_transition_is_drawn_around_the_capacity(rows, sizes):
+    for model in MODELS:
+        shares = rows.where(TRANSITION, model=model)
+        assert set(shares.distinct("ratio")) == set(sizes.wide_ratios)
+        capacity = rows.one("theory", "capacity", place="base", model=model)
+        assert all(row["alpha1"] == row["ratio"] * capacity.value for row in shares)
+
+
+def test_a_capacity_is_solved_once_for_all_loads(monkeypatch):
+    solved, solve = [], theory.capacity
+    solved_capacity.cache_clear()
+    monkeypatch.setattr(theory, "capacity", lambda *a, **k: solved.append(a) or solve(*a, **k))
+    for seed, ratio in enumerate((0.5, 2.0)):
+        (row,) = count("base", "attention", 12, ratio, 3, seed)
+        assert row.value == (ratio < 1)  # 3 sets of 16 samples in 12 dimensions, or of 63
+    assert len(solved) == 1
 
 
 def test_large_training_sets_are_left_out(rows, sizes):
-    alpha, wanted = capacity_of("attention").value, ("base", "attention", 16, sizes.steps, 2)
-    assert not list(count(*wanted, int(16 * alpha) - 1, 0))
-    assert len(list(count(*wanted, int(16 * alpha) + 1, 0))) == 3
+    alpha, wanted = capacity_of("attention").value, ("base", "attention", 16, 1.0, 2, 0)
+    assert not count(*wanted, most=int(16 * alpha) - 1)
+    assert len(count(*wanted, most=int(16 * alpha) + 1)) == 1
     assert all(row["alpha1"] * row.dimension < 1.2 * 400 for row in rows.where("simulated"))
 
 
@@ -98,7 +124,8 @@ def test_crossings_are_where_the_lines_meet(computed):
     assert (low.quantity, high.quantity) == ("cosine", "strength")
     for row in (low, high):
         at = {row.quantity: row.value}
-        gap = capacity_of("attention", **at).value - capacity_of(row["other"], **at).value
+        attention, other = (capacity_of(m, LINE, **at).value for m in ("attention", row["other"]))
+        gap = attention - other
         # The root is found to 1e-4, where the gap rises by less than 30 for each unit.
         assert gap == pytest.approx(0.0, abs=3e-3)
 

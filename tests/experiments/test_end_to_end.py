@@ -86,19 +86,6 @@ CASES = {
         ),
         engine="computed",
     ),
-    "shifted-test": Case(
-        dict(
-            trials=4,
-            dimension=60,
-            shifts={"length": (5, 20), "positive_rate": (0.2, 0.8), "strength": (3.0, 6.0)},
-        ),
-        (
-            ("Found", "Trained at L = 10"),
-            ("Setting", "d = 60, 4 trials"),
-            ("Figure: shifted_test", "Points: simulation"),
-        ),
-        (("", {"series": "theory", "shift": "strength"}, lambda v: v + 0.2),),
-    ),
 }  # fmt: skip
 
 

@@ -1,10 +1,18 @@
-"""Learning curves from work to words; a wrong number fails."""
+"""Learning curves and finite dimensions from work to words; a wrong number fails."""
+
+import numpy as np
+import pytest
 
 from sparsetoken import simulation
 from sparsetoken.experiments.core.claims import FAILS, HOLDS, verdict_of
-from sparsetoken.experiments.core.rows import Row
+from sparsetoken.experiments.core.rows import Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation
-from sparsetoken.experiments.learning_curves import EXPERIMENT, known_to_one_sample
+from sparsetoken.experiments.learning_curves import (
+    CONVERGING,
+    EXPERIMENT,
+    known_to_one_sample,
+    shrinkage,
+)
 
 SMALL = dict(
     judged=0.005,
@@ -16,6 +24,8 @@ SMALL = dict(
     curve_points=3,
     choice_points=2,
     floor_points=2,
+    finite_trials=(40, 6),
+    dimensions=(40, 80),
 )
 
 
@@ -29,15 +39,45 @@ def test_from_work_to_words(rows, sizes, said_of):
     assert all(c.key for c in comparisons if c.engine == "tensors")
 
 
+def test_several_dimensions_are_carried_to_infinity(rows, sizes, said_of):
+    words = said_of(EXPERIMENT, sizes, rows)
+    assert "d = 40, 80, with the number of trials" in words["Setting"]
+    assert "training loss: c/d with c =" in words["Found"]
+    found = [c for c in EXPERIMENT.compared(sizes, rows) if c.claim == "finite-size"]
+    assert [c.quantity for c in found] == list(CONVERGING)
+    assert all("d = 40, 80, extrapolated to infinity" in c.where for c in found)
+    # At d = 1000 there are 40 and 6 trials, elsewhere as many more as d is smaller.
+    assert {(row.quantity, row.trials) for row in rows.where("finite")} == {
+        ("cosine", 1000),
+        ("cosine", 500),
+        *((name, n) for name in CONVERGING[1:] for n in (150, 75)),
+    }
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_the_law_that_made_the_rows_has_the_smaller_misfit(power):
+    d = np.array([250, 500, 1000, 2000])
+    made = [Row("finite", "cosine", 0.8 + 3.0 / n**power, 1e-4, dimension=n) for n in d.tolist()]
+    rows = Rows([Row("limit", "cosine", 0.8), *made])
+    right, wrong = (shrinkage(rows, "cosine", p) for p in (power, 1.5 - power))
+    assert right.value == pytest.approx(3.0)
+    assert right["misfit"] == pytest.approx(0, abs=1e-9)
+    assert wrong["misfit"] > 1
+    assert right.error == pytest.approx(1e-4 / np.sqrt(np.sum(d ** (-2 * power))))
+
+
 def test_a_wrong_number_fails(rows, sizes, changed):
-    def verdict(rows):
+    def verdict(rows, claim="learned-error"):
         found = EXPERIMENT.compared(sizes, rows)
-        return verdict_of(c for c in found if c.claim == "learned-error")
+        return verdict_of(c for c in found if c.claim == claim)
 
     wanted = {"series": "simulated", "quantity": "test_error", "model": "pooled"}
     moved = changed(rows, lambda row: row.but(value=row.value + 0.3, error=1e-3), **wanted)
     assert verdict(rows) == HOLDS
     assert verdict(moved) == FAILS
+    moved = changed(rows, lambda row: row.but(value=2.0 + row.value), series="finite")
+    assert verdict(moved, "finite-size") == FAILS
+    assert verdict(moved) == HOLDS
 
 
 def test_a_count_of_no_errors_is_known_to_one_sample():

@@ -5,7 +5,9 @@ import itertools
 import pytest
 
 from sparsetoken.experiments.core.claims import FAILS, verdict_of
-from sparsetoken.experiments.ridgeless import EXPERIMENT, RIDGED, line_of_loads
+from sparsetoken.experiments.rates import PROBLEM as RATES
+from sparsetoken.experiments.rates import simulate_error
+from sparsetoken.experiments.ridgeless import EXPERIMENT, RIDGED, SQUARE, line_of_loads
 
 SMALL = dict(
     loads=(0.5, 2.0),
@@ -66,6 +68,14 @@ def test_the_susceptibility_is_measured_where_it_is_finite(rows):
         (RIDGED, 0.5),
         (RIDGED, 2.0),
     }
+
+
+def test_the_dimension_of_vectorized_is_that_of_tokens(rows):
+    """Shifts of finite dimension are measured in d, not in the L d weights."""
+    found = rows.where("simulated", model="vectorized")
+    assert {row.dimension for row in found} == {SMALL["weights"] // SQUARE.length}
+    (row,) = simulate_error("simulated", "vectorized", 5.0, weights=40, trials=2, seed=1)
+    assert row.dimension == 40 // RATES.length
 
 
 @pytest.mark.parametrize("profile", EXPERIMENT.sizes.values(), ids=list(EXPERIMENT.sizes))

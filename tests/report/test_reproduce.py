@@ -292,7 +292,7 @@ def test_the_command(fake_experiments, tmp_path, monkeypatch):
     monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
     found = invoke("reproduce", "--out", tmp_path, "--json")
     values = json.loads(found.stdout)
-    assert list(values) == ["claims", "statements", "report", "status", "skipped"]
+    assert list(values) == ["claims", "statements", "report", "status"]
     assert Path(values["report"]).exists()
     fails = any(claim["verdict"] != "holds" for claim in values["claims"])
     assert found.exit_code == int(fails)
@@ -328,38 +328,6 @@ def test_numbers_in_the_table(value, digits, text):
 )
 def test_formulas_on_the_page(text, page):
     assert maths(text) == page
-
-
-@pytest.fixture
-def lacking(fake_experiments, monkeypatch):
-    """Let the packages of one experiment be missing."""
-    fake = dataclasses.replace(
-        EXPERIMENTS["made-up"], extra="architectures", modules=("no_such_module",)
-    )
-    monkeypatch.setitem(EXPERIMENTS, "made-up", fake)
-
-
-def test_an_experiment_whose_packages_are_missing_is_left_out_and_said(
-    lacking, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("sparsetoken.workers.WorkerPool", ThreadPoolExecutor)
-    found = invoke("reproduce", "--out", tmp_path, "--json")
-    assert found.exit_code == 0
-    assert "pip install 'sparsetoken[architectures]'" in found.stderr
-    values = json.loads(found.stdout)
-    assert values["skipped"] == [{"name": "made-up", "extra": "architectures"}]
-    assert {claim["experiment"] for claim in values["claims"]} == {"alignment"}
-    text = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "sparsetoken[architectures]" in text
-    assert 'id="made-up"' not in text
-
-
-def test_an_experiment_that_is_named_without_its_packages_is_refused(lacking, tmp_path):
-    found = invoke("reproduce", "made-up", "--out", str(tmp_path / "out"))
-    assert found.exit_code == 2
-    assert "no_such_module" in found.stderr
-    assert "sparsetoken[architectures]" in found.stderr
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

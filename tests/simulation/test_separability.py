@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparsetoken.models import Attention
+from sparsetoken.models import Attention, Elementwise
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation import draw_training_set, is_separable
 from sparsetoken.simulation.separability import linear_program
@@ -17,6 +17,16 @@ def test_agrees_with_the_linear_program_around_the_transition(seed):
     model, alpha = Attention(Query(0.8, 1.0)), 2.2 + 0.08 * seed
     F, y = draw_training_set(problem, model, alpha, dimension=30, seed=seed)
     G = y[:, None] * np.column_stack([F, np.ones(len(F))])
+    assert is_separable(F, y) == linear_program(G)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_agrees_with_the_linear_program_where_samples_differ_by_orders_of_magnitude(seed):
+    """Lengths of features with weights exp(8 t) span ten orders."""
+    problem, model = SparseTokenProblem(5, 1, 4.0, 0.4), Elementwise(Query(0.6, 8.0), "exp")
+    F, y = draw_training_set(problem, model, 3.0, dimension=40, seed=seed)
+    lengths = np.linalg.norm(F, axis=1)
+    G = y[:, None] * np.column_stack([F, np.full(len(F), np.median(lengths))])
     assert is_separable(F, y) == linear_program(G)
 
 

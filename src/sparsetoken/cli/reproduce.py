@@ -55,8 +55,7 @@ def reproduce(
     """Run the experiments against the theory and write report.html.
 
     Finished work is kept in work/ in that folder: after an interruption, the same command resumes.
-    The exit code is 1 if a claim fails or did not converge. Experiments whose optional packages are
-    not installed are skipped, unless they are named.
+    The exit code is 1 if a claim fails or did not converge.
 
     Example: sparsetoken reproduce alignment --out results
     """
@@ -127,7 +126,6 @@ def _values(found: Reproduction) -> dict[str, Any]:
         "statements": [finding_row(finding) for finding in found.findings],
         "report": str(found.report),
         "status": "converged" if found.all_hold else "claims_failed",
-        "skipped": [{"name": each.name, "extra": each.extra} for each in found.skipped],
     }
 
 
@@ -137,7 +135,4 @@ def _advice(found: Reproduction) -> list[str]:
         advice.append(f"{found.resumed} of {found.pieces} pieces of work came from earlier runs.")
     if found.damaged:
         advice.append(f"{found.damaged} kept pieces of work were damaged and ran again.")
-    for experiment in found.skipped:
-        extra = f"pip install 'sparsetoken[{experiment.extra}]'"
-        advice.append(f"Skipped: {experiment.name}, which needs optional packages: {extra}.")
     return advice

@@ -42,23 +42,18 @@ _MODULES = (
     "learning_curves",
     "rates",
     "misalignment",
-    "shifted_test",
     "token_covariance",
     "real_tokens",
     "forecasts",
     "ridgeless",
-    "capacity",
     "capacity_curves",
     "sensitivity",
     "leave_one_out",
-    "finite_size",
     "data_reuse",
-    "query_steps",
     "joint_training",
     "networks",
     "training_floor",
     "growing_length",
-    "architectures",
 )
 
 RESERVED = {"claims", "data", "differences", "filter", "found", "rows", "rule", "run", "tip"}

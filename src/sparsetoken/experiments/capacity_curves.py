@@ -1,4 +1,4 @@
-"""Capacity of the three models against cosine, strength and length."""
+"""Capacity of the three models, where separable sets end, against cosine, strength and length."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sparsetoken.experiments.core.finite_dimension import (
     carried_to_infinity,
     fit_power,
 )
-from sparsetoken.experiments.core.rows import REDUCED, THEORY, Row, Rows
+from sparsetoken.experiments.core.rows import REDUCED, TENSORS, THEORY, Row, Rows
 from sparsetoken.experiments.core.rules import against_simulation, against_value, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
@@ -33,7 +33,7 @@ from sparsetoken.figures.palette import COLOURS, GREY, LIGHT_GREY
 from sparsetoken.simulation.seeds import seed_of
 
 MODELS = ("attention", "pooled", "vectorized")
-TOLERANCE = 1e-3  # relative, of the theory
+LINE = 1e-3  # relative tolerance of the theory on a line
 BASE = {"length": 4, "strength": 2.0, "cosine": 0.8}
 """The setting of `presets.capacity`: R = 1, pi = 1/2, k = 1."""
 LETTERS = {"length": "L", "strength": "θ", "cosine": "s"}
@@ -55,6 +55,10 @@ FEWER = {("very strong", "attention"): (32, 64)}
 OVER_LENGTH, ORDER = "pooled-capacity-is-vectorized-over-length", "capacity-order"
 NOT_ALWAYS, NO_SIGNAL = "capacity-order-not-always", "capacity-without-signal"
 WIDTH, MEASURED = "transition-width", "capacity-measured"
+TRANSITION = "transition"
+"""The series of shares at the base, over a wide range of loads."""
+LOOKS = ((":", 0.5), ("-", 1.0))
+"""Line and opacity of its smaller and larger number of features."""
 ORDERED = [
     ((place, upper), (place, lower))
     for place in ("base", "strong", "two tokens", "eight tokens")
@@ -67,8 +71,23 @@ STRONG = (("very strong", "attention"), ("very strong", "vectorized"))
 """The same where the order breaks."""
 
 SIZES = profiles(
-    quick=dict(features=(32, 128), sets=32, points=26),
-    paper=dict(features=(32, 64, 128, 256), sets=120, points=81),
+    quick=dict(
+        features=(32, 128),
+        sets=32,
+        points=26,
+        wide_features=(40, 160),  # d, or L d for the vectorized model; the smaller first
+        wide_ratios=(0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3),  # alpha1 over alpha*
+        wide_sets=50,
+    ),
+    paper=dict(
+        features=(32, 64, 128, 256),
+        sets=120,
+        points=81,
+        wide_features=(60, 240),
+        wide_ratios=(0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3),
+        wide_sets=100,
+    ),
+    tensors=1.0,  # the ratio with real tensors, for attention at the larger number of features
     steps=(-1.2, -0.6, 0.0, 0.6, 1.2),  # loads are alpha* (1 + step / sqrt(features))
     samples=2000,  # of a training set; larger ones are left out
     lengths=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16),
@@ -89,21 +108,33 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
             yield piece(predict_place, place, model, cost=0.01)
             for m in FEWER.get((place, model), sizes.features):
                 own = seed_of("capacity-curves", place, model, m, seed)
-                loads = (sizes.steps, sizes.sets, sizes.samples)
-                cost = sizes.sets * len(sizes.steps) * 0.016 * (m / 128) ** 1.3
-                yield piece(count, place, model, m, *loads, own, cost=cost)
+                cost = sizes.sets * 0.016 * (m / 128) ** 1.3
+                for i, step in enumerate(sizes.steps):
+                    ratio, its = 1 + step / math.sqrt(m), seed_of("capacity-curves", "load", i, own)
+                    load = (ratio, sizes.sets, its)
+                    yield piece(count, place, model, m, *load, most=sizes.samples, cost=cost)
+    for m in sizes.wide_features:
+        cost = sizes.wide_sets * 0.012 * (m / 120) ** 2
+        for model in MODELS:
+            for i, ratio in enumerate(sizes.wide_ratios):
+                own = seed_of("capacity", model, m, i, seed)
+                given = ("base", model, m, ratio, sizes.wide_sets, own, TRANSITION)
+                yield piece(count, *given, cost=cost)
+    own = seed_of("capacity", "tensors", seed)
+    given = ("base", "attention", m, sizes.tensors, sizes.wide_sets, own, TRANSITION)
+    yield piece(count, *given, engine=TENSORS, cost=cost)
 
 
-def capacity_of(model: str, **changed: Any) -> Row:
+def capacity_of(model: str, tolerance: float = 1e-4, **changed: Any) -> Row:
     """Return the predicted capacity where these coordinates of the base are changed."""
     setting = presets.capacity(**changed)
-    return solved_capacity(setting.problem, setting.models[MODELS.index(model)], TOLERANCE)
+    return solved_capacity(setting.problem, setting.models[MODELS.index(model)], tolerance)
 
 
 def predict_line(panel: str, xs: Sequence[float]) -> list[Row]:
     """Predict the capacities along one coordinate."""
     return [
-        capacity_of(model, **{panel: x}).but(series="line", panel=panel, x=x, model=model)
+        capacity_of(model, LINE, **{panel: x}).but(series="line", panel=panel, x=x, model=model)
         for x in xs
         for model in MODELS
     ]
@@ -118,12 +149,15 @@ def find_crossings() -> list[Row]:
 
 
 def _crossing(panel: str, other: str, low: float, high: float) -> Row:
+    def solved(model: str, x: float) -> Row:
+        return capacity_of(model, LINE, **{panel: x})
+
     def gap(x: float) -> float:
-        return capacity_of("attention", **{panel: x}).value - capacity_of(other, **{panel: x}).value
+        return solved("attention", x).value - solved(other, x).value
 
     x, step = float(brentq(gap, low, high, xtol=1e-4)), 0.02
     slope = (gap(x + step) - gap(x - step)) / (2 * step)
-    errors = [capacity_of(model, **{panel: x}).error for model in ("attention", other)]
+    errors = [solved(model, x).error for model in ("attention", other)]
     return Row("crossing", panel, x, math.hypot(*errors) / abs(slope), {"other": other})
 
 
@@ -136,28 +170,30 @@ def count(
     place: str,
     model: str,
     features: int,
-    steps: Sequence[float],
+    ratio: float,
     sets: int,
-    samples: int,
     seed: int,
-) -> Iterator[Row]:
-    """Count separable training sets around the capacity; none if they are too large."""
+    series: str = "simulated",
+    *,
+    engine: str = REDUCED,
+    most: float = math.inf,
+) -> list[Row]:
+    """Count separable training sets at a multiple of the capacity; none of more samples at it."""
     setting = presets.capacity(**PLACES[place][0])
     capacity = capacity_of(model, **PLACES[place][0]).value
     dimension = features // setting.problem.length if model == "vectorized" else features
-    if capacity * dimension > samples:
-        return
-    for i, step in enumerate(steps):
-        share = separable_share(
-            setting.problem,
-            setting.models[MODELS.index(model)],
-            capacity * (1 + step / math.sqrt(features)),
-            dimension=dimension,
-            sets=sets,
-            # Each load draws training sets of its own.
-            seed=seed_of("capacity-curves", "load", i, seed),
-        )
-        yield share.but(place=place, model=model, features=features)
+    if capacity * dimension > most:
+        return []
+    share = separable_share(
+        setting.problem,
+        setting.models[MODELS.index(model)],
+        ratio * capacity,
+        dimension=dimension,
+        engine=engine,
+        sets=sets,
+        seed=seed,
+    )
+    return [share.but(series=series, place=place, model=model, features=features, ratio=ratio)]
 
 
 def fitted(rows: Rows) -> Rows:
@@ -210,6 +246,7 @@ def width_power(fits: Rows) -> Limit:
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare with the capacities, and see where their order holds and where it breaks."""
     fits, measured = fitted(rows), thresholds(rows)
+    yield from _transition(sizes, rows)
     yield from _over_length(rows, measured)
     yield from _order(rows, fits)
     yield from _not_always(rows, fits)
@@ -226,6 +263,33 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             group=known["place"],
             key=known["place"] == "base",
         )
+
+
+def _transition(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
+    counted = rows.where(TRANSITION, engine=REDUCED)
+    fits = fitted_transitions(counted, "model").where(quantity="threshold")
+    few, many = sizes.wide_features
+    for model in MODELS:
+        yield against_simulation(
+            "capacity",
+            rows.one(THEORY, place="base", model=model),
+            carried_to_infinity(fits.where(model=model)),
+            curve=model,
+            where=f"{few} and {many} features, extrapolated to infinity",
+            shift=NO_SHIFT,
+            key=True,
+        )
+    tensors = rows.one(TRANSITION, engine=TENSORS)
+    yield against_simulation(
+        "same-law",
+        counted.beside(tensors, "model", "features", "ratio"),
+        tensors,
+        curve=tensors["model"],
+        where=f"α₁ = {tensors['alpha1']:.4g}, two engines",
+        x=tensors["alpha1"],
+        shift=NO_SHIFT,  # the same law at every dimension
+        key=True,
+    )
 
 
 def _text(place: str) -> str:
@@ -427,6 +491,31 @@ def draw(rows: Rows) -> Figure:
     return figure
 
 
+def draw_transitions(rows: Rows) -> Figure:
+    """Draw one panel for each model: two numbers of features, and the capacity as a line."""
+    figure, panels = style.new_figure(9.6, 3.6, 3)
+    features = sorted(rows.where(TRANSITION).distinct("features"))
+    for axes, model in zip(panels, MODELS, strict=True):
+        capacity = rows.one(THEORY, place="base", model=model)
+        axes.axvline(capacity.value, color="black", ls="-" if capacity.converged else ":", lw=1.2)
+        counted = rows.where(TRANSITION, model=model)
+        for m, (line, alpha) in zip(features, LOOKS, strict=True):
+            shares = counted.where(engine=REDUCED, features=m).along("alpha1")
+            style.line(axes, shares, line, color=COLOURS[model], lw=1.2, alpha=alpha)
+            style.measured(axes, shares, COLOURS[model], alpha)
+        style.measured(axes, counted.where(engine=TENSORS).along("alpha1"), GREY)
+        axes.set_ylim(-0.04, 1.04)
+        label = "share separable" * (model == MODELS[0])
+        title = f"{model}, α* = {capacity.value:.3f}"
+        style.axis_text(axes, x="α₁ = n₁ / d", y=label, title=title)
+    marks: dict[str, Any] = {"predicted capacity": {"color": "black", "lw": 1.2}}
+    for m, (line, alpha) in zip(features, LOOKS, strict=True):
+        marks[f"{m} features"] = {"color": GREY, "lw": 1, "ls": line, "marker": "o", "alpha": alpha}
+    marks["real tensors"] = {"ls": "none", "color": GREY, "marker": "s", "ms": 8}
+    style.key(figure, marks)
+    return figure
+
+
 def draw_widths(rows: Rows) -> Figure:
     """Draw the relative width of each transition, and their mean, against the size."""
     figure, (axes,) = style.new_figure(7.2, 3.8)
@@ -455,6 +544,10 @@ def draw_widths(rows: Rows) -> Figure:
     return figure
 
 
-FIGURES = {"capacity_curves": draw, "capacity_widths": draw_widths}
+FIGURES = {
+    "capacity_curves": draw,
+    "capacity": draw_transitions,
+    "capacity_widths": draw_widths,
+}
 
-EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, words)
+EXPERIMENT = Experiment("capacity-curves", SIZES, work, judge, FIGURES, words, version=2)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from sparsetoken import theory
@@ -24,17 +25,22 @@ from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, aver
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
+from sparsetoken.models import Attention
+from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.results import StatusCode
-from sparsetoken.simulation.seeds import seed_of
+from sparsetoken.simulation.designs import training_size
+from sparsetoken.simulation.features import sampler_of
+from sparsetoken.simulation.performance import expected_performance
+from sparsetoken.simulation.seeds import Stream, seed_of, stream
+from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import Readout, TwoSteps
-from sparsetoken.variants.attention import ARMS, reuse_trial
 
 FIT = 36
 """Steps of the readout after the two steps: it is then at its minimum, see `one_data_set`."""
 LAST = 5  # steps whose change counts as numerical error
 TOLERANCE = 3e-3  # of twice the error of the test error, far below its standard errors
 QUANTITIES = ("test_error", "cosine")
-TIMES = dict(zip(ARMS, (1, 1, 2), strict=True))
+TIMES = {"fresh": 1, "reused": 1, "all twice": 2}
 """How many times n0 samples the query of an arm sees."""
 SPLITTING = "reuse-or-splitting"
 LOOKS = {
@@ -145,13 +151,39 @@ def descend(alpha: float, samples: int, trials: int, seed: int) -> list[Row]:
     return [mean(name, -1, series="descended", **at) for name in QUANTITIES]
 
 
+class Reached(NamedTuple):
+    """Conditional expectation of the test error given a classifier, and the cosine of its query."""
+
+    test_error: float
+    cosine: float
+
+
+def reuse_trial(load: float, dimension: int, seed: int, trial: int) -> dict[str, Reached]:
+    """Train the three classifiers of a trial on D0 and D1, each of load d samples.
+
+    Their test errors share random numbers, so that the differences are more precise.
+    """
+    engine = TensorEngine(PROBLEM, dimension, seed_of("beyond", seed, trial))
+    steps, readout = steps_of(load), Readout(alpha1=load)
+    sampler, n = sampler_of(Attention(steps)), training_size(load, dimension)
+    D0, D1 = (list(engine.chunks(source, n)) for source in (Stream.D0, Stream.D1))
+    arms = {"fresh": (D0, D1), "reused": (D1, D1), "all twice": (D0 + D1, D0 + D1)}
+    found = {}
+    for arm, (for_query, for_readout) in arms.items():
+        query = engine.train_query(steps, for_query)
+        features = np.concatenate([sampler.features(X, query) for X, _ in for_readout])
+        labels = np.concatenate([y for _, y in for_readout])
+        fit = fit_readout(features, labels, readout.loss, readout.ridge)
+        split = sampler.split(engine.frame, query, fit.w, dimension=dimension)
+        scores = sampler.scores(PROBLEM, query, split, fit.b, stream(engine.seed, Stream.TEST))
+        error = expected_performance(PROBLEM, scores).test_error
+        found[arm] = Reached(error, query.query.cosine)
+    return found
+
+
 def train(load: float, dimension: int, trials: int, seed: int) -> Iterator[Row]:
     """Train all arms in all trials; the excess is the test error over that of fresh data."""
-    steps, readout = steps_of(load), Readout(alpha1=load)
-    found = [
-        reuse_trial(PROBLEM, steps, readout, dimension=dimension, seed=seed, trial=i)
-        for i in range(trials)
-    ]
+    found = [reuse_trial(load, dimension, seed, trial) for trial in range(trials)]
     for arm, times in TIMES.items():
         at: dict[str, Any] = {"load": load, "arm": arm, "alpha": times * load}
         at |= {"dimension": dimension, "series": "trained"}

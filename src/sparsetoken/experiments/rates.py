@@ -154,12 +154,12 @@ def predict_excess(model: str, points: int, others: tuple[float, ...]) -> Iterat
 def simulate_error(
     series: str, model: str, load: float, weights: int, trials: int, seed: int
 ) -> list[Row]:
-    """Measure the test error at a number of samples over weights; the dimension counts weights."""
+    """Measure the test error at a number of samples over weights."""
     per = WEIGHTS[model]
     given, d = (PROBLEM, MODELS[model], readout_of(per * load)), weights // per
     found = simulation.simulate(*given, dimension=d, trials=trials, seed=seed)
     at: dict[str, Any] = {"curve": model, "load": per * load}
-    return [measured(found, "test_error", series, dimension=weights, **at)]
+    return [measured(found, "test_error", series, dimension=d, **at)]
 
 
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:

@@ -161,7 +161,7 @@ def simulate_load(
     given = (SQUARE, MODELS[model])
     at: dict[str, Any] = {"loss": "square", "model": model, "ridge": ridge, "load": load}
     found = simulation.simulate(*given, readout, dimension=d, trials=trials, seed=seed)
-    yield from (measured(found, name, dimension=weights, **at) for name in ERRORS)
+    yield from (measured(found, name, dimension=d, **at) for name in ERRORS)
     if model == "attention" and (load > 1 or ridge > 0):
         chi = []
         for i in range(trials):

@@ -1,42 +1,69 @@
-"""Tokens with a covariance: theory, bag effects and whitening."""
+"""Tokens of other laws: with a covariance, and other in the test data than in training."""
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
+from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.core.rows import TENSORS, THEORY, Row, Rows, measured, predicted
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures.curves import Axis, Curve, Curves, Panel
-from sparsetoken.figures.palette import COLOURS
+from sparsetoken.figures.palette import COLOURS, LIGHT_GREY
 from sparsetoken.models import Attention, Model, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.tokens import TokenCovariance
 
-LENGTH, STRENGTH = 10, 5.0
 QUERY, STEPS = Query(0.9, 1.0), TwoSteps(alpha0=2.0, eta_q=25.0)
 READOUT = Readout("logistic", ridge=1e-2, alpha1=2.0)
 SLOPE = 0.9  # of the shared covariance: neighbouring features of a sample go together
+SHIFTED = Readout("logistic", ridge=1e-2, alpha1=4.0)
+MODELS = {"attention": Attention(QUERY), "pooled": Pooled()}
+"""The classifiers that meet test data of another law, with their readout."""
 CLASSIFIERS = {"between": ("attention", "pooled"), "decay": ("attention", "whitened", "pooled")}
 """By what is changed: the size of the covariance that the tokens of a sample share, or the power
 by which the eigenvalues of the covariance within samples fall."""
 LETTERS = {"between": "size of the shared covariance", "decay": "decay of the spectrum"}
+SHIFTS = {"length": "L′", "positive_rate": "π′", "strength": "θ′"}
+"""What is changed in the test data."""
 
 SIZES = profiles(
-    quick=dict(dimension=250, trials=8, between=(0.0, 0.25, 0.5, 1.0), decay=(0.0, 0.2, 0.4, 0.6)),
+    quick=dict(
+        dimension=250,
+        trials=8,
+        between=(0.0, 0.25, 0.5, 1.0),
+        decay=(0.0, 0.2, 0.4, 0.6),
+        shifted_dimension=400,
+        shifted_trials=8,
+        shifts={
+            "length": (5, 10, 20, 40, 80),
+            "positive_rate": (0.1, 0.5, 0.9),
+            "strength": (2.0, 3.5, 6.5, 8.0),
+        },
+    ),
     paper=dict(
         dimension=1000,
         trials=12,
         between=(0.0, 0.1, 0.25, 0.5, 1.0, 2.0),
         decay=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
+        shifted_dimension=1000,
+        shifted_trials=32,
+        shifts={
+            "length": (5, 7, 10, 14, 20, 28, 40, 57, 80),
+            "positive_rate": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+            "strength": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0),
+        },
     ),
 )
 
@@ -53,6 +80,33 @@ def work(sizes: Sizes, seed: int) -> Iterator[Piece]:
                 yield piece(predict_error, *place, cost=0.1 + 0.13 * size)
                 cost = 0.2 * sizes.trials * size
                 yield piece(simulate_error, *place, trials=sizes.trials, seed=own, cost=cost)
+    for classifier, (change, values) in itertools.product(MODELS, sizes.shifts.items()):
+        yield from shift(sizes, classifier, change, values, seed)
+
+
+def shift(
+    sizes: Sizes, classifier: str, change: str, values: Sequence[Any], seed: int
+) -> Iterator[Piece]:
+    """Plan to predict at the changes that are simulated, and at one between each two."""
+    # One seed for a classifier: the same trained ones meet all test data.
+    trials = {"trials": sizes.shifted_trials, "seed": seed_of("shifted-test", classifier, seed)}
+    middle = [(a + b) / 2 for a, b in itertools.pairwise(values)]
+    if change == "length":
+        middle = [round(value) for value in middle]
+    for to in sorted({*values, *middle}):
+        options: dict[str, Any] = {
+            "test_problem": dataclasses.replace(PROBLEM, **{change: to}),
+            "rows": ("test_error",),
+            "at": {"change": change, "to": float(to), "classifier": classifier},
+        }
+        given = (PROBLEM, MODELS[classifier], SHIFTED)
+        yield piece(theory.predict, *given, tolerance=1e-3, cost=0.08, **options)
+        if to in values:
+            tokens = to if change == "length" else PROBLEM.length
+            size = (sizes.shifted_dimension / 400) ** 3
+            cost = sizes.shifted_trials * (0.025 * size + 0.001 * tokens)
+            options |= {"dimension": sizes.shifted_dimension, "cost": cost, **trials}
+            yield piece(simulation.simulate, *given, **options)
 
 
 def problem_at(change: str, to: float, classifier: str, dimension: int) -> SparseTokenProblem:
@@ -63,7 +117,7 @@ def problem_at(change: str, to: float, classifier: str, dimension: int) -> Spars
     """
     j = np.arange(dimension)
     signal: np.ndarray = np.cos(1.7 * j)
-    signal = STRENGTH * signal / np.linalg.norm(signal)
+    signal = PROBLEM.strength * signal / np.linalg.norm(signal)
     shared = to * SLOPE ** np.abs(j[:, None] - j) if change == "between" and to else None
     spectrum = (j + 1.0) ** (-to if change == "decay" else 0.0)
     spectrum /= spectrum.mean()
@@ -71,7 +125,7 @@ def problem_at(change: str, to: float, classifier: str, dimension: int) -> Spars
         signal, spectrum = signal / np.sqrt(spectrum), np.ones(dimension)
     strength = float(np.linalg.norm(signal))
     tokens = TokenCovariance(spectrum, shared, signal=signal / strength)
-    return SparseTokenProblem(LENGTH, 1, strength, tokens=tokens)
+    return dataclasses.replace(PROBLEM, strength=strength, tokens=tokens)
 
 
 def model_of(change: str, classifier: str) -> Model:
@@ -102,15 +156,22 @@ def simulate_error(
 def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
     """Compare in each setting, and judge shared effects and whitening."""
     for row in rows.where("simulated"):
+        change, to = row["change"], row["to"]
+        if change in SHIFTS:
+            claim, place = "shifted-test-law", f"tested at {SHIFTS[change]} = {to:g}"
+            key = row["classifier"] == "attention" and to == sizes.shifts[change][-1]
+        else:
+            claim, place = "covariance-learned-error", f"{LETTERS[change]} {to:g}"
+            key = to == getattr(sizes, change)[-1]
         yield against_simulation(
-            "covariance-learned-error",
+            claim,
             rows.where(THEORY).beside(row, "change", "to", "classifier"),
             row,
             curve=row["classifier"],
-            where=f"{LETTERS[row['change']]} {row['to']:g}, d = {row.dimension}",
-            x=row["to"],
-            group=row["change"],
-            key=row["to"] == getattr(sizes, row["change"])[-1],
+            where=f"{place}, d = {row.dimension}",
+            x=to,
+            group=change,
+            key=key,
         )
     pooled, attention = (measured_along(rows, "between", c) for c in ("pooled", "attention"))
     yield _clear(
@@ -158,13 +219,14 @@ def measured_along(rows: Rows, change: str, classifier: str) -> list[Row]:
 
 def words(sizes: Sizes, rows: Rows, comparisons: Comparisons) -> dict[str, Any]:
     """Return the values for the page."""
+    tested = dict.fromkeys(SHIFTS, MODELS)
     return {
         change: {name: measured_along(rows, change, name) for name in classifiers}
-        for change, classifiers in CLASSIFIERS.items()
+        for change, classifiers in {**CLASSIFIERS, **tested}.items()
     }
 
 
-def _panel(change: str, label: str) -> Panel:
+def _panel(change: str, label: str, **x: Any) -> Panel:
     looks = {
         "attention": ("attention", "attention"),
         "whitened": ("attention, whitened tokens", "vectorized"),
@@ -174,10 +236,30 @@ def _panel(change: str, label: str) -> Panel:
         Curve(name, COLOURS[colour], {"change": change, "classifier": classifier})
         for classifier, (name, colour) in looks.items()
     ]
-    return Panel("to", Axis(label), Axis("test error" * (change == "between"), low=0.0), curves)
+    y = Axis("test error" * (change in ("between", "length")), low=0.0)
+    return Panel("to", Axis(label, **x), y, curves)
 
 
-FIGURES = {
+TESTED = Curves(
+    [
+        _panel("length", "L′, tokens of a test sample", ticks=(5, 10, 20, 40, 80)),
+        _panel("positive_rate", "π′, rate of positives at test"),
+        _panel("strength", "θ′, strength at test"),
+    ],
+    width=9.6,
+    height=3.7,
+)
+
+
+def draw_tested(rows: Rows) -> Figure:
+    """Draw a panel for each change; a grey line marks the problem trained on."""
+    figure = TESTED(rows)
+    for axes, change in zip(figure.axes, SHIFTS, strict=True):
+        axes.axvline(getattr(PROBLEM, change), color=LIGHT_GREY, lw=1.2, zorder=1)
+    return figure
+
+
+FIGURES: dict[str, Callable[[Rows], Figure]] = {
     "token_covariance": Curves(
         [
             _panel("between", "size of the shared covariance"),
@@ -185,7 +267,8 @@ FIGURES = {
         ],
         width=8.4,
         height=3.7,
-    )
+    ),
+    "shifted_test": draw_tested,
 }
 
 EXPERIMENT = Experiment("token-covariance", SIZES, work, judge, FIGURES, words)

@@ -6,7 +6,7 @@ here, so that the page of the explorer has them without matplotlib.
 
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
 PURPLE, VERMILION, SKY = "#CC79A7", "#D55E00", "#56B4E9"
-WINE, OLIVE, RED, BLACK = "#882255", "#999933", "#E8262A", "#000000"
+WINE, RED, BLACK = "#882255", "#E8262A", "#000000"
 
 GREY, LIGHT_GREY = "#555555", "#888888"
 """Of marks that explain, and of lines that other lines are compared with."""

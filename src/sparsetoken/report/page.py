@@ -101,10 +101,9 @@ def page(
     sections: Sequence[Section],
     facts: Mapping[str, str],
     profile: str,
-    skipped: Sequence[Experiment] = (),
     scatter: Picture | None = None,
 ) -> str:
-    """Return the page as HTML, with what is to be known of the run and of experiments left out.
+    """Return the page as HTML, with what is to be known of the run.
 
     By default `scatter_picture` draws the scatter.
     """
@@ -150,7 +149,6 @@ def page(
             spread=scatter_of(comparisons),
             quantities=by_quantity(comparisons),
             profile=profile,
-            skipped=skipped,
         )
     )
 

@@ -43,7 +43,7 @@ from sparsetoken.validation import Failure, InvalidInput, choice, integer
 from sparsetoken.workers import package_version
 
 PROFILES = ("quick", "paper")
-PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib", "optax")
+PACKAGES = ("sparsetoken", "jax", "numpy", "scipy", "matplotlib")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +59,6 @@ class Reproduction:
         Of this run.
     resumed, pieces : int
         Pieces of work taken from earlier runs, of so many in all.
-    skipped : tuple of Experiment
-        Those whose optional packages are not installed.
     damaged : int
         Pieces of work whose files were damaged, and which ran again.
     """
@@ -70,7 +68,6 @@ class Reproduction:
     seconds: float
     resumed: int
     pieces: int
-    skipped: tuple[Experiment, ...] = ()
     damaged: int = 0
 
     @property
@@ -94,25 +91,14 @@ class Reproduction:
         return all(f.verdict == HOLDS for f in self.findings if not f.claim.open)
 
 
-def chosen_experiments(
-    names: Sequence[str] = (), profile: str = "quick"
-) -> tuple[list[Experiment], list[Experiment]]:
-    """Return the experiments that a run does and those that it skips, in order of the report.
-
-    All are done by default, but those whose optional packages are not installed.
-    """
+def chosen_experiments(names: Sequence[str] = (), profile: str = "quick") -> list[Experiment]:
+    """Return the experiments of a run, by default all, in order of the report."""
     choice("profile", profile, PROFILES)
     if isinstance(names, str):
         raise InvalidInput("experiments", f"a list of names, as [{names!r}]", names)
     for name in names:
-        experiment = EXPERIMENTS[choice("experiment", name, EXPERIMENTS)]
-        if not experiment.available:
-            needed = " and ".join(experiment.modules)
-            remedy = f"Install them: pip install 'sparsetoken[{experiment.extra}]'."
-            legal = f"one whose packages are installed; {name} needs {needed}"
-            raise InvalidInput("experiment", legal, name, remedy)
-    wanted = [e for name, e in EXPERIMENTS.items() if not names or name in names]
-    return [e for e in wanted if e.available], [e for e in wanted if not e.available]
+        choice("experiment", name, EXPERIMENTS)
+    return [e for name, e in EXPERIMENTS.items() if not names or name in names]
 
 
 def reproduce(
@@ -160,15 +146,14 @@ def reproduce(
     Raises
     ------
     InvalidInput
-        If a name or profile is unknown, the packages of an experiment that is named are
-        not installed, sets are given that no experiment of the run takes or two of one name,
-        or the folder cannot be written.
+        If a name or profile is unknown, sets are given that no experiment of the run takes or
+        two of one name, or the folder cannot be written.
     Failure
         If an experiment cannot be judged, drawn or written; all work is kept by then.
     RunStopped
         If a piece of work fails. The others are done; a new run tries it again.
     """
-    chosen, skipped = chosen_experiments(names, profile)
+    chosen = chosen_experiments(names, profile)
     if sets and not any(experiment.set_work for experiment in chosen):
         raise InvalidInput("experiments", "with forecasts where sets of bags are given", names)
     seed = integer("seed", seed, 0)
@@ -187,11 +172,11 @@ def reproduce(
     sections = [_section(experiment, profile, rows[experiment.name]) for experiment in chosen]
     scatter = scatter_picture(sections)
     files = _files(sections, scatter, rows, facts)
-    files["report.html"] = page(sections, facts, profile, skipped, scatter).encode()
+    files["report.html"] = page(sections, facts, profile, scatter).encode()
     write_files(folder, files)
     found = tuple(f for s in sections for f in s.findings)
-    report, left_out = folder / "report.html", tuple(skipped)
-    return Reproduction(found, report, seconds, done.resumed, pieces, left_out, done.damaged)
+    report = folder / "report.html"
+    return Reproduction(found, report, seconds, done.resumed, pieces, done.damaged)
 
 
 def _finished(

@@ -56,8 +56,11 @@ def is_separable(features: Float[np.ndarray, "n m"], labels: Real[np.ndarray, " 
         raise InvalidInput("features", "finite (no NaN, no infinity)", "others")
     if F.ndim != 2 or y.shape != F.shape[:1] or not np.all(np.abs(y) == 1):
         raise InvalidInput("labels", "n values in {-1, +1} for n rows", y.shape)
-    F = F / max(np.sqrt(np.mean(F**2)), np.finfo(float).tiny)
-    G = y[:, None] * np.column_stack([F, np.ones(len(F))])
+    norms = np.linalg.norm(F, axis=1)
+    usual = np.median(norms[norms > 0]) if norms.any() else 1.0
+    G = y[:, None] * np.column_stack([F, np.full(len(F), usual)])
+    # Each sample is scaled, which changes nothing: exponential weights span many orders.
+    G *= np.sqrt(G.shape[1]) / np.linalg.norm(G, axis=1, keepdims=True)
     margins = _margins(G)
     if np.all(margins > CLEAR):
         return True

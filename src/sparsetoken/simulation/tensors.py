@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -97,12 +97,13 @@ class TensorEngine:
             rng = stream(self.seed, source, number)
             yield self.problem.sample(size, xi, rng, dtype)
 
-    def train_query(self, steps: TwoSteps) -> TrainedQuery:
-        """Run stages 1-3 by the gradients as they are defined, on a fresh D0."""
-        n, zero = training_size(steps.alpha0, self.dimension), np.zeros(self.dimension)
+    def train_query(self, steps: TwoSteps, samples: Sequence[Chunk] = ()) -> TrainedQuery:
+        """Run stages 1-3 by the gradients as they are defined, on given samples or a fresh D0."""
+        n = sum(len(y) for _, y in samples) or training_size(steps.alpha0, self.dimension)
+        zero = np.zeros(self.dimension)
 
         def at(w: np.ndarray, b: float) -> Gradient:
-            return gradient(self.chunks(Stream.D0, n), n, steps, w, zero, b)
+            return gradient(samples or self.chunks(Stream.D0, n), n, steps, w, zero, b)
 
         first = at(zero, 0.0)
         w1 = -steps.eta_w * first.by_w

@@ -54,6 +54,11 @@ def capacity(
     times L for ``vectorized``. The transition has width O(d^(-1/2)). Arrays in the fields of
     problem and model broadcast.
 
+    Weights of elementwise attention may all be small in samples that are so rare that hardly a
+    training set holds one, and that decide the limit all the same. Where training sets of 2048
+    samples are far from the limit, the capacity is that of half of them, the numerical error is
+    its distance from the limit, and the status is ``no_limit``.
+
     Parameters
     ----------
     problem : SparseTokenProblem
@@ -155,11 +160,11 @@ def _of_one(
 ) -> Capacity:
     """Return the capacity of the features of isotropic tokens with a known query."""
     law = feature_law(model, problem, query, _FEW)
-    if law.vanishes:  # a share of both classes has the same feature
+    if law.featureless:
         return Capacity(0.0, 0.0, 0.0, 0, CONVERGED)
     found = _least_violation(problem, model, query, law, tolerance)
     alpha = law.weights_per_dimension / found.value
-    status = _status(found.error, tolerance)
+    status = _status(found.error, tolerance, found.caution)
     return Capacity(alpha, alpha * found.error, found.residual, found.iterations, status)
 
 
@@ -231,12 +236,14 @@ def _like(problem: SparseTokenProblem, stronger: float) -> SparseTokenProblem:
     return dataclasses.replace(problem, strength=problem.strength * stronger, tokens=Isotropic())
 
 
-def _status(error: float, tolerance: float) -> Status:
+def _status(error: float, tolerance: float, caution: str = "") -> Status:
     """Return the status of a capacity of a relative standard error, inf where there is none."""
-    if 2 * error <= tolerance:
-        return CONVERGED
     if not math.isfinite(error):
         return _NOT_SOLVED
+    if caution:
+        return Status(StatusCode.NO_LIMIT, caution)
+    if 2 * error <= tolerance:
+        return CONVERGED
     return Status(
         StatusCode.TOLERANCE_NOT_REACHED,
         f"Twice the relative standard error is {2 * error:.2e}; "

@@ -56,8 +56,6 @@ class FeatureLaw:
         Number of trained weights divided by d: L for ``vectorized``, else 1.
     exact : bool
         Whether the nodes are the law itself, not a sample of it.
-    vanishes : bool
-        Whether a share of each class has the feature 0: no readout separates the classes.
     features : TokenFeatures or None
         What the nodes were sampled from; None for a law that is known exactly.
 
@@ -85,7 +83,6 @@ class FeatureLaw:
     shared: float = 0.0
     weights_per_dimension: int = 1
     exact: bool = False
-    vanishes: bool = False
     features: TokenFeatures | None = None
 
     @property
@@ -117,10 +114,8 @@ class TokenFeatures:
         weights add up to 1, the mean of the noise, N(0, 1/L), is integrated exactly.
     coordinates : tuple of {"ordered", "summed"}
         Worth trying where nodes are drawn from a proposal.
-    needs_bias : bool
-        Whether a separating readout needs a bias.
-    infinite_cost : bool
-        Whether E[1/C^2] is infinite, and with it what a bias costs the capacity.
+    vanish : bool
+        Whether all weights of a sample are 0 at times, so that the capacity is 0 in the limit.
     up_to_factor : bool
         Whether the weights of each sample are known up to a factor > 0 only.
     token_weight : callable, optional
@@ -149,8 +144,7 @@ class TokenFeatures:
     weigh: Callable[[np.ndarray], np.ndarray]
     sees_mean: bool
     coordinates: tuple[Coordinates, ...] = ("summed", "ordered")
-    needs_bias: bool = True
-    infinite_cost: bool = False
+    vanish: bool = False
     up_to_factor: bool = False
     token_weight: Callable[[np.ndarray, np.ndarray | float], np.ndarray] | None = None
 

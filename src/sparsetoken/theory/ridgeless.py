@@ -75,10 +75,9 @@ def ridgeless_stage(
         exact, threshold, error = _LEAST_NORM, float(weights), _TIE
     elif loss.name in _WITH_CAPACITY:
         exact = _LARGEST_MARGIN
-        threshold, error = _capacity_near(problem, model, query, alpha1)
-        if math.isnan(threshold):
-            remedy = "The capacity was not found; use a small ridge such as 1e-6."
-            return Stage(loss, 0.0, Status(StatusCode.MAX_ITERATIONS, remedy))
+        threshold, error, status = _capacity_near(problem, model, query, alpha1)
+        if not status.converged:
+            return Stage(loss, 0.0, status)
     else:
         legal = f"square or one of {', '.join(_WITH_CAPACITY)} at ridge 0"
         raise InvalidInput("loss", legal, loss.name, "Use a small ridge such as 1e-6.")
@@ -94,21 +93,28 @@ def ridgeless_stage(
 
 def _capacity_near(
     problem: SparseTokenProblem, model: Model, query: Query | None, alpha1: float
-) -> tuple[float, float]:
-    """Return the capacity and its relative error, finer where alpha1 is close.
+) -> tuple[float, float, Status]:
+    """Return the capacity, its relative error, finer where alpha1 is close, and if it is known.
 
-    The capacity is nan where it was not found, and has any value where alpha1 is infinite.
+    The capacity has any value where alpha1 is infinite. One without a limit is known to be below
+    loads beyond its error; where training sets are separable, rare samples rule the margin too.
     """
+    known = Status(StatusCode.CONVERGED)
     if math.isinf(alpha1):
-        return 0.0, 0.0
+        return 0.0, 0.0, known
     for tolerance in (_ROUGH, _FINE):
         found = _capacity(problem, model, query, tolerance)
         if found.status.code is StatusCode.MAX_ITERATIONS:
-            return math.nan, math.nan
+            remedy = "The capacity was not found; use a small ridge such as 1e-6."
+            return math.nan, math.nan, Status(StatusCode.MAX_ITERATIONS, remedy)
+        if found.status.code is StatusCode.NO_LIMIT:
+            above = alpha1 > found.capacity + found.numerical_error
+            remedy = f"{found.status.remedy} Or use a small ridge such as 1e-3."
+            return found.capacity, _TIE, known if above else Status(StatusCode.NO_LIMIT, remedy)
         error = max(_TIE, 3 * found.numerical_error / max(found.capacity, 1e-300))
         if abs(alpha1 - found.capacity) > error * alpha1:  # the error is that of 1/capacity
             break
-    return found.capacity, error
+    return found.capacity, error, known
 
 
 _capacity = functools.lru_cache(maxsize=8)(capacity_of)

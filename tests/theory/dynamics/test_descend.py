@@ -13,7 +13,7 @@ import pytest
 
 from attention_descent import alternating, attention_descent, quantities
 from sparsetoken.losses import CustomLoss
-from sparsetoken.models import Attention
+from sparsetoken.models import Attention, HardAttention
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Course, Prediction, StatusCode
 from sparsetoken.stages import Query, Readout, TwoSteps
@@ -267,6 +267,8 @@ def test_a_readout_follows_the_descent():
     assert after.query == Query(weights.cosines[-1, 0, 0], 1.2 * weights.norms[-1, 0])
     given = predict(PROBLEM, Attention(after.query), Readout(alpha1=2.0), tolerance=1e-3)
     assert after.test_error == given.test_error
+    hard = predict(PROBLEM, HardAttention(descent), Readout(alpha1=2.0), tolerance=1e-2)
+    assert hard.cosine == after.cosine
     tested = predict(
         PROBLEM, Attention(descent), Readout(alpha1=2.0), test_problem=PROBLEM, tolerance=1e-3
     )

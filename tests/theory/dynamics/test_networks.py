@@ -7,6 +7,7 @@ import dataclasses
 import math
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -17,7 +18,7 @@ from sparsetoken.concepts import law_of
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
-from sparsetoken.theory.dynamics.follow import gathered_plan
+from sparsetoken.theory.dynamics.gathering import gathered_plan
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica
@@ -254,7 +255,7 @@ def test_a_spectrum_of_few_eigenvalues_has_no_error():
 
 
 def test_atoms_are_doubled_until_the_tolerance_is_met():
-    problem = power_law(300, 0.5)
+    problem = power_law(2000, 0.5)
     descent = st.Descent(networks.Softmax(), alpha=2.5, steps=3, rates=0.6)
     few, gathering = gathered_plan(problem, descent, None)
     more, _ = gathered_plan(problem, descent, 1e-4)
@@ -403,6 +404,8 @@ def test_no_training_loss_is_below_zero(monkeypatch):
     assert (found.training_loss == 0).all()
     moved = found.errors.training_loss - plain.errors.training_loss
     assert moved == pytest.approx(1 - plain.training_loss, rel=1e-9)
+    own = dataclasses.replace(descent, loss=lambda z, y: jnp.logaddexp(0.0, -y * z) - 1)
+    assert (descend(PROBLEM, own, replicas=2).training_loss < -1).all()
 
 
 def test_an_error_beside_a_test_error_of_zero_takes_all_replicas():

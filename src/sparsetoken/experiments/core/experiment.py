@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.util
 import inspect
 import re
 import sys
@@ -160,10 +159,6 @@ class Experiment:
         Claim: NAME, or Question: NAME with the question as its first paragraph and then the
         answer; what was Found; what is Left to the paper profile; and the caption of each figure
         under Figure: NAME.
-    extra : str
-        What of the optional packages it needs, by the name of the extra.
-    modules : tuple of str
-        The modules that the extra brings.
     version : int
         Raised when its rows would change: those of another version are computed anew.
     set_work : callable, optional
@@ -177,8 +172,6 @@ class Experiment:
     figures: Mapping[str, Callable[[Rows], Any]]
     words: Callable[[Any, Rows, Sequence[Comparison]], Mapping[str, Any]] = lambda *_: {}
     page: Path | None = None
-    extra: str = ""
-    modules: tuple[str, ...] = ()
     version: int = 1
     set_work: Callable[[Any, int, Sequence[Any]], Iterable[Piece]] | None = None
 
@@ -209,11 +202,6 @@ class Experiment:
     def open(self) -> bool:
         """Whether all it asks is beyond the theorems."""
         return all(claim.open for claim in self.claims)
-
-    @property
-    def available(self) -> bool:
-        """Whether the optional packages that it needs are installed."""
-        return all(importlib.util.find_spec(module) is not None for module in self.modules)
 
     def check(self) -> None:
         """Check that the page has its parts."""

@@ -1,4 +1,4 @@
-"""The references of a variant: pooled, two-step attention, Bayes-optimal learner and Bayes test."""
+"""Reference errors: pooled, two-step attention, Bayes-optimal learner and Bayes test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.theory.oracle import bayes_error, learning_error
 
 PROBLEM = SparseTokenProblem(length=10, informative=1, strength=5.0, positive_rate=0.5)
-"""The problem on which variants are compared."""
+"""The problem on which trainings are compared."""
 
 LOOKS = {
     "pooled": ("pooled, theory", "--"),
@@ -33,7 +33,6 @@ def predict_references(
     *,
     load: float | None = None,
     pooled_alpha1: float | None = None,
-    tolerance: float = 1e-4,
 ) -> list[Row]:
     """Predict the test errors of pooled, attention, Bayes and the floor, each a series.
 
@@ -43,7 +42,7 @@ def predict_references(
     at = {"load": readout.alpha1 if load is None else load}
 
     def predict(series: str, model: Model, readout: Readout) -> Row:
-        found = theory.predict(problem, model, readout, tolerance=tolerance)
+        found = theory.predict(problem, model, readout, tolerance=1e-4)
         return predicted(found, "test_error", series, **at)
 
     alpha1 = readout.alpha1 if pooled_alpha1 is None else pooled_alpha1

@@ -19,7 +19,7 @@ from sparsetoken.theory.dynamics.replica import States
 def course_of(found: Followed) -> Course:
     """Return the course of a network."""
     loss, loss_error = found.training_loss
-    own = _path(found, found.worth, loss, lambda quantity: quantity(found.states))
+    own = _path(found, found.worth, loss, found.value)
     return Course(
         **fields_of(own),
         errors=_path(found, found.numerical, loss_error, found.error),

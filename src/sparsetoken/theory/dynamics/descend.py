@@ -49,6 +49,12 @@ def descend(
 
     The samples are followed in independent replicas, 4096 samples in each; replicas are
     added until twice the standard error of the test error is allowed at every step.
+    Among tokens of a `TokenCovariance`, whose dimension d is known, a replica is a data set of
+    alpha d samples, and the course is the mean over data sets: where few directions carry the
+    variance, it is not that of the limit. Data sets are added until twice the standard error is
+    allowed or is a quarter of the spread over data sets: one experiment has one data set. A note
+    states that spread. A data set of more than 128 MiB is not followed: the course is then
+    the limit, as a note says.
     Fields of the problem and of the descent may hold arrays, which broadcast against one another.
     All descents draw the same samples, so that the differences between them are known better
     than each.
@@ -57,13 +63,14 @@ def descend(
     ----------
     problem : SparseTokenProblem or ConceptProblem
         Its position law is ignored. Covariances within and between bags must commute; more
-        than 8 different eigenvalues are gathered into 8 to 32, whose error is part of the
-        numerical error.
+        than 8 different eigenvalues are gathered into 8 to 32 in the limit, whose error is part of
+        the numerical error.
     descent : Descent
     tolerance : float
         In (0, 1). Of test errors, and a hundredth of their relative errors, as of `predict`.
     replicas : int, optional
-        So many replicas, at least 2, whatever the tolerance, which still decides the status.
+        So many replicas or data sets, at least 2, whatever the tolerance, which still decides the
+        status.
     executor : concurrent.futures.Executor, optional
         Runs the replicas, in threads or processes; by default they run here. The result does
         not depend on it.
@@ -74,9 +81,11 @@ def descend(
     -------
     Course
         The start and each step, along the last dimension. Its status is NO_LIMIT if the
-        weights grow beyond 1e6 or are no numbers any more: the steps before that are kept. The
-        notes of a course say where small overlaps of the start would change it: the limit
-        keeps symmetries that are broken at every finite dimension.
+        weights grow beyond 1e6 or are no numbers any more: the steps before that are kept. Where
+        replicas of the limit differ too much or a covariance of projections is not positive, the
+        course is cut with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss
+        is at least 0. The notes of a course say where small overlaps of the start would change it:
+        the limit keeps symmetries that are broken at every finite dimension.
 
     Raises
     ------

@@ -7,90 +7,30 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
-from typing import NamedTuple
 
 import numpy as np
 
 from sparsetoken.concepts import Task
 from sparsetoken.descents import Descent, Training
+from sparsetoken.losses import Loss
 from sparsetoken.progress import Progress
 from sparsetoken.results import Status, StatusCode
+from sparsetoken.stages import SMOOTH_LOSSES
+from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
-from sparsetoken.theory.dynamics.plan import Plan, plan_of
+from sparsetoken.theory.dynamics.plan import Plan, plan_of, plan_of_data_sets
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
-from sparsetoken.theory.dynamics.spectrum import ATOMS, mixing
 from sparsetoken.theory.dynamics.symmetry import broken_symmetry
 from sparsetoken.theory.readout.accuracy import allowed_error
-from sparsetoken.validation import InvalidInput
+from sparsetoken.tokens import TokenCovariance
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the standard errors
 SCRAMBLES, MOST_SCRAMBLES = 16, 128  # of the nodes of the test error
 _SAFETY = 1.2  # more replicas than the first ones ask for
 _LEAST_KNOWN = 0.3  # relative standard error of a squared length above which a course is cut
-MOST_ATOMS = 32
+_SHARE = 0.25  # of the spread over data sets, to which their mean is known
 _ROUNDING = 1e-9  # of the largest squared length: less may be missing from positivity
-
-
-class Gathering(NamedTuple):
-    """States of one replica with all atoms and with half as many, and what they are worth."""
-
-    states: States
-    worth: Worth
-
-    def until(self, known: int) -> Gathering:
-        """Return the first states."""
-        return Gathering(
-            self.states.each(lambda x: x[:, :known]), self.worth.each(lambda x: x[:, :known])
-        )
-
-    @property
-    def worth_error(self) -> Worth:
-        """The change of the test errors from halving the number of atoms."""
-        return self.worth.each(lambda x: np.abs(x[0] - x[1]))
-
-
-def gathered_plan(
-    task: Task, trained: Descent, tolerance: float | None
-) -> tuple[Plan, Gathering | None]:
-    """Return the plan of a descent, and what tells the error of gathered eigenvalues.
-
-    The atoms are doubled until the error of the test error is half the tolerance, where there is
-    one, or memory ends.
-    """
-    plan = plan_of(task, trained)
-    if plan.atoms.exact:
-        return plan, None
-    count, both = ATOMS, _both(plan, plan_of(task, trained, ATOMS // 2))
-    while (
-        tolerance is not None
-        and both.worth_error.test_error.max() > tolerance / 2
-        and count < MOST_ATOMS
-    ):
-        count *= 2
-        try:
-            finer = plan_of(task, trained, count)
-        except InvalidInput:  # no memory for more
-            break
-        both = _both(finer, plan)
-        plan = finer
-    return plan, both
-
-
-def _both(plan: Plan, coarse: Plan) -> Gathering:
-    """Return one replica with the atoms of two plans.
-
-    Both see the same normals, so that the difference is sharp. It is a bound of the error, which
-    falls as the square of the distances in an atom.
-    """
-    coarse = coarse._replace(mixing=mixing(coarse.atoms, plan.atoms), size=plan.size)
-    courses = [run_replica(one, 0) for one in (plan, coarse)]
-    states = together(courses)
-    worths = [worth_of(plan.training.network, plan.training.law, one) for one in courses]
-    known = states.loss.shape[1]
-    return Gathering(
-        states, Worth(*(np.stack([x[:known] for x in part]) for part in zip(*worths, strict=True)))
-    )
 
 
 class Replicas:
@@ -111,10 +51,10 @@ class Replicas:
 class Followed:
     """A descent as far as it is known.
 
-    States are means over replicas, and `groups` means over groups of replicas, with an axis for
-    groups in front; `worth` and `worths` are what they are worth, and `node_errors` standard errors
-    of the worth over scrambles of nodes. The gathering tells the error by the atoms of the
-    spectrum, where they gather eigenvalues. Notes are on broken symmetries.
+    States are means over replicas, and `groups` means over groups of replicas, or data sets, with
+    an axis for groups in front; `worth` and `worths` are what they are worth, and `node_errors`
+    standard errors of the worth over scrambles of nodes. The gathering tells the error by the atoms
+    of the spectrum, where they gather eigenvalues. Notes are on broken symmetries and on data sets.
     """
 
     plan: Plan
@@ -132,11 +72,17 @@ class Followed:
     def training_loss(self) -> tuple[np.ndarray, np.ndarray]:
         """The training loss and its error.
 
-        Twice a whole less its halves may be below 0, where no loss is. What is moved to 0 is part
-        of the error.
+        Twice a whole less its halves may be below 0, where no built-in loss is. What is moved to 0
+        is part of the error.
         """
-        moved = np.maximum(-self.states.loss, 0)
+        loss = self.plan.training.loss
+        least = 0.0 if isinstance(loss, Loss) and loss.name in SMOOTH_LOSSES else -math.inf
+        moved = np.maximum(least - self.states.loss, 0)
         return self.states.loss + moved, self.error(lambda states: states.loss) + moved
+
+    def value(self, quantity: Callable[[States], np.ndarray]) -> np.ndarray:
+        """Return a quantity of the mean states, or its mean over data sets."""
+        return quantity(self.groups).mean(axis=0) if self.plan.samples else quantity(self.states)
 
     def error(self, quantity: Callable[[States], np.ndarray]) -> np.ndarray:
         """Return the error of a quantity by replicas and the atoms of the spectrum."""
@@ -145,6 +91,12 @@ class Followed:
             return spread
         fine, coarse = quantity(self.gathering.states)
         return np.hypot(spread, fine - coarse)
+
+    @property
+    def spread(self) -> np.ndarray:
+        """The standard deviation of the test error over data sets; 0 in the limit."""
+        own = self.worths.test_error
+        return own.std(axis=0, ddof=1) if self.plan.samples else np.zeros(own.shape[1])
 
     @property
     def standard(self) -> Worth:
@@ -173,43 +125,66 @@ def follow(
 
     The tolerance decides the status in any case.
     """
-    plan, gathering = gathered_plan(task, trained, tolerance if count is None else None)
-    notes = broken_symmetry(plan, tolerance)
+    limit = plan_of(task, trained)
+    data_sets = plan_of_data_sets(limit)
+    gathering: Gathering | None = None
+    broken: tuple[str, ...] = ()
+    if data_sets is None:
+        plan, gathering = gathered_plan(task, trained, tolerance if count is None else None)
+        broken = broken_symmetry(plan, tolerance)
+    else:
+        plan = data_sets
     courses = list(replicas.run(plan, range(count or FIRST_REPLICAS)))
     while True:
         found = _followed(plan, courses, gathering, tolerance)
         more = _wanted(found, tolerance) - len(courses)
         # Where a symmetry is broken replicas differ by chance, of which more do not bring less.
-        if count is not None or notes or more <= 0:
-            return dataclasses.replace(found, notes=notes)
+        if count is not None or broken or more <= 0:
+            return dataclasses.replace(found, notes=(*broken, *_note_on_dimension(found)))
         replicas.progress.expect(more)
         courses += replicas.run(plan, range(len(courses), len(courses) + more))
+
+
+def _note_on_dimension(found: Followed) -> tuple[str, ...]:
+    """Return what a course among tokens of a known dimension is."""
+    tokens, last = found.plan.training.law.tokens, len(found.spread) - 1
+    if not isinstance(tokens, TokenCovariance):
+        return ()
+    if found.plan.samples:
+        return (
+            f"The course is a mean over data sets at d = {tokens.dimension}; after {last} steps "
+            f"the test error of one has a standard deviation of {found.spread[-1]:.2g}.",
+        )
+    return (
+        f"The course is the limit of many directions: a data set at d = {tokens.dimension} is too "
+        "large for a mean over data sets. Where few directions carry the variance, simulate.",
+    )
 
 
 def _followed(
     plan: Plan, courses: list[States], gathering: Gathering | None, tolerance: float
 ) -> Followed:
     training, all_courses = plan.training, together(courses)
-    places = np.array_split(np.arange(len(courses)), min(_GROUPS, len(courses)))
+    count = len(courses) if plan.samples else min(_GROUPS, len(courses))
+    places = np.array_split(np.arange(len(courses)), count)
     groups = all_courses.each(lambda x: np.stack([x[own].mean(axis=0) for own in places]))
     reached = all_courses.loss.shape[1]
-    known = _known(groups)
+    known = reached if plan.samples else _known(groups)
     if gathering is not None:
         known = min(known, gathering.states.loss.shape[1])
         gathering = gathering.until(known)
     groups = groups.each(lambda x: x[:, :known])
     states = all_courses.each(lambda x: x[:, :known].mean(axis=0))
-    flat = groups.each(lambda x: x.reshape(len(x) * known, *x.shape[2:]))
-    own = worth_of(training.network, training.law, flat)
-    scrambles = _on_nodes(training, states, tolerance)
+    worths = _worths(plan, groups)
+    on_nodes = worths if plan.samples else _on_nodes(training, states, tolerance)
     found = Followed(
         plan,
         len(courses),
         states,
         groups,
-        scrambles.each(lambda x: x.mean(axis=0)),
-        own.each(lambda x: x.reshape(len(places), known)),
-        scrambles.each(_standard_error),
+        on_nodes.each(lambda x: x.mean(axis=0)),
+        worths,
+        on_nodes.each(_standard_error if not plan.samples else lambda x: np.zeros(known)),
         gathering,
         Status(StatusCode.CONVERGED),
     )
@@ -217,6 +192,21 @@ def _followed(
     return dataclasses.replace(
         found, status=_status(found, diverges and known == reached, tolerance)
     )
+
+
+def _worths(plan: Plan, groups: States) -> Worth:
+    """Return what groups of replicas, or data sets, are worth.
+
+    Data sets have nodes of their own, whose errors are part of their spread.
+    """
+    training, (count, known) = plan.training, groups.loss.shape
+    if plan.samples:
+        own = [groups.each(lambda x, i=i: x[i]) for i in range(count)]  # type: ignore[misc]
+        worths = [worth_of(training.network, training.law, one, i) for i, one in enumerate(own)]
+        return Worth(*map(np.array, zip(*worths, strict=True)))
+    flat = groups.each(lambda x: x.reshape(count * known, *x.shape[2:]))
+    found = worth_of(training.network, training.law, flat)
+    return found.each(lambda x: x.reshape(count, known))
 
 
 def _on_nodes(training: Training, states: States, tolerance: float) -> Worth:
@@ -256,7 +246,7 @@ def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
     if diverges:
         what = f"The descent diverges at step {known}; the steps before it are kept."
         return Status(StatusCode.NO_LIMIT, f"{what} Lower the step sizes or momentum.")
-    excess = _excess(found.worth.test_error, found.numerical.test_error, tolerance)
+    excess = _excess(found.worth.test_error, found.numerical.test_error, tolerance, found.spread)
     if known > steps and excess <= 1:
         return Status(StatusCode.CONVERGED)
     text = f"Twice the numerical error is {2 * found.numerical.test_error.max():.2e}"
@@ -270,9 +260,15 @@ def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
     return Status(StatusCode.TOLERANCE_NOT_REACHED, text)
 
 
-def _excess(test_error: np.ndarray, errors: np.ndarray, tolerance: float) -> float:
-    """Return how many times twice an error is above what is allowed, at worst."""
-    allowed = [allowed_error(float(value), tolerance) for value in test_error]
+def _excess(
+    test_error: np.ndarray, errors: np.ndarray, tolerance: float, spread: np.ndarray | float = 0.0
+) -> float:
+    """Return how many times twice an error is above what is allowed, at worst.
+
+    A share of the spread over data sets is allowed: one experiment has one data set.
+    """
+    asked = [allowed_error(float(value), tolerance) for value in test_error]
+    allowed = np.maximum(asked, _SHARE * spread)
     return float(np.max(2 * errors / np.maximum(allowed, 1e-300)))
 
 
@@ -282,6 +278,8 @@ def _wanted(found: Followed, tolerance: float) -> int:
         return found.replicas
     if found.replicas >= MOST_REPLICAS:
         return found.replicas
-    excess = _excess(found.worth.test_error, found.standard.test_error, tolerance)
+    excess = _excess(found.worth.test_error, found.standard.test_error, tolerance, found.spread)
+    if found.plan.samples and excess <= 1:  # some diverge, which others do not change
+        return found.replicas
     ratio = min(max(excess, 1.0), MOST_REPLICAS) ** 2  # finite where a test error is 0
     return min(MOST_REPLICAS, _GROUPS * math.ceil(_SAFETY * ratio * found.replicas / _GROUPS))

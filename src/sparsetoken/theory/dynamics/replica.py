@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 
-from sparsetoken.network_checks import is_symmetric, sample_loss
-from sparsetoken.networks import Architecture
+from sparsetoken.network_checks import is_symmetric
 from sparsetoken.numerics.products import few_rows
 from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.theory.dynamics.data_sets import DataSet
 from sparsetoken.theory.dynamics.frame import Frame
 from sparsetoken.theory.dynamics.plan import Plan
 from sparsetoken.theory.dynamics.samples import Normals, placed_signals
+from sparsetoken.theory.dynamics.slopes import slopes_of
 from sparsetoken.validation import LARGEST_VALUE
 
 
@@ -48,23 +47,25 @@ def together(courses: Sequence[States]) -> States:
 
 @with_x64
 def run_replica(plan: Plan, replica: int) -> States:
-    """Return the course of a replica.
+    """Return the course of a replica, or on a data set.
 
     A mean over n samples has an error of order 1/n in what follows from it. The two halves of
     the samples have it twice: twice the whole minus their mean is free of it, with nearly the
     noise of the whole. A descent that diverges has fewer states than steps.
     """
+    if plan.samples:
+        return course(plan, replica, ())
     courses = [course(plan, replica, halves) for halves in ((0, 1), (0,), (1,))]
     return together(courses).each(lambda x: 2 * x[0] - 0.5 * (x[1] + x[2]))
 
 
 def course(plan: Plan, replica: int, halves: tuple[int, ...]) -> States:
-    """Follow the descent on some halves of the samples of a replica.
+    """Follow the descent on some halves of the samples of a replica, or on a data set.
 
-    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d.
+    Equation: joint-descent, as n, d -> infinity at fixed alpha = n/d, or at their n and d.
     """
     training = plan.training
-    population = _Population(plan, replica, halves)
+    population = _Population(plan, replica, halves) if halves else DataSet(plan, replica)
     U = before = population.start()
     c = c_before = training.start_c
     states = []
@@ -103,7 +104,7 @@ class _Population:
     """The samples, and the projections of their tokens on the frames of the weights."""
 
     def __init__(self, plan: Plan, replica: int, halves: tuple[int, ...]) -> None:
-        training, atoms, size, self._mixing = plan
+        training, atoms, size, self._mixing, _ = plan
         law = training.law
         # Each half holds equally many bags of each kind, weighted by the chances of the kinds.
         kinds = np.tile(np.repeat(np.arange(len(law.rates)), size), len(halves))
@@ -180,13 +181,7 @@ class _Population:
             H += within * found[:, :L]
             if between:
                 H += between * found[:, L:]
-        compiled = _compiled(training.network, training.loss, training.law.outputs)
-        piece = len(self._y) // self._halves  # whole and halves share what is compiled
-        pieces = [slice(first, first + piece) for first in range(0, len(self._y), piece)]
-        with jax.enable_x64(True):
-            parts = [compiled(H[..., some], c, self._y[some]) for some in pieces]
-        losses, by_H, by_c = (np.concatenate(x, axis=-1) for x in zip(*parts, strict=True))
-        return losses, by_H, by_c
+        return slopes_of(training, H, c, self._y, self._halves)
 
     def gradient(
         self, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray
@@ -231,18 +226,3 @@ def _shares(
         own = within & (kinds == kind)
         shares += own * ((kinds == kind).sum() / own.sum(axis=1, keepdims=True))
     return shares
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(network: Architecture, loss: Any, outputs: int) -> Callable[..., Any]:
-    """Return what maps projections, further weights and targets to losses and their slopes."""
-    of_sample = sample_loss(loss, outputs)
-
-    def of_bag(H: Any, c: Any, y: Any) -> tuple[Any, Any, Any]:
-        def value(H: Any, c: Any) -> Any:
-            return of_sample(network.scores(H.T, c, outputs), y)
-
-        found, (by_H, by_c) = jax.value_and_grad(value, argnums=(0, 1))(H, c)
-        return found, by_H, by_c
-
-    return jax.jit(jax.vmap(of_bag, in_axes=(2, None, 0), out_axes=(0, 2, 1)))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri
+from scipy.special import log_expit, log_ndtr, ndtri
 
 from sparsetoken.attention import ACTIVATIONS, check_exponent
 from sparsetoken.models import Elementwise
@@ -42,15 +42,12 @@ def elementwise_law(
     check_exponent(model.activation, query.sharpness, problem.strength * abs(query.cosine))
     L, k, name = problem.length, query.sharpness, model.activation
     phi = ACTIVATIONS[name]
-    # Weights that pass through 0 do so in L dimensions; 1 + erf(k t) falls as e^(-k^2 t^2).
-    vanishing = {"tanh": L <= 2, "linear": L <= 2 and k > 0}.get(name, False)
     features = TokenFeatures(
         problem,
         query,
         lambda t: phi(k * t) / L,
         sees_mean=True,
-        needs_bias=not vanishing,
-        infinite_cost=vanishing or (name == "erf" and 4 * k**2 >= L),
+        vanish=name == "relu",  # all projections of a sample are negative at times, at every L
         token_weight=lambda t, _: phi(k * t) / L,
     )
     law = sampled_law(features, points)
@@ -59,8 +56,7 @@ def elementwise_law(
         features = dataclasses.replace(
             features, weigh=lambda t: _within_range(log_phi(k * t)), up_to_factor=True
         )
-    # All projections are negative at times, at every L: relu then weighs all tokens with 0.
-    return dataclasses.replace(law, features=features, vanishes=name == "relu" or law.featureless)
+    return dataclasses.replace(law, features=features)
 
 
 def elementwise_nodes_with_effect(
@@ -126,5 +122,6 @@ def _within_range(log_weights: np.ndarray) -> np.ndarray:
 _LOG_WEIGHTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "erf": lambda scores: math.log(2) + log_ndtr(math.sqrt(2) * scores),
     "exp": lambda scores: scores,
+    "sigmoid": log_expit,
 }
 """log phi, where phi spans many orders of magnitude."""

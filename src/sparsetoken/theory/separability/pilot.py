@@ -11,7 +11,7 @@ from sparsetoken.theory.separability.proposal import LABELS, Proposal
 from sparsetoken.theory.separability.streamed_law import ClassNodes, drawn_law
 from sparsetoken.theory.separability.violation import Penalised, least_violation, squared_violation
 
-LEAST_NODES = 64.0  # that a place or a mean rests on
+_LEAST_NODES = 64.0  # that a place or a mean rests on
 MOST_ROUNDS = 16
 _PILOTS = (64, 256, 1024)  # nodes for each class and scramble: first, on the way, last
 
@@ -19,10 +19,9 @@ _PILOTS = (64, 256, 1024)  # nodes for each class and scramble: first, on the wa
 class Place:
     """A place (w_1, w_2, b) that improves as better nodes become known."""
 
-    def __init__(self, with_bias: bool) -> None:
+    def __init__(self) -> None:
         self.x = np.zeros(3)
         self.residual, self.iterations = math.inf, 0
-        self._with_bias = with_bias
         self._found: Penalised | None = None
 
     def improve(self, law: FeatureLaw, *, plain: bool) -> bool:
@@ -30,11 +29,9 @@ class Place:
 
         Plain nodes know all of the way from 0; others only the part for which they were drawn.
         """
-        least = min(law.C.size / 128, LEAST_NODES)
+        least = min(law.C.size / 128, _LEAST_NODES)
         for start in (self._found, None) if plain and self._found is not None else (self._found,):
-            found, penalty = least_violation(
-                law, start, with_bias=self._with_bias, least_nodes=least
-            )
+            found, penalty = least_violation(law, start, least_nodes=least)
             if found.converged:
                 break
         self.iterations += found.iterations

@@ -9,21 +9,23 @@ import numpy as np
 from jaxtyping import Float
 
 from sparsetoken.theory.feature_law import Coordinates, TokenFeatures
-from sparsetoken.theory.separability.pilot import LEAST_NODES, MOST_ROUNDS, Place, pilot
+from sparsetoken.theory.separability.pilot import MOST_ROUNDS, Place, pilot
 from sparsetoken.theory.separability.proposal import LABELS, Proposal
-from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes, drawn_law
+from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes
+from sparsetoken.theory.separability.training_sets import TrainingSets
 from sparsetoken.theory.separability.violation import (
     Expansion,
     LeastViolation,
-    effective_number,
     expansion,
     squared_violation,
 )
 
-_FEW_NODES = 8.0  # on which the mean of a law of infinite mean rests
 _FIRST = 512
 _FINALISTS = 3  # proposals tried on more nodes, since their spread is uncertain too
 _MOST_TOKENS = 2**28
+_ROUGH = 1e-3  # largest tolerance of a limit that training sets are compared with
+_SAMPLES = 2**11, 2**14  # of these sets at least, and at most
+_LEAST_DIMENSION = 100  # of these sets, at the capacity
 _FLAT = 0.05  # effective share of the nodes above which no rare one rules the mean
 
 
@@ -35,38 +37,48 @@ def sampled_violation(features: TokenFeatures, tolerance: float) -> LeastViolati
     corrects it. Nodes are doubled, for the class that gains most, until
     the tolerance is reached or a limit of work.
 
-    What a bias costs is E[(b/C)^2]. Where that is infinite, by samples that are found among a
-    few thousand, the bias is 0; where by samples rarer than any training set holds, they are
-    left out. Where it is finite but hardly a node tells it, the least violation is bracketed:
-    it is below that without a bias, and above that over the nodes, which miss some of the cost.
+    Where lengths C of features are not bounded away from 0, the least violation may rest on samples
+    that hardly a training set holds. If `TrainingSets` do not agree with it, theirs is returned,
+    with a caution and with the distance from the limit as its error. Where there are more than a
+    hundred samples per dimension no training sets are drawn.
     """
-    cost_nodes = _cost_nodes(features)
-    without_bias = dataclasses.replace(features, needs_bias=False)
-    if features.infinite_cost and cost_nodes < _FEW_NODES:
-        return _least(without_bias, tolerance)
-    if cost_nodes >= LEAST_NODES:
+    if not features.sees_mean:  # the weights add up to 1, and C >= 1/sqrt(L)
         return _least(features, tolerance)
-    above = _least(without_bias, tolerance)
-    found = _least(features, tolerance, most_tokens=_MOST_TOKENS // 16)
-    value = 0.5 * (found.value + above.value)
-    apart = 0.5 * abs(above.value - found.value) / value
-    return LeastViolation(
-        value=value,
-        error=math.hypot(max(found.error, above.error), apart),
-        residual=found.residual,
-        iterations=found.iterations + above.iterations,
+    sets, limit = TrainingSets.of(features, _SAMPLES[0]), LeastViolation(math.inf, 0.0, 0.0, 0)
+    if not features.vanish and sets.median > 0:
+        limit = _least(features, min(tolerance, _ROUGH), most_tokens=_MOST_TOKENS // 16)
+    samples = _LEAST_DIMENSION / limit.value
+    if samples > _SAMPLES[1]:
+        return _least(features, tolerance)
+    if samples > sets.samples:
+        sets = TrainingSets.of(features, 2 ** math.ceil(math.log2(samples)))
+    if not sets.agree(1 / limit.value):
+        return _of_sets(sets, limit)
+    return limit if 2 * limit.error <= tolerance else _least(features, tolerance)
+
+
+def _of_sets(sets: TrainingSets, limit: LeastViolation) -> LeastViolation:
+    """Return the least violation of half of the sets, which is not the limit."""
+    known = math.isfinite(limit.error)
+    return dataclasses.replace(
+        limit,
+        value=1 / sets.median,
+        error=abs(1 - 1 / (limit.value * sets.median)) if known else 1.0,
+        caution="Rare samples, all of whose weights are small, rule the capacity: half of the "
+        f"training sets of {sets.samples} samples are separable at {sets.median:.4g} samples per "
+        "weight, of larger ones fewer. Count those of your size with simulation.is_separable.",
     )
 
 
 def _least(
     features: TokenFeatures, tolerance: float, most_tokens: int = _MOST_TOKENS
 ) -> LeastViolation:
-    place = Place(features.needs_bias)
+    place = Place()
     means = _best_nodes(features, place, tolerance)
     tokens = SCRAMBLES * features.layout(-1).dimensions
     drawn = sum(mean.points for mean in means) * tokens
     while True:
-        estimate = _Estimate.of(means, with_bias=features.needs_bias)
+        estimate = _Estimate.of(means)
         if not 2 * estimate.error > tolerance or drawn > most_tokens:
             break
         if estimate.remainder > estimate.spread:
@@ -78,15 +90,6 @@ def _least(
             drawn += worst.points * tokens
             worst.add(worst.points)
     return LeastViolation(estimate.value, estimate.error, place.residual, place.iterations)
-
-
-def _cost_nodes(features: TokenFeatures) -> float:
-    """Return the effective number of the first plain nodes in the mean of 1/C^2."""
-    if features.shared > 0 or not features.needs_bias:
-        return math.inf  # softmax weights have lengths in [1/sqrt(L), 1]
-    standard, coordinates = Proposal.standard(features.problem.length), features.tried[0]
-    law, _ = drawn_law([ClassNodes(features, y, standard, coordinates, 0) for y in LABELS], _FIRST)
-    return effective_number(law.C**-2.0)
 
 
 class _ClassMean:
@@ -143,9 +146,9 @@ class _Estimate:
     step: np.ndarray
 
     @classmethod
-    def of(cls, means: list[_ClassMean], *, with_bias: bool) -> _Estimate:
+    def of(cls, means: list[_ClassMean]) -> _Estimate:
         here = Expansion.of(np.sum([m.scrambles.mean(axis=0) for m in means], axis=0))
-        step = here.step(with_bias=with_bias)
+        step = here.step
         decrease = -0.5 * float(step @ here.gradient)
         value = here.value - decrease
         if not value > 0:

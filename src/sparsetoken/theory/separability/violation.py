@@ -33,13 +33,15 @@ class LeastViolation:
     """The least mean squared violation: one over the capacity, per weight of a dimension.
 
     The error is relative, and inf where the value is not the minimum. The residual is the relative
-    length of the last Newton step on the last pilot; iterations are Newton steps in all.
+    length of the last Newton step on the last pilot; iterations are Newton steps in all. A caution
+    says where the value is that of training sets of some size, and the error how far the limit is.
     """
 
     value: float
     error: float
     residual: float
     iterations: int
+    caution: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,23 +59,22 @@ class Expansion:
         hessian[_ROW, _COLUMN] = hessian[_COLUMN, _ROW] = sums[4:]
         return cls(float(sums[0]), sums[1:4], hessian)
 
-    def step(self, *, with_bias: bool) -> Float[np.ndarray, " 3"]:
-        """Return Newton's step towards the minimum."""
-        gradient, hessian = self.system(with_bias=with_bias)
+    @property
+    def step(self) -> Float[np.ndarray, " 3"]:
+        """Newton's step towards the minimum."""
+        gradient, hessian = self.system()
         return np.linalg.solve(hessian, -gradient)
 
     def system(
-        self, penalty: float = 0.0, *, with_bias: bool
+        self, penalty: float = 0.0
     ) -> tuple[Float[np.ndarray, " 3"], Float[np.ndarray, "3 3"]]:
-        """Return gradient and Hessian for Newton's method, the bias held if asked.
+        """Return gradient and Hessian for Newton's method.
 
         The gradient of a penalty is left to the caller.
         """
-        gradient, hessian = self.gradient.copy(), self.hessian.copy()
-        if not with_bias:
-            gradient[2] = hessian[2, :] = hessian[:, 2] = 0.0
-        curvature = np.maximum(_LEAST_CURVATURE * np.diag(hessian), penalty)
-        return gradient, hessian + np.diag(np.where(np.diag(hessian) > 0, curvature, 1.0))
+        diagonal = np.diag(self.hessian)
+        curvature = np.maximum(_LEAST_CURVATURE * diagonal, penalty)
+        return self.gradient, self.hessian + np.diag(np.where(diagonal > 0, curvature, 1.0))
 
 
 def squared_violation(x: Float[np.ndarray, " 3"], law: FeatureLaw) -> Float[np.ndarray, "s n"]:
@@ -125,21 +126,20 @@ def least_violation(
     law: FeatureLaw,
     start: Penalised | None = None,
     *,
-    with_bias: bool = True,
     least_nodes: float = 0.0,
 ) -> Penalised:
     """Minimise over (w_1, w_2, b); if that fails at once, along a falling penalty (t/2) |x|^2.
 
     The path begins at `start`, a minimum nearby with its penalty, or else at 0; if that is none of
-    this law it comes back. Without a bias b stays at 0. Nodes whose margin is kept say little of
-    the law: where `effective_nodes` would be fewer than `least_nodes`, the penalty stops falling,
-    and the result is not converged.
+    this law it comes back. Nodes whose margin is kept say little of the law: where
+    `effective_nodes` would be fewer than `least_nodes`, the penalty stops falling, and the result
+    is not converged.
     """
 
     def newton(at: np.ndarray, t: float) -> NewtonResult:
         def system(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             there = Expansion.of(expansion(x, law).mean(axis=0))
-            gradient, hessian = there.system(t, with_bias=with_bias)
+            gradient, hessian = there.system(t)
             return gradient + t * x, hessian
 
         # A step too far is refused by its length.

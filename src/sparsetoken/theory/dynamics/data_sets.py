@@ -1,0 +1,88 @@
+"""One data set at the dimension of the tokens, on which a descent is followed as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.network_checks import is_symmetric
+from sparsetoken.theory.dynamics.plan import Plan
+from sparsetoken.theory.dynamics.samples import placed_signals
+from sparsetoken.theory.dynamics.slopes import slopes_of
+from sparsetoken.theory.spectrum import spectrum_of_tokens
+
+_SEED = 20251125  # any fixed number: the same data sets in every run
+
+
+class DataSet:
+    """n = alpha d samples in the eigenvectors of their covariances, at their dimension d.
+
+    It answers what a population of the limit answers. Weights are a list of one array (d, m).
+    """
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        training, n = plan.training, plan.samples
+        law, spectrum = training.law, spectrum_of_tokens(training.law.tokens)
+        rng = np.random.default_rng(np.random.SeedSequence(_SEED, spawn_key=(number,)))
+        kinds = rng.choice(len(law.rates), n, p=law.rates)
+        (signal,) = np.moveaxis(placed_signals(law)[kinds], 0, 2)  # (L, n)
+        if not is_symmetric(training.network, law.length, law.outputs):
+            signal = rng.permuted(signal, axis=0)
+        self._training, self._spectrum = training, spectrum
+        self._y = np.array(law.targets, dtype=float)[kinds]
+        tokens = self._normals(rng, (*signal.shape, len(spectrum.within)), spectrum.within)
+        if spectrum.shared:
+            tokens += self._normals(rng, tokens.shape[1:], spectrum.between)
+        tokens += signal[..., None].astype(np.float32) * spectrum.signal.astype(np.float32)
+        self._tokens = tokens.reshape(-1, tokens.shape[-1])
+        # The directions of the start: the signal, and random ones beside it.
+        beside = rng.standard_normal((len(spectrum.within), len(training.start) - 1))
+        axes = np.linalg.qr(np.column_stack([spectrum.signal, beside]))[0]
+        axes *= np.sign(axes[:, 0] @ spectrum.signal)
+        self._start = axes @ training.start
+
+    @staticmethod
+    def _normals(
+        rng: np.random.Generator, shape: tuple[int, ...], variances: Float[np.ndarray, " d"]
+    ) -> Float[np.ndarray, "*shape"]:
+        found = rng.standard_normal(shape, dtype=np.float32)
+        found *= np.sqrt(variances).astype(np.float32)
+        return found
+
+    def start(self) -> list[np.ndarray]:
+        """Return the weights before the first step."""
+        return [self._start]
+
+    def mean(self, values: Float[np.ndarray, " n"]) -> float:
+        """Return the mean of a number of each sample."""
+        return float(values.mean())
+
+    def overlaps(self, U: list[np.ndarray]) -> Float[np.ndarray, "m 1"]:
+        """Return U^T xi."""
+        return U[0].T @ self._spectrum.signal[:, None]
+
+    def grams(self, U: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return U^T U, U^T S_w U and U^T S_b U."""
+        (u,), law = U, self._spectrum
+        with np.errstate(over="ignore", invalid="ignore"):
+            return u.T @ u, u.T * law.within @ u, u.T * law.between @ u
+
+    def slopes(
+        self, U: list[np.ndarray], c: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the loss of each sample, and its slopes by projections and further weights."""
+        H = (self._tokens @ U[0].astype(np.float32)).T.astype(float)
+        return slopes_of(self._training, H.reshape(len(H), -1, len(self._y)), c, self._y)
+
+    def gradient(self, by_H: Float[np.ndarray, "k L n"], moves: np.ndarray) -> list[np.ndarray]:
+        """Return the gradient, 0 in the columns that do not move."""
+        gradient = np.zeros(self._start.shape)
+        flat = by_H.reshape(len(by_H), -1).astype(np.float32)
+        gradient[:, moves] = (flat @ self._tokens).T / len(self._y)
+        return [gradient]
+
+    def shares(self, t: int) -> Float[np.ndarray, " n"]:
+        """Return by what each sample counts in the batch of a step."""
+        n, batches = len(self._y), self._training.batches
+        own = np.arange(n) * batches // n == t % batches
+        return own * (n / own.sum())

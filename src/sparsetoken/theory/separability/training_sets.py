@@ -1,0 +1,95 @@
+"""The least violation over the samples of training sets, in place of the law they are drawn from.
+
+Elementwise weights of all tokens of a sample can be small at once. Divided by their length C, the
+margin of such a sample is that of the bias b/C, and what a bias costs the class that it speaks
+against, E[(b/C)^2], may rest on samples so rare that hardly a training set holds one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from jaxtyping import Float
+
+from sparsetoken.numerics.newton import NewtonResult, damped_newton, follow
+from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw, TokenFeatures
+from sparsetoken.theory.separability.proposal import LABELS, Proposal
+from sparsetoken.theory.separability.streamed_law import SCRAMBLES, ClassNodes, drawn_law
+from sparsetoken.theory.separability.violation import Expansion, expansion, least_violation
+
+_STAGE = 99  # of nodes that nothing else is found with
+_ERRORS = 4.0  # standard errors of a median within which it may be the limit
+_SHORTEST = 1e-6  # stands for the length 0, over the median: it forbids a bias that matters
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSets:
+    """Training sets of one size, with as many samples of either class, weighted by its rate.
+
+    `capacities` are one over the least violation over the samples of each, 0 where both classes
+    have the feature 0 and nan where it was not found.
+    """
+
+    samples: int
+    capacities: Float[np.ndarray, " sets"]
+
+    @classmethod
+    def of(cls, features: TokenFeatures, samples: int) -> TrainingSets:
+        """Draw sets of an even number of samples, a scramble of plain nodes for each."""
+        standard, coordinates = Proposal.standard(features.problem.length), features.tried[0]
+        nodes = [ClassNodes(features, y, standard, coordinates, _STAGE) for y in LABELS]
+        law, _ = drawn_law(nodes, samples // 2)
+        each = ({c: getattr(law, c)[i : i + 1] for c in COLUMNS} for i in range(SCRAMBLES))
+        found = [_capacity(dataclasses.replace(law, **own)) for own in each]
+        return cls(samples, np.array(found))
+
+    @property
+    def median(self) -> float:
+        """The capacity of half of the sets."""
+        return float(np.median(self.capacities))
+
+    def agree(self, capacity: float) -> bool:
+        """Return whether a capacity is that of half of the sets.
+
+        It may be as far away as the transition of n samples is wide, of relative order n^(-1/2),
+        or as the median is uncertain.
+        """
+        # A median has pi/2 times the variance of a mean.
+        error = math.sqrt(math.pi / 2 / SCRAMBLES) * float(np.std(self.capacities, ddof=1))
+        width = self.median / math.sqrt(self.samples)
+        return abs(self.median - capacity) <= max(width, _ERRORS * error)
+
+
+def _capacity(law: FeatureLaw) -> float:
+    """Return one over the least violation over nodes, nan where it is not found.
+
+    Minima are followed while features that are shorter than a length are scaled to it, and this
+    length falls from the median to 0.
+    """
+    if all(np.any((law.C == 0) & (law.y == label)) for label in LABELS):
+        return 0.0
+    median = np.median(law.C)
+    C = np.where(law.C > 0, law.C / median, _SHORTEST)
+
+    def scaled(length: float) -> FeatureLaw:
+        by = np.maximum(length / C, 1.0)
+        along, across = (by * part / median for part in (law.along, law.across))
+        return dataclasses.replace(law, along=along, across=across, C=by * C)
+
+    def newton(at: np.ndarray, length: float) -> NewtonResult:
+        there = scaled(length)
+        with np.errstate(all="ignore"):  # a step too far is refused by its length
+            return damped_newton(
+                lambda x: Expansion.of(expansion(x, there).mean(axis=0)).system(), at
+            )
+
+    first, _ = least_violation(scaled(1.0))
+    found, last = follow(newton, first, 1.0, 0.0, enough=float(C.min()))
+    # The few samples that are still scaled change the value by less than the transition is wide.
+    few = np.count_nonzero(last > C) <= math.sqrt(C.size)
+    # A bias near 0 is not known to the accuracy of the shortest features.
+    places = found.x, found.x * [1, 1, 0]
+    value = min(float(expansion(x, scaled(last))[:, 0].mean()) for x in places)
+    return 1 / value if first.converged and few else math.nan

@@ -1,1 +1,0 @@
-"""Variants of training not covered by theorems, simulated with real tokens."""
