@@ -21,14 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from forecast_sets import ASIDE, TUNING, Setting, pilot, settings, train_and_test
-from forecast_tables import tables
+from forecast_tables import MODELS, tables
 from sparsetoken import BagClassifier, PooledLinearClassifier
 from sparsetoken.estimators import QueryWarning
-from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
+from sparsetoken.forecasting.crossvalidation import HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import bag_law, read_labelled
 from sparsetoken.forecasting.posterior import fit_posterior
 
@@ -44,7 +43,7 @@ def measure(setting: Setting, n: int, folder: Path) -> dict[str, Any]:
         bags, y, rest, truth = train_and_test(setting, n, number, folder)
         for model, classifier in (
             ("pooled", PooledLinearClassifier()),
-            ("attention", BagClassifier(progress=False)),
+            ("bag", BagClassifier(progress=False)),
         ):
             wrong = classifier.fit(bags, y).predict(rest) != truth
             errors[model].append(float(wrong.mean()))
@@ -57,11 +56,11 @@ def measure(setting: Setting, n: int, folder: Path) -> dict[str, Any]:
 def forecast(setting: Setting, number: int, folder: Path) -> dict[str, Any]:
     """Return what `sparsetoken.forecast` finds, with the held-out errors it rests on."""
     data = read_labelled(*pilot(setting, number, folder))
-    rng = check_random_state(number)
     start = time.process_time()
-    held_out = held_out_errors(data, rng)
+    held_out = held_out_errors(data, number)
     posterior = fit_posterior(bag_law(data), held_out)
-    found = [posterior.errors(n) for n in setting.sizes]
+    errors = {model: float(held_out.errors(model)[-1]) for model in MODELS}
+    found = [posterior.continued(n, setting.n, errors) for n in setting.sizes]
     return {
         "seconds": round(time.process_time() - start, 2),
         "trained": held_out.sizes.tolist(),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import least_squares
 
-MODELS = ("pooled", "attention")
+MODELS = ("pooled", "bag")
 MULTIPLES = (1, 2, 4)  # of the pilot, as far as a set has bags
 NORMAL = 1.645  # standard deviations of a 90% interval
 TRULY, SURELY = 0.02, 2.5  # a difference of errors that counts, and its standard errors
@@ -92,7 +92,7 @@ def tables(rows: list[Row]) -> str:
 def _summary(pilots: list[Row], truth: dict[Any, Row]) -> str:
     lines = [
         "| sets | method | mean absolute error | mean error | at n | at 2n | at 4n | pooled "
-        "| attention | inside 90% | mean width | recommended rightly |",
+        "| bag | inside 90% | mean width | recommended rightly |",
         "|" + "---|" * 12,
     ]
     for group in ("tuning", "aside"):
@@ -137,10 +137,10 @@ def _recommended(row: Row, name: str, truth: dict[Any, Row]) -> list[bool]:
     sizes, found = _sizes(row), []
     curves = {model: METHODS[name](row, model, sizes) for model in MODELS}
     for i, n in enumerate(sizes):
-        pooled, attention = (truth[row["set"], row["n"], n][model] for model in MODELS)
-        gain = pooled[0] - attention[0]
-        if abs(gain) > max(TRULY, SURELY * float(np.hypot(pooled[1], attention[1]))):
-            told = curves["pooled"][i][0] - curves["attention"][i][0]
+        pooled, bag = (truth[row["set"], row["n"], n][model] for model in MODELS)
+        gain = pooled[0] - bag[0]
+        if abs(gain) > max(TRULY, SURELY * float(np.hypot(pooled[1], bag[1]))):
+            told = curves["pooled"][i][0] - curves["bag"][i][0]
             found.append(bool(np.sign(told) == np.sign(gain)))
     return found
 

@@ -1,43 +1,64 @@
 """Are probabilities of tokens reliable? On newsgroups, whose tokens have labels, and on models.
 
-python benchmarks/token_reliability.py ROWS.jsonl [--out docs/images/token_reliability.png]
+python benchmarks/token_reliability.py [--data FOLDER] [--out docs/images/token_reliability.png]
 
-ROWS.jsonl is what benchmarks/real_bags.py wrote of the method "bag". Constructed bags are of the
-sparse-token model: 300 bags of 20 tokens in 50 dimensions, one informative token of strength 4,
-eight draws, each tested on 200 more bags.
+Newsgroups are the ten sets in FOLDER, in the ten folds of the first repeat. Constructed bags are
+300 bags of 20 Gaussian tokens in 50 dimensions, of which half are positive, eight draws, each
+tested on 200 more bags.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sparsetoken as st
-from real_bags_sets import reliability
+from real_bags_sets import NEWSGROUPS, load, reliability
 from sparsetoken.figures.style import COLOURS, styled
 
-DRAWS, BAGS, TESTED = 8, 300, 200
-PROBLEM, DIMENSION = st.SparseTokenProblem(length=20, informative=1, strength=4.0), 50
+DRAWS, BAGS, TESTED, LENGTH, DIMENSION = 8, 300, 200, 20, 50
+MODELS = {
+    "one informative token of 20": (1, 4.0),
+    "any number, independently": (0, 4.0),
+    "three of 20": (3, 2.5),
+}
 
 
-def constructed() -> dict[str, Any]:
-    """Return counts for bags of the model, in which the first token of a positive bag is true."""
+def constructed(count: int, strength: float) -> dict[str, Any]:
+    """Return counts for bags in which so many tokens are informative; 0 for any number."""
     parts = []
     for seed in range(DRAWS):
         rng = np.random.default_rng(seed)
-        X = rng.standard_normal((BAGS + TESTED, PROBLEM.length, DIMENSION))
-        y = np.arange(len(X)) % 2
-        X[y == 1, 0, 0] += PROBLEM.strength
-        model = st.BagClassifier().fit(X[:BAGS], y[:BAGS])
-        true = np.zeros((TESTED, PROBLEM.length), dtype=bool)
-        true[:, 0] = y[BAGS:] == 1
-        chances = np.concatenate(model.predict_token_proba(X[BAGS:]))
-        parts.append(reliability(chances, true.ravel()))
+        X = rng.standard_normal((BAGS + TESTED, LENGTH, DIMENSION))
+        true = (np.arange(LENGTH) < count) & (np.arange(len(X)) % 2 == 1)[:, None]
+        if count == 0:  # in half of the bags there is one or more
+            true = rng.random(true.shape) < 1 - 0.5 ** (1 / LENGTH)
+        X[true, 0] += strength
+        y = true.any(axis=1)
+        model = st.BagClassifier(progress=False).fit(X[:BAGS], y[:BAGS])
+        parts.append(of_tokens(model, X[BAGS:], true[BAGS:].ravel()))
     return added(parts)
+
+
+def newsgroups(folder: Path) -> dict[str, Any]:
+    """Return counts for the posts of the test bags of ten folds of each set."""
+    parts = []
+    for name in NEWSGROUPS:
+        bags, y, folds, true = load(folder, name)
+        assert true is not None
+        for fold in range(10):
+            test = folds[0] == fold
+            model = st.BagClassifier(progress=False).fit(bags[~test], y[~test])
+            parts.append(of_tokens(model, bags[test], true[np.repeat(test, bags.sizes)]))
+    return added(parts)
+
+
+def of_tokens(model: st.BagClassifier, bags: Any, true: np.ndarray) -> dict[str, Any]:
+    """Return the counts of one fit."""
+    return reliability(np.concatenate(model.predict_token_proba(bags)), true)
 
 
 def added(parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -48,14 +69,12 @@ def added(parts: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     """Print a table for each kind of bags and draw both."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("rows", type=Path)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/mil"))
     parser.add_argument("--out", type=Path, default=Path("docs/images/token_reliability.png"))
     asked = parser.parse_args()
-    rows = [json.loads(line) for line in asked.rows.read_text().splitlines()]
-    kinds = {
-        "newsgroups, ten sets": added([row["tokens"] for row in rows if "tokens" in row]),
-        "one informative Gaussian token of 20": constructed(),
-    }
+    kinds = {name: constructed(*values) for name, values in MODELS.items()}
+    if asked.data.exists():
+        kinds["newsgroups, ten sets"] = newsgroups(asked.data)
     with styled():
         import matplotlib.pyplot as plt
 

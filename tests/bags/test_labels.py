@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sparsetoken import PooledLinearClassifier
 from sparsetoken.bags import BagOrderWarning, LeakWarning, from_frame, from_long, read
 from sparsetoken.validation import InvalidInput
 
@@ -53,6 +54,16 @@ def test_each_bag_has_its_own_label(way: str, tmp_path: Path) -> None:
         assert long.y.tolist() == y.tolist()
 
 
+def test_by_position_as_bags_without_labels() -> None:
+    found = from_frame(_frame(), "slide", labels="sick", columns=list("abcd"))
+    assert len(found) == 3
+    assert all(found[i] is part for i, part in enumerate(found))
+    assert found[0] is found.bags
+    assert found[-1] is found.ids
+    with pytest.raises(TypeError, match="positional"):  # ids are no weights
+        PooledLinearClassifier().fit(*found)
+
+
 def test_a_series_of_rows_is_not_taken_by_ids_that_are_numbers_of_rows() -> None:
     tokens = np.random.default_rng(0).standard_normal((8, 2))
     ids = np.repeat([3, 0, 2, 1], 2)  # all of them are row numbers too
@@ -92,7 +103,7 @@ def test_an_array_by_bag_needs_one_possible_order() -> None:
         ({"s9": 1}, "labels must be one for each bag; got 'none for bag s3'"),
         ([0, 1], r"one for each of 12 bags or 36 tokens, or a mapping"),
         (np.arange(36) % 2, "got 'two labels in bag s9, the second in row 1'"),
-        ({**SICK, "s5": None}, "without missing labels; got 'none for bag s5'"),
+        ({**SICK, "s5": None}, "without missing labels; got 'None for bag s5'"),
         (np.array(["no"] * 36, dtype="S2"), "of texts or finite numbers"),
         (np.full(36, 1j), "of texts or finite numbers"),
         (np.full(36, np.inf), "got 'infinity'"),

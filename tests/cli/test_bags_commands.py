@@ -59,9 +59,9 @@ def test_the_diagnosis_as_json(long, data):
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
     expected = diagnose(*data, random_state=2)
-    assert values["recommended"] == expected.recommended == "attention"
+    assert values["recommended"] == expected.recommended == "bag"
     assert values["gain"] == expected.gain
-    assert [point["n"] for point in values["forecast"]["curves"]["attention"]] == [60, 120, 240]
+    assert [point["n"] for point in values["forecast"]["curves"]["bag"]] == [60, 120, 240]
     assert (values["n"], values["positive_class"]) == (60, "1")
 
 
@@ -74,14 +74,31 @@ def test_the_forecast_as_json(long, data):
     assert found.exit_code == 0, found.stderr
     values = json.loads(found.stdout)
     assert {"curves", "recommended", "status"} <= set(values)
-    assert set(values["curves"]) == {"attention", "pooled"}
+    assert set(values["curves"]) == {"bag", "attention", "pooled"}
     for points in values["curves"].values():
         assert [point["n"] for point in points] == [60, 240]
         assert all(set(point) == {"n", "error", "low", "high"} for point in points)
-    assert values["recommended"] == "attention"
+    assert values["recommended"] == "bag"
     assert values["status"] == "converged"
     expected = forecast(*data, sizes=[60, 240])
     assert values["curves"]["pooled"][1]["error"] == expected.curves["pooled"][1].error
+
+
+def test_a_forecast_at_the_size_of_the_pilot_is_the_error_that_fit_states(tmp_path, monkeypatch):
+    """Of 45 bags, so that folds differ in size, with labels that are texts."""
+    rounds = ((2, 1, 1), (10, 1, 1))
+    monkeypatch.setattr("sparsetoken.forecasting.crossvalidation._ROUNDS", rounds)
+    rng = np.random.default_rng(0)
+    bags, y = rng.standard_normal((45, 4, 4)), np.where(np.arange(45) % 2, "a", "b")
+    bags[1::2, 2, 0] += 3
+    path = tmp_path / "odd.npz"
+    np.savez(path, X=bags, y=y)
+    curves = json.loads(_forecast(path, "--sizes", "45", "--seed", "4").stdout)["curves"]
+    scores = json.loads(run("fit", path, "--json", "--seed", "4").stdout)["scores"]
+    for model in ("bag", "pooled"):
+        stated = 1 - scores[model]["accuracy"]["mean"]
+        assert 0.05 < stated < 0.6
+        assert curves[model][0]["error"] == pytest.approx(stated, abs=1e-12)  # rounding
 
 
 def test_fit_scores_beside_mean_pooling_and_names_tokens(long):
@@ -109,11 +126,11 @@ def test_scores_are_those_of_scikit_learn(long, data):
     from sklearn.model_selection import StratifiedKFold, cross_val_score
 
     found = json.loads(run("fit", long, "--model", "pooled", "--json", "--seed", 3).stdout)
-    folds = StratifiedKFold(5, shuffle=True, random_state=3)
+    folds = StratifiedKFold(10, shuffle=True, random_state=3)
     scores = cross_val_score(PooledLinearClassifier(), *data, cv=folds, scoring="roc_auc")
     given = found["scores"]["pooled"]["auc"]
     assert given["mean"] == pytest.approx(scores.mean())
-    assert given["standard_error"] == pytest.approx(scores.std(ddof=1) / np.sqrt(5))
+    assert given["standard_error"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
     assert list(found["scores"]) == ["pooled"]
 
 

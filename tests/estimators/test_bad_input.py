@@ -163,7 +163,11 @@ def test_zero_padding_is_told() -> None:
         warnings.simplefilter("error")
         PooledLinearClassifier().fit(X, y, mask=X.any(axis=2))
         PooledLinearClassifier().fit(list(X[:, :2]), y)
-        X[:, 3] = 0  # of all bags: not padding
+        data = X.copy()
+        data[0, 1] = 0  # a token of zeros that another one follows: zeros are data
+        PooledLinearClassifier().fit(data, y)
+    X[:, 3] = 0
+    with pytest.warns(PaddingWarning, match="20 of 20 bags end in tokens of zeros"):
         PooledLinearClassifier().fit(X, y)
 
 
@@ -181,10 +185,19 @@ def test_one_class(cube: Cube, model: BaseEstimator) -> None:
 
 @pytest.mark.parametrize("model", [AttentionClassifier(), BagClassifier()], ids=str)
 def test_too_few_bags_for_folds(cube: Cube, model: BaseEstimator) -> None:
-    X, y = cube[0], (np.arange(20) < 1).astype(int)
-    with pytest.raises(InvalidInput, match=r"at least 2 bags of each.*; got '1 of one class"):
+    X, y = cube[0], np.where(np.arange(20) < 1, "cat", "dog")
+    with pytest.raises(InvalidInput, match=r"at least 2 bags of each.*; got '1 bag of class cat'"):
         clone(model).fit(X, y)
     PooledLinearClassifier().fit(X, y)  # what the message recommends
+
+
+@by_model
+@pytest.mark.parametrize("label", [None, np.nan], ids=str)
+def test_a_label_that_is_missing(cube: Cube, model: BaseEstimator, label: object) -> None:
+    X, y = cube[0], np.array(["cat", "dog"] * 10, dtype=object)
+    y[3] = label
+    with pytest.raises(InvalidInput, match=f"without missing labels; got '{label} for bag 3'"):
+        clone(model).fit(X, y)
 
 
 @by_model

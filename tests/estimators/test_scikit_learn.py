@@ -125,7 +125,8 @@ def test_weights_are_repetitions_at_a_given_ridge(draw: Draw, model: BaseEstimat
 @pytest.mark.parametrize("weight", [2.0, 0.3])
 def test_equal_weights_change_nothing(draw: Draw, model: BaseEstimator, weight: float) -> None:
     bags, y = draw(sizes=(4, 4))
-    plain, weighted = clone(model).fit(bags, y), clone(model).fit(bags, y, np.full(60, weight))
+    plain = clone(model).fit(bags, y)
+    weighted = clone(model).fit(bags, y, sample_weight=np.full(60, weight))
     assert weighted.n_bags_ == 60
     assert np.array_equal(weighted.predict_proba(bags), plain.predict_proba(bags))
 

@@ -55,13 +55,16 @@ def test_a_bag_is_left_out_with_all_its_copies(draw: Draw) -> None:
     """At a ridge that is given; for the square loss left-out scores are exact."""
     bags, y = draw(30, sizes=(3, 3))
     weight = np.random.default_rng(0).integers(1, 4, 30).astype(float)
-    model = PooledLinearClassifier(0.3, "square", standardize=False).fit(bags, y, weight)
+    model = PooledLinearClassifier(0.3, "square", standardize=False).fit(
+        bags, y, sample_weight=weight
+    )
     for i in (0, 7, 20):
         rest = np.arange(30) != i
         # The losses of the others keep their size beside the penalty.
         ridge = 0.3 * weight.sum() / weight[rest].sum()
         others = PooledLinearClassifier(ridge, "square", standardize=False)
-        expected = others.fit(bags[rest], y[rest], weight[rest]).decision_function(bags[[i]])
+        others.fit(bags[rest], y[rest], sample_weight=weight[rest])
+        expected = others.decision_function(bags[[i]])
         np.testing.assert_allclose(model.left_out_scores_[i], expected, atol=1e-6)
 
 
@@ -74,7 +77,7 @@ def test_copies_of_noise_are_no_signal() -> None:
         weight[::2] = 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", QueryWarning)
-            model = BagClassifier().fit(X, y, weight)
+            model = BagClassifier().fit(X, y, sample_weight=weight)
         test, truth = rng.standard_normal((1000, 6, 5)), np.arange(1000) % 2
         gaps.append(log_loss(truth, model.predict_proba(test)[:, 1]) - np.log(2))
     # A rate estimated from 60 weighted bags costs .01; scores that know nothing .1 and more.
@@ -105,7 +108,7 @@ def test_bags_of_tiny_weight_are_as_good_as_absent(model: BaseEstimator) -> None
     odd[:4] *= 1000
     tiny, none = np.ones(120), np.ones(120)
     tiny[:4], none[:4] = 1e-12, 0
-    scores = [model.fit(odd, y, w).score(X[4:], y[4:]) for w in (tiny, none)]
+    scores = [model.fit(odd, y, sample_weight=w).score(X[4:], y[4:]) for w in (tiny, none)]
     # Folds differ by four bags of 120: that moves a few bags beside the boundary.
     assert scores[1] > 0.9
     assert abs(scores[0] - scores[1]) < 0.05

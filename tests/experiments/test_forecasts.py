@@ -47,7 +47,7 @@ def _bags(n=100, rate=0.5, shift=3.0):
 def _made(off=0.0, swapped=False, width=0.05):
     """Return rows of two pilots of a set, forecasts off by so much."""
     rows = []
-    for model, error in (("pooled", 0.3), ("attention", 0.1)):
+    for model, error in (("pooled", 0.3), ("bag", 0.1)):
         for n in (60, 120):
             at = {"set": "made", "given": False, "model": model, "bags": n}
             rows.append(Row("simulated", "test_error", error, 0.005, at, "tensors", 5, 4))
@@ -92,7 +92,7 @@ def test_given_sets_are_shown_and_not_judged(said_of, sizes):
     assert "mine$_a|b (60)" in words["Found"]
     assert "broken.npz (It is <no> *archive*)." in words["Found"]
     assert "Of 8 intervals for user-provided sets, 0% contain" in words["Found"]
-    gaps = "over constructed sets is 0.000 for pooling and 0.000 for attention, and over given"
+    gaps = "over constructed sets is 0.000 for pooling and 0.000 for BagClassifier, and over"
     assert gaps in words["Question: forecast-errors"]
     alone = said_of(EXPERIMENT, sizes, _made())["Found"]
     assert "Skipped" not in alone
@@ -105,9 +105,9 @@ def test_a_forecast_and_a_measurement_of_drawn_bags():
     found = Rows(forecast_pilot(drawn, 0, 1))
     assert [row["bags"] for row in found.where(model="pooled")] == [60, 120, 240]
     assert all(0 <= row["low"] <= row.value <= row["high"] <= 1 for row in found)
-    pooled, attention = measure_errors(drawn, 120, 3, 1)
+    pooled, bag = measure_errors(drawn, 120, 3, 1)
     assert pooled.trials == 3
-    assert attention.value < pooled.value < 0.5
+    assert bag.value < pooled.value < 0.5
 
 
 def test_a_set_is_split_by_class_without_overlap():

@@ -1,16 +1,19 @@
-"""Probabilities of tokens from labels of bags: the minimum, a case built backwards, no scores.
+"""Probabilities of tokens from labels of bags: all sets of tokens, the minimum, a known truth.
 
-Equations: noisy-or.
+Equations: token-counts.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.tokens import STRENGTH, NoisyOr, noisy_or
+from sparsetoken.fitting.token_counts import CountedTokens
+from sparsetoken.fitting.tokens import STRENGTH, TokenOdds, fit_odds
 
 TRUTH = np.array([2.5, 1.2, -4.0, 0.9])  # a, a0, c
 
@@ -28,35 +31,68 @@ def drawn(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return scores, sizes, y
 
 
-def fitted(scores: np.ndarray, sizes: np.ndarray, y: np.ndarray, weight: np.ndarray) -> NoisyOr:
-    starts = np.append(0, np.cumsum(sizes)[:-1])
-    return noisy_or(scores, starts, Samples(y, weight, np.ones(len(y))))
+def fitted(
+    scores: np.ndarray, sizes: np.ndarray, y: np.ndarray, weight: np.ndarray, count: int = 0
+) -> TokenOdds:
+    return fit_odds(scores, sizes, Samples(y, weight, np.ones(len(y))), count)
+
+
+def by_sets(odds: np.ndarray, count: int) -> tuple[float, np.ndarray]:
+    """Return the chance of a positive bag, and of its tokens, from every set of tokens."""
+    number = len(odds)
+    numbers = range(1, number + 1) if count == 0 else [min(count, number)]
+    sets = [each for k in numbers for each in itertools.combinations(range(number), k)]
+    weights = np.array([np.prod(odds[list(each)]) for each in sets])
+    holds = np.array([[token in each for token in range(number)] for each in sets])
+    return weights.sum() / (1 + weights.sum()), weights @ holds / (1 + weights.sum())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
+def test_chances_are_those_of_all_sets_of_tokens(count: int) -> None:
+    rng = np.random.default_rng(count)
+    sizes = np.array([1, 7, 2, 3, 8, 5])
+    odds = np.exp(3 * rng.standard_normal(sizes.sum()))
+    total, chances = CountedTokens(sizes, count)(odds)
+    for of_bag, found, part in zip(
+        total, *(np.split(a, np.cumsum(sizes)[:-1]) for a in (chances, odds)), strict=True
+    ):
+        bag, tokens = by_sets(part, count)
+        assert -np.expm1(-of_bag) == pytest.approx(bag, rel=1e-12)
+        np.testing.assert_allclose(found, tokens, rtol=1e-12)
 
 
 def objective(
-    v: np.ndarray, scores: np.ndarray, sizes: np.ndarray, y: np.ndarray, weight: np.ndarray
+    v: np.ndarray,
+    scores: np.ndarray,
+    sizes: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    count: int = 0,
 ) -> float:
     """Return the penalised mean log-loss, bag by bag."""
     J = scores.shape[1]
     p = v[-1] * expit(scores @ v[:J] + v[J])
     loss = 0.0
     for part, label, w in zip(np.split(p, np.cumsum(sizes)[:-1]), y, weight, strict=True):
-        negative = np.prod(1 - part)
-        loss -= w * np.log(negative if label < 0 else 1 - negative)
+        odds = part / (1 - part)
+        # Coefficients of the polynomial with roots -odds: sums of products of so many odds.
+        total = np.prod(1 + odds) - 1 if count == 0 else np.poly(-odds)[min(count, len(odds))]
+        loss -= w * np.log((1 if label < 0 else total) / (1 + total))
     return loss / weight.sum() + v[:J] @ v[:J] / (2 * weight.sum() * STRENGTH**2)
 
 
-def packed(found: NoisyOr) -> np.ndarray:
+def packed(found: TokenOdds) -> np.ndarray:
     return np.array([*found.coef, found.intercept, found.ceiling])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_step_from_the_minimum_goes_down(seed: int) -> None:
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_no_step_from_the_minimum_goes_down(count: int) -> None:
+    seed = count
     scores, sizes, y = drawn(seed, 200)
     weight = np.random.default_rng(seed).uniform(0.5, 2, 200)
-    found = fitted(scores, sizes, y, weight)
+    found = fitted(scores, sizes, y, weight, count)
     at = packed(found)
-    least = objective(at, scores, sizes, y, weight)
+    least = objective(at, scores, sizes, y, weight, count)
     assert found.loss == pytest.approx(least, rel=1e-12)
     most = 1 - 1 / (weight[y > 0].sum() + 2)
     rng = np.random.default_rng(10 + seed)
@@ -65,7 +101,7 @@ def test_no_step_from_the_minimum_goes_down(seed: int) -> None:
             near = at + step * direction
             near[:2], near[3] = np.maximum(near[:2], 0), np.clip(near[3], 0.01, most)
             # The search ends where steps gain 2e-9 of the objective.
-            assert objective(near, scores, sizes, y, weight) > least - 1e-8
+            assert objective(near, scores, sizes, y, weight, count) > least - 1e-8
 
 
 def test_what_tokens_were_drawn_from_is_found() -> None:
@@ -94,9 +130,9 @@ def test_scores_without_a_signal_have_no_part() -> None:
     assert found.coef[1] < 0.15 < found.coef[0]
 
 
-def test_without_scores_all_tokens_have_the_rate_of_their_bags() -> None:
+def test_scores_that_are_equal_give_all_tokens_the_rate_of_their_bags() -> None:
     y = np.where(np.arange(90) % 3 == 0, 1.0, -1.0)
-    found = fitted(np.empty((900, 0)), np.full(90, 10), y, np.ones(90))
+    found = fitted(np.zeros((900, 1)), np.full(90, 10), y, np.ones(90))
     rate = found.ceiling * expit(found.intercept)
     # The search ends where steps gain 2e-9 of the objective: the rate is known to its root.
     assert 1 - (1 - rate) ** 10 == pytest.approx(1 / 3, abs=1e-4)

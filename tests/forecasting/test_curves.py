@@ -57,8 +57,8 @@ def test_errors_fall_to_their_limit_and_flips_raise_them():
     for early, late in itertools.pairwise(errors):
         assert (late.pooled < early.pooled).all()
         # The 1500 drawn bags of each class give the error to about 0.01, alike at all n.
-        assert (late.attending < early.attending + 1e-4).all()
         assert (late.attention < early.attention + 1e-4).all()
+        assert (late.bag < early.bag + 1e-4).all()
     assert errors[-1].pooled == pytest.approx(ndtr([-0.25, -0.5, -1.0]), abs=1e-6)
     flipped = errors_at(100, dataclasses.replace(settings, flips=np.full(3, 0.1)), LAW)
     assert flipped.pooled == pytest.approx(0.1 + 0.8 * errors[1].pooled)
@@ -66,7 +66,7 @@ def test_errors_fall_to_their_limit_and_flips_raise_them():
 
 def test_attention_is_pooling_where_all_tokens_are_informative():
     found = errors_at(100, _settings(1.0, informative=10), LAW)
-    assert found.attention == found.attending == found.pooled
+    assert found.bag == found.attention == found.pooled
 
 
 def test_the_average_realises_its_mean_share():
@@ -75,13 +75,13 @@ def test_the_average_realises_its_mean_share():
     def share(gain):
         return np.clip((gain + 1) / 4, 0, 1)
 
-    pooled, attending = np.array([0.3]), np.array([0.1])
+    pooled, attention = np.array([0.3]), np.array([0.1])
     # The entropies of these errors are 0.6109 and 0.3251.
     luck, n = np.random.default_rng(0).standard_normal(20_000), np.array([0, 1, 5, 30, 300])
     gains = np.sqrt(n) * (0.6109 - 0.3251) / np.sqrt(0.3251) / 1.1
     expected = [np.mean([share(g + z) for z in luck]) for g in gains]
     # The share varies by 0.25 at most.
-    found = [realised(size, pooled, attending)[0] for size in n]
+    found = [realised(size, pooled, attention)[0] for size in n]
     assert found == pytest.approx(expected, abs=4 * 0.25 / np.sqrt(len(luck)))
     assert realised(1e6, pooled, pooled)[0] == pytest.approx(
         np.mean([share(z) for z in luck]), 0.01
@@ -89,7 +89,7 @@ def test_the_average_realises_its_mean_share():
     none = np.zeros(1)
     assert np.isfinite(realised(100, none, none)).all()
     found = errors_at(40, _settings(1.2), LAW)
-    assert found.attending < found.attention < found.pooled
+    assert found.attention < found.bag < found.pooled
 
 
 @pytest.mark.parametrize(("rate", "flips"), [(0.5, 0.0), (0.5, 0.1), (0.3, 0.1)])
@@ -104,7 +104,7 @@ def test_aucs_are_those_of_drawn_scores(rate, flips):
     labels = truth != (rng.random(n) < flips)
     # The AUC of 40000 bags has a standard error of 0.003 or less.
     assert found.pooled[0] == pytest.approx(roc_auc_score(labels, scores), abs=0.01)
-    assert found.attending == found.pooled
+    assert found.attention == found.pooled
 
 
 @pytest.mark.parametrize(("informative", "between"), [(1, 0.0), (2, 0.4)])
@@ -124,7 +124,7 @@ def test_a_perfect_direction_errs_as_drawn_bags_do(informative, between):
         wrong = (minus[:, None] > threshold).mean(axis=0) + (plus[:, None] < threshold).mean(axis=0)
         errors.append(wrong.min() / 2)
     # A separation of the same AUC stands for scores that are not normal.
-    assert found.attending[0] == pytest.approx(min(errors), abs=0.02)
+    assert found.attention[0] == pytest.approx(min(errors), abs=0.02)
 
 
 def test_the_curves_are_those_of_the_classifiers(draw):
@@ -138,7 +138,7 @@ def test_the_curves_are_those_of_the_classifiers(draw):
     rest = np.setdiff1d(np.arange(2000), rows)
     for model, predicted in (
         (PooledLinearClassifier(), expected.pooled[0]),
-        (BagClassifier(), expected.attention[0]),
+        (BagClassifier(), expected.bag[0]),
     ):
         model.fit(test[rows], truth[rows])
         measured = np.mean(model.predict(test[rest]) != truth[rest])

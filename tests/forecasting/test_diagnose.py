@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from sparsetoken import diagnose
-from sparsetoken.forecasting.crossvalidation import HeldOut
-from sparsetoken.forecasting.diagnose import _of_refused, _recommended
-from sparsetoken.forecasting.measures import Excess
+from sparsetoken.forecasting.diagnose import _recommended
 from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.forecasting.results import Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
@@ -18,10 +16,10 @@ from sparsetoken.results import Status, StatusCode
 def test_numbers_and_text_of_a_clear_signal(clear):
     assert (clear.n, clear.n_positive, clear.positive_class) == (80, 40, "with")
     assert (clear.length, clear.smallest, clear.largest, clear.dimension) == (8, 8, 8, 20)
-    assert clear.measured == clear.recommended == "attention"
+    assert clear.measured == clear.recommended == "bag"
     assert clear.gain > clear.gain_error > 0
     values = json.loads(json.dumps(clear.to_dict()))
-    assert values["recommended"] == "attention"
+    assert values["recommended"] == "bag"
     assert [point["n"] for point in values["forecast"]["curves"]["pooled"]] == [80, 160, 320]
     shown = str(clear)
     for words in ("80 bags (40 of class with)", "forecast test errors", "Use BagClassifier"):
@@ -45,18 +43,18 @@ def test_a_signal_without_a_mean_shift_is_not_a_case_for_pooling():
     bags[y == 1, 1, 0] -= 6
     found = diagnose(bags, y)
     assert found.gain > 2 * found.gain_error
-    assert found.measured == found.recommended == "attention"
+    assert found.measured == found.recommended == "bag"
 
 
-def _forecast(pooled, attention, code=StatusCode.CONVERGED):
+def _forecast(pooled, bag, code=StatusCode.CONVERGED):
     def points(errors):
         return tuple(ForecastPoint(n, e, e, e) for n, e in zip((50, 200), errors, strict=True))
 
     return Forecast(
         n=50,
-        curves={"pooled": points(pooled), "attention": points(attention)},
-        measured={name: Measured(45, 0.3, 0.05) for name in ("pooled", "attention")},
-        recommended="attention",
+        curves={"pooled": points(pooled), "bag": points(bag)},
+        measured={name: Measured(45, 0.3, 0.05) for name in ("pooled", "bag")},
+        recommended="bag",
         informative=Interval(1.0, 1.0, 2.0),
         guess=0.5,
         status=Status(code),
@@ -64,29 +62,18 @@ def _forecast(pooled, attention, code=StatusCode.CONVERGED):
 
 
 @pytest.mark.parametrize(
-    ("measured", "pooled", "attention", "expected"),
+    ("measured", "pooled", "bag", "expected"),
     [
-        ("pooled", (0.3, 0.2), (0.3, 0.1), "attention"),
+        ("pooled", (0.3, 0.2), (0.3, 0.1), "bag"),
         ("pooled", (0.3, 0.2), (0.3, 0.19), "pooled"),
-        ("attention", (0.3, 0.1), (0.3, 0.2), "pooled"),
-        ("attention", (0.3, 0.2), (0.25, 0.2), "attention"),
+        ("bag", (0.3, 0.1), (0.3, 0.2), "pooled"),
+        ("bag", (0.3, 0.2), (0.25, 0.2), "bag"),
     ],
 )
-def test_the_measured_model_unless_more_data_will_change_it(measured, pooled, attention, expected):
-    assert _recommended(measured, _forecast(pooled, attention)) == expected
-    disagrees = _forecast(pooled, attention, StatusCode.DISAGREES)
+def test_the_measured_model_unless_more_data_will_change_it(measured, pooled, bag, expected):
+    assert _recommended(measured, _forecast(pooled, bag)) == expected
+    disagrees = _forecast(pooled, bag, StatusCode.DISAGREES)
     assert _recommended(measured, disagrees) == measured
-
-
-@pytest.mark.parametrize(("attending", "told"), [(20, True), (38, False), (45, False)])
-def test_attention_that_waits_for_its_test_is_told_of(attending, told):
-    """Of 100 bags attention misclassifies 40, and so many where it never falls back."""
-    wrong = {"pooled": 40, "attention": 40, "attending": attending}
-    shares = {model: (np.arange(100) < count)[None].astype(float) for model, count in wrong.items()}
-    held_out = HeldOut(np.array([90.0]), shares, {}, np.arange(100) < 50, Excess(0.0, 1.0))
-    found = _of_refused(held_out)
-    assert bool(found) == told
-    assert not told or "0.200 instead of 0.400" in found[0]
 
 
 def test_a_forecast_that_is_withheld_leaves_the_measured_numbers(clear):

@@ -25,15 +25,15 @@ Y = np.arange(40) % 2
 
 def test_the_contract(clear):
     values = json.loads(json.dumps(clear.forecast.to_dict()))
-    assert set(values["curves"]) == {"pooled", "attention"}
+    assert set(values["curves"]) == {"bag", "attention", "pooled"}
     for points in values["curves"].values():
         assert [point["n"] for point in points] == [80, 160, 320]
         for point in points:
             assert set(point) == {"n", "error", "low", "high"}
             assert 0 <= point["low"] <= point["error"] <= point["high"] <= 1
         assert points[2]["error"] < points[1]["error"] < points[0]["error"]
-    assert values["recommended"] == "attention"
-    assert values["recommended_at"] == dict.fromkeys(("80", "160", "320"), "attention")
+    assert values["recommended"] == "bag"
+    assert values["recommended_at"] == dict.fromkeys(("80", "160", "320"), "bag")
     assert values["status"] == "converged"
     assert values["measured"]["pooled"]["n"] == 72
 
@@ -47,7 +47,7 @@ def test_a_sparse_signal_is_forecast(clear, draw):
     train, test = rows[:320], rows[320:]
     for name, model in (
         ("pooled", PooledLinearClassifier()),
-        ("attention", BagClassifier()),
+        ("bag", BagClassifier()),
     ):
         error = np.mean(model.fit(bags[train], y[train]).predict(bags[test]) != y[test])
         last = clear.forecast.curves[name][-1]
@@ -108,8 +108,36 @@ def _found(excess):
 def test_an_excess_of_variance_tells_that_attention_will_win():
     dense, sparse = (_found(Excess(value, 0.05)) for value in (0.0, 0.3))
     assert sparse.informative.value < 4 < dense.informative.value
-    later = [found.errors(240)["attention"].value for found in (sparse, dense)]
+    later = [found.errors(240)["bag"].value for found in (sparse, dense)]
     assert later[0] < later[1] - 0.05
+
+
+def test_what_curves_miss_at_the_pilot_they_miss_later():
+    """Trees may see what no curve describes: 0.1, where mean pooling and attention have 0.45."""
+    scored = _scored(
+        {"bag": (0.2, 0.15, 0.1), **dict.fromkeys(("attention", "pooled"), (0.46, 0.45, 0.45))},
+        40,
+        np.random.default_rng(0).standard_normal,
+    )
+    held_out = HeldOut(np.array([20.0, 27.0, 36.0]), *scored, Excess(0.0, 1.0))
+    posterior = fit_posterior(BagLaw(3, 3.0, 0.0, 0.5), held_out)
+    found = assembled(read_labelled(BAGS, Y), (40, 160), held_out, posterior)
+    for model, (now, later) in found.curves.items():
+        assert now.error == found.measured[model].error
+        assert now.low < later.error < now.error < now.high
+    assert found.curves["bag"][0].high < found.curves["pooled"][0].low
+    assert found.recommended == "bag"
+    now, later = (posterior.errors(size)["bag"].value for size in (40, 160))
+    # Five standard errors of luck: 1/25 of the gap is luck, of which three quarters have faded.
+    far = now + 5 * (now * (1 - now) / 40) ** 0.5
+    expected = later * (far / now) ** (1 - 0.75 / 25)
+    assert posterior.continued(160, 40, {"bag": far})["bag"].value == pytest.approx(expected)
+    near = now + (now * (1 - now) / 40) ** 0.5  # all of it may be luck
+    assert posterior.continued(160, 40, {"bag": near})["bag"].value == pytest.approx(
+        later * (near / now) ** 0.25
+    )
+    none = posterior.continued(160, 40, {"bag": 0.0})["bag"]
+    assert none.low == none.value == 0 < none.high
 
 
 def test_intervals_narrow_with_the_pilot():
@@ -152,7 +180,7 @@ def test_what_disagrees_with_cross_validation_is_told():
 def test_beyond_four_times_the_pilot_it_says_so():
     found = _assembled((0.3, 0.3, 0.2), sizes=[1000])
     assert any("Beyond 160 bags" in text for text in found.advice)
-    assert math.isfinite(found.curves["attention"][0].error)
+    assert math.isfinite(found.curves["bag"][0].error)
 
 
 @pytest.mark.usefixtures("two_fits")
@@ -183,7 +211,7 @@ def test_shown_as_text_table_and_picture(clear):
     assert list(table.columns) == ["model", "n", "error", "low", "high"]
     plt = pytest.importorskip("matplotlib.pyplot")
     ax = sparse.plot()
-    assert {line.get_label() for line in ax.get_lines()} >= {"pooled", "attention"}
+    assert {line.get_label() for line in ax.get_lines()} >= {"bag", "attention", "pooled"}
     plt.close(ax.figure)
 
 

@@ -136,6 +136,23 @@ def check_columns(name: str, frame: Any) -> None:
 
 
 def check_labels(y: Any, name: str = "y") -> None:
+    """Raise `InvalidInput` if class labels are of a kind that is refused, or one is missing."""
+    check_kind(y, name)
+    labels = np.asarray(y)
+    refuse_missing(labels, range(labels.size), name)
+
+
+def refuse_missing(labels: np.ndarray, bags: Sequence[Any], name: str = "y") -> None:
+    """Raise `InvalidInput` if a label is None or another missing value, and name its bag."""
+    given = labels.ravel().tolist() if labels.dtype == object else ()
+    for bag, label in zip(bags, given, strict=False):
+        missing = label is None or type(label).__name__ in ("NAType", "NaTType")  # of pandas
+        if missing or (isinstance(label, float) and label != label):
+            got, remedy = f"{label} for bag {bag}", "Leave bags without a label out."
+            raise InvalidInput(name, "without missing labels", got, remedy)
+
+
+def check_kind(y: Any, name: str) -> None:
     """Raise `InvalidInput` if class labels are masked, or integers of more than 64 bits."""
     refuse_masked(name, y)
     labels = np.asarray(y)

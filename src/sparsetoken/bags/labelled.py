@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Int, Shaped
 
 from sparsetoken.bags.container import Bags
-from sparsetoken.bags.convert import check_labels
+from sparsetoken.bags.convert import check_kind, refuse_missing
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
 from sparsetoken.validation import InvalidInput
 
@@ -45,6 +45,9 @@ class LeakWarning(UserWarning):
 @dataclasses.dataclass(frozen=True, eq=False)
 class LabelledBags:
     """Bags with the label and the id of each: ``bags, y, ids = from_frame(frame, labels="y")``.
+
+    By position it holds these three, as `IdentifiedBags` holds two; ``len(found.bags)`` counts
+    bags.
 
     Attributes
     ----------
@@ -80,7 +83,18 @@ class LabelledBags:
     left_out: list[str] = dataclasses.field(default_factory=list)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter((self.bags, self.y, self.ids))
+        return iter(self._parts)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._parts[place]
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    @property
+    def _parts(self) -> tuple[Bags, np.ndarray, np.ndarray]:
+        """What stands at each place, as in the named tuple of bags without labels."""
+        return self.bags, self.y, self.ids
 
     @property
     def classes(self) -> list[str]:
@@ -164,7 +178,7 @@ def labels_of(
     InvalidInput
         If a bag has no label or two, or it cannot be known which label is of which bag.
     """
-    check_labels(labels, name)
+    check_kind(labels, name)
     n, N = len(bags), len(bags.tokens)
     by_id = _by_id(labels, ids, N, name)
     if by_id is not None:
@@ -182,13 +196,10 @@ def labels_of(
         else:
             legal = f"one for each of {n} bags or {N} tokens, or a mapping from ids"
             raise InvalidInput(name, legal, f"shape {given.shape}")
-    missing = [label is None or label != label for label in y.tolist()]
-    if any(missing):
-        first = ids[int(np.argmax(missing))]
-        raise InvalidInput(name, "without missing labels", f"none for bag {first}")
+    refuse_missing(y, ids.tolist(), name)
     if y.dtype == object:  # strings, of a frame
         y = np.array(y.tolist())
-    check_labels(y, name)
+    check_kind(y, name)
     if y.ndim != 1 or y.dtype.kind not in "biufU" or not _finite(y):
         got = f"dtype {y.dtype}, shape {y.shape}" if _finite(y) else "infinity"
         raise InvalidInput(name, "of texts or finite numbers, one for each bag", got)

@@ -100,7 +100,7 @@ def forecast(
     source: Source = Source(),
     seed: o.Seed = 0,
 ) -> Answer:
-    """Forecast the test errors of mean pooling and attention with more labelled bags.
+    """Forecast test errors with more labelled bags: bag, attention and pooled, as in fit --model.
 
     Example: sparsetoken forecast bags.npz --sizes 200,400
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sparsetoken.bags import LabelledBags
 
-SHOWN_BAGS, SHOWN_TOKENS = 3, 3
+FOLDS, SHOWN_BAGS, SHOWN_TOKENS = 10, 3, 3
 FITTED = {
     "ridge": "ridge_",
     "sharpness": "sharpness_",
@@ -35,7 +35,13 @@ def fit(
     *,
     source: Source = Source(),
     model: Annotated[str, Option(help="bag, attention, pooled or vectorized.")] = "bag",
-    folds: Annotated[int, Option(help="Folds of the cross-validation, at least 2.")] = 5,
+    folds: Annotated[
+        int | None,
+        Option(
+            help="Folds of the cross-validation, at least 2. By default 10, as in `forecast`, or "
+            "as many as the rarest class has bags."
+        ),
+    ] = None,
     test_size: Annotated[
         float | None,
         Option(
@@ -54,11 +60,14 @@ def fit(
 ) -> Answer:
     """Fit a classifier to bags, and cross-validate it against mean pooling.
 
-    Standard errors are the standard deviation over folds divided by the square root of their
-    number. They ignore that folds share training bags.
+    Each fold counts by its bags, so that the accuracy is the share of bags that are classified
+    rightly by a model that has not seen them. Standard errors are the standard deviation over folds
+    divided by the square root of their number. They ignore that folds share training bags.
 
     Example: sparsetoken fit bags.npz --out model.skops
     """
+    import numpy as np
+
     from sparsetoken.estimators import QueryWarning
     from sparsetoken.estimators.labels import read_targets
     from sparsetoken.estimators.saving import save
@@ -68,11 +77,14 @@ def fit(
     from sparsetoken.validation import choice, integer
 
     choice("model", model, ["bag", *(name for name, entry in MODELS.items() if entry.estimator)])
-    integer("folds", folds, 2)
+    folds = None if folds is None else integer("folds", folds, 2)
     if out is not None:
         require_place("--out", out, file)
     data = source.read(file)
     read_targets(data.bags, data.y, None, None)  # numbers are no classes
+    if folds is None:
+        rarest = int(np.unique(data.y, return_counts=True)[1].min())
+        folds = FOLDS if test_size is not None else min(FOLDS, max(rarest, 2))
     splits = _splits(data.y, folds, test_size, seed)
     models = dict.fromkeys((model, "pooled"))  # one model, if it is mean pooling
     with progress_of("fits", 1 + len(models) * folds) as done, warnings.catch_warnings():
@@ -139,19 +151,21 @@ def _splits(y: np.ndarray, folds: int, test_size: float | None, seed: int) -> An
 def _scores(
     estimator: Any, data: LabelledBags, splits: Any, done: Callable[[], None]
 ) -> dict[str, dict[str, float]]:
-    """Return mean and standard error over folds of accuracy and AUC."""
+    """Return mean over bags and standard error over folds of accuracy and AUC."""
     import numpy as np
     from sklearn.base import clone
     from sklearn.metrics import get_scorer
 
     auc = "roc_auc" if len(data.classes) == 2 else "roc_auc_ovr"
-    found = []
+    found, sizes = [], []
     for train, test in splits.split(np.empty(len(data.y)), data.y):
         fitted = clone(estimator).fit(data.bags[train], data.y[train])
         tested = data.bags[test], data.y[test]
         found.append([get_scorer(name)(fitted, *tested) for name in ("accuracy", auc)])
+        sizes.append(len(test))
         done()
-    means, errors = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / len(found) ** 0.5
+    means = np.average(found, axis=0, weights=sizes)
+    errors = np.std(found, axis=0, ddof=1) / len(found) ** 0.5
     pairs = zip(("accuracy", "auc"), means, errors, strict=True)
     return {name: {"mean": mean, "standard_error": error} for name, mean, error in pairs}
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit
 from sklearn.dummy import DummyClassifier
 
 from sparsetoken.bags import Bags
@@ -23,7 +22,7 @@ from sparsetoken.estimators.linear import (
 from sparsetoken.estimators.parameters import ClassWeight, RandomState
 from sparsetoken.estimators.stack import BagStack, Form
 from sparsetoken.fitting.samples import ClassTargets, Targets, effective_weights
-from sparsetoken.fitting.tokens import token_fit
+from sparsetoken.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.losses import Loss
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
@@ -70,9 +69,14 @@ class BagClassifier(BagStack, BaseBagClassifier):
     intercept_ : array of shape (K,)
         What weights of the classes add to the log odds.
     token_coef_ : array of shape (K, d)
-    token_intercept_, token_ceiling_, token_rate_ : arrays of shape (K,)
-        Of `predict_token_proba`; `top_tokens` orders by <x_l, token_coef_>, of normal scores if
-        `orders_normal_scores_`.
+        `top_tokens` orders by <x_l, token_coef_>, of normal scores if `orders_normal_scores_`.
+    token_count_proba_ : array of shape (K, A)
+        The probability that any number of tokens makes a bag positive, independently (column 0),
+        and that exactly R do (column R), of those that were tried.
+    token_slope_, token_intercept_, token_ceiling_ : arrays of shape (K, A)
+        Of `predict_token_proba`, for each of these assumptions.
+    token_rate_ : array of shape (K,)
+        The mean of these probabilities over the tokens.
     side_ : array of shape (K,)
         -1 where single tokens make a bag one of the first class, else 1.
     normal_scores_ : TokenNormalScores or None
@@ -147,14 +151,19 @@ class BagClassifier(BagStack, BaseBagClassifier):
             for form in forms
         ]
         best = int(np.argmin([sum(fit.loss for fit in of_form) for of_form in fits]))
-        scaling, dtype = (
-            forms[best].tasks[0].features.standardization,
-            forms[best].tasks[0].bags.dtype,
-        )
-        found = fits[best]
-        self.token_coef_ = np.stack([scaling.coefficients(fit.w) for fit in found]).astype(dtype)
-        self.token_intercept_ = np.array([fit.b + scaling.offset(fit.w) for fit in found])
-        self.token_ceiling_ = np.array([fit.ceiling for fit in found])
+        task, found = forms[best].tasks[0], fits[best]
+        scaling = task.features.standardization
+        w = np.stack([fit.w for fit in found])
+        self.token_coef_ = np.stack([scaling.coefficients(v) for v in w]).astype(task.bags.dtype)
+        shape = len(found), max(len(fit.odds) for fit in found)
+        self.token_count_proba_, self.token_slope_ = np.zeros(shape), np.zeros(shape)
+        self.token_intercept_, self.token_ceiling_ = np.zeros(shape), np.zeros(shape)
+        for k, fit in enumerate(found):
+            self.token_count_proba_[k, : len(fit.odds)] = fit.weights
+            for odds in fit.odds:
+                at, slope = (k, odds.count), float(odds.coef[0])
+                self.token_slope_[at], self.token_ceiling_[at] = slope, odds.ceiling
+                self.token_intercept_[at] = odds.intercept + slope * scaling.offset(fit.w)
         self.token_rate_ = np.array([fit.rate for fit in found])
         self.side_ = np.array([fit.side for fit in found])
         return best
@@ -165,20 +174,28 @@ class BagClassifier(BagStack, BaseBagClassifier):
     def predict_token_proba(self, X: Any, mask: Any = None) -> list[np.ndarray]:
         """Return the probability of each token that it makes its bag one of the second class.
 
-        This rests on the standard assumption of multiple-instance learning: a bag is of the second
-        class if at least one token makes it so, and tokens do so independently. The probability is
-        c / (1 + exp(-<x_l, token_coef_> - token_intercept_)) with c = `token_ceiling_`, fitted to
-        the labels of bags by scores of tokens that have not seen them (noisy-or). Where `side_`
-        is -1 it is of tokens that make their bag one of the first class. Where the
-        class rate has all weight all tokens have `token_rate_`.
+        Tokens do so independently, token l with the odds p_l / (1 - p_l), p_l = c / (1 +
+        exp(-slope <x_l, token_coef_> - intercept)), in numbers that are allowed: any number, which
+        is the standard assumption of multiple-instance learning (noisy-or), or exactly R or none.
+        Slope, intercept and c are fitted to the labels of bags for each assumption, by scores of
+        tokens that have not seen them. The probabilities are averages over the assumptions, each
+        with the probability that the labels give it. Where `side_` is -1 they are of tokens that
+        make their bag one of the first class. Where the class rate has all weight all tokens have
+        `token_rate_`, their mean.
 
         Returns
         -------
         list of arrays of shape (L_i,), or (L_i, n_classes) for more than two classes
         """
         bags = self._read(X, mask)
-        logits = self._token_scores(bags) + self.token_intercept_
-        chances = self.token_ceiling_ * expit(logits)
+        scores = self._token_scores(bags).astype(np.float64)
+        chances = np.zeros_like(scores)
+        fitted = (self.token_slope_, self.token_intercept_, self.token_ceiling_)
+        for k, count in zip(*np.nonzero(self.token_count_proba_), strict=True):
+            slope, intercept, ceiling = (float(values[k, count]) for values in fitted)
+            odds = TokenOdds(int(count), np.array([slope]), intercept, ceiling)
+            found = odds.probabilities(scores[:, k : k + 1], bags.sizes)
+            chances[:, k] += self.token_count_proba_[k, count] * found
         return self._per_bag(np.where(self._silent(), self.token_rate_, chances), bags)
 
     def _of_user(self, member: Any, bags: Bags) -> Float[np.ndarray, "n K"]:

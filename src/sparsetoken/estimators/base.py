@@ -48,7 +48,7 @@ class BagEstimator(BaseEstimator, abc.ABC):
     left_out_scores_: np.ndarray | None
 
     @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None, mask: Any = None) -> Self:
         """Fit to bags and one label or number each.
 
         Parameters

@@ -191,14 +191,17 @@ def check_magnitude(bags: Bags) -> None:
 def told_padding(bags: Bags) -> str:
     """Return what to say of bags of one size that end in tokens of zeros; "" if none do.
 
-    Two bags or more must end so, but not all: a token that is zero in every bag is of another
-    cause.
+    Two bags or more must end so. Zeros that another token of their bag follows are data, and then
+    those at the ends may be too.
     """
     if bags.common_size in (None, 1):
         return ""
     last = ~bags.tokens[bags.offsets[1:] - 1].any(axis=1)
     count = int(np.count_nonzero(last))
-    if not 2 <= count < len(bags):
+    if count < 2:
+        return ""
+    zero = ~bags.tokens.any(axis=1).reshape(len(bags), -1)
+    if zero.all() or (zero[:, :-1] & ~zero[:, 1:]).any():
         return ""
     return (
         f"{count} of {len(bags)} bags end in tokens of zeros, which count as tokens. If they are "

@@ -22,7 +22,9 @@ from sparsetoken.forecasting import forecast
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.validation import InvalidInput
 
-CLASSIFIERS = ("pooled", "attention")
+CLASSIFIERS = {"pooled": style.COLOURS["pooled"], "bag": style.COLOURS["attention"]}
+"""Models and their colours."""
+
 CONSTRUCTED = (("digits", 5, 60), ("textures", 20, 80))
 """What a token is, how many are in a bag, and the bags of a pilot."""
 PLACE = ("set", "model", "bags")
@@ -74,9 +76,9 @@ def forecast_pilot(bags: Drawn | BagSet, number: int, seed: int) -> Iterator[Row
     pilot = bags.split(bags.pilot, np.random.default_rng(seed_of("pilot", number, seed)))
     sizes = [multiple * bags.pilot for multiple in MULTIPLES]
     found = forecast(pilot.bags, pilot.positive, sizes, random_state=number)
-    for model, points in found.curves.items():
+    for model in CLASSIFIERS:
         at = {**_place(bags, model), "pilot": number, "pilot_bags": bags.pilot}
-        for p in points:
+        for p in found.curves[model]:
             ends = {"bags": p.n, "low": p.low, "high": p.high}
             yield Row("forecast", "test_error", p.error, at={**at, **ends})
 
@@ -155,7 +157,7 @@ def judge(sizes: Sizes, rows: Rows) -> Iterator[Comparison]:
             where=f"{row['set']}, {row['bags']} bags",
             x=row["bags"],
             group=f"{row['set']} {row['model']}",
-            key=not row["given"] and row["model"] == "attention",
+            key=not row["given"] and row["model"] == "bag",
         )
 
 
@@ -184,7 +186,7 @@ def right(rows: Rows) -> list[bool]:
     """Return, where the models differ, whether each pilot names the better one."""
     found = []
     for row, truth in _pairs(rows.where(model="pooled")):
-        place = {"set": row["set"], "model": "attention", "bags": row["bags"]}
+        place = {"set": row["set"], "model": "bag", "bags": row["bags"]}
         other = rows.one("forecast", **place, pilot=row["pilot"])
         there = rows.one("simulated", **place)
         gain = truth.value - there.value
@@ -243,13 +245,12 @@ def draw(rows: Rows) -> Figure:
         style.axis_text(axes, x="labelled bags", y=label, title=style.as_written(short))
     for axes in panels[len(sets) :]:
         axes.set_axis_off()
-    style.legend(figure, [(name, style.COLOURS[name]) for name in CLASSIFIERS], [])
+    style.legend(figure, list(CLASSIFIERS.items()), [])
     return figure
 
 
 def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
-    for model in CLASSIFIERS:
-        colour = style.COLOURS[model]
+    for model, colour in CLASSIFIERS.items():
         for pilot, some in forecasts.where(model=model).by("pilot"):
             curve = some.along("bags")
             look = {"lw": 0.8, "alpha": 0.5} if pilot else {"lw": 2, "alpha": 1}
@@ -263,5 +264,5 @@ def _panel(axes: Axes, forecasts: Rows, measured: Rows) -> None:
 
 
 EXPERIMENT = Experiment(
-    "forecasts", SIZES, work, judge, {"forecasts": draw}, words, version=2, set_work=set_work
+    "forecasts", SIZES, work, judge, {"forecasts": draw}, words, version=3, set_work=set_work
 )

@@ -23,10 +23,11 @@ def fold_numbers(
     classes, index = np.unique(y, return_inverse=True)
     counts = np.bincount(index)
     if counts.min() < 2:
-        kind = " of each class" if len(classes) > 1 else ""
-        got = f"{counts.min()} of one class (n_samples = {len(y)})" if kind else "1 bag"
-        legal = f"of at least 2 bags{kind}, to cross-fit the query"
-        raise InvalidInput("y", legal, got, "Mean pooling needs only one.")
+        several = len(classes) > 1
+        got = f"1 bag of class {classes[counts.argmin()]}" if several else "1 bag"
+        legal = f"of at least 2 bags{' of each class' if several else ''}, to cross-fit the query"
+        remedy = "Take more bags, leave this class out, or take mean pooling, which needs only one."
+        raise InvalidInput("y", legal, got, remedy if several else "Mean pooling needs only one.")
     folds = np.empty(len(y), dtype=int)
     n_folds, start = min(n_folds, int(counts.min())), 0
     for c in range(len(classes)):

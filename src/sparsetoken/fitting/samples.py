@@ -118,9 +118,9 @@ class ClassTargets(Targets):
         plus = samples.y > 0  # of equal classes it is exactly 0
         return float(np.log(samples.weight[plus].sum() / samples.weight[~plus].sum()))
 
-    def strata(self) -> Int[np.ndarray, " n"]:
-        """Return the number of the class."""
-        return self.number
+    def strata(self) -> Shaped[np.ndarray, " n"]:
+        """Return the labels."""
+        return self.given()
 
     def given(self) -> Shaped[np.ndarray, " n"]:
         """Return the labels."""

@@ -8,34 +8,34 @@ from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Bool, Float
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from sparsetoken.estimators import BagClassifier, QueryWarning
-from sparsetoken.fitting.folds import fold_numbers
 from sparsetoken.forecasting.inputs import Labelled
 from sparsetoken.forecasting.measures import Excess, Spreads, auc, influences, placements
 from sparsetoken.progress import progress_of
 
-MODELS = ("pooled", "attention")
-FITTED = ("pooled", "attending")
+MODELS = ("bag", "attention", "pooled")
+"""`BagClassifier`, its member with attention alone, and its member with mean pooling."""
+
+FITTED = ("pooled", "attention")
 """The models whose curves are fitted: the curve of their average follows from both."""
 
-_MANY = 200  # bags from which one round of ten folds tells enough
+_MANY = 200  # bags from which fewer rounds tell enough
 # Folds of a round, and rounds for few and for many bags. A round of k folds trains on all but
 # one of them: on a half, two thirds and nine tenths of the pilot.
-_ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 2, 1))
+_ROUNDS = ((2, 4, 2), (3, 2, 1), (10, 1, 1))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HeldOut:
     """How classifiers that had not seen a bag classify it, and order it among others.
 
-    The sizes are rising numbers of training bags, rounded means over the folds. For ``pooled``,
-    ``attention`` and ``attending`` there is the share of the fits of each size that misclassify
-    each bag. ``attention`` is `BagClassifier`; ``attending`` is its member with attention alone:
-    its potential shows with fewer bags than it needs to prove it. For ``pooled`` and ``attending``
-    each bag is placed: the share of the bags of the other class in its folds that it is on the
-    right side of. The excess is by how much more the tokens of a positive bag differ, along the
-    readout of the mean token.
+    The sizes are rising numbers of training bags, rounded means over the folds. For each of
+    `MODELS` there is the share of the fits of each size that misclassify each bag. For each of
+    `FITTED` each bag is placed: the share of the bags of the other class in its folds that it is
+    on the right side of. The excess is by how much more the tokens of a positive bag differ, along
+    the readout of the mean token.
     """
 
     sizes: Float[np.ndarray, " K"]
@@ -67,19 +67,22 @@ class HeldOut:
         return np.atleast_2d(np.cov(stacked)) / stacked.shape[1]
 
 
-def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool = True) -> HeldOut:
-    """Fit the classifiers with their default parameters to parts of the bags, and test the rest."""
+def held_out_errors(data: Labelled, seed: int, progress: bool = True) -> HeldOut:
+    """Fit the classifiers with their default parameters to parts of the bags, and test the rest.
+
+    Ten folds and classifiers are those of `sparsetoken fit` with this seed.
+    """
     n = len(data.bags)
-    splits = list(_splits(data, rng))
+    splits = list(_splits(data, seed))
     places = {k: i for i, (k, *_) in enumerate(_ROUNDS)}
     shape = len(_ROUNDS), n
-    wrong = {model: np.zeros(shape) for model in (*MODELS, "attending")}
+    wrong = {model: np.zeros(shape) for model in MODELS}
     right = {model: np.zeros(shape) for model in FITTED}
     tested, trained = np.zeros(shape), np.zeros((len(_ROUNDS), 2))
     spreads = Spreads(n)
     with progress_of("fits", len(splits), progress) as done:
         for k, train in splits:
-            place, seed = places[k], int(rng.randint(2**31 - 1))
+            place = places[k]
             bags, truth = data.bags[train], data.positive[train]
             rest, hidden = data.bags[~train], data.positive[~train]
             with warnings.catch_warnings():  # of parts of the bags
@@ -88,9 +91,9 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
             pooled = fitted.members_["mean"]
             of_members = fitted.member_scores(rest)
             by = {
+                "bag": fitted.decision_function(rest),
+                "attention": of_members[:, _attention(fitted)],
                 "pooled": of_members[:, fitted.member_names_.index("mean")],
-                "attention": fitted.decision_function(rest),
-                "attending": of_members[:, _attending(fitted)],
             }
             for model, scores in by.items():
                 wrong[model][place, ~train] += (scores > 0) != hidden
@@ -107,19 +110,18 @@ def held_out_errors(data: Labelled, rng: np.random.RandomState, progress: bool =
     return HeldOut(sizes, shares, placed, data.positive, spreads.excess(data.positive))
 
 
-def _splits(
-    data: Labelled, rng: np.random.RandomState
-) -> Iterator[tuple[int, Bool[np.ndarray, " n"]]]:
+def _splits(data: Labelled, seed: int) -> Iterator[tuple[int, Bool[np.ndarray, " n"]]]:
     """Return the number of folds of each round and the training bags of each fold."""
+    n = len(data.bags)
     for folds, few, many in _ROUNDS:
-        for _ in range(few if len(data.bags) < _MANY else many):
-            number = fold_numbers(data.positive, folds, rng)
-            for fold in range(folds):
-                yield folds, number != fold
+        repeats = few if n < _MANY else many
+        rounds = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
+        for train, _ in rounds.split(np.empty(n), data.positive):
+            yield folds, np.isin(np.arange(n), train)
 
 
-def _attending(fitted: BagClassifier) -> int:
-    """Return the index of the best attention member by held-out loss; else mean pooling."""
+def _attention(fitted: BagClassifier) -> int:
+    """Return the place of the best member with attention by held-out loss, else mean pooling."""
     places = [i for i, name in enumerate(fitted.member_names_) if name.startswith("attention")]
     mean = fitted.member_names_.index("mean")
     return min(places, key=lambda i: fitted.member_losses_[i, 0], default=mean)

@@ -47,18 +47,18 @@ class Settings:
 
 
 class Errors(NamedTuple):
-    """Test errors in each setting; `attending` is attention alone, `attention` the average."""
+    """Test errors in each setting, of attention alone and of its average with mean pooling."""
 
     pooled: Float[np.ndarray, " G"]
-    attending: Float[np.ndarray, " G"]
     attention: Float[np.ndarray, " G"]
+    bag: Float[np.ndarray, " G"]
 
 
 class Aucs(NamedTuple):
     """Areas under the ROC curves of test bags in each setting."""
 
     pooled: Float[np.ndarray, " G"]
-    attending: Float[np.ndarray, " G"]
+    attention: Float[np.ndarray, " G"]
 
 
 def threshold_error(separation: Float[np.ndarray, " G"], rate: float) -> Float[np.ndarray, " G"]:
@@ -95,11 +95,11 @@ def pooled_shift(n: float, settings: Settings, law: BagLaw) -> Float[np.ndarray,
 def errors_at(n: float, settings: Settings, law: BagLaw) -> Errors:
     """Return the errors at n bags."""
     keep = 1 - 2 * settings.flips
-    pooled, attending = (
+    pooled, attention = (
         settings.flips + keep * threshold_error(separation, law.positive_rate)
         for separation in _separations(n, settings, law)
     )
-    return Errors(pooled, attending, pooled + realised(n, pooled, attending) * (attending - pooled))
+    return Errors(pooled, attention, pooled + realised(n, pooled, attention) * (attention - pooled))
 
 
 def aucs_at(n: float, settings: Settings, law: BagLaw) -> Aucs:
@@ -111,11 +111,11 @@ def aucs_at(n: float, settings: Settings, law: BagLaw) -> Aucs:
     """
     pi, f = law.positive_rate, settings.flips
     keep = np.maximum(pi - f, 0) * np.maximum(1 - pi - f, 0) / ((1 - 2 * f) * pi * (1 - pi))
-    pooled, attending = (
+    pooled, attention = (
         0.5 + keep * (ndtr(separation / np.sqrt(2)) - 0.5)
         for separation in _separations(n, settings, law)
     )
-    return Aucs(pooled, attending)
+    return Aucs(pooled, attention)
 
 
 def _separations(
@@ -124,19 +124,19 @@ def _separations(
     """Return the separations of bags by the readout of the mean token, and by attention."""
     m, D, d = effective_size(n, law), settings.separation, settings.dimension
     pooled = learned_separation(D, d, m)
-    attending = pooled.copy()
+    attention = pooled.copy()
     strength = _strength(settings, law)
     for R in np.unique(settings.informative).tolist():
         if law.length <= R:
             continue
         at = settings.informative == R
         responses = _responses(law.length, R, law.between)
-        attending[at] = _attended(strength[at], D[at], d[at], m, responses)
-    return pooled, np.maximum(attending, pooled)
+        attention[at] = _attended(strength[at], D[at], d[at], m, responses)
+    return pooled, np.maximum(attention, pooled)
 
 
 def realised(
-    n: float, pooled: Float[np.ndarray, " G"], attending: Float[np.ndarray, " G"]
+    n: float, pooled: Float[np.ndarray, " G"], attention: Float[np.ndarray, " G"]
 ) -> Float[np.ndarray, " G"]:
     """Return the share of the gain of attention that the average with mean pooling realises.
 
@@ -144,7 +144,7 @@ def realised(
     standard errors in held-out loss, here the mean over a normal g of variance 1. The entropy of
     an error is about the loss that belongs to it (both compared with fits).
     """
-    before, left = (_entropy(np.maximum(error, _LEAST)) for error in (pooled, attending))
+    before, left = (_entropy(np.maximum(error, _LEAST)) for error in (pooled, attention))
     gain = np.sqrt(n / left) * (before - left) / _GAIN_SPREAD
     return (_ramp(gain + 1) - _ramp(gain - 3)) / 4
 

@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.forecasting.crossvalidation import HeldOut
-from sparsetoken.forecasting.forecast import check_sizes, measured_forecast
+from sparsetoken.forecasting.forecast import as_seed, check_sizes, measured_forecast
 from sparsetoken.forecasting.inputs import read_labelled
 from sparsetoken.forecasting.results import CLASSIFIERS, Forecast
 from sparsetoken.forecasting.tokens import Scales, TokenCheck, check_tokens, sample_of_tokens
-from sparsetoken.validation import generator_of
 
 _CLEAR = 0.02  # by which a forecast must favour the other model to overrule what was measured
-_REFUSED = 2.0  # standard errors by which refused attention must be better to be told of
 _WORTH_LABELS = 0.01  # a fall of the error from n to 4n bags below this counts for nothing
 
 
@@ -34,13 +31,13 @@ class Diagnosis:
         Sizes of the bags: the median, the least and the largest.
     dimension : int
         Columns of the tokens.
-    measured : {"attention", "pooled"}
+    measured : {"bag", "pooled"}
         The model of less cross-validated error on these bags.
     gain : float
-        The cross-validated error of the pooled model less that of attention.
+        The cross-validated error of mean pooling less that of `BagClassifier`.
     gain_error : float
         Its standard error over bags.
-    recommended : {"attention", "pooled"}
+    recommended : {"bag", "pooled"}
         The measured one, unless the forecast says that at four times the bags the other one
         errs clearly less often.
     forecast : Forecast or None
@@ -64,7 +61,7 @@ class Diagnosis:
     >>> bags[labels == 1, 0] += 2  # one token of six
     >>> found = st.diagnose(bags, labels)
     >>> found.measured, found.gain > 0, found.tokens.fit
-    ('attention', True, 'close')
+    ('bag', True, 'close')
     """
 
     n: int
@@ -153,17 +150,16 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
     >>> bags = rng.standard_normal((80, 6, 5))
     >>> bags[labels == 1, 0] += 2  # one token of six
     >>> diagnose(bags, labels).recommended
-    'attention'
+    'bag'
     """
     data = read_labelled(bags, y)
-    rng = generator_of(random_state)
-    generator = np.random.default_rng(rng.randint(2**31 - 1))
-    noise = sample_of_tokens(data, Scales.of(data), generator)
+    seed = as_seed(random_state)
+    noise = sample_of_tokens(data, Scales.of(data), np.random.default_rng(seed))
     tokens = check_tokens(noise, data.bags.sizes)
     sizes = check_sizes(None, len(data.bags))
-    held_out, found = measured_forecast(data, sizes, rng, progress)
-    gain, error = held_out.gain("attention", "pooled")
-    measured = "attention" if gain > error else "pooled"
+    held_out, found = measured_forecast(data, sizes, seed, progress)
+    gain, error = held_out.gain("bag", "pooled")
+    measured = "bag" if gain > error else "pooled"
     recommended = _recommended(measured, found)
     agreed = found if found.status.converged else None
     tokens_of = data.bags.sizes
@@ -183,7 +179,6 @@ def diagnose(bags: Any, y: Any, *, random_state: Any = 0, progress: bool = True)
         tokens=tokens,
         advice=(
             _of_model(measured, recommended, found),
-            *_of_refused(held_out),
             *([_of_labels(agreed, recommended)] if agreed else []),
             *found.advice,
             *([f"Tokens: {'; '.join(tokens.departures)}."] if tokens.departures else []),
@@ -195,7 +190,7 @@ def _recommended(measured: str, found: Forecast) -> str:
     """Return the measured model, or the other one where more data will clearly change it."""
     if not found.status.converged:
         return measured
-    other = "pooled" if measured == "attention" else "attention"
+    other = "pooled" if measured == "bag" else "bag"
     last = {model: points[-1].error for model, points in found.curves.items()}
     return other if last[other] < last[measured] - _CLEAR else measured
 
@@ -212,19 +207,6 @@ def _of_model(measured: str, recommended: str, found: Forecast) -> str:
             f"{found.sizes[-1]} bags decides."
         )
     return text
-
-
-def _of_refused(held_out: HeldOut) -> list[str]:
-    """Return the advice to use attention alone, where that is better."""
-    last = {model: held_out.errors(model)[-1] for model in ("attention", "attending")}
-    gain, error = held_out.gain("attending", "attention")
-    if gain <= max(_CLEAR, _REFUSED * error):
-        return []
-    return [
-        f"Attention alone has test error {last['attending']:.3f} instead of "
-        f"{last['attention']:.3f} in cross-validation: on these bags "
-        "AttentionClassifier(temperature=4.0) may do better than BagClassifier."
-    ]
 
 
 def _of_labels(found: Forecast, model: str) -> str:

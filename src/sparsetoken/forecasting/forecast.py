@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -29,22 +30,24 @@ def forecast(
     random_state: Any = 0,
     progress: bool = True,
 ) -> Forecast:
-    """Forecast the test errors of two classifiers with more labelled bags.
+    """Forecast the test errors of `BagClassifier` and of two of its members with more bags.
 
-    The classifiers are `PooledLinearClassifier` and `BagClassifier` with their default
-    parameters. They, and the attention member of `BagClassifier` alone, are fitted to a half, two
-    thirds and nine tenths of the pilot and tested on the rest. Measured are errors, and areas under
-    the ROC curves of bags held out together, which depend on the same separation of the classes
-    with different noise. There are curves for attention alone and for mean pooling: that of
-    `BagClassifier` is of their average, with the weight of attention at its expected gain; the gain
-    from column maxima has no curve. The curves of the sparse-token model, weighted by their
-    agreement with the measurements, are extrapolated to the requested sizes. The unknowns are the
-    separation of the classes, the effective dimension, the number of informative tokens and the
-    fraction of unexplained labels. A further measurement informs them: the excess variance of the
-    tokens of a positive bag along the readout of the mean token, which distinguishes sparse signals
-    from dense ones. Bag effects, bag lengths and the class rate are those of the pilot. Both
-    classes share one covariance: if mean tokens vary more in one of them, the fitted separation and
-    dimension compensate.
+    The classifiers are `BagClassifier` with its default parameters, called ``bag``, its member with
+    attention alone, ``attention``, and that with mean pooling, ``pooled``. They are fitted to a
+    half, two thirds and nine tenths of the pilot and tested on the rest. Measured are errors, and
+    areas under the ROC curves of bags held out together, which depend on the same separation of
+    the classes with different noise. At the size of the pilot the forecast is the ten-fold
+    cross-validated error, as ``sparsetoken fit`` states it for the same bags and seed. From there
+    it follows curves of the sparse-token model, weighted by their agreement with the measurements:
+    what they miss at the pilot, beyond the luck of its bags, they are taken to miss later. There
+    are curves for attention alone and for mean pooling: that of `BagClassifier` is of their
+    average, with the weight of attention at its expected gain. The unknowns are the separation of
+    the classes, the effective dimension, the number of informative tokens and the fraction of
+    unexplained labels. A further measurement informs them: the excess variance of the tokens of a
+    positive bag along the readout of the mean token, which distinguishes sparse signals from dense
+    ones. Bag effects, bag lengths and the class rate are those of the pilot. Both classes share one
+    covariance: if mean tokens vary more in one of them, the fitted separation and dimension
+    compensate.
 
     The forecast from a small pilot depends on its bags. If it shows neither a gain of attention nor
     an excess variance, only the prior determines whether more bags will.
@@ -59,7 +62,7 @@ def forecast(
         Numbers of labelled bags, n or more; by default n, 2n and 4n. More than 4n was not
         compared with measurements.
     random_state : int, RandomState or None
-        Of folds and fits.
+        Of folds and fits; an int gives those of ``sparsetoken fit --seed``.
     progress : bool
         Whether a call of more than two seconds shows its progress on a terminal or in a notebook.
 
@@ -90,21 +93,26 @@ def forecast(
     >>> bags[labels == 1, 0] += 2  # one token of six
     >>> found = forecast(bags, labels, sizes=[80, 320])
     >>> found.recommended
-    'attention'
-    >>> [point.n for point in found.curves["attention"]]
+    'bag'
+    >>> [point.n for point in found.curves["bag"]]
     [80, 320]
     """
     data = read_labelled(bags, y)
     wanted = check_sizes(sizes, len(data.bags))
+    return measured_forecast(data, wanted, as_seed(random_state), progress)[1]
+
+
+def as_seed(random_state: Any) -> int:
+    """Return a number as it is, so that folds are those of other commands with this seed."""
     rng = generator_of(random_state)
-    return measured_forecast(data, wanted, rng, progress)[1]
+    return int(random_state if isinstance(random_state, Integral) else rng.randint(2**31 - 1))
 
 
 def measured_forecast(
-    data: Labelled, sizes: tuple[int, ...], rng: np.random.RandomState, progress: bool
+    data: Labelled, sizes: tuple[int, ...], seed: int, progress: bool
 ) -> tuple[HeldOut, Forecast]:
     """Return what cross-validation of the pilot gave, and the forecast at some sizes."""
-    held_out = held_out_errors(data, rng, progress)
+    held_out = held_out_errors(data, seed, progress)
     return held_out, assembled(data, sizes, held_out, fit_posterior(bag_law(data), held_out))
 
 
@@ -133,16 +141,17 @@ def assembled(
     n, rate = len(data.bags), float(data.positive.mean())
     guess = min(rate, 1 - rate)
     measured = _measured(held_out)
-    at = {size: posterior.errors(size) for size in sizes}
+    errors = {model: one.error for model, one in measured.items()}
+    at = {size: posterior.continued(size, n, errors) for size in sizes}
     curves = {model: tuple(ForecastPoint(n, *at[n][model]) for n in sizes) for model in MODELS}
     last = at[sizes[-1]]
-    attention = last["attention"].value < last["pooled"].value - WORTH
+    gains = last["bag"].value < last["pooled"].value - WORTH
     status = _status(measured, posterior)
     return Forecast(
         n=n,
         curves=curves,
         measured=measured,
-        recommended="attention" if attention else "pooled",
+        recommended="bag" if gains else "pooled",
         informative=posterior.informative,
         guess=guess,
         status=status,

@@ -8,10 +8,12 @@ Forecasts are weighted means and quantiles.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.stats import beta
 
 from sparsetoken.forecasting.crossvalidation import FITTED, MODELS, HeldOut
 from sparsetoken.forecasting.curves import (
@@ -38,6 +40,8 @@ _ALIKE = 0.8  # correlation of what they miss of an error and of 1 - AUC, of the
 _EXCESS_MISSED, _EXCESS_FLOOR = 0.5, 0.05  # of the excess, relative and absolute
 _WIDENING = 1.2  # of intervals, for what the curves of a pilot miss
 _TAIL = 0.05
+_LUCK = (np.arange(20) + 0.5) / 20  # quantiles of a measured error
+_LEAST = 1e-3  # errors below count as this one
 
 
 class Interval(NamedTuple):
@@ -59,25 +63,59 @@ class Posterior:
     def errors(self, n: float) -> dict[str, Interval]:
         """Return the forecast errors of each model at n bags."""
         found = errors_at(n, self.settings, self.law)
-        return {model: self._interval(getattr(found, model)) for model in MODELS}
+        by = {model: getattr(found, model) for model in MODELS}
+        return {m: _interval(float(self.weight @ e), e, self.weight) for m, e in by.items()}
+
+    def continued(self, n: float, start: int, measured: Mapping[str, float]) -> dict[str, Interval]:
+        """Return errors at n bags: curves through those measured of each model at the start.
+
+        A gap between measurement and curve is in part the luck of the bags that were tested. That
+        part fades as start / n; the rest, which curves miss, stays in proportion to the error. Its
+        share is that of James and Stein, 1 - luck^2 / gap^2 or 0. No forecast is above what was
+        measured. Intervals hold the luck, with Jeffreys' prior, and the spread of the curves.
+        """
+        curves = [errors_at(size, self.settings, self.law) for size in (start, n)]
+        found = {}
+        for model, error in measured.items():
+            before, after = (np.maximum(getattr(curve, model), _LEAST) for curve in curves)
+            curve = float(self.weight @ before)
+            luck, gap = curve * (1 - curve) / start, (error - curve) ** 2
+            missed = 1 - min(luck / gap, 1.0) if gap else 0.0
+            trust = missed + (1 - missed) * start / n
+            value = error**trust * curve ** (1 - trust) * float(self.weight @ after) / curve
+            wrong = beta(start * error + 0.5, start * (1 - error) + 0.5)
+            lucky = wrong.ppf(_LUCK) * (curve / wrong.mean()) ** (1 - trust)
+            values = np.outer(lucky, after / before).ravel()
+            weight = np.tile(self.weight, len(lucky))
+            found[model] = _interval(min(value, error), values, weight)
+        return found
 
     @property
     def informative(self) -> Interval:
         """The number R of informative tokens that fits the curves best."""
         R = self.settings.informative.astype(float)
-        low, high = self._quantiles(R)
+        low, high = _quantiles(R, self.weight)
         return Interval(float(np.exp(self.weight @ np.log(R))), low, high)
 
-    def _interval(self, values: Float[np.ndarray, " G"]) -> Interval:
-        mean = float(self.weight @ values)
-        low, high = self._quantiles(values)
-        low, high = mean - _WIDENING * max(mean - low, 0), mean + _WIDENING * max(high - mean, 0)
-        return Interval(mean, max(low, 0.0), min(high, 1.0))
 
-    def _quantiles(self, values: Float[np.ndarray, " G"]) -> tuple[float, float]:
-        order = np.argsort(values, kind="stable")
-        low, high = np.interp([_TAIL, 1 - _TAIL], np.cumsum(self.weight[order]), values[order])
-        return float(low), float(high)
+def _interval(
+    value: float, values: Float[np.ndarray, " G"], weight: Float[np.ndarray, " G"]
+) -> Interval:
+    """Return an error with its interval by the spread of values, widened."""
+    low, high = _quantiles(values, weight)
+    low = value - _WIDENING * max(value - low, 0)
+    high = value + _WIDENING * max(high - value, 0)
+    return Interval(value, max(low, 0.0), min(high, 1.0))
+
+
+def _quantiles(
+    values: Float[np.ndarray, " G"], weight: Float[np.ndarray, " G"]
+) -> tuple[float, float]:
+    """Return the ends of the middle nine tenths."""
+    order = np.argsort(values, kind="stable")
+    shares = np.cumsum(weight[order])
+    low, high = np.interp([_TAIL, 1 - _TAIL], shares / shares[-1], values[order])
+    return float(low), float(high)
 
 
 def fit_posterior(law: BagLaw, held_out: HeldOut) -> Posterior:

@@ -11,10 +11,14 @@ from sparsetoken.forecasting.posterior import Interval
 from sparsetoken.results import Status
 from sparsetoken.tables import html
 
-WORTH = 0.005  # attention must err less often than pooling by so much to be recommended
+WORTH = 0.005  # `BagClassifier` must err less often than pooling by so much to be recommended
 
-CLASSIFIERS = {"pooled": "PooledLinearClassifier", "attention": "BagClassifier"}
-"""What is fitted to the pilot, by the name of its curve."""
+CLASSIFIERS = {
+    "bag": "BagClassifier",
+    "attention": "AttentionClassifier",
+    "pooled": "PooledLinearClassifier",
+}
+"""Classifiers by their names in `sparsetoken fit --model`, which are those of curves."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,19 +72,21 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """Forecast test errors of the two classifiers with more labelled bags.
+    """Forecast test errors of three classifiers with more labelled bags.
 
     Attributes
     ----------
     n : int
         Bags of the pilot.
     curves : dict of tuples of ForecastPoint
-        For ``pooled`` and ``attention``, a point for each size asked for.
+        For ``bag`` (`BagClassifier`), ``attention`` and ``pooled`` (its members with attention
+        alone and with mean pooling), a point for each size asked for. The names are those of
+        ``sparsetoken fit --model``. At the size of the pilot a point is the measured error.
     measured : dict of Measured
         What cross-validation of the pilot gave.
-    recommended : {"attention", "pooled"}
-        The model of least forecast error at the largest size asked for; pooled unless attention
-        gains 0.005.
+    recommended : {"bag", "pooled"}
+        The model of less forecast error at the largest size asked for; pooled unless
+        `BagClassifier` gains 0.005.
     informative : Interval
         The number of informative tokens in a bag that agrees best with what was measured. That
         of the bag size stands for bags in which attention gains nothing.
@@ -105,7 +111,7 @@ class Forecast:
     >>> bags[labels == 1, 0] += 2  # one token of six
     >>> found = st.forecast(bags, labels, sizes=[160])
     >>> found.n, sorted(found.curves), found.recommended
-    (80, ['attention', 'pooled'], 'attention')
+    (80, ['attention', 'bag', 'pooled'], 'bag')
     """
 
     n: int
@@ -125,7 +131,7 @@ class Forecast:
     def better(self, n: int) -> str:
         """Return the recommended model at one of the requested sizes."""
         at = {model: points[self.sizes.index(n)].error for model, points in self.curves.items()}
-        return "attention" if at["attention"] < at["pooled"] - WORTH else "pooled"
+        return "bag" if at["bag"] < at["pooled"] - WORTH else "pooled"
 
     def records(self) -> list[dict[str, Any]]:
         """Return model, n, error, low and high of each point."""

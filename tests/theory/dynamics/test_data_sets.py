@@ -9,6 +9,7 @@ import sparsetoken as st
 from sparsetoken import networks, simulation
 from sparsetoken.results import StatusCode
 from sparsetoken.theory import descend
+from sparsetoken.theory.dynamics import follow
 from sparsetoken.theory.dynamics.plan import plan_of, plan_of_data_sets
 
 
@@ -84,3 +85,20 @@ def test_where_no_data_set_fits_the_limit_is_stated_as_such(dimension, change):
     assert plan_of_data_sets(plan_of(problem, trained)) is None
     (note,) = descend(problem, trained, replicas=2).notes
     assert "limit of many directions" in note
+
+
+def test_the_limit_is_that_of_data_sets_of_large_dimension(monkeypatch):
+    """Two engines that share no samples: the law of the limit, and tokens."""
+    d = 400
+    tokens = st.TokenCovariance(np.repeat([0.5, 1.5], d // 2), signal=np.full(d, d**-0.5))
+    problem = st.SparseTokenProblem(4, strength=4.0, tokens=tokens)
+    trained = descent(0.5, 0.4, alpha=2.0, steps=5)
+    sets = descend(problem, trained, replicas=16)
+    monkeypatch.setattr(follow, "plan_of_data_sets", lambda plan: None)
+    limit = descend(problem, trained, replicas=16)
+    for name in ("test_error", "training_loss"):
+        here, there = getattr(sets, name), getattr(limit, name)
+        error = np.hypot(getattr(sets.errors, name), getattr(limit.errors, name))
+        # Fluctuations of n = 2 d samples change means by a few 1/d.
+        assert np.all(np.abs(here - there) < 4 * error + 3 / d)
+    assert limit.test_error[-1] < limit.test_error[0] - 0.1  # what is compared has moved
