@@ -95,26 +95,6 @@ def test_columns_and_weights_have_one_readout_for_each_of_three_classes():
     np.testing.assert_array_equal(by_stem.rates[0, 5:], [2.0, 4.0, 2.0])
 
 
-def test_the_descent_of_a_model_is_the_descent_with_the_same_numbers():
-    joint = st.JointDescent(
-        1.5, 3, eta_q=4.0, eta_w=RAMP, eta_b=0.3, beta=1.4, momentum=0.2, decay_q=0.1,
-        decay_w=0.05, batches=2, start_q=0.6, start_w=0.2, loss="squared_hinge",
-    )  # fmt: skip
-    own = st.Descent(
-        st.networks.Softmax(beta=1.4), 1.5, 3, rates={"q": 4.0, "w": RAMP}, rate_c=0.3,
-        start=[0.6, 0.2], momentum=0.2, decay={"q": 0.1, "w": 0.05}, batches=2,
-        loss="squared_hinge",
-    )  # fmt: skip
-    a, b = training_of(PROBLEM, st.Attention(joint)), training_of(PROBLEM, own)
-    assert (a.law, a.network, a.loss, a.alpha, a.batches) == (
-        b.law, b.network, b.loss, b.alpha, b.batches,
-    )  # fmt: skip
-    for name in ("rates", "rates_c", "momentum", "decay", "start_c"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-    # The basis of the start is free: its Gram matrix is what decides.
-    np.testing.assert_allclose(a.start.T @ a.start, b.start.T @ b.start, atol=1e-15)
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -158,21 +138,18 @@ def test_three_classes_have_the_logistic_loss_or_one_of_ones_own():
     assert _training(CLASSES, loss=lambda scores, y: -scores[y]).law.outputs == 3
 
 
-@pytest.mark.parametrize("given", [3, st.Pooled(), st.Attention()])
-def test_models_without_a_descent_are_refused(given):
-    with pytest.raises(InvalidInput, match="JointDescent"):
-        training_of(PROBLEM, given)
-
-
+@pytest.mark.parametrize("given", [3, st.Pooled(), st.Attention(), st.Attention(st.Descent())])
 @pytest.mark.parametrize("descend", [st.theory.descend, st.simulation.descend])
-def test_models_are_trained_on_one_signal(descend):
-    with pytest.raises(InvalidInput, match="problem of a model"):
-        descend(CLASSES, st.Attention(st.JointDescent(start_q=0.5)))
+def test_what_is_no_descent_is_refused(descend, given):
+    with pytest.raises(InvalidInput, match=r"descent must be a Descent; .* Write st\.Descent"):
+        descend(PROBLEM, given)
 
 
-def test_the_start_of_a_model_is_bounded():
-    with pytest.raises(InvalidInput, match="at most 100000"):
-        training_of(PROBLEM, st.Attention(st.JointDescent(start_w=1e6)))
+@pytest.mark.parametrize("network", [TWO, st.networks.Gated(), st.networks.Pooled()])
+def test_a_query_is_found_by_a_network_with_one(network):
+    with pytest.raises(InvalidInput, match="network of the descent must be Softmax"):
+        st.Attention(st.Descent(network))
+    assert st.Attention(st.Descent(st.networks.Elementwise())).query.alpha == 2.0
 
 
 @pytest.mark.parametrize("start", [{"start": 1e5}, {"start_c": [-1e5]}])

@@ -23,7 +23,7 @@ DISGUISED = {
     "bytes of NumPy": np.array([b"1", b"2"]),
 }
 KINDS = (
-    *(st.SparseTokenProblem, st.ConceptProblem, st.TwoSteps, st.JointDescent, st.Readout),
+    *(st.SparseTokenProblem, st.ConceptProblem, st.TwoSteps, st.Descent, st.Readout),
     *(st.Query, st.Descent, networks.Softmax, networks.Gated),
 )
 FIELDS = [(kind, name) for kind in KINDS for name in parameters_of(kind)]

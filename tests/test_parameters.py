@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from sparsetoken.attention import ACTIVATIONS
+from sparsetoken.descents import Descent
 from sparsetoken.explorer.settings import controls
 from sparsetoken.losses import get_loss
 from sparsetoken.models import Attention, Elementwise, HardAttention
 from sparsetoken.parameters import REQUIRED, Log, Range, parameter, parameters_of, value
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import LOSSES, JointDescent, Query, QueryVector, Readout, TwoSteps
+from sparsetoken.stages import LOSSES, Query, QueryVector, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
 
-STAGES = (SparseTokenProblem, TwoSteps, JointDescent, Readout, Query, QueryVector)
+STAGES = (SparseTokenProblem, TwoSteps, Descent, Readout, Query, QueryVector)
 CLASSES = (*STAGES, Attention, HardAttention, Elementwise)
 DECLARED = [(kind, one) for kind in CLASSES for one in parameters_of(kind).values()]
 NUMBERS = [(kind, one) for kind, one in DECLARED if one.number is not None]

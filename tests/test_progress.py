@@ -48,7 +48,7 @@ def bars():
 
 
 def descent(**fields):
-    return st.Attention(st.JointDescent(**({"steps": 2, "start_q": 0.4} | fields)))
+    return st.Descent(**({"steps": 2} | fields))
 
 
 def counts(bars):
@@ -85,7 +85,7 @@ def test_a_descent_counts_the_replicas_of_all_points(bars):
 def test_what_a_call_does_inside_shows_nothing_of_its_own(bars):
     """The query of the model is found by a descent of many replicas."""
     problem = st.SparseTokenProblem(4, 1, 2.875)  # of no other test: queries are kept
-    st.predict(problem, descent(), st.Readout(), tolerance=1e-2)
+    st.predict(problem, st.Attention(descent()), st.Readout(), tolerance=1e-2)
     assert counts(bars) == [("points", 1, 1)]
 
 

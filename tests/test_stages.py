@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sparsetoken.descents import Descent
 from sparsetoken.losses import CustomLoss, get_loss
 from sparsetoken.models import Attention
-from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput
-from sparsetoken.values import broadcast, from_json, to_json
+from sparsetoken.values import broadcast
 
 
 @pytest.mark.parametrize(
@@ -20,36 +21,24 @@ from sparsetoken.values import broadcast, from_json, to_json
     [
         ({"alpha": [1.0, 0.0]}, "alpha"),
         ({"steps": 2.5}, "steps"),
-        ({"eta_w": [1.0, 2.0, 3.0]}, "eta_w must be a number, or 2 numbers"),
-        ({"eta_q": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]}, "eta_q"),
-        ({"eta_b": [1.0, -1.0]}, "eta_b"),
-        ({"start_w": 1.0, "start_q": 2.0, "start_product": -2.1}, "start_product"),
-        ({"start_w": 1.0, "start_product": 0.1}, "start_product"),
+        ({"rate_c": [1.0, -1.0]}, "rate_c"),
+        ({"momentum": [[1.0]]}, "momentum"),
         ({"loss": "hinge"}, "loss .* continuous"),
     ],
 )
 def test_bad_descents(values, word):
     with pytest.raises(InvalidInput, match=word):
-        JointDescent(**{"steps": 2, **values})
+        Descent(**{"steps": 2, **values})
 
 
 def test_schedules_are_one_value():
-    descent = JointDescent(1.0, 3, [1.0, 0.0, 0.5], np.arange(3), 0.5, start_product=0.0)
-    assert descent.eta_w == (1.0, 0.0, 0.5)
-    assert descent == JointDescent(1.0, 3, (1.0, 0.0, 0.5), (0.0, 1.0, 2.0))
+    descent = Descent(steps=3, rates={"w": [1.0, 0.0, 0.5], "q": np.arange(3)}, rate_c=[1, 0, 2])
+    assert descent.rate_c == (1.0, 0.0, 2.0)
+    same = Descent(steps=3, rates={"q": (0.0, 1.0, 2.0), "w": (1, 0, 0.5)}, rate_c=(1.0, 0.0, 2.0))
+    assert descent == same
     assert hash(descent) == hash(pickle.loads(pickle.dumps(descent)))
-    np.testing.assert_array_equal(descent.per_step("eta_b"), [0.5] * 3)
     grid = broadcast(Attention(descent), Readout(alpha1=[1.0, 2.0]))
     assert list(grid.coords) == ["alpha1"]
-    assert from_json(JointDescent, to_json(descent)) == descent
-
-
-def test_alternating_steps_take_turns():
-    descent = JointDescent.alternating(1.0, 3, 2.0, 3.0, 4.0, beta=0.5)
-    assert (descent.eta_w, descent.eta_q) == ((2.0, 0.0, 2.0), (0.0, 3.0, 0.0))
-    assert (descent.eta_b, descent.beta) == ((4.0, 0.0, 4.0), 0.5)
-    with pytest.raises(InvalidInput, match="steps"):
-        JointDescent.alternating(1.0, 0)
 
 
 def test_infinite_sharpness_is_said_to_be_a_model_of_its_own():

@@ -13,7 +13,7 @@ from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(4, 1, 2.0)
 POOLED, READOUT, STEPS = st.Pooled(), st.Readout("square", 0.1), st.TwoSteps()
-DESCENT = st.Attention(st.JointDescent(steps=2))
+DESCENT = st.Descent(steps=2)
 SMALL = {"dimension": 20, "trials": 2}
 
 
@@ -53,7 +53,6 @@ def test_what_is_no_problem(call, wrong):
         lambda wrong: st.capacity(PROBLEM, wrong),
         lambda wrong: st.simulate(PROBLEM, wrong, READOUT, **SMALL),
         lambda wrong: tuning.best_beta(PROBLEM, wrong, READOUT),
-        lambda wrong: tuning.best_descent(PROBLEM, wrong),
     ],
 )
 def test_what_is_no_model(call, wrong):
@@ -67,10 +66,11 @@ def test_what_is_no_model(call, wrong):
     [
         lambda wrong: theory.descend(PROBLEM, wrong),
         lambda wrong: simulation.descend(PROBLEM, wrong, **SMALL),
+        lambda wrong: tuning.best_descent(PROBLEM, wrong),
     ],
 )
 def test_what_is_no_descent(call, wrong):
-    with pytest.raises(InvalidInput, match="a model with a JointDescent, or a Descent"):
+    with pytest.raises(InvalidInput, match="descent must be a Descent"):
         call(wrong)
 
 
@@ -91,7 +91,7 @@ def test_what_is_no_readout(call, wrong):
         call(wrong)
 
 
-@pytest.mark.parametrize("wrong", [1.0, st.TwoSteps, st.Query(0.8, 1.0), DESCENT.query, DESCENT])
+@pytest.mark.parametrize("wrong", [1.0, st.TwoSteps, st.Query(0.8, 1.0), DESCENT, POOLED])
 @pytest.mark.parametrize(
     "call",
     [

@@ -29,7 +29,6 @@ from .problem import Isotropic as Isotropic
 from .problem import SparseTokenProblem as SparseTokenProblem
 from .problem import TokenCovariance as TokenCovariance
 from .simulation import simulate as simulate
-from .stages import JointDescent as JointDescent
 from .stages import Query as Query
 from .stages import QueryVector as QueryVector
 from .stages import Readout as Readout

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparsetoken.concepts import ConceptProblem, Task, TaskLaw, law_of
-from sparsetoken.models import Attention, Elementwise, Model, entry_of
+from sparsetoken.concepts import Task, TaskLaw, law_of
 from sparsetoken.networks import Architecture, Softmax, network_of, require_hashable
-from sparsetoken.networks import Elementwise as ElementwiseNetwork
-from sparsetoken.parameters import SIZES, Linear, parameter, same_as, value
+from sparsetoken.parameters import LOADS, SIZES, Linear, Log, Range, parameter, value
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import SMOOTH_LOSSES, JointDescent, Schedule, smooth_loss
+from sparsetoken.stages import SMOOTH_LOSSES, smooth_loss
 from sparsetoken.validation import LARGEST_VALUE, InvalidInput, Reals, real, reals
 
 if TYPE_CHECKING:
@@ -25,6 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["Descent", "Training", "stem_of", "training_of"]
 
 LARGEST_START = 1e5  # of lengths and further weights: descents end where they exceed 1e6
+MOST_STEPS = 100_000
+MOST_BATCHES = 256
+
+Schedule = Any
+"""One number for all steps, or one for each step, stored as a tuple; or an array of these, whose
+last axis has one number for each step, or a single one."""
 
 
 def _by_column(name: str, low: float = 0.0) -> Callable[[Any], Any]:
@@ -70,7 +73,6 @@ class Descent:
 
     See Also
     --------
-    JointDescent : Descent on query, readout and bias.
     sparsetoken.networks.Network : A network from a function.
     descend : The course of gradient descent in the limit of high dimension.
 
@@ -88,8 +90,21 @@ class Descent:
         find=network_of,
         kind="Softmax, Gated, SelfAttention, Elementwise, Pooled, DeepSets or Network",
     )
-    alpha: Reals = same_as(JointDescent, "alpha")
-    steps: int = same_as(JointDescent, "steps")
+    alpha: Reals = parameter(
+        "labels, as samples per dimension",
+        r"\alpha = n/d",
+        default=2.0,
+        range=LOADS,
+        slider=Log(0.25, 10),
+    )
+    steps: int = parameter(
+        "steps of gradient descent",
+        "T",
+        default=12,
+        whole=True,
+        range=Range(1, most=MOST_STEPS),
+        slider=Linear(1, 30),
+    )
     rates: Any = parameter(
         "step sizes of the columns of U. A schedule is an array of shape (steps, columns) or "
         "(steps, 1), or in a mapping one number for each step",
@@ -102,7 +117,6 @@ class Descent:
         default=0.5,
         range=SIZES,
         per_step=True,
-        slider=Linear(0, 10),
     )
     start: Any = parameter(
         "lengths of the columns before the first step, where they are orthogonal to the signals "
@@ -127,14 +141,22 @@ class Descent:
         find=_numbers_or_none("start_c"),
         kind="sequence of floats, optional",
     )
-    momentum: Schedule = same_as(JointDescent, "momentum")
+    momentum: Schedule = parameter(
+        "momentum of all weights", default=0.0, range=Range(least=0, below=1), per_step=True
+    )
     decay: Any = parameter(
         "weight decay of the columns of U",
         default=0.0,
         find=_by_column("decay"),
         kind="float, array or mapping",
     )
-    batches: int = same_as(JointDescent, "batches")
+    batches: int = parameter(
+        "batches of equal size into which the data set is split once, used by the steps in turn; "
+        "1 is full-batch descent",
+        default=1,
+        whole=True,
+        range=Range(least=1, most=MOST_BATCHES),
+    )
     loss: Any = parameter(
         "loss whose gradient all steps follow: a name, a Loss of two classes, or a function "
         "written with jax.numpy. For two classes it takes the score, a number, and y in {-1, 1}; "
@@ -210,25 +232,22 @@ class Training(NamedTuple):
         return self.rates > 0
 
 
-def training_of(task: Task, trained: Descent | Model) -> Training:
+def training_of(task: Task, trained: Descent) -> Training:
     """Return a descent on a task with all its settings as numbers.
 
     Parameters
     ----------
     task : SparseTokenProblem or ConceptProblem
         Its fields are numbers.
-    trained : Descent, or Attention or Elementwise
-        The query of a model is a `JointDescent`.
+    trained : Descent
 
     Raises
     ------
     InvalidInput
         If lengths, rates or further weights do not fit the network or are too large at the start,
-        the loss or the network does not fit the task, or a model is to be trained on several
-        signals.
+        or the loss or the network does not fit the task.
     """
-    law = law_of(task)
-    found = _of_model(task, trained) if isinstance(trained, Model) else _of_descent(law, trained)
+    found = _of_descent(law_of(task), trained)
     for name, sizes in (
         ("lengths of the columns at the start", np.linalg.norm(found.start, axis=0)),
         ("further weights at the start, in size,", np.abs(found.start_c)),
@@ -243,7 +262,7 @@ def training_of(task: Task, trained: Descent | Model) -> Training:
 def _of_descent(law: TaskLaw, trained: Any) -> Training:
     if not isinstance(trained, Descent):
         remedy = "Write st.Descent(st.networks.Softmax()), for example."
-        raise InvalidInput("model", "a model with a JointDescent, or a Descent", trained, remedy)
+        raise InvalidInput("descent", "a Descent", trained, remedy)
     from sparsetoken.network_checks import check_network  # with JAX
 
     names = trained.network.column_names(law.outputs)
@@ -284,52 +303,6 @@ def _require_symmetric(training: Training, problem: SparseTokenProblem) -> None:
             "positions only."
         )
         raise InvalidInput("position_law", "None", problem.position_law, remedy)
-
-
-def _of_model(task: Task, model: Model) -> Training:
-    if isinstance(task, ConceptProblem):
-        remedy = "Train st.Descent(st.networks.Softmax()), for example."
-        raise InvalidInput("problem of a model", "a SparseTokenProblem", task, remedy)
-    law = law_of(task)
-    entry_of(model)
-    descent = model.query
-    if not isinstance(descent, JointDescent):
-        remedy = "Write st.Attention(st.JointDescent(...)), for example."
-        raise InvalidInput("query of the model", "a JointDescent", descent, remedy)
-    if isinstance(model, Attention):
-        network: Architecture = Softmax(beta=descent.beta)
-    elif isinstance(model, Elementwise):
-        network = ElementwiseNetwork(model.activation, beta=descent.beta)
-    else:
-        legal = "attention or elementwise, for gradient descent on readout and query"
-        raise InvalidInput("model", legal, model)
-    eta_q, eta_w, eta_b, momentum = (
-        descent.per_step(name) for name in ("eta_q", "eta_w", "eta_b", "momentum")
-    )
-    return Training(
-        law,
-        network,
-        _require_loss(law, descent.loss),
-        descent.alpha,
-        np.stack([eta_q, eta_w], axis=1),
-        eta_b,
-        momentum,
-        np.array([descent.decay_q, descent.decay_w]),
-        descent.batches,
-        _start_of(descent),
-        np.zeros(1),
-    )
-
-
-def _start_of(descent: JointDescent) -> Float[np.ndarray, "1+r 2"]:
-    """Return (q, w) of the start along the signal and as many directions as it has."""
-    q, w, product = descent.start_q, descent.start_w, descent.start_product
-    if not w:
-        return np.array([[0.0, 0.0], [q, 0.0]])[: 1 + (q > 0)]
-    along = product / w
-    rest = math.sqrt(max(q**2 - along**2, 0.0))
-    rows = np.array([[0.0, 0.0], [along, w], [rest, 0.0]])
-    return rows[: 2 + (rest > 1e-7 * q)]
 
 
 def _require_loss(law: TaskLaw, loss: Any) -> Any:

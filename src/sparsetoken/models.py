@@ -7,9 +7,12 @@ import pkgutil
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from sparsetoken.descents import Descent
+from sparsetoken.networks import Architecture, Softmax
+from sparsetoken.networks import Elementwise as ElementwiseNetwork
 from sparsetoken.parameters import parameter, value
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
+from sparsetoken.stages import Query, QueryVector, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
 
 __all__ = [
@@ -39,7 +42,7 @@ class Model:
     ----------
     name : str
         The word that the command line, sweeps and JSON use.
-    query : Query or QueryVector or TwoSteps or JointDescent or None
+    query : Query or QueryVector or TwoSteps or Descent or None
         The given query, or how it is found; None for a model without one.
 
     See Also
@@ -57,7 +60,7 @@ class Model:
     name: ClassVar[str]
 
     @property
-    def query(self) -> Query | QueryVector | TwoSteps | JointDescent | None:
+    def query(self) -> Query | QueryVector | TwoSteps | Descent | None:
         """The query, or how it is found."""
         return None
 
@@ -115,16 +118,27 @@ class Vectorized(Model):
             raise InvalidInput("length (L) of the test problem", f"{L}", found, remedy)
 
 
-def _query(given: Any) -> Query | QueryVector | TwoSteps | JointDescent:
-    if not isinstance(given, (Query, QueryVector, TwoSteps, JointDescent)):
-        legal = "a Query, a QueryVector, TwoSteps or JointDescent"
+def _query(given: Any) -> Query | QueryVector | TwoSteps | Descent:
+    if not isinstance(given, (Query, QueryVector, TwoSteps, Descent)):
+        legal = "a Query, a QueryVector, TwoSteps or a Descent"
         raise InvalidInput("query", legal, given)
+    if isinstance(given, Descent) and not _one_query(given.network):
+        legal = "Softmax() with one head, or Elementwise(...), which have one query"
+        raise InvalidInput("network of the descent", legal, given.network)
     return given
+
+
+def _one_query(network: Architecture) -> bool:
+    if isinstance(network, Softmax):
+        return network.heads == 1
+    return isinstance(network, ElementwiseNetwork)
 
 
 @value
 class QueriedModel(Model):
     """A model with a query.
+
+    A `Descent` trains all weights of its network; its final query is then frozen.
 
     See Also
     --------
@@ -138,11 +152,11 @@ class QueriedModel(Model):
     ['attention', 'hard_attention', 'elementwise']
     """
 
-    query: Query | QueryVector | TwoSteps | JointDescent = parameter(
+    query: Query | QueryVector | TwoSteps | Descent = parameter(
         "given query, or how it is found",
         default=TwoSteps(),
         find=_query,
-        kind="Query or QueryVector or TwoSteps or JointDescent",
+        kind="Query or QueryVector or TwoSteps or Descent",
     )
 
 
@@ -198,7 +212,7 @@ class HardAttention(QueriedModel):
 class Elementwise(QueriedModel):
     """Attention without normalisation, <w, (1/L) X^T phi(beta X q)> + b.
 
-    The query is found by the two steps of softmax attention, or by descent on this model itself.
+    `TwoSteps` are those of softmax attention; a `Descent` trains the network that it names.
 
     See Also
     --------
@@ -401,7 +415,7 @@ def entry_of(model: Model) -> ModelEntry:
 
 
 def make_model(
-    name: str, query: Query | QueryVector | TwoSteps | JointDescent | None = None, **options: Any
+    name: str, query: Query | QueryVector | TwoSteps | Descent | None = None, **options: Any
 ) -> Model:
     """Return a model from its name, with the options that apply to it.
 
@@ -409,7 +423,7 @@ def make_model(
     ----------
     name : str
         A name in `MODELS`.
-    query : Query or TwoSteps or JointDescent, optional
+    query : Query or TwoSteps or Descent, optional
         For models that have one; their default if omitted.
     **options
         Fields of any model, such as ``activation``; those that this one lacks are ignored.

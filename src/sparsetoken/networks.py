@@ -439,7 +439,7 @@ _ERRORS = r"\w+_(se|error)"
 _COLUMNS_OF_TABLES = (
     "training_loss|attended|replicas|status|message|step|trial|"
     "alpha|rate_c|momentum|strength|positive_rate|"  # fields that may hold arrays
-    rf"overlap_\w+|norm_\w+|{_ERRORS}"
+    rf"overlap_\w+|cosine_\w+|norm_\w+|{_ERRORS}"
 )
 """Patterns of what tables of courses have beside the further weights, which have columns too."""
 

@@ -262,12 +262,6 @@ def parameters_of(kind: Any) -> dict[str, Parameter]:
     return {f.name: f.metadata["parameter"] for f in fields if "parameter" in f.metadata}
 
 
-def same_as(kind: Any, name: str) -> Any:
-    """Declare a field of a `value` as another class declares it."""
-    declared = parameters_of(kind)[name]
-    return dataclasses.field(default=declared.default, metadata={"parameter": declared})
-
-
 @dataclass_transform(frozen_default=True, field_specifiers=(parameter, dataclasses.field))
 def value(kind: type[Kind]) -> type[Kind]:
     """Make a frozen dataclass that checks and documents its declared fields.

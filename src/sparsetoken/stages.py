@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from sparsetoken.parameters import (
     LOADS,
@@ -17,33 +15,23 @@ from sparsetoken.parameters import (
     Named,
     Range,
     parameter,
-    parameters_of,
     value,
 )
 from sparsetoken.validation import (
     LARGEST_LOAD,
-    LARGEST_VALUE,
     InvalidInput,
     Reals,
-    integer,
-    real,
     reals,
 )
 
 if TYPE_CHECKING:
     from sparsetoken.losses import Loss
 
-__all__ = ["JointDescent", "Query", "QueryVector", "Readout", "TwoSteps"]
+__all__ = ["Query", "QueryVector", "Readout", "TwoSteps"]
 
-MOST_STEPS = 100_000
-MOST_BATCHES = 256
 SMOOTH_LOSSES = ("logistic", "square", "squared_hinge")
 LOSSES = (*SMOOTH_LOSSES, "hinge")
 """The names of the built-in losses, repeated here since `sparsetoken.losses` is slow to load."""
-
-Schedule = Any
-"""One number for all steps, or one for each step, stored as a tuple; or an array of these, whose
-last axis has one number for each step, or a single one."""
 
 
 def _loss(given: Loss | str) -> Loss:
@@ -70,13 +58,12 @@ def _direction(given: Any) -> tuple[float, ...]:
     return tuple(entry / length for entry in q)
 
 
-def _steps(of: str, default: float, letter: str, high: float, *, per_step: bool = False) -> Any:
+def _steps(of: str, default: float, letter: str, high: float) -> Any:
     return parameter(
         f"step size of the {of}",
         letter,
         default=default,
         range=SIZES,
-        per_step=per_step,
         slider=Linear(0, high),
     )
 
@@ -167,7 +154,7 @@ class TwoSteps:
     See Also
     --------
     Query : A query given by its cosine and sharpness.
-    JointDescent : Descent on query, readout and bias.
+    Descent : Gradient descent on all weights of a network.
     align : The query in the limit of high dimension.
 
     Examples
@@ -196,148 +183,6 @@ class TwoSteps:
     def samples_per_dimension(self) -> Reals:
         """Samples per dimension that find the query: alpha0."""
         return self.alpha0
-
-
-@value
-class JointDescent:
-    """Joint training of all weights (w, q, b) by gradient descent on one data set.
-
-    A step is ``w <- w - eta_w (g_w + decay_w w) + momentum (w - w_before)``, the same for q
-    with its own step size and decay, and for b without decay, where g is the gradient of the
-    mean loss over the batch of the step.
-
-    Step sizes and momentum are one number for all steps, or one for each. For several descents at
-    once, give an array of at least two axes, the last with one number for all steps or one for
-    each, such as ``np.array([0.5, 1.0])[:, None]``.
-
-    See Also
-    --------
-    Descent : Descent on all weights of any network.
-    TwoSteps : A query found by two gradient steps.
-    descend : The course of gradient descent in the limit of high dimension.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> st.Attention(st.JointDescent(alpha=3.0, steps=12)).query.steps
-    12
-    """
-
-    alpha: Reals = parameter(
-        "labels, as samples per dimension",
-        r"\alpha = n/d",
-        default=2.0,
-        range=LOADS,
-        slider=Log(0.25, 10),
-    )
-    steps: int = parameter(
-        "steps of gradient descent",
-        "T",
-        default=12,
-        whole=True,
-        range=Range(1, most=MOST_STEPS),
-        slider=Linear(1, 30),
-    )
-    eta_w: Schedule = _steps("readout", 1.0, r"\eta_w", 10, per_step=True)
-    eta_q: Schedule = _steps("query", 4.0, r"\eta_q", 30, per_step=True)
-    eta_b: Schedule = _steps("bias", 0.5, r"\eta_b", 30, per_step=True)
-    beta: Reals = _temperature("weights of attention")
-    momentum: Schedule = parameter(
-        "momentum of all weights", default=0.0, range=Range(least=0, below=1), per_step=True
-    )
-    decay_w: Reals = parameter("weight decay of the readout", default=0.0, range=SIZES)
-    decay_q: Reals = parameter("weight decay of the query", default=0.0, range=SIZES)
-    batches: int = parameter(
-        "batches of equal size into which the data set is split once, used by the steps in turn; "
-        "1 is full-batch descent",
-        default=1,
-        whole=True,
-        range=Range(least=1, most=MOST_BATCHES),
-    )
-    start_w: Reals = parameter(
-        "length of the readout before the first step, where it is orthogonal to the signal and "
-        "the bias is 0",
-        default=0.0,
-        range=SIZES,
-    )
-    start_q: Reals = parameter(
-        "length of the query before the first step", default=0.0, range=SIZES
-    )
-    start_product: Reals = parameter(
-        "inner product of the two, at most start_w start_q in size", default=0.0
-    )
-    loss: Named[Loss] = _loss_that(
-        "whose gradient all steps follow. Its slope must be continuous, so the hinge is refused",
-        SMOOTH_LOSSES,
-        smooth_loss,
-    )
-
-    def _check_together(self) -> None:
-        for name, declared in parameters_of(type(self)).items():
-            if declared.per_step:
-                self._check_schedule(name)
-        lengths = self.start_w, self.start_q
-        if any(isinstance(number, tuple) for number in (*lengths, self.start_product)):
-            return  # each point of the arrays is checked when it is made
-        most = self.start_w * self.start_q
-        if abs(self.start_product) > most * (1 + 1e-12):
-            raise InvalidInput(
-                "start_product",
-                f"in [{-most:g}, {most:g}]",
-                self.start_product,
-                "No two vectors of lengths start_w and start_q have a larger inner product.",
-            )
-
-    def _check_schedule(self, name: str) -> None:
-        given = getattr(self, name)
-        shape = np.shape(given)
-        if shape and shape[-1] != self.steps and not (len(shape) > 1 and shape[-1] == 1):
-            legal = f"a number, or {self.steps} numbers, one for each step"
-            remedy = f"For several descents at once, write {name}=np.array([...])[:, None]."
-            raise InvalidInput(name, legal, given, remedy)
-
-    @classmethod
-    def alternating(
-        cls,
-        alpha: float = 2.0,
-        steps: int = 12,
-        eta_w: float = 1.0,
-        eta_q: float = 4.0,
-        eta_b: float = 0.5,
-        **more: Any,
-    ) -> JointDescent:
-        """Return the descent whose steps alternate between readout and bias, and the query.
-
-        Its first two steps from zero are those of `TwoSteps`.
-
-        Parameters
-        ----------
-        alpha, steps, eta_w, eta_q, eta_b
-            As of the class, with one size for each weight.
-        **more
-            Other fields of the class.
-
-        Raises
-        ------
-        InvalidInput
-            If a value is outside its range.
-        """
-        first = np.arange(integer("steps", steps, 1, MOST_STEPS)) % 2 == 0
-        turns = {"eta_w": (eta_w, first), "eta_q": (eta_q, ~first), "eta_b": (eta_b, first)}
-        sizes: dict[str, Any] = {
-            name: np.where(turn, real(name, eta, 0.0, LARGEST_VALUE), 0.0)
-            for name, (eta, turn) in turns.items()
-        }
-        return cls(alpha, steps, **sizes, **more)
-
-    @property
-    def samples_per_dimension(self) -> Reals:
-        """Samples per dimension that find the query: alpha."""
-        return self.alpha
-
-    def per_step(self, name: Literal["eta_w", "eta_q", "eta_b", "momentum"]) -> np.ndarray:
-        """Return a schedule as an array of one number for each step."""
-        return np.broadcast_to(np.asarray(getattr(self, name), dtype=float), (self.steps,))
 
 
 @value

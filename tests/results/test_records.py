@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from sparsetoken.descents import Descent
 from sparsetoken.models import Attention, Pooled
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import (
@@ -19,7 +20,7 @@ from sparsetoken.results import (
     TrialOutcome,
 )
 from sparsetoken.simulation import simulate
-from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.validation import InvalidInput
 
@@ -52,8 +53,7 @@ def trials():
 
 @pytest.fixture(scope="module")
 def course():
-    model = Attention(JointDescent(alpha=[1.0, 3.0], steps=3, start_q=0.4))
-    return descend(PROBLEM, model, replicas=2)
+    return descend(PROBLEM, Descent(alpha=[1.0, 3.0], steps=3), replicas=2)
 
 
 def test_a_result_is_one_class_whose_numbers_are_arrays(plane):
@@ -128,12 +128,11 @@ def test_parts_that_are_not_there_are_refused(plane, positions):
 def test_parts_of_a_course_with_what_has_no_steps(course):
     last = course.isel(step=-1)
     assert last.dims == ("alpha",)
-    np.testing.assert_array_equal(last.bias, course.bias[:, -1])
-    np.testing.assert_array_equal(last.errors.bias, course.errors.bias[:, -1])
+    np.testing.assert_array_equal(last.weights.c, course.weights.c[:, -1])
+    np.testing.assert_array_equal(last.errors.weights.c, course.errors.weights.c[:, -1])
     np.testing.assert_array_equal(last.numerical_error, course.numerical_error)
     assert last.coords["step"].ravel().tolist() == [3]
     alone = course[1]
-    assert alone.query() == alone.query(3) == Query(alone.cosine[3], alone.sharpness[3])
     assert alone.isel(step=alone.best_step).test_error == alone.test_error.min()
     assert (alone.status, alone.notes) == ("converged", ())
     assert alone[1:].shape == (3,)
@@ -154,7 +153,7 @@ def test_columns_have_all_dimensions(plane, course):
     assert {column.shape for column in found.values()} == {(2, 4)}
     steps = course.columns()
     assert {column.shape for column in steps.values()} == {(2, 4)}
-    np.testing.assert_array_equal(steps["bias_se"], course.errors.bias)
+    np.testing.assert_array_equal(steps["b_se"], course.errors.weights.c[..., 0])
     np.testing.assert_array_equal(steps["replicas"], 2)
     assert "cosine" not in found  # no query
 
@@ -211,7 +210,7 @@ def test_a_dataset_has_the_dimensions_and_the_coordinates(plane, course, trials)
     assert both.test_error.dims == ("point",)
     assert both.alpha1.dims == both.ridge.dims == ("point",)
     steps = course.to_xarray()
-    assert steps.bias.dims == ("alpha", "step")
+    assert steps.b.dims == ("alpha", "step")
     assert steps.step.values.tolist() == [0, 1, 2, 3]
     means = trials.to_xarray()
     np.testing.assert_array_equal(means.auc_se, trials.standard_error.auc)

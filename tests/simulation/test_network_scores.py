@@ -43,12 +43,8 @@ def test_the_memory_of_new_bags_is_counted():
 
 
 def test_a_network_needs_memory_for_new_bags():
-    """What attention needs as a model is too little: a network keeps its new bags."""
     options = {"dimension": 50, "trials": 1, "progress": False}
     problem = st.SparseTokenProblem(10, 1, 3.0)
     budget = new_bags_bytes(10, 5, 2**14)
-    st.simulation.descend(
-        problem, st.Attention(st.JointDescent(steps=1)), **options, memory_budget=budget
-    )
     with pytest.raises(InvalidInput, match="memory_budget"):
         st.simulation.descend(problem, NETWORK, **options, memory_budget=budget)

@@ -25,8 +25,7 @@ PANELS = {
     "Query": "Query (both or neither; by default two gradient steps find it)",
     "Readout": "Readout",
     "Elementwise": "Elementwise attention",
-    "JointDescent": "Descent (step sizes: one number, or a comma-separated list with one per step)",
-    "Descent": "Descent of a network (with --network)",
+    "Descent": "Descent",
 }
 
 

@@ -15,7 +15,7 @@ from sparsetoken.models import Model, make_model
 from sparsetoken.networks import Architecture, Gated, SelfAttention, Softmax
 from sparsetoken.parameters import Linear, Log, Parameter, Range, parameter, parameters_of, value
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
 from sparsetoken.validation import Reals, choice
 
@@ -45,6 +45,12 @@ class _OfThePage:
         "c",
         default=0.0,
         slider=Linear(0, 4),
+    )
+    descent_eta_w: float = parameter(
+        "step size of the readout", r"\eta_w", default=1.0, slider=Linear(0, 10)
+    )
+    descent_eta_q: float = parameter(
+        "step size of the query", r"\eta_q", default=4.0, slider=Linear(0, 30)
     )
     network_rate: float = parameter(
         "step size of all columns, the projections that a network depends on",
@@ -78,7 +84,10 @@ GROUPS = {
         *_controls(Query, "cosine", "sharpness"),
     ],
     "Tokens": _controls(_OfThePage, "spectrum", "bag_effect"),
-    "Descent on all weights": _controls(JointDescent, "steps", "eta_w", "eta_q", prefix="descent_"),
+    "Descent on all weights": [
+        *_controls(Descent, "steps", prefix="descent_"),
+        *_controls(_OfThePage, "descent_eta_w", "descent_eta_q"),
+    ],
     "Networks": [
         *_controls(Softmax, "heads", prefix="network_"),
         *_controls(Gated, "hidden", prefix="network_"),
@@ -183,14 +192,14 @@ class Settings:
         """Return the readout on so many samples per dimension."""
         return Readout(self["loss"], self["ridge"], alpha1)
 
-    def descent(self) -> JointDescent:
-        """Return the descent on all weights, on n1/d samples per dimension."""
-        return JointDescent(
+    def descent(self) -> Descent:
+        """Return the descent of attention from 0, on n1/d samples per dimension."""
+        return Descent(
+            Softmax(beta=self["beta"]),
             alpha=self["alpha1"],
             steps=self["descent_steps"],
-            eta_w=self["descent_eta_w"],
-            eta_q=self["descent_eta_q"],
-            beta=self["beta"],
+            rates={"w": self["descent_eta_w"], "q": self["descent_eta_q"]},
+            start=0.0,
             loss=self["loss"],
         )
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from sparsetoken.explorer.settings import DIMENSION, Settings
-from sparsetoken.models import Attention
 from sparsetoken.numerics.x64 import with_x64
 from sparsetoken.results import Prediction, Weights
 from sparsetoken.results.simulation import standard_error
@@ -197,11 +196,12 @@ def capacity(settings: Settings) -> Events:
 
 def descent(settings: Settings) -> Events:
     """Yield the course of joint gradient descent: from two replicas first, then from enough."""
-    problem, model = settings.problem(), Attention(settings.descent())
+    problem, trained = settings.problem(), settings.descent()
     for replicas in (2, None):
-        found = descend(problem, model, tolerance=DESCENT_TOLERANCE, replicas=replicas)
-        course = _named(found, "test_error", "training_loss", "cosine")
-        kept = np.isfinite(found.norm_w)  # until it diverges
+        found = descend(problem, trained, tolerance=DESCENT_TOLERANCE, replicas=replicas)
+        course = _named(found, "test_error", "training_loss")
+        course["cosine"] = found.weights.cosines[..., 0, 0]
+        kept = np.isfinite(found.training_loss)  # until it diverges
         yield {
             "kind": "descent",
             "coarse": replicas is not None,

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.descents import Descent
 from sparsetoken.figures.style import drawing, log_axis
 from sparsetoken.models import MODELS
 from sparsetoken.parameters import Parameter, parameters_of
 from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import JointDescent, Query, Readout, TwoSteps
+from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.validation import InvalidInput, choice
 
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
@@ -63,7 +64,7 @@ def draw(record: Any, quantity: str, ax: Any, options: dict[str, Any]) -> Any:
 def parameter_of(name: str) -> Parameter | None:
     """Return the declaration of a parameter of problems, stages or models; None if it is none."""
     models = (entry.kind for entry in MODELS.values())
-    for kind in (SparseTokenProblem, TwoSteps, Readout, JointDescent, Query, *models):
+    for kind in (SparseTokenProblem, TwoSteps, Readout, Descent, Query, *models):
         if name in (declared := parameters_of(kind)):
             return declared[name]
     return None

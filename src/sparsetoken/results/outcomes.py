@@ -201,109 +201,25 @@ class Capacity(Record):
     notes: tuple[str, ...] = quantity(NOTES, column=None, default=())
 
 
-def best_step(test_error: Numbers) -> Numbers:
-    """Return the step, along the last axis, with the smallest known test error."""
-    if np.isnan(test_error).all(axis=-1).any():
-        raise InvalidInput("test errors", "computed at one step or more", "none")
-    return np.nanargmin(test_error, axis=-1)
+def norms_of(gram: np.ndarray) -> np.ndarray:
+    """Return the lengths of columns with a Gram matrix."""
+    return np.sqrt(np.maximum(np.diagonal(gram, axis1=-2, axis2=-1), 0))
 
 
-@record
-class DescentPath(Record):
-    """Weights (w, q, b) and their test error, at the start and after each step.
-
-    The last dimension is step. What a descent that diverged has not is nan.
-
-    See Also
-    --------
-    Trajectory : What theory returns.
-    NetworkPath : The same for any network.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> path = st.descend(problem, st.Attention(st.JointDescent(steps=2)), replicas=2).errors
-    >>> path.test_error.shape
-    (3,)
-    """
-
-    test_error: Numbers = quantity("P(y sign(score) < 0) on new data; a score of 0 counts 1/2.")
-    training_loss: Numbers = quantity("Mean loss over all samples, without weight decay.")
-    cosine: Numbers = quantity("<q, xi> / |q|; 0 where q = 0.")
-    sharpness: Numbers = quantity("k = beta |q|.")
-    overlap_w: Numbers = quantity("<w, xi>.")
-    overlap_q: Numbers = quantity("<q, xi>.")
-    norm_w: Numbers = quantity("|w|.")
-    norm_q: Numbers = quantity("|q|.")
-    product_wq: Numbers = quantity("<w, q>.")
-    bias: Numbers = quantity("b.")
-
-    def query(self, step: int = -1) -> Query:
-        """Return the query after a step, the last by default, to train a readout on it.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no such step, or the descent diverged before it.
-        """
-        there = self.isel(step=step)
-        if not np.isfinite(there.cosine).all():
-            legal = "one before the descent diverges"
-            raise InvalidInput("step", legal, step, "Lower eta_w, eta_q or eta_b.")
-        return Query(np.clip(there.cosine, -1, 1), there.sharpness)
-
-    @property
-    def best_step(self) -> Numbers:
-        """The step with the smallest test error."""
-        return best_step(self.test_error)
-
-
-QUANTITIES = tuple(field.name for field in DescentPath.quantities)
-
-
-def over_steps(table: np.ndarray) -> DescentPath:
-    """Return the path of a table with a row for each state, in the order of `QUANTITIES`."""
-    return DescentPath(*table.T, dims=("step",), coords={"step": np.arange(len(table))})
-
-
-@record
-class Trajectory(DescentPath):
-    """The course of training predicted by theory.
-
-    Its status is NO_LIMIT if the descent diverges: the steps before that are kept.
-
-    See Also
-    --------
-    sparsetoken.descend : The function that returns it.
-    Course : The same for any network.
-    DescentPath : Weights and test errors at each step.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.descend(problem, st.Attention(st.JointDescent(steps=2)), replicas=2)
-    >>> found.dims, found.cosine.round(2).tolist()
-    (('step',), [0.0, 0.0, 0.95])
-    """
-
-    errors: DescentPath = quantity(
-        "Standard error of each quantity over independent replicas.", suffix="_se"
-    )
-    numerical_error: Numbers = quantity("The largest of `test_error`.", without=("step",))
-    replicas: Numbers = quantity("How many replicas were followed.", without=("step",))
-    status: Status = quantity("How each course ended.", without=("step",))
-    notes: tuple[str, ...] = quantity(NOTES, column=None, default=(), without=("step",))
+def cosines_of(overlaps: np.ndarray, gram: np.ndarray) -> np.ndarray:
+    """Return the cosines of columns and signals; 0 for a column that is 0."""
+    norms = np.broadcast_to(norms_of(gram)[..., None], overlaps.shape)
+    none = np.zeros(overlaps.shape)
+    return np.clip(np.divide(overlaps, norms, out=none, where=norms != 0), -1, 1)
 
 
 @record
 class Weights(Record):
     """The columns of U and the further weights, at the start and after each step.
 
-    Arrays have axes for columns and signals after the dimensions. Tables have overlap_NAME and
-    norm_NAME of each column (overlap_NAME_1, ... of several signals), and the further weights by
-    name.
+    Arrays have axes for columns and signals after the dimensions. Tables have overlap_NAME,
+    cosine_NAME and norm_NAME of each column (overlap_NAME_1, ... of several signals), and the
+    further weights by name.
 
     See Also
     --------
@@ -320,6 +236,7 @@ class Weights(Record):
     """
 
     overlaps: Numbers = quantity("U^T xi_p, with axes for columns and signals.")
+    cosines: Numbers = quantity("Of columns and signals; 0 for a column that is 0.")
     norms: Numbers = quantity("Lengths of the columns.")
     gram: Numbers = quantity("U^T U.")
     c: Numbers = quantity("The further weights.")
@@ -327,22 +244,15 @@ class Weights(Record):
     weight_names: tuple[str, ...] = quantity("Of the further weights.", column=None)
 
     def columns(self) -> dict[str, np.ndarray]:
-        """Return overlaps and lengths of each column, and the further weights, by name."""
-        found = {}
-        for j, name in enumerate(self.names):
-            own = self.overlaps[..., j, :]
-            several = own.shape[-1] > 1
-            for p in range(own.shape[-1]):
-                found[f"overlap_{name}_{p + 1}" if several else f"overlap_{name}"] = own[..., p]
+        """Return overlaps, cosines and lengths of each column, and the further weights, by name."""
+        found: dict[str, np.ndarray] = {}
+        signals = self.overlaps.shape[-1]
+        ends = [f"_{p + 1}" if signals > 1 else "" for p in range(signals)]
+        for kind, values in (("overlap", self.overlaps), ("cosine", self.cosines)):
+            for j, name in enumerate(self.names):
+                found |= {f"{kind}_{name}{end}": values[..., j, p] for p, end in enumerate(ends)}
         found |= {f"norm_{name}": self.norms[..., j] for j, name in enumerate(self.names)}
         return found | {name: self.c[..., j] for j, name in enumerate(self.weight_names)}
-
-    @property
-    def cosines(self) -> np.ndarray:
-        """Cosines of columns and signals, with axes for both; 0 for a column that is 0."""
-        norms = np.broadcast_to(self.norms[..., None], self.overlaps.shape)
-        none = np.zeros(self.overlaps.shape)
-        return np.divide(self.overlaps, norms, out=none, where=norms > 0)
 
 
 @record
@@ -379,7 +289,9 @@ class NetworkPath(Record):
     @property
     def best_step(self) -> Numbers:
         """The step with the smallest test error."""
-        return best_step(self.test_error)
+        if np.isnan(self.test_error).all(axis=-1).any():
+            raise InvalidInput("test errors", "computed at one step or more", "none")
+        return np.nanargmin(self.test_error, axis=-1)
 
 
 @record
@@ -391,7 +303,6 @@ class Course(NetworkPath):
     See Also
     --------
     sparsetoken.descend : The function that returns it.
-    Trajectory : The same for query, readout and bias.
     NetworkPath : Its quantities at each step.
 
     Examples

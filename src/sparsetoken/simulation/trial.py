@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.descents import training_of
+from sparsetoken.descents import Descent, training_of
 from sparsetoken.models import Model, entry_of
 from sparsetoken.numerics.devices import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
@@ -37,7 +37,6 @@ from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
 from sparsetoken.stages import (
-    JointDescent,
     Query,
     QueryVector,
     Readout,
@@ -95,7 +94,7 @@ class TrialPlan:
             legal = "those of the problem"
             raise InvalidInput("tokens of the test problem", legal, self.tested.tokens)
         self._check_given_query()
-        if isinstance(self.model.query, JointDescent):
+        if isinstance(self.model.query, Descent):
             isotropic_only(self.problem.tokens, "A readout after descent on all weights")
         if self.test_samples is not None:
             integer("test_samples", self.test_samples, 1)
@@ -149,8 +148,8 @@ class TrialPlan:
                 total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
             if isinstance(steps, TwoSteps):
                 total = max(total, self.setting.steps_bytes(steps, size))
-            elif isinstance(steps, JointDescent):
-                training = training_of(self.problem, self.model)
+            elif isinstance(steps, Descent):
+                training = training_of(self.problem, steps)
                 total = max(total, self.setting.descent_bytes(training, size))
             return total
 
@@ -171,8 +170,8 @@ class TrialPlan:
             return engine.frame.given(query, stream(engine.seed, Stream.QUERY))
         if isinstance(query, TwoSteps):
             return engine.train_query(query)
-        if isinstance(query, JointDescent):
-            return last_query(self.problem, self.model, engine, self.memory_budget)
+        if isinstance(query, Descent):
+            return last_query(self.problem, query, engine, self.memory_budget)
         return None
 
     @np.errstate(under="ignore")

@@ -36,7 +36,7 @@ def predict(
 
     Any numeric field of problem, model and readout may hold an array; arrays broadcast against one
     another, and the quantities of the result are arrays of their shape. With a query that is a
-    `JointDescent`, the query that the descent ends with is frozen and the readout fitted on fresh
+    `Descent`, the query that the descent ends with is frozen and the readout fitted on fresh
     data; `descend` follows the descent itself.
 
     Parameters

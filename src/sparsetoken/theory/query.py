@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from sparsetoken.descents import Descent
 from sparsetoken.models import Attention, Model, entry_of
 from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import Prediction
-from sparsetoken.stages import JointDescent, Query, QueryVector, TwoSteps
+from sparsetoken.stages import Query, QueryVector, TwoSteps
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.sign import sign_boundary
 from sparsetoken.theory.alignment.two_steps import align
@@ -31,10 +32,10 @@ def working_query(problem: SparseTokenProblem, model: Model) -> Query | None:
     query = model.query
     if isinstance(query, TwoSteps):
         return align(problem, query).query
-    if isinstance(query, JointDescent):
+    if isinstance(query, Descent):
         from sparsetoken.theory.dynamics import descended_query  # with JAX
 
-        return descended_query(problem, model)
+        return descended_query(problem, query)
     if isinstance(query, QueryVector):
         if isinstance(problem.tokens, Isotropic):  # which have no frame
             remedy = "A vector needs tokens with a covariance, TokenCovariance(...)."

@@ -16,7 +16,6 @@ import sparsetoken as st
 from sparsetoken import networks, simulation
 from sparsetoken.concepts import law_of
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.stages import JointDescent
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
 from sparsetoken.theory.dynamics.gathering import gathered_plan
@@ -410,8 +409,7 @@ def test_an_error_beside_a_test_error_of_zero_takes_all_replicas():
     assert follow._wanted(sure, 1e-3) == follow.MOST_REPLICAS
 
 
-def test_a_model_has_the_note_of_its_descent():
-    query = JointDescent(3.0, 20, 3.0, 3.0, start_w=0.5, start_q=0.5)
-    problem = st.SparseTokenProblem(4, 1, 4.0)
-    (note,) = descend(problem, st.Elementwise(query, "tanh"), replicas=2).notes
+def test_a_descent_that_keeps_a_symmetry_has_a_note():
+    network, problem = networks.Elementwise("tanh"), st.SparseTokenProblem(4, 1, 4.0)
+    (note,) = descend(problem, st.Descent(network, 3.0, 20, 3.0, start=0.5), replicas=2).notes
     assert "after 20 steps" in note

@@ -13,7 +13,6 @@ import numpy as np
 from sparsetoken.concepts import Task
 from sparsetoken.descents import Descent, Training
 from sparsetoken.losses import Loss
-from sparsetoken.models import Model
 from sparsetoken.progress import Progress
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.stages import SMOOTH_LOSSES
@@ -120,7 +119,7 @@ def _standard_error(groups: np.ndarray) -> np.ndarray:
 
 
 def follow(
-    task: Task, trained: Descent | Model, tolerance: float, count: int | None, replicas: Replicas
+    task: Task, trained: Descent, tolerance: float, count: int | None, replicas: Replicas
 ) -> Followed:
     """Return a descent, from as many replicas as a tolerance needs, or from a given number.
 

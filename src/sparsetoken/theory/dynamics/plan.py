@@ -10,7 +10,6 @@ from jaxtyping import Float
 
 from sparsetoken.concepts import Task
 from sparsetoken.descents import Descent, Training, training_of
-from sparsetoken.models import Model
 from sparsetoken.theory.dynamics.spectrum import ATOMS, Atoms, atoms_of
 from sparsetoken.tokens import TokenCovariance
 from sparsetoken.validation import InvalidInput
@@ -35,7 +34,7 @@ class Plan(NamedTuple):
     samples: int = 0
 
 
-def plan_of(task: Task, trained: Descent | Model, atoms: int = ATOMS) -> Plan:
+def plan_of(task: Task, trained: Descent, atoms: int = ATOMS) -> Plan:
     """Return the plan of a descent.
 
     Raises
