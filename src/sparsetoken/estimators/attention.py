@@ -27,21 +27,6 @@ class QueryWarning(UserWarning):
     """Attention does not beat mean pooling on held-out bags, or is off.
 
     Silence it with ``warnings.simplefilter("ignore", QueryWarning)``.
-
-    See Also
-    --------
-    sparsetoken.AttentionClassifier : Gives it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import warnings
-    >>> from sparsetoken import AttentionClassifier
-    >>> bags = np.random.default_rng(0).standard_normal((40, 6, 4))  # nothing but noise
-    >>> with warnings.catch_warnings(record=True, action="always") as told:
-    ...     _ = AttentionClassifier().fit(bags, np.arange(40) % 2)
-    >>> told[0].category.__name__
-    'QueryWarning'
     """
 
 

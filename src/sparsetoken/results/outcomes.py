@@ -14,21 +14,7 @@ NOTES = "Warnings with remedies at each point; `advice` summarises them."
 
 @record
 class FoundQuery(Record):
-    """A query found by two gradient steps.
-
-    See Also
-    --------
-    Alignment : What theory returns.
-    sparsetoken.simulation.align : The query at finite dimension.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.simulation.align(problem, st.TwoSteps(alpha0=1.0), dimension=100, trials=4)
-    >>> print(f"{found.mean.cosine:.1f}")
-    0.9
-    """
+    """A query found by two gradient steps."""
 
     cosine: Numbers = quantity("s_q = <q2, xi> / |q2|; 0 if q2 = 0.")
     overlap: Numbers = quantity("<q2, xi>.")
@@ -38,21 +24,7 @@ class FoundQuery(Record):
 
 @record
 class Alignment(FoundQuery):
-    """The query after two gradient steps, predicted by theory.
-
-    See Also
-    --------
-    sparsetoken.align : The function that returns it.
-    FoundQuery : What simulations return.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.align(problem, st.TwoSteps(alpha0=1.0))
-    >>> print(f"{found.cosine:.2f} {found.sharpness:.2f}")
-    0.88 0.96
-    """
+    """The query after two gradient steps, predicted by theory."""
 
     sharpness: Numbers = quantity("k = beta |q2|.")
     rate: Numbers = quantity(
@@ -78,19 +50,6 @@ class Overlaps(Record):
 
     For models without a query e_2 = xi; for ``vectorized`` the overlap w_2 is
     <W, 1 xi^T> / sqrt(L).
-
-    See Also
-    --------
-    Outcome : Test error, training loss and AUC.
-    sparsetoken.theory.ScoreLaw : The law of the scores of a readout.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.predict(problem, st.Pooled(), st.Readout("square", ridge=0.1))
-    >>> print(f"{found.overlaps.orthogonal:.3f} {found.overlaps.noise:.3f}")
-    0.860 0.857
     """
 
     query: Numbers = quantity("w_1 = <w, q/|q|>; 0 without a query.", column="query_overlap")
@@ -104,21 +63,7 @@ class Overlaps(Record):
 
 @record
 class Outcome(Record):
-    """Test error, training loss and AUC of a trained classifier, from theory or simulation.
-
-    See Also
-    --------
-    Prediction : The outcome predicted by theory.
-    TrialOutcome : The outcome of one trial.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.predict(problem, st.Pooled())
-    >>> isinstance(found, st.results.Outcome), bool(found.auc > 0.7)
-    (True, True)
-    """
+    """Test error, training loss and AUC of a trained classifier, from theory or simulation."""
 
     test_error: Numbers = quantity("P(y sign(score) < 0) on new data.")
     training_loss: Numbers = quantity("Mean loss over D1, without the ridge term.")
@@ -178,20 +123,7 @@ class Prediction(Outcome):
 
 @record
 class Capacity(Record):
-    """The number of samples per dimension below which D1 is linearly separable.
-
-    See Also
-    --------
-    sparsetoken.capacity : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=4, informative=1, strength=2.0)
-    >>> found = st.capacity(problem, st.Pooled())
-    >>> print(f"{found.capacity:.3f}", found.status)
-    2.341 converged
-    """
+    """The number of samples per dimension below which D1 is linearly separable."""
 
     capacity: Numbers = quantity("alpha* = n1 / d.")
     numerical_error: Numbers = quantity("Standard error of the capacity over scrambles of nodes.")
@@ -220,19 +152,6 @@ class Weights(Record):
     Arrays have axes for columns and signals after the dimensions. Tables have overlap_NAME,
     cosine_NAME and norm_NAME of each column (overlap_NAME_1, ... of several signals), and the
     further weights by name.
-
-    See Also
-    --------
-    NetworkPath : Weights and test errors.
-    Course : The course predicted by theory.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> course = st.descend(problem, st.Descent(st.networks.Pooled(), steps=2), replicas=2)
-    >>> course.weights.names, course.weights.norms.shape
-    (('w',), (3, 1))
     """
 
     overlaps: Numbers = quantity("U^T xi_p, with axes for columns and signals.")
@@ -260,20 +179,6 @@ class NetworkPath(Record):
     """Weights of a network and their test error, at the start and after each step.
 
     The last dimension is step. What a descent that diverged has not is nan.
-
-    See Also
-    --------
-    Course : What theory returns.
-    Weights : The columns of U and the further weights.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> descent = st.Descent(st.networks.Pooled(), steps=2)
-    >>> found = st.simulation.descend(problem, descent, dimension=50, trials=2)
-    >>> found.trials.dims, type(found.mean).__name__
-    (('trial', 'step'), 'NetworkPath')
     """
 
     test_error: Numbers = quantity(

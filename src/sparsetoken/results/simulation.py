@@ -18,21 +18,7 @@ Of = TypeVar("Of", bound=Record)
 
 @record
 class TrialOutcome(Outcome):
-    """The outcome of one trial, with its query.
-
-    See Also
-    --------
-    sparsetoken.simulate : The function that returns it.
-    Prediction : The outcome predicted by theory.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.simulate(problem, st.Pooled(), dimension=100, trials=4)
-    >>> type(found.trials).__name__, found.trials.isel(trial=0).test_error.shape
-    ('TrialOutcome', ())
-    """
+    """The outcome of one trial, with its query."""
 
     cosine: Numbers = quantity("Of the query; nan for a model without one.")
     sharpness: Numbers = quantity("Of the query; nan for a model without one.")

@@ -30,20 +30,7 @@ _COPIES = 4  # of the tokens of positives that are alive at once
 
 @record
 class MessagePassing(Record):
-    """The outcome of one trial of approximate message passing.
-
-    See Also
-    --------
-    pass_messages : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.simulation.pass_messages(problem, 2.0, dimension=200, trials=2)
-    >>> found.trials.dims, bool(found.mean.cosine > 0.8)
-    (('trial',), True)
-    """
+    """The outcome of one trial of approximate message passing."""
 
     cosine: Numbers = quantity("Of xi and its estimate.")
     test_error: Numbers = quantity("On fresh samples.")

@@ -45,20 +45,6 @@ class CriticalCosine:
     iterations : int
         Readouts solved for.
     status : Status
-
-    See Also
-    --------
-    critical_cosine : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import critical_cosine
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> readout = st.Readout("square", ridge=0.1, alpha1=2.0)
-    >>> found = critical_cosine(problem, readout, sharpness=2.0)
-    >>> print(f"{found.cosine:.2f}", found.wins_above)
-    0.29 True
     """
 
     cosine: float

@@ -29,19 +29,6 @@ class Approach(NamedTuple):
     limit, rate : float
     limit_error, rate_error : float
         Standard errors over the scrambles of the nodes.
-
-    See Also
-    --------
-    approach_to_infinite_data : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import approach_to_infinite_data
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = approach_to_infinite_data(problem, st.Pooled())
-    >>> round(found.limit + found.rate / 1000, 3)  # the test error at alpha1 = 1000
-    0.215
     """
 
     limit: float

@@ -35,19 +35,6 @@ class SignBoundary:
     residual : float
         `sign_margin` there.
     status : Status
-
-    See Also
-    --------
-    sign_boundary : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> from sparsetoken.theory import sign_boundary
-    >>> problem = st.SparseTokenProblem(length=10, informative=3, strength=2.0, positive_rate=0.06)
-    >>> found = sign_boundary(problem, st.TwoSteps(alpha0=2.0), "positive_rate", 0.02, 0.5)
-    >>> abs(found.residual) < 1e-6
-    True
     """
 
     value: float

@@ -40,18 +40,6 @@ class BayesError:
         without an effect of samples), the standard error of 8 scrambles where tokens are
         drawn, 0 for R = L.
     status : Status
-
-    See Also
-    --------
-    bayes_error : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.oracle.bayes_error(problem)
-    >>> found.numerical_error < 1e-3 * found.test_error
-    True
     """
 
     test_error: float

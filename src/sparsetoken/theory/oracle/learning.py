@@ -40,20 +40,7 @@ _REACH = 100.0  # in logits: at its ends all variance lies on the least or large
 
 @record
 class LearningError(Record):
-    """The Bayes-optimal error of learning from finite data.
-
-    See Also
-    --------
-    learning_error : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> found = st.oracle.learning_error(problem, alpha=0.5)
-    >>> bool(found.test_error > found.oracle_error)
-    True
-    """
+    """The Bayes-optimal error of learning from finite data."""
 
     test_error: Numbers = quantity(
         "Of the Bayes-optimal learner, which knows the distribution of the data but not xi."

@@ -53,17 +53,6 @@ class Representation:
     numerical_error : float
         Change of the test error from half the lattice; 0 in closed form.
     status : Status
-
-    See Also
-    --------
-    best_error : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> round(st.oracle.best_error(problem, st.Attention()).sharpness, 1)
-    inf
     """
 
     test_error: float

@@ -66,17 +66,6 @@ class CriticalStrength:
     numerical_error : float
         Of the strength: that of the test error, divided by its slope in theta.
     status : Status
-
-    See Also
-    --------
-    critical_strength : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> found = st.oracle.critical_strength(st.Pooled(), 16, error_level=0.05)
-    >>> found.sharpness, found.status.code.value
-    (nan, 'converged')
     """
 
     strength: float

@@ -39,19 +39,6 @@ class BestDescent:
     status : Status
         Of the search: ``max_iterations`` if it ran out of evaluations, ``no_limit`` if a number
         is best at an end of its range or every descent diverged.
-
-    See Also
-    --------
-    best_descent : The function that returns it.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> start = st.Descent(alpha=2.0, steps=3)
-    >>> found = st.tuning.best_descent(problem, start, evaluations=1, replicas=2)
-    >>> found.evaluations, str(found.status)
-    (1, 'max_iterations')
     """
 
     descent: Descent

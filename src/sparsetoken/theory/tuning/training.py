@@ -45,20 +45,6 @@ class BestTraining:
     status : Status
         Of the search: ``max_iterations`` if it ran out of evaluations, ``no_limit`` if the test
         error is least at an end of a range, that of a prediction if some failed.
-
-    See Also
-    --------
-    best_training : A function that returns it.
-    best_split : Another one.
-
-    Examples
-    --------
-    >>> import sparsetoken as st
-    >>> problem = st.SparseTokenProblem(length=10, informative=1, strength=5.0)
-    >>> model, readout = st.Attention(st.TwoSteps()), st.Readout("square", ridge=0.1)
-    >>> found = st.tuning.best_split(problem, model, readout, total=3.0, tolerance=1e-2)
-    >>> round(found.steps.alpha0 + found.readout.alpha1, 6)
-    3.0
     """
 
     steps: TwoSteps
