@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
@@ -101,5 +100,5 @@ def require_query_memory(
     problem: SparseTokenProblem, steps: TwoSteps, setting: Setting, memory_budget: int | None
 ) -> None:
     """Raise `InvalidInput` if stages 1-3 need more bytes than the budget."""
-    need = functools.partial(setting.steps_bytes, steps)
+    need = setting.steps_bytes(steps, problem.length)
     setting.require_memory(need, problem, memory_budget, "alpha0")

@@ -25,7 +25,7 @@ from sparsetoken.results import (
     Weights,
 )
 from sparsetoken.results.outcomes import cosines_of, norms_of
-from sparsetoken.simulation.budget import Size, scalar_bytes
+from sparsetoken.simulation.budget import scalar_bytes
 from sparsetoken.simulation.descent_data import Blocks, TokenData
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.network_scores import NewBags, new_bags_bytes
@@ -82,11 +82,9 @@ class DescentPlan:
         for step in self.at or ():
             integer("step in at", step, 0, training.steps, "The descent has no more steps.")
 
-        def need(size: Size) -> int:
-            total = self.setting.descent_bytes(training, size) + scalar_bytes(size.length)
-            count, m = _new_bags(size.dimension), len(training.columns)
-            return total + new_bags_bytes(size.length, m, count)
-
+        L, m = self.problem.length, len(training.columns)
+        need = self.setting.descent_bytes(training) + scalar_bytes(L)
+        need += new_bags_bytes(L, m, _new_bags(d))
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha")
 
     @functools.cached_property

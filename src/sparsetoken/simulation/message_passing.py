@@ -233,11 +233,8 @@ def pass_messages(
     integer("iterations", iterations, 1)
     integer("test_samples", test_samples, 1)
 
-    def need(size: Size) -> int:
-        n = training_size(alpha, size.dimension)
-        return _COPIES * FLOAT * n * size.length * (size.dimension + 2 * problem.informative)
-
-    least = Size(1, problem.informative)
-    require_memory(need, Size(dimension, problem.length), least, memory_budget, "Or lower alpha.")
+    size, n = Size(dimension, problem.length), training_size(alpha, dimension)
+    need = _COPIES * FLOAT * n * size.length * (dimension + 2 * problem.informative)
+    require_memory(need, size, memory_budget, "Or lower alpha.")
     plan = _Plan(problem, alpha, dimension, seed, iterations, test_samples)
     return simulated([plan], Grid([]), trials, executor=executor, progress=progress)

@@ -19,7 +19,6 @@ from sparsetoken.results import CONVERGED, Status, StatusCode, TrialOutcome
 from sparsetoken.simulation.budget import (
     FLOAT,
     SAMPLE_SCALARS,
-    Size,
     design_bytes,
     query_bytes,
     scalar_bytes,
@@ -135,24 +134,17 @@ class TrialPlan:
 
     def _check_memory(self) -> None:
         engine, fresh = self.setting.engine, self.test_samples or 0
-        longer, steps = self.tested.length / self.problem.length, self.model.query
-
-        def need(size: Size) -> int:
-            d, L = size
-            n = training_size(self.readout.alpha1, d)
-            whole = isinstance(self.problem.tokens, Isotropic)
-            total = design_bytes(self.sampler.columns(L, d), engine if whole else "tensors", n)
-            total += SAMPLE_SCALARS * FLOAT * fresh
-            total += scalar_bytes(math.ceil(L * max(1.0, longer)))
-            if engine == "tensors":
-                total += query_bytes(engine, math.ceil(L * max(1.0, longer)), max(n, fresh), d)
-            if isinstance(steps, TwoSteps):
-                total = max(total, self.setting.steps_bytes(steps, size))
-            elif isinstance(steps, Descent):
-                training = training_of(self.problem, steps)
-                total = max(total, self.setting.descent_bytes(training, size))
-            return total
-
+        L, d, steps = self.problem.length, self.setting.dimension, self.model.query
+        longest, n = max(L, self.tested.length), training_size(self.readout.alpha1, d)
+        whole = isinstance(self.problem.tokens, Isotropic)
+        need = design_bytes(self.sampler.columns(L, d), engine if whole else "tensors", n)
+        need += SAMPLE_SCALARS * FLOAT * fresh + scalar_bytes(longest)
+        if engine == "tensors":
+            need += query_bytes(engine, longest, max(n, fresh), d)
+        if isinstance(steps, TwoSteps):
+            need = max(need, self.setting.steps_bytes(steps, L))
+        elif isinstance(steps, Descent):
+            need = max(need, self.setting.descent_bytes(training_of(self.problem, steps)))
         self.setting.require_memory(need, self.problem, self.memory_budget, "alpha1")
 
     def draw(self, trial: int) -> Drawn:
