@@ -15,7 +15,6 @@ from sparsetoken.fitting.samples import Samples
 from sparsetoken.losses import Loss
 from sparsetoken.numerics.erm import Shared, fit_readout
 from sparsetoken.numerics.leave_one_out import left_out_scores
-from sparsetoken.numerics.slopes import fit_slopes
 from sparsetoken.validation import InvalidInput
 
 TOLERANCE = 1e-8
@@ -145,11 +144,10 @@ def fit_single_features(
     share = samples.share
     variance = np.square(x - (x @ share)[:, None]) @ share
     ridges = FLAT * np.where(variance > 0, variance, 1.0)
-    found = fit_slopes(x, samples.y, _weighted(samples, loss), ridges, TOLERANCE)
-    scores = found.left_out
-    losses = _losses(scores, samples, loss)
-    rows = zip(found.w[:, None], found.b.tolist(), ridges.tolist(), losses, scores, strict=True)
-    return [LinearFit(*row) for row in rows]
+    return [
+        _fit_and_leave_out(Shared(F), samples, loss, ridge, TOLERANCE)
+        for F, ridge in zip(x[:, :, None], ridges.tolist(), strict=True)
+    ]
 
 
 def _losses(
