@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,16 +30,35 @@ Schedule = Any
 last axis has one number for each step, or a single one."""
 
 
+class _ByName(Mapping[str, Any]):
+    """Numbers by the names of columns, which have a hash and do not change."""
+
+    def __init__(self, numbers: Iterable[tuple[str, Any]]) -> None:
+        self._numbers = dict(sorted(numbers))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._numbers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._numbers.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._numbers)
+
+
 def _by_column(name: str, low: float = 0.0) -> Callable[[Any], Any]:
     """Return the check of a number, an array of numbers, or numbers by the names of columns."""
 
     def kept(given: Any) -> Any:
-        if _is_mapping(given):  # as it is kept
-            given = dict(given)
         if not isinstance(given, Mapping):
             return reals(name, given, low, LARGEST_VALUE)
-        numbers = {str(column): reals(name, x, low, LARGEST_VALUE) for column, x in given.items()}
-        return tuple(sorted(numbers.items()))
+        return _ByName((str(n), reals(name, x, low, LARGEST_VALUE)) for n, x in given.items())
 
     return kept
 
@@ -172,7 +191,7 @@ class Descent:
     def informed(self) -> bool:
         """Whether the start has overlaps with the signals, which uses prior knowledge of them."""
         given = self.start_overlaps
-        numbers = [x for _, x in given] if _is_mapping(given) else [given]
+        numbers = given.values() if isinstance(given, Mapping) else [given]
         return any(np.any(x) for x in numbers)
 
     @property
@@ -316,7 +335,7 @@ def _require_loss(law: TaskLaw, loss: Any) -> Any:
 
 def _each(name: str, given: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " m"]:
     """Return one number for each column."""
-    if _is_mapping(given):
+    if isinstance(given, Mapping):
         numbers = _of_names(name, given, columns)
         if any(map(np.ndim, numbers)):
             raise InvalidInput(name, f"{_legal(columns)}, one for each name", dict(given))
@@ -329,7 +348,7 @@ def _each(name: str, given: Any, columns: tuple[str, ...]) -> Float[np.ndarray, 
 
 def _overlaps(given: Any, columns: tuple[str, ...], signals: int) -> Float[np.ndarray, "m P"]:
     shape = (len(columns), signals)
-    if not _is_mapping(given):
+    if not isinstance(given, Mapping):
         if np.shape(given) == shape:
             return np.array(given)
         return np.repeat(_each("start_overlaps", given, columns)[:, None], signals, axis=1)
@@ -343,7 +362,7 @@ def _overlaps(given: Any, columns: tuple[str, ...], signals: int) -> Float[np.nd
 def _schedule(given: Any, columns: tuple[str, ...], steps: int) -> Float[np.ndarray, "T m"]:
     """Return the rates of all steps."""
     m = len(columns)
-    if _is_mapping(given):
+    if isinstance(given, Mapping):
         found = [_over_steps("rates", x, steps) for x in _of_names("rates", given, columns)]
         return np.stack(found, axis=1)
     array = np.asarray(given, dtype=float)
@@ -371,15 +390,8 @@ def stem_of(column: str) -> str:
     return column.rstrip("0123456789_")
 
 
-def _is_mapping(given: Any) -> bool:
-    return isinstance(given, tuple) and all(
-        isinstance(x, tuple) and x and isinstance(x[0], str) for x in given
-    )
-
-
-def _of_names(name: str, given: Any, columns: tuple[str, ...]) -> list[Any]:
+def _of_names(name: str, found: Mapping[str, Any], columns: tuple[str, ...]) -> list[Any]:
     """Return what each column has in a mapping: of its name, else of its name without digits."""
-    found = dict(given)
     stems = [stem_of(column) for column in columns]
     unknown = sorted(found.keys() - {*columns, *stems})
     missing = [c for c, stem in zip(columns, stems, strict=True) if not found.keys() & {c, stem}]
