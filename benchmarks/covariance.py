@@ -21,7 +21,6 @@ from scipy import stats
 from resumable import rows
 from sparsetoken import (
     Attention,
-    HardAttention,
     Pooled,
     Query,
     Readout,
@@ -31,7 +30,8 @@ from sparsetoken import (
     predict,
     simulate,
 )
-from sparsetoken.models import Model
+from sparsetoken.model import HardAttention
+from sparsetoken.model.models import Model
 
 SETTINGS, DIMENSION, SEED = 30, 400, 1
 TRIALS = {"tensors": 8, "reduced": 16}

@@ -102,10 +102,9 @@ MODULES = {
     "sparsetoken.theory.oracle": "Bayes-optimal errors, and the best weights of each model.",
     "sparsetoken.theory.tuning": "The best split, temperature, training and descent.",
     "sparsetoken.simulation": "Experiments at finite dimension.",
-    "sparsetoken.models": "Classifiers, and how to add one.",
-    "sparsetoken.networks": "Networks for descent on all weights.",
-    "sparsetoken.problem": "The task.",
-    "sparsetoken.presets": "The settings of the paper's figures.",
+    "sparsetoken.model": "Tasks, tokens, classifiers and the stages of training.",
+    "sparsetoken.model.networks": "Networks for descent on all weights.",
+    "sparsetoken.model.presets": "The settings of the paper's figures.",
     "sparsetoken.losses": "Built-in losses, and losses of your own.",
     "sparsetoken.results": "Results: named arrays with a status.",
     "sparsetoken.bags": "Bags: conversion, reading and writing.",
@@ -113,7 +112,7 @@ MODULES = {
     "sparsetoken.forecasting": "Forecasts of learning curves from a pilot.",
     "sparsetoken.figures": "Plots of attention along bags.",
     "sparsetoken.sweep": "Grids of predictions and simulations.",
-    "sparsetoken.validation": "Errors that are raised, and checks of values.",
+    "sparsetoken.base.validation": "Errors that are raised, and checks of values.",
     "sparsetoken.explorer": "Settings of the interactive page.",
 }
 

@@ -17,13 +17,12 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
 import sparsetoken as st
-from sparsetoken import (
-    AttentionClassifier,
+from sparsetoken import AttentionClassifier, SparseTokenProblem
+from sparsetoken.estimators import (
     PooledLinearClassifier,
-    SparseTokenProblem,
+    TokenTransformer,
     VectorizedLinearClassifier,
 )
-from sparsetoken.estimators import TokenTransformer
 from sparsetoken.figures.style import COLOURS, styled
 
 # Tokens are white already: scaled once more, the columns that carry the signal would shrink.

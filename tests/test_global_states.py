@@ -17,7 +17,9 @@ EXPONENTIAL = st.Elementwise(st.Query(0.9, 3.0), "exp")
 STEPS = st.Attention(st.TwoSteps())
 DESCENT = st.Descent(alpha=3, steps=2, rates=[4, 1], start=0)
 NETWORK = st.Descent(st.networks.Gated(1), alpha=2, steps=2)
-CLASSES = st.ConceptProblem(3, [5.0, 5.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2])
+CLASSES = st.model.ConceptProblem(
+    3, [5.0, 5.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2]
+)
 
 
 def bags():

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparsetoken import PooledLinearClassifier
 from sparsetoken.bags import LeakWarning, from_frame, from_long, read
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import PooledLinearClassifier
 
 pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `data` is not installed")

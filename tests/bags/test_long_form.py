@@ -15,8 +15,8 @@ from sparsetoken.bags import (
     to_frame,
     token_order,
 )
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.estimators import PooledLinearClassifier
-from sparsetoken.validation import InvalidInput
 
 pandas = pytest.importorskip("pandas", reason="the extra `data` is not installed")
 pytest.importorskip("pyarrow", reason="the extra `data` is not installed")

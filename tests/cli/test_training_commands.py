@@ -6,7 +6,8 @@ import pytest
 
 from attention_descent import attention_descent
 from command_line import invoke
-from sparsetoken import Descent, SparseTokenProblem, networks, theory
+from sparsetoken import Descent, SparseTokenProblem, theory
+from sparsetoken.model import networks
 
 TASK = ["--length", "4", "--strength", "2"]
 KEYS = [

@@ -14,13 +14,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from sparsetoken import AttentionClassifier, BagClassifier, PooledLinearClassifier
+from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
-from sparsetoken.estimators import BagPooling, MaxPooledClassifier, QueryWarning
-from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.stacking import convex_weights, shrunk_weights
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import (
+    BagPooling,
+    MaxPooledClassifier,
+    PooledLinearClassifier,
+    QueryWarning,
+)
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.stacking import convex_weights, shrunk_weights
 from sparsetoken.losses import get_loss
-from sparsetoken.validation import InvalidInput
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 LOGISTIC = get_loss("logistic")

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from sparsetoken import (
-    AttentionClassifier,
-    BagClassifier,
+from sparsetoken import AttentionClassifier, BagClassifier
+from sparsetoken.bags import Bags, as_bags, from_long
+from sparsetoken.estimators import (
+    MaxPooledClassifier,
     PooledLinearClassifier,
     VectorizedLinearClassifier,
 )
-from sparsetoken.bags import Bags, as_bags, from_long
-from sparsetoken.estimators import MaxPooledClassifier
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]
 POOLING = [

@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from sparsetoken import AttentionClassifier, BagClassifier, PooledLinearClassifier
+from sparsetoken import AttentionClassifier, BagClassifier
 from sparsetoken.bags import Bags
-from sparsetoken.estimators import QueryWarning
-from sparsetoken.fitting.features import BagFeatures
-from sparsetoken.fitting.queries import unit_queries
-from sparsetoken.fitting.samples import Samples
-from sparsetoken.fitting.standardization import Standardization
-from sparsetoken.fitting.task import Task
+from sparsetoken.estimators import PooledLinearClassifier, QueryWarning
+from sparsetoken.estimators.fitting.features import BagFeatures
+from sparsetoken.estimators.fitting.queries import unit_queries
+from sparsetoken.estimators.fitting.samples import Samples
+from sparsetoken.estimators.fitting.standardization import Standardization
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import get_loss
 
 Draw = Callable[..., tuple[Bags, np.ndarray]]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import sparsetoken as st
-from sparsetoken.descents import training_of
 from sparsetoken.experiments.core.references import PROBLEM
 from sparsetoken.experiments.training_floor import (
     DESCENT,
@@ -16,6 +15,7 @@ from sparsetoken.experiments.training_floor import (
     TOLERANCE,
     start_of,
 )
+from sparsetoken.model.descent import training_of
 
 SMALL = dict(
     alphas=(2.0,),

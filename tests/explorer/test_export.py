@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from sparsetoken.base.progress import showing
 from sparsetoken.explorer import export as written
 from sparsetoken.explorer.export import export
 from sparsetoken.explorer.settings import Settings
-from sparsetoken.progress import showing
 from sparsetoken.theory import align, capacity, descend, predict_readouts
 
 GRIDS = {

@@ -9,11 +9,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparsetoken import AttentionClassifier, PooledLinearClassifier
-from sparsetoken.estimators import TokenTransformer
+from sparsetoken import AttentionClassifier
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.estimators import PooledLinearClassifier, TokenTransformer
 from sparsetoken.figures import AttentionDisplay
 from sparsetoken.figures.style import COLOURS
-from sparsetoken.validation import InvalidInput
 
 WEIGHTS = [np.array([0.2, 0.7, 0.1]), np.array([1.0]), np.array([0.1, 0.2, 0.3, 0.4])]
 

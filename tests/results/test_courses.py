@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.results import NetworkPath, Weights
 from sparsetoken.results.outcomes import cosines_of, norms_of
-from sparsetoken.validation import InvalidInput
 
 STEPS = {"dims": ("step",), "coords": {"step": np.arange(3)}}
 NAMES = ("q", "w0", "w1")

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from sparsetoken.descents import Descent
-from sparsetoken.models import Attention, Pooled
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import (
     CONVERGED,
     Overlaps,
@@ -20,9 +22,7 @@ from sparsetoken.results import (
     TrialOutcome,
 )
 from sparsetoken.simulation import simulate
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, descend, predict
-from sparsetoken.validation import InvalidInput
 
 LOADS = np.array([0.5, 1.0, 2.0, 8.0])
 RIDGES = np.array([[1e-2], [1.0]])

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from attention_descent import alternating, attention_descent, quantities
-from sparsetoken.attention import elementwise_weights, pool, softmax_weights
-from sparsetoken.models import Attention
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention
+from sparsetoken.model.pooling import elementwise_weights, pool, softmax_weights
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.results import NetworkPath, Simulation, StatusCode, TrialOutcome
 from sparsetoken.simulation import descend as simulated_descent
 from sparsetoken.simulation import descent as module
 from sparsetoken.simulation import simulate
 from sparsetoken.simulation.seeds import Stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.theory import descend
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(3, 1, 2.0, 0.4)
 START = {"start_w": 0.5, "start_q": 0.8}

@@ -6,12 +6,12 @@ import pytest
 import sparsetoken as st
 from attention_descent import alternating, attention_descent
 from sparsetoken import simulation
-from sparsetoken.descents import training_of
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import training_of
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.descent_data import TokenData
 from sparsetoken.simulation.reduced_descent import ReducedData
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(4, 2, 2.5, 0.4)
 BATCHES = {
@@ -42,7 +42,9 @@ def _courses(kind, task, trained, dimension, trials):
     return np.array([_course(source, training) for source in sources])
 
 
-BOTH = st.ConceptProblem(4, [3.0, 2.0], [[1, 1], [1, 0], [0, 2]], [0.5, 0.3, 0.2], labels=[0, 1, 2])
+BOTH = st.model.ConceptProblem(
+    4, [3.0, 2.0], [[1, 1], [1, 0], [0, 2]], [0.5, 0.3, 0.2], labels=[0, 1, 2]
+)
 BLOCKS = st.TokenCovariance(
     within=np.repeat([2.0, 0.5], [3, 7]),
     between=np.repeat([0.6, 0.0], [3, 7]),

@@ -9,18 +9,18 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from sparsetoken.models import (
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import (
     MODELS,
     Attention,
     Pooled,
     make_model,
 )
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation import align, draw_training_set, simulate, trial
 from sparsetoken.simulation.features import linear, queried
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(4, 1, 3.0, 0.5)
 STEPS = TwoSteps(alpha0=1.0, eta_q=20.0)

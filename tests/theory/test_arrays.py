@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from sparsetoken.models import Attention, Pooled, Vectorized, make_model
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Pooled, Vectorized, make_model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import (
     align,
     approach_to_infinite_data,
@@ -21,7 +22,6 @@ from sparsetoken.theory import (
 )
 from sparsetoken.theory.oracle import bayes_error, best_error, critical_strength
 from sparsetoken.theory.tuning import best_beta, best_split
-from sparsetoken.validation import InvalidInput
 
 LOADS = [0.5, 2.0, 2.1, 8.0, math.inf]
 PROBLEM = SparseTokenProblem(6, 1, 3.0, 0.4)

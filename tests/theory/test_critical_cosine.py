@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from sparsetoken.models import Attention, Pooled
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
 from sparsetoken.results import StatusCode
-from sparsetoken.stages import Query, Readout
 from sparsetoken.theory import critical_cosine, predict
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(10, 1, 5.0, 0.5)
 READOUT = Readout("square", ridge=1e-5, alpha1=math.inf)

@@ -11,10 +11,10 @@ import pytest
 
 import sparsetoken as st
 from attention_descent import alternating, attention_descent
-from sparsetoken.descents import training_of
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import training_of
 from sparsetoken.results import StatusCode
 from sparsetoken.theory.tuning import descents
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(6, 1, 3.5, 0.5)
 MODEL = st.Attention(st.TwoSteps(1.0, eta_q=15.0))

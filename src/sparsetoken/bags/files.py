@@ -16,10 +16,10 @@ from sparsetoken.bags.frames import LABELS, of_vectors, token_names, tokens_of
 from sparsetoken.bags.labelled import LabelledBags, labels_of, some, warn_of_leaks
 from sparsetoken.bags.long_form import grouped
 from sparsetoken.bags.packed import IDS, LABEL, OFFSETS, TOKENS
-from sparsetoken.extras import needed
-from sparsetoken.files import require_regular
-from sparsetoken.untrusted import check_text, check_unpacked, members_of, refused, unreadable
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.files import require_regular
+from sparsetoken.base.machine import needed
+from sparsetoken.base.untrusted import check_text, check_unpacked, members_of, refused, unreadable
+from sparsetoken.base.validation import InvalidInput
 
 Columns = Sequence[str | int] | None
 

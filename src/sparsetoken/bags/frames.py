@@ -13,8 +13,8 @@ from sparsetoken.bags.convert import as_bags, check_columns, refuse_masked
 from sparsetoken.bags.labelled import LabelledBags, LeakWarning, some
 from sparsetoken.bags.long_form import IdentifiedBags, entered, grouped
 from sparsetoken.bags.segments import segment_max
-from sparsetoken.extras import needed
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.machine import needed
+from sparsetoken.base.validation import InvalidInput
 
 if TYPE_CHECKING:
     import pandas

@@ -14,7 +14,7 @@ from jaxtyping import Int, Shaped
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import check_kind, refuse_missing
 from sparsetoken.bags.separation import SeparatingColumn, separating_columns
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 SHOWN = 8  # names in a message
 

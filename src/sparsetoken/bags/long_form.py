@@ -10,7 +10,7 @@ from jaxtyping import Int, Shaped
 from sparsetoken.bags.container import Bags
 from sparsetoken.bags.convert import as_floats, check_finite, refuse_masked
 from sparsetoken.bags.labelled import LabelledBags, labels_of, warn_of_leaks
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 _NO_ID = "Leave out rows without an id."
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 
 from sparsetoken.bags.convert import as_bags, check_labels
 from sparsetoken.bags.segments import segment_max
-from sparsetoken.validation import InvalidInput, real
+from sparsetoken.base.validation import InvalidInput, real
 
 LEVEL = 0.01  # of chance; the probability of one column and side is 1 / binom(n, n of the class)
 

@@ -14,10 +14,10 @@ from typing import Annotated, Any, NamedTuple
 from cyclopts import Group
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.parameters import REQUIRED, Parameter, parameters_of
+from sparsetoken.base.progress import showing
+from sparsetoken.base.validation import Failure, InvalidInput
 from sparsetoken.cli.output import Answer, ProgressLines, message
-from sparsetoken.parameters import REQUIRED, Parameter, parameters_of
-from sparsetoken.progress import showing
-from sparsetoken.validation import Failure, InvalidInput
 
 PANELS = {
     "SparseTokenProblem": "Task",

@@ -12,11 +12,12 @@ from typing import Annotated, Any
 import numpy as np
 from cyclopts import Parameter as Option
 
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
 from sparsetoken.cli import options as o
 from sparsetoken.cli.command import PANELS, Given, command, numbers, option_name
 from sparsetoken.cli.output import Answer, pairs, shortfall, table
-from sparsetoken.descents import Descent
-from sparsetoken.networks import (
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.networks import (
     SMOOTH_ACTIVATIONS,
     Architecture,
     Elementwise,
@@ -24,8 +25,7 @@ from sparsetoken.networks import (
     SelfAttention,
     Softmax,
 )
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, choice, integer, real
+from sparsetoken.model.problem import SparseTokenProblem
 
 EXPERIMENT = "Experiment (any of these adds a simulation)"
 SHOWN = (

@@ -11,16 +11,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsetoken.bags import Bags
 from sparsetoken.bags.segments import segment_log_mean_exp, segment_mean, segment_softmax
-from sparsetoken.estimators.base import BaseBagClassifier, BaseBagRegressor, ReadoutEstimator
-from sparsetoken.estimators.parameters import Auto, ClassWeight, RandomState, auto_or_real
-from sparsetoken.fitting.attention import AttentionFit, attend
-from sparsetoken.fitting.folds import fold_numbers
-from sparsetoken.fitting.linear_fit import require_smooth
-from sparsetoken.fitting.samples import Targets
-from sparsetoken.fitting.task import Task
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import generator_of, integer
+from sparsetoken.estimators.base import (
+    Auto,
+    BaseBagClassifier,
+    BaseBagRegressor,
+    ClassWeight,
+    RandomState,
+    ReadoutEstimator,
+    auto_or_real,
+)
+from sparsetoken.estimators.fitting.attention import AttentionFit, attend
+from sparsetoken.estimators.fitting.folds import fold_numbers
+from sparsetoken.estimators.fitting.linear_fit import require_smooth
+from sparsetoken.estimators.fitting.samples import Targets
+from sparsetoken.estimators.fitting.task import Task
 from sparsetoken.losses import Loss
-from sparsetoken.progress import progress_of
-from sparsetoken.validation import generator_of, integer
 
 
 class QueryWarning(UserWarning):

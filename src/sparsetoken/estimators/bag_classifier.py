@@ -12,17 +12,16 @@ from sklearn.dummy import DummyClassifier
 
 from sparsetoken.bags import Bags
 from sparsetoken.estimators.attention import AttentionClassifier
-from sparsetoken.estimators.base import BaseBagClassifier
+from sparsetoken.estimators.base import BaseBagClassifier, ClassWeight, RandomState
+from sparsetoken.estimators.fitting.samples import ClassTargets, Targets, effective_weights
+from sparsetoken.estimators.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.estimators.forest import PooledForestClassifier
 from sparsetoken.estimators.linear import (
     MaxPooledClassifier,
     PooledLinearClassifier,
     SizeClassifier,
 )
-from sparsetoken.estimators.parameters import ClassWeight, RandomState
 from sparsetoken.estimators.stack import BagStack, Form
-from sparsetoken.fitting.samples import ClassTargets, Targets, effective_weights
-from sparsetoken.fitting.tokens import TokenOdds, token_fit
 from sparsetoken.losses import Loss
 
 LEAST = 1e-6  # probability that a member of a user is taken to give at least
@@ -87,7 +86,7 @@ class BagClassifier(BagStack, BaseBagClassifier):
     See Also
     --------
     AttentionClassifier : One of its members, by itself.
-    PooledLinearClassifier : Mean pooling by itself.
+    sparsetoken.estimators.PooledLinearClassifier : Mean pooling by itself.
     BagRegressor : For numbers in place of labels.
 
     Examples

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from sparsetoken.bags import Bags, as_bags
 from sparsetoken.bags.convert import is_list_of_bags, refuse_others
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.base.validation import InvalidInput, integer
 
 P = ParamSpec("P")
 Fitted = TypeVar("Fitted", bound=BaseEstimator)

@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparsetoken import theory
-from sparsetoken.descents import Descent
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
@@ -25,7 +24,9 @@ from sparsetoken.experiments.core.rows import CONVERGED, THEORY, Row, Rows, aver
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREEN, VERMILION
-from sparsetoken.models import Attention
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.numerics.erm import fit_readout
 from sparsetoken.results import StatusCode
 from sparsetoken.simulation.designs import training_size
@@ -33,7 +34,6 @@ from sparsetoken.simulation.features import sampler_of
 from sparsetoken.simulation.performance import expected_performance
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import Readout, TwoSteps
 
 FIT = 36
 """Steps of the readout after the two steps: it is then at its minimum, see `one_data_set`."""

@@ -9,7 +9,6 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from sparsetoken import theory
-from sparsetoken.descents import Descent
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
@@ -24,8 +23,9 @@ from sparsetoken.experiments.core.rows import THEORY, Row, Rows, difference
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import GREEN, PURPLE, VERMILION
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Readout, TwoSteps
 
 ALPHA = 2.0
 """n/d of all samples."""

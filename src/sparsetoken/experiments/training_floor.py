@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sparsetoken import simulation, theory
-from sparsetoken.descents import Descent, training_of
 from sparsetoken.experiments.core.claims import Comparison, Comparisons
 from sparsetoken.experiments.core.descents import course_row, follow_trials
 from sparsetoken.experiments.core.experiment import Experiment, Piece, Sizes, piece, profiles
@@ -26,9 +25,10 @@ from sparsetoken.experiments.core.rows import (
 from sparsetoken.experiments.core.rules import against_simulation, fraction_true
 from sparsetoken.figures import style
 from sparsetoken.figures.palette import BLUE, GREY, VERMILION
-from sparsetoken.models import Attention, Pooled
+from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.stages import Readout, TwoSteps
 from sparsetoken.simulation.seeds import seed_of
-from sparsetoken.stages import Readout, TwoSteps
 from sparsetoken.theory.oracle import bayes_error, learning_error
 from sparsetoken.theory.tuning import best_descent, best_split, best_training
 

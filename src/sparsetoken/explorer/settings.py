@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sparsetoken.descents import Descent
-from sparsetoken.explorer.presets import PRESETS
-from sparsetoken.models import Model, make_model
-from sparsetoken.networks import Architecture, Gated, SelfAttention, Softmax
-from sparsetoken.parameters import Linear, Log, Parameter, Range, parameter, parameters_of, value
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
-from sparsetoken.validation import Reals, choice
+from sparsetoken.base.parameters import (
+    Linear,
+    Log,
+    Parameter,
+    Range,
+    parameter,
+    parameters_of,
+    value,
+)
+from sparsetoken.base.validation import Reals, choice
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Model, make_model
+from sparsetoken.model.networks import Architecture, Gated, SelfAttention, Softmax
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
+
+_FILE = Path(__file__).with_name("stories.toml")
+PRESETS: list[dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["story"]
+"""In the order of the page, which starts with the settings of the first."""
+
 
 DIMENSION = 100
 """Of tokens with a covariance, which have a size of their own."""

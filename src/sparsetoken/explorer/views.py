@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.base.validation import LARGEST_LOAD, InvalidInput, choice, integer
 from sparsetoken.explorer.settings import DIMENSION, Settings
-from sparsetoken.numerics.x64 import with_x64
+from sparsetoken.model.tokens import Isotropic, TokenCovariance, TokenLaw
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Prediction, Weights
 from sparsetoken.results.simulation import standard_error
 from sparsetoken.simulation.setting import Setting
@@ -31,8 +33,6 @@ from sparsetoken.theory.readout.equations import Load
 from sparsetoken.theory.readout.outcome import scores_on
 from sparsetoken.theory.readout.solve import ROUGH_STEP, SaddlePoint, solve_readout
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.tokens import Isotropic, TokenCovariance, TokenLaw
-from sparsetoken.validation import LARGEST_LOAD, InvalidInput, choice, integer
 
 COARSE = ("attention", "pooled", "vectorized")
 COARSE_LOADS = tuple(np.geomspace(0.25, 10, 7).tolist())

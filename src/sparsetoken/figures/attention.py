@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWN, MarkerStyle
 
 from sparsetoken.bags.convert import as_floats
+from sparsetoken.base.validation import InvalidInput, integer
 from sparsetoken.figures.palette import PALE
 from sparsetoken.figures.style import COLOURS, as_written, panels, style_of
-from sparsetoken.validation import InvalidInput, integer
 
 LARGEST_NUMBER = 30  # of bags in one figure
 SLACK = 1e-3  # of the sum of weights in float32

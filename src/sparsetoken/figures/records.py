@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from sparsetoken.descents import Descent
+from sparsetoken.base.parameters import Parameter, parameters_of
+from sparsetoken.base.validation import InvalidInput, choice
 from sparsetoken.figures.style import drawing, log_axis
-from sparsetoken.models import MODELS
-from sparsetoken.parameters import Parameter, parameters_of
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, Readout, TwoSteps
-from sparsetoken.validation import InvalidInput, choice
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import MODELS
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 
 _WIDE = 8.0  # from this ratio of the ends on, an axis is logarithmic
 _MOST_LINES = 20

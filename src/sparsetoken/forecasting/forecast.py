@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from sparsetoken.base.validation import InvalidInput, generator_of, integer, refuse_disguised
 from sparsetoken.forecasting.crossvalidation import MODELS, HeldOut, held_out_errors
 from sparsetoken.forecasting.inputs import Labelled, bag_law, read_labelled
 from sparsetoken.forecasting.posterior import Posterior, fit_posterior
 from sparsetoken.forecasting.results import WORTH, Forecast, ForecastPoint, Measured
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.validation import InvalidInput, generator_of, integer, refuse_disguised
 
 _TESTED = 4  # times the pilot: forecasts were compared with measurements up to there
 _MULTIPLES = (1, 2, 4)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.stages import Query
 from sparsetoken.results.record import Numbers, Record, quantity, record
 from sparsetoken.results.status import Status
-from sparsetoken.stages import Query
-from sparsetoken.validation import InvalidInput
 
 NOTES = "Warnings with remedies at each point; `advice` summarises them."
 

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import numpy as np
 
-from sparsetoken.extras import needed
+from sparsetoken.base.machine import needed
+from sparsetoken.base.tables import html, text
+from sparsetoken.base.validation import choice, integer
+from sparsetoken.model.values import Grid
 from sparsetoken.results.status import CONVERGED, Status, as_objects
-from sparsetoken.tables import html, text
-from sparsetoken.validation import choice, integer
-from sparsetoken.values import Grid
 
 Numbers = Any
 """A NumPy number, of shape (), or an array over the dimensions of its record."""

@@ -8,10 +8,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from sparsetoken.model.values import Grid
 from sparsetoken.results.outcomes import Outcome
 from sparsetoken.results.record import Numbers, Record, quantity, record, stacked
 from sparsetoken.results.status import Status
-from sparsetoken.values import Grid
 
 Of = TypeVar("Of", bound=Record)
 

@@ -6,14 +6,14 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import TwoSteps, require_steps
+from sparsetoken.model.tokens import check_dimension
+from sparsetoken.model.values import broadcast
 from sparsetoken.results import CONVERGED, FoundQuery, Simulation, Status
 from sparsetoken.simulation.frames import TrainedQuery
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.setting import Setting, dimension_of
-from sparsetoken.stages import TwoSteps, require_steps
-from sparsetoken.tokens import check_dimension
-from sparsetoken.values import broadcast
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from sparsetoken.validation import InvalidInput, integer
+from sparsetoken.base.validation import InvalidInput, integer
 
 DEFAULT_BUDGET = 4 * 2**30
 CHUNK_BYTES = 2**25  # of tokens

@@ -12,10 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.concepts import Task, law_of
-from sparsetoken.descents import Descent, Training, training_of
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput, integer
+from sparsetoken.model.concepts import Task, law_of
+from sparsetoken.model.descent import Descent, Training, training_of
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.tokens import check_dimension
+from sparsetoken.model.values import broadcast, require_numbers
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.problem import SparseTokenProblem
 from sparsetoken.results import (
     CONVERGED,
     NetworkPath,
@@ -36,9 +39,6 @@ from sparsetoken.simulation.reduced_descent import ReducedData, blocks_of
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.tokens import check_dimension
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput, integer
-from sparsetoken.values import broadcast, require_numbers
 
 LARGEST = 10**9
 DIMENSION = 1000

@@ -12,7 +12,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln
 
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import LARGEST_LOAD, integer, real
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.tokens import isotropic_only
+from sparsetoken.model.values import Grid, require_numbers
 from sparsetoken.results import CONVERGED, Record, Simulation, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.simulation.budget import FLOAT, Size, chunk_sizes, require_memory, scalar_rows
@@ -20,9 +23,6 @@ from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.seeds import Stream, seed_of, stream
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.tokens import isotropic_only
-from sparsetoken.validation import LARGEST_LOAD, integer, real
-from sparsetoken.values import Grid, require_numbers
 
 _SETTLED = 1e-6  # change of the squared length of the estimate in a round
 _COPIES = 4  # of the tokens of positives that are alive at once

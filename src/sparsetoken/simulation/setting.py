@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Training
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import choice, integer
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Training
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import TwoSteps
 from sparsetoken.simulation.budget import FLOAT, Size, query_bytes, require_memory
 from sparsetoken.simulation.designs import training_size
 from sparsetoken.simulation.reduced import ReducedEngine
 from sparsetoken.simulation.reduced_descent import reduced_bytes
 from sparsetoken.simulation.seeds import seed_of
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import TwoSteps
-from sparsetoken.validation import choice, integer
 
 LARGEST = 10**12  # dimension, so that sizes are floats
 

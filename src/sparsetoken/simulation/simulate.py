@@ -8,16 +8,16 @@ from concurrent.futures import Executor
 from jaxtyping import Float, Int
 from numpy import ndarray
 
-from sparsetoken.descents import Descent
-from sparsetoken.models import Attention, Model
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention, Model
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Readout, TwoSteps
+from sparsetoken.model.values import broadcast
 from sparsetoken.results import Simulation, TrialOutcome
 from sparsetoken.simulation.parallel import simulated
 from sparsetoken.simulation.setting import Setting, dimension_of
 from sparsetoken.simulation.trial import TrialPlan
-from sparsetoken.stages import Readout, TwoSteps
-from sparsetoken.validation import InvalidInput, integer
-from sparsetoken.values import broadcast
 
 
 def simulate(

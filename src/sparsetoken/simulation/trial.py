@@ -10,11 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.descents import Descent, training_of
-from sparsetoken.models import Model, entry_of
-from sparsetoken.numerics.devices import jax_device
+from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.model.descent import Descent, training_of
+from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import (
+    Query,
+    QueryVector,
+    Readout,
+    TwoSteps,
+    require_readout,
+)
+from sparsetoken.model.tokens import Isotropic, check_dimension, isotropic_only
+from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.backend import jax_device
 from sparsetoken.numerics.erm import ReadoutFit, fit_readout
-from sparsetoken.problem import SparseTokenProblem, require_problem
 from sparsetoken.results import CONVERGED, Status, StatusCode, TrialOutcome
 from sparsetoken.simulation.budget import (
     FLOAT,
@@ -35,16 +45,6 @@ from sparsetoken.simulation.performance import (
 from sparsetoken.simulation.seeds import Stream, stream
 from sparsetoken.simulation.setting import Engine, Setting
 from sparsetoken.simulation.tensors import TensorEngine
-from sparsetoken.stages import (
-    Query,
-    QueryVector,
-    Readout,
-    TwoSteps,
-    require_readout,
-)
-from sparsetoken.tokens import Isotropic, check_dimension, isotropic_only
-from sparsetoken.validation import InvalidInput, integer, real
-from sparsetoken.values import require_numbers
 
 
 class Trial(NamedTuple):

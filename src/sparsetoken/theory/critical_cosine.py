@@ -8,15 +8,15 @@ from collections.abc import Callable
 
 import scipy
 
-from sparsetoken.models import Attention, Pooled
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import real
+from sparsetoken.model.models import Attention, Pooled
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout
+from sparsetoken.model.values import require_numbers
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.results import Prediction, Status, StatusCode
-from sparsetoken.stages import Query, Readout
 from sparsetoken.theory.predict import predict, predict_readouts
 from sparsetoken.theory.readout.curve import FIRST_POINTS
-from sparsetoken.validation import real
-from sparsetoken.values import require_numbers
 
 _SCAN = (1.0, 0.75, 0.5, 0.25, 0.0)
 _APART = 0.01

@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri, ndtri_exp
 
-from sparsetoken.numerics.sobol import MOST_DIMENSIONS, sobol_sequence
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
+from sparsetoken.numerics.quadrature import MOST_DIMENSIONS, sobol_sequence
 from sparsetoken.theory.small_tokens import SUMS, SmallSums
-from sparsetoken.validation import InvalidInput
 
 SCRAMBLES = 8
 SEED = 20250929  # any fixed number: the same nodes in every run

@@ -5,20 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from sparsetoken.models import Attention, Model, Pooled, entry_of
+from sparsetoken.base.progress import SILENT, Progress, progress_of
+from sparsetoken.base.validation import InvalidInput, real
+from sparsetoken.model.models import Attention, Model, Pooled, entry_of
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import Readout, TwoSteps, require_readout
+from sparsetoken.model.values import broadcast, require_numbers
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.progress import SILENT, Progress, progress_of
 from sparsetoken.results import Prediction
 from sparsetoken.results.record import stacked
-from sparsetoken.stages import Readout, TwoSteps, require_readout
 from sparsetoken.theory.query import loss_to_pooling
 from sparsetoken.theory.random_queries import predictions_of
 from sparsetoken.theory.readout.accuracy import TOLERANCE
 from sparsetoken.theory.setting import Setting
-from sparsetoken.validation import InvalidInput, real
-from sparsetoken.values import broadcast, require_numbers
 
 
 @on_one_thread

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from sparsetoken.descents import Descent
-from sparsetoken.models import Attention, Model, entry_of
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import LARGEST_VALUE, InvalidInput
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.models import Attention, Model, entry_of
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, QueryVector, TwoSteps
+from sparsetoken.model.tokens import Isotropic
 from sparsetoken.results import Prediction
-from sparsetoken.stages import Query, QueryVector, TwoSteps
 from sparsetoken.theory.alignment.limit import query_law
 from sparsetoken.theory.alignment.sign import sign_boundary
 from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.spectrum import spectrum_of
-from sparsetoken.tokens import Isotropic
-from sparsetoken.validation import LARGEST_VALUE, InvalidInput
 
 _BLUNT = 0.2  # of the sharpness: the weights of two tokens then seldom differ by a half
 _ROUNDING = 1e-3  # relative: test errors that print alike are not told apart

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.models import Attention, Model
-from sparsetoken.problem import SparseTokenProblem, require_problem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.models import Attention, Model
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.values import require_numbers
 from sparsetoken.results import Overlaps
 from sparsetoken.theory.feature_law import COLUMNS, FeatureLaw
 from sparsetoken.theory.laws import feature_law
 from sparsetoken.theory.query import working_query
 from sparsetoken.theory.score_law import ScoreLaw
-from sparsetoken.validation import InvalidInput
-from sparsetoken.values import require_numbers
 
 _POINTS = 8192
 

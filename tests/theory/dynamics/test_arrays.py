@@ -6,9 +6,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import sparsetoken as st
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.results import Course, Prediction, StatusCode
 from sparsetoken.theory import descend
-from sparsetoken.validation import InvalidInput
 
 matplotlib.use("agg")
 

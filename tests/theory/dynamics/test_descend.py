@@ -12,15 +12,15 @@ import numpy as np
 import pytest
 
 from attention_descent import alternating, attention_descent, quantities
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses import CustomLoss
-from sparsetoken.models import Attention, HardAttention
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.model.models import Attention, HardAttention
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, Readout, TwoSteps
 from sparsetoken.results import Course, Prediction, StatusCode
-from sparsetoken.stages import Query, Readout, TwoSteps
 from sparsetoken.theory import align, descend, predict
 from sparsetoken.theory.dynamics import replica as replicas
 from sparsetoken.theory.dynamics.plan import plan_of
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = SparseTokenProblem(5, 1, 3.0, 0.4)
 JOINT = attention_descent(3.0, 11, 1.0, 4.0, 0.5, start_w=0.3, start_q=0.5)

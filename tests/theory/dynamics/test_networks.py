@@ -13,8 +13,10 @@ import pytest
 from scipy import special, stats
 
 import sparsetoken as st
-from sparsetoken import networks, simulation
-from sparsetoken.concepts import law_of
+from sparsetoken import simulation
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model import networks
+from sparsetoken.model.concepts import law_of
 from sparsetoken.results import Status, StatusCode
 from sparsetoken.theory import descend
 from sparsetoken.theory.dynamics import follow
@@ -23,7 +25,6 @@ from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica
 from sparsetoken.theory.dynamics.spectrum import mixing
-from sparsetoken.validation import InvalidInput
 
 PROBLEM = st.SparseTokenProblem(length=5, informative=1, strength=4.0)
 BOTH = {
@@ -32,7 +33,9 @@ BOTH = {
     "rates": [0.4, 0.2, 0.2, 0.2],
     "labels": [1, 0, 0, 0],
 }
-CLASSES = st.ConceptProblem(5, [4.0, 4.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2])
+CLASSES = st.model.ConceptProblem(
+    5, [4.0, 4.0], [[0, 0], [1, 0], [0, 1]], [0.4, 0.3, 0.3], [0, 1, 2]
+)
 
 
 def with_atoms(dimension):
@@ -74,7 +77,7 @@ REFERENCES = {
         (16, 0.0443, 0.0009, 0.1920, 0.0020),
     ),
     "both must meet": (
-        st.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
+        st.model.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
         st.Descent(
             networks.Softmax(2),
             4.0,
@@ -222,12 +225,12 @@ HEADS = {"network": networks.Softmax(2), "alpha": 4.0, "steps": 16, "rates": [1.
     ("task", "descent", "broken"),
     [
         (
-            st.ConceptProblem(strengths=[4.0, 4.0], **BOTH),
+            st.model.ConceptProblem(strengths=[4.0, 4.0], **BOTH),
             st.Descent(**HEADS, start=[0.5, 0.5, 0.3, 0.3]),
             True,
         ),
         (
-            st.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
+            st.model.ConceptProblem(strengths=[5.5, 3.5], **BOTH),
             st.Descent(**HEADS, start=[0.9, 0.3, 0.5, 0.2]),
             False,
         ),

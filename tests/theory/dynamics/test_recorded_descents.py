@@ -8,7 +8,7 @@ import pytest
 
 import sparsetoken as st
 from attention_descent import alternating, attention_descent
-from sparsetoken.descents import training_of
+from sparsetoken.model.descent import training_of
 from sparsetoken.simulation.descent import followed
 from sparsetoken.simulation.descent_data import TokenData
 from sparsetoken.simulation.setting import Setting

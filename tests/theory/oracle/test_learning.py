@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from sparsetoken.descents import Descent
-from sparsetoken.problem import SparseTokenProblem
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.problem import SparseTokenProblem
 from sparsetoken.theory import descend
 from sparsetoken.theory.oracle import bayes_error, learning_error
 from sparsetoken.theory.oracle.bayes import token_nodes
 from sparsetoken.theory.oracle.learning import position_overlap
-from sparsetoken.validation import InvalidInput
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from sparsetoken import simulation
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent
 from sparsetoken.experiments.core.rows import CONVERGED, REDUCED, THEORY, Row, averaged
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent
 from sparsetoken.results import Course, NetworkPath, StatusCode
 
 

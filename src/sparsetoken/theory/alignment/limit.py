@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.descents import Descent
+from sparsetoken.base.validation import InvalidInput
 from sparsetoken.losses.compiled import smoothed_at
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.stages import Query, QueryVector, TwoSteps
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query, QueryVector, TwoSteps
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.theory.spectrum import TokenSpectrum, added, spectrum_of, times, trace
-from sparsetoken.validation import InvalidInput
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -9,22 +9,22 @@ from concurrent.futures import Executor
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import InvalidInput, integer, real
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent
+from sparsetoken.model.problem import SparseTokenProblem
+from sparsetoken.model.stages import Query
+from sparsetoken.model.values import broadcast
+from sparsetoken.numerics.backend import with_x64
 from sparsetoken.numerics.threads import on_one_thread
-from sparsetoken.numerics.x64 import with_x64
-from sparsetoken.problem import SparseTokenProblem
-from sparsetoken.progress import progress_of
 from sparsetoken.results import Course
 from sparsetoken.results.record import stacked
-from sparsetoken.stages import Query
 from sparsetoken.theory.dynamics.courses import course_of
 from sparsetoken.theory.dynamics.follow import FIRST_REPLICAS, Replicas, follow
 from sparsetoken.theory.dynamics.outcomes import worth_of
 from sparsetoken.theory.dynamics.plan import plan_of
 from sparsetoken.theory.dynamics.replica import run_replica, together
-from sparsetoken.validation import InvalidInput, integer, real
-from sparsetoken.values import broadcast
 
 TOLERANCE = 1e-3
 """Of twice the standard error of the test error."""

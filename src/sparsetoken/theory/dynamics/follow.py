@@ -10,19 +10,19 @@ from concurrent.futures import Executor
 
 import numpy as np
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent, Training
+from sparsetoken.base.progress import Progress
 from sparsetoken.losses import Loss
-from sparsetoken.progress import Progress
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent, Training
+from sparsetoken.model.stages import SMOOTH_LOSSES
+from sparsetoken.model.tokens import TokenCovariance
 from sparsetoken.results import Status, StatusCode
-from sparsetoken.stages import SMOOTH_LOSSES
 from sparsetoken.theory.dynamics.gathering import Gathering, gathered_plan
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
 from sparsetoken.theory.dynamics.plan import Plan, plan_of, plan_of_data_sets
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.symmetry import broken_symmetry
 from sparsetoken.theory.readout.accuracy import allowed_error
-from sparsetoken.tokens import TokenCovariance
 
 FIRST_REPLICAS, MOST_REPLICAS = 8, 256
 _GROUPS = 16  # of replicas, whose spread gives the standard errors

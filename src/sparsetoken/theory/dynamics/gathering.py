@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent
+from sparsetoken.base.validation import InvalidInput
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent
 from sparsetoken.theory.dynamics.outcomes import Worth, worth_of
 from sparsetoken.theory.dynamics.plan import Plan, plan_of
 from sparsetoken.theory.dynamics.replica import States, run_replica, together
 from sparsetoken.theory.dynamics.spectrum import ATOMS, mixing
-from sparsetoken.validation import InvalidInput
 
 MOST_ATOMS = 32
 

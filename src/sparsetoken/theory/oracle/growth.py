@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sparsetoken.validation import InvalidInput
+from sparsetoken.base.validation import InvalidInput
 
 GROWTH_LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sqrt(2 log L)": lambda L: np.sqrt(2 * np.log(L)),

@@ -11,7 +11,9 @@ import scipy
 from jaxtyping import Float
 from scipy.special import expit
 
-from sparsetoken.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.base.validation import LARGEST_LOAD, integer, real
+from sparsetoken.model.problem import Isotropic, SparseTokenProblem, require_problem
+from sparsetoken.model.values import require_numbers
 from sparsetoken.results import Record, Status, StatusCode
 from sparsetoken.results.record import Numbers, quantity, record
 from sparsetoken.theory.oracle.bayes import (
@@ -29,8 +31,6 @@ from sparsetoken.theory.oracle.bayes import (
 )
 from sparsetoken.theory.oracle.token_sums import check_length
 from sparsetoken.theory.spectrum import kept_of, strengths_of
-from sparsetoken.validation import LARGEST_LOAD, integer, real
-from sparsetoken.values import require_numbers
 
 _APART = 0.1  # squared cosines of scrambles that take different solutions for the likeliest
 _SCAN = 64  # values of gamma among which changes of sign are looked for

@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from sparsetoken.concepts import Task
-from sparsetoken.descents import Descent, stem_of, training_of
-from sparsetoken.progress import progress_of
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import InvalidInput, integer
+from sparsetoken.model.concepts import Task
+from sparsetoken.model.descent import Descent, stem_of, training_of
+from sparsetoken.model.values import require_numbers
 from sparsetoken.results import CONVERGED, Course, Status, StatusCode
 from sparsetoken.theory.dynamics.descend import descend, test_errors
 from sparsetoken.theory.tuning.search import Point, Range, search
-from sparsetoken.validation import InvalidInput, integer
-from sparsetoken.values import require_numbers
 
 _FACTOR = math.log(1e3)  # by which each number may differ from its start
 _LASTS = 3  # steps over which a least test error must last

@@ -7,16 +7,16 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sparsetoken.models import Model, entry_of
-from sparsetoken.problem import SparseTokenProblem, require_problem
-from sparsetoken.progress import progress_of
+from sparsetoken.base.progress import progress_of
+from sparsetoken.base.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, integer, real
+from sparsetoken.model.models import Model, entry_of
+from sparsetoken.model.problem import SparseTokenProblem, require_problem
+from sparsetoken.model.stages import Readout, TwoSteps, require_readout
+from sparsetoken.model.values import require_numbers
 from sparsetoken.results import Prediction, Status
-from sparsetoken.stages import Readout, TwoSteps, require_readout
 from sparsetoken.theory.alignment.two_steps import align
 from sparsetoken.theory.predict import predict_readouts
 from sparsetoken.theory.tuning.search import Point, Range, search
-from sparsetoken.validation import LARGEST_LOAD, LARGEST_VALUE, InvalidInput, integer, real
-from sparsetoken.values import require_numbers
 
 _SHARES = Range("share", -math.log(99), math.log(99), "one stage needs hardly any samples")
 _SHARPNESSES = 1e-2, 1e2
