@@ -18,10 +18,10 @@ from .model.models import Elementwise as Elementwise
 from .model.models import Pooled as Pooled
 from .model.models import Vectorized as Vectorized
 from .model.problem import SparseTokenProblem as SparseTokenProblem
-from .model.problem import TokenCovariance as TokenCovariance
 from .model.stages import Query as Query
 from .model.stages import Readout as Readout
 from .model.stages import TwoSteps as TwoSteps
+from .model.tokens import TokenCovariance as TokenCovariance
 from .simulation import simulate as simulate
 from .theory import align as align
 from .theory import capacity as capacity

@@ -98,6 +98,17 @@ def test_weights_of_classes_move_the_log_odds_alone(draw: Draw) -> None:
     np.testing.assert_allclose(weighted.decision_function(bags), moved, atol=1e-12)
 
 
+def test_with_three_classes_weights_enter_the_fits() -> None:
+    """No constant says what other weights make of the rest of the classes."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [20, 60, 20])
+    X = rng.standard_normal((100, 5, 3)) + 0.8 * np.eye(3)[y][:, None]
+    model = BagClassifier(class_weight={0: 1, 1: 1, 2: 9}).fit(X, y)
+    assert model.intercept_.tolist() == [0, 0, 0]
+    plain = BagClassifier().fit(X, y).predict_proba(X)
+    assert model.predict_proba(X)[:, 2].mean() > plain[:, 2].mean() + 0.1
+
+
 @pytest.mark.parametrize("model", [AttentionClassifier(), BagClassifier()], ids=str)
 def test_bags_of_tiny_weight_are_as_good_as_absent(model: BaseEstimator) -> None:
     rng = np.random.default_rng(0)

@@ -28,7 +28,7 @@ from sparsetoken.estimators.normal_scores import TokenNormalScores
 from sparsetoken.losses import Loss
 
 VALUES = 1 << 26  # of tokens, up to which members are fitted to normal scores: a copy of 256 MB
-LEVEL = 0.05  # of the test whose failure is said in a warning
+LEVEL = 0.05  # p-value from which a warning is given
 CONSTANT = "constant"
 NORMAL = " of normal scores"
 ATTENTION = ("attention", "attention" + NORMAL)

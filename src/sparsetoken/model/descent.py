@@ -188,13 +188,6 @@ class Descent:
     )
 
     @property
-    def informed(self) -> bool:
-        """Whether the start has overlaps with the signals, which uses prior knowledge of them."""
-        given = self.start_overlaps
-        numbers = given.values() if isinstance(given, Mapping) else [given]
-        return any(np.any(x) for x in numbers)
-
-    @property
     def samples_per_dimension(self) -> Reals:
         """Samples per dimension that all weights are trained on: alpha."""
         return self.alpha

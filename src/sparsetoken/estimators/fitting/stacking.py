@@ -30,7 +30,8 @@ def shrunk_weights(
     samples, loss
         As for `convex_weights`.
     """
-    n, folds = len(scores), np.arange(len(scores)) % FOLDS
+    n = len(scores)
+    folds = np.random.RandomState(0).permutation(n) % FOLDS  # whatever order the labels have
     weights = convex_weights(scores, samples, loss)
     crossed = np.empty(n)
     for fold in range(min(FOLDS, n)):

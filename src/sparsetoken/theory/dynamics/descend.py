@@ -80,10 +80,11 @@ def descend(
     Course
         The start and each step, along the last dimension. Its status is NO_LIMIT if the
         weights grow beyond 1e6 or are no numbers any more: the steps before that are kept. Where
-        replicas of the limit differ too much or a covariance of projections is not positive, the
-        course is cut with the status TOLERANCE_NOT_REACHED. The training loss of a built-in loss
-        is at least 0. The notes of a course say where small overlaps of the start would change it:
-        the limit keeps symmetries that are broken at every finite dimension.
+        replicas of the limit differ too much, a covariance of projections is not positive, or
+        some data sets diverge, the course is cut with the status TOLERANCE_NOT_REACHED. The
+        training loss of a built-in loss is at least 0. The notes of a course say where small
+        overlaps of the start would change it: the limit keeps symmetries that are broken at every
+        finite dimension.
 
     Raises
     ------

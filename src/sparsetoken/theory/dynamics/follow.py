@@ -156,8 +156,9 @@ def _note_on_dimension(found: Followed) -> tuple[str, ...]:
             f"the test error of one has a standard deviation of {found.spread[-1]:.2g}.",
         )
     return (
-        f"The course is the limit of many directions: a data set at d = {tokens.dimension} is too "
-        "large for a mean over data sets. Where few directions carry the variance, simulate.",
+        f"The course is the limit of many directions: a data set at d = {tokens.dimension} takes "
+        "too much memory, or has no room for the start or the batches. Where few directions carry "
+        "the variance, simulate.",
     )
 
 
@@ -253,9 +254,10 @@ def _status(found: Followed, diverges: bool, tolerance: float) -> Status:
     needed = 1.1 * excess * tolerance
     text += f"; ask for a tolerance of {needed:.1e}." if tolerance < needed < 1 else "."
     if known <= steps:
+        what = "Some data sets diverge" if found.plan.samples else "Replicas differ too much"
         text = (
-            f"Replicas differ too much from step {known} on, as near a divergence; the steps "
-            f"before it are kept. Lower the step sizes or momentum. {text}"
+            f"{what} from step {known} on; the steps before it are kept. Lower the step sizes or "
+            f"momentum. {text}"
         )
     return Status(StatusCode.TOLERANCE_NOT_REACHED, text)
 

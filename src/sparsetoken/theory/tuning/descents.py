@@ -58,7 +58,9 @@ def best_descent(
     """Search for the descent on all samples with the smallest test error.
 
     The descent stops at the end of the three steps whose largest test error is smallest: a lower
-    one that does not last would not occur at finite dimension.
+    one that does not last would not occur at finite dimension. The search follows the limit; among
+    tokens of a `TokenCovariance` the course that is returned is a mean over data sets, as of
+    `descend`.
 
     Equation: best-descent, ``argmin of E`` over factors of rates, decay and momentum, and the
     steps, along quadratic models of it (COBYQA).
