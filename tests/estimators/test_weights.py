@@ -93,7 +93,7 @@ def test_weights_of_classes_move_the_log_odds_alone(draw: Draw) -> None:
         moved = plain.decision_function(bags) + np.log(odds)
         np.testing.assert_allclose(model.decision_function(bags), moved, atol=1e-12)
         np.testing.assert_allclose(model.left_out_scores_, plain.left_out_scores_ + np.log(odds))
-    weighted = BagClassifier().fit(bags, y, np.where(y == 1, 5.0, 1.0))
+    weighted = BagClassifier().fit(bags, y, sample_weight=np.where(y == 1, 5.0, 1.0))
     moved = plain.decision_function(bags) + np.log(5)
     np.testing.assert_allclose(weighted.decision_function(bags), moved, atol=1e-12)
 
